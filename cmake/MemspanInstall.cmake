@@ -1,0 +1,75 @@
+# What `cmake --install` puts where, and how others find it. The installed tree can be moved: every
+# path in it is relative.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(MEMSPAN_TEMPLATES ${CMAKE_CURRENT_LIST_DIR})
+set(generated ${PROJECT_BINARY_DIR}/generated)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/memspan)
+
+# ---- the library and its headers ------------------------------------------------------------------
+add_library(memspan::openshmem ALIAS memspan)
+target_include_directories(memspan INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/openshmem>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclshmem>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
+install(TARGETS memspan EXPORT memspanTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# The faces' own folders vanish: users write <shmem.h> and <shmem_api.h>.
+foreach(face openshmem aclshmem)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/${face}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+
+# ---- programs -------------------------------------------------------------------------------------
+file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH include ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+file(RELATIVE_PATH library ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+
+# memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc): a compiler wrapper and its second name.
+function(memspan_add_wrapper name variable compiler alias)
+  configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/oshcc.in ${generated}/${name} @ONLY)
+  install(PROGRAMS ${generated}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  memspan_add_alias(${name} ${alias})
+endfunction()
+
+function(memspan_add_alias name alias)
+  file(MAKE_DIRECTORY ${generated})
+  file(CREATE_LINK ${name} ${generated}/${alias} SYMBOLIC)
+  install(FILES ${generated}/${alias} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc)
+memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ shmemc++)
+if(TARGET oshrun)
+  install(TARGETS oshrun memspan-info RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  memspan_add_alias(oshrun shmemrun)
+endif()
+
+# ---- find_package(memspan) ------------------------------------------------------------------------
+install(EXPORT memspanTargets NAMESPACE memspan:: DESTINATION ${package_dir})
+configure_package_config_file(${MEMSPAN_TEMPLATES}/memspanConfig.cmake.in ${generated}/memspanConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${generated}/memspanConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${generated}/memspanConfig.cmake ${generated}/memspanConfigVersion.cmake DESTINATION ${package_dir})
+
+# ---- pkg-config -----------------------------------------------------------------------------------
+file(RELATIVE_PATH from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${MEMSPAN_TEMPLATES}/memspan.pc.in ${generated}/memspan.pc @ONLY)
+foreach(package shmem openshmem)
+  configure_file(${MEMSPAN_TEMPLATES}/alias.pc.in ${generated}/${package}.pc @ONLY)
+endforeach()
+install(FILES ${generated}/memspan.pc ${generated}/shmem.pc ${generated}/openshmem.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# ---- uninstall ------------------------------------------------------------------------------------
+if(MEMSPAN_TOP_LEVEL)
+  configure_file(${MEMSPAN_TEMPLATES}/uninstall.cmake.in ${generated}/uninstall.cmake @ONLY)
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${generated}/uninstall.cmake VERBATIM)
+endif()
