@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cpu.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace memspan {
+
+int usable_cores() {
+  // A mask for more cores than cpu_set_t knows makes the call fail; then the online count serves.
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 0)
+    return CPU_COUNT(&mask);
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<int>(online) : 1;
+}
+
+}  // namespace memspan

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/environment.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace memspan {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+std::string environment_or(const char* name, std::string_view fallback) {
+  return environment(name).value_or(std::string(fallback));
+}
+
+Result<std::int64_t> parse_integer(std::string_view what, std::string_view text, std::int64_t least,
+                                   std::int64_t most) {
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\"; allowed is a whole number from {} to {}", what, text,
+                              least, most));
+  return value;
+}
+
+Result<std::optional<std::int64_t>> environment_integer(const char* name, std::int64_t least,
+                                                        std::int64_t most) {
+  auto text = environment(name);
+  if (!text) return std::optional<std::int64_t>();
+  MEMSPAN_TRY_ASSIGN(std::int64_t value, parse_integer(name, *text, least, most),
+                     "reading the environment");
+  return std::optional<std::int64_t>(value);
+}
+
+Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
+  Status invalid(Code::kInvalidArgument,
+                 fmt::format("{} is \"{}\"; allowed is a positive number with an optional suffix "
+                             "k, m, g or t, such as 512m or 1.5g",
+                             what, text));
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number > 0)) return invalid;
+  if (end != text.data() + text.size()) {
+    switch (*end | 0x20) {
+      case 'k':
+        number *= 0x1p10;
+        break;
+      case 'm':
+        number *= 0x1p20;
+        break;
+      case 'g':
+        number *= 0x1p30;
+        break;
+      case 't':
+        number *= 0x1p40;
+        break;
+      default:
+        return invalid;
+    }
+  }
+  number = std::ceil(number);
+  if (!(number < 0x1p62)) return invalid;
+  return static_cast<std::size_t>(number);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{} B", bytes);
+  return fmt::format("{:.{}f} {}", value, value == std::floor(value) ? 0 : 2, kUnits[unit]);
+}
+
+}  // namespace memspan

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the environment: strings, integers and sizes with suffixes, each with a message that
+// names the variable, the value and what is allowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace memspan {
+
+// nullopt when unset. An empty value counts as set.
+std::optional<std::string> environment(const char* name);
+std::string environment_or(const char* name, std::string_view fallback);
+
+// A whole decimal number in [least, most]; nullopt when unset.
+Result<std::optional<std::int64_t>> environment_integer(const char* name, std::int64_t least,
+                                                        std::int64_t most);
+
+Result<std::int64_t> parse_integer(std::string_view what, std::string_view text, std::int64_t least,
+                                   std::int64_t most);
+
+// Bytes from "512", "1.5g", ".5M", "2T": an integer or a decimal fraction and one optional suffix
+// k, m, g or t of either case (powers of 1024); what follows the suffix is ignored, as OpenSHMEM
+// has it. Rounded up. Zero and negative sizes are errors.
+Result<std::size_t> parse_size(std::string_view what, std::string_view text);
+
+// "1.5 GiB", "512 B": for messages.
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace memspan

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "core/environment.h"
+
+namespace memspan {
+namespace {
+
+std::atomic<LogSink> caller_sink{nullptr};
+
+// Formats nothing twice: the whole line leaves in one write(2), or goes to the caller's function.
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
+      callback(static_cast<int>(message.level) - SPDLOG_LEVEL_DEBUG,
+               std::string(message.payload.data(), message.payload.size()).c_str());
+      return;
+    }
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  }
+  void flush_() override {}
+};
+
+spdlog::level::level_enum native(LogLevel level) {
+  return static_cast<spdlog::level::level_enum>(static_cast<int>(level) + SPDLOG_LEVEL_DEBUG);
+}
+
+LogLevel level_from_environment() {
+  std::string text = environment_or("MEMSPAN_LOG_LEVEL", environment_or("SHMEM_LOG_LEVEL", ""));
+  constexpr std::pair<std::string_view, LogLevel> kNames[] = {
+      {"DEBUG", LogLevel::kDebug}, {"INFO", LogLevel::kInfo},   {"WARN", LogLevel::kWarn},
+      {"ERROR", LogLevel::kError}, {"FATAL", LogLevel::kFatal},
+  };
+  for (const auto& [name, level] : kNames)
+    if (text == name) return level;
+  return LogLevel::kWarn;
+}
+
+// Built at the first line and never destroyed: lines may still come from exit handlers.
+spdlog::logger& logger() {
+  static spdlog::logger* const instance = [] {
+    auto* made = new spdlog::logger("memspan", std::make_shared<LineSink>());
+    made->set_level(native(level_from_environment()));
+    made->set_pattern("memspan: %v");
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void log_line(LogLevel level, std::string_view line) {
+  logger().log(native(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+void set_log_level(LogLevel level) {
+  logger().set_level(native(level));
+}
+
+LogLevel log_level() {
+  return static_cast<LogLevel>(static_cast<int>(logger().level()) - SPDLOG_LEVEL_DEBUG);
+}
+
+void set_log_sink(LogSink sink) {
+  caller_sink.store(sink, std::memory_order_release);
+}
+
+void set_log_identity(std::string_view identity) {
+  logger().set_pattern(identity.empty() ? "memspan: %v"
+                                        : "memspan: " + std::string(identity) + ": %v");
+}
+
+}  // namespace memspan

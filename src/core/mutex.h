@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// std::mutex with the annotations that let clang's -Wthread-safety prove what is guarded.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "core/clock.h"
+
+#if defined(__clang__)
+#define MEMSPAN_ATTRIBUTE_(x) __attribute__((x))
+#else
+#define MEMSPAN_ATTRIBUTE_(x)
+#endif
+#define MEMSPAN_GUARDED_BY(x) MEMSPAN_ATTRIBUTE_(guarded_by(x))
+#define MEMSPAN_REQUIRES(...) MEMSPAN_ATTRIBUTE_(requires_capability(__VA_ARGS__))
+#define MEMSPAN_EXCLUDES(...) MEMSPAN_ATTRIBUTE_(locks_excluded(__VA_ARGS__))
+
+namespace memspan {
+
+class MEMSPAN_ATTRIBUTE_(capability("mutex")) Mutex {
+ public:
+  void lock() MEMSPAN_ATTRIBUTE_(acquire_capability()) { mutex_.lock(); }
+  void unlock() MEMSPAN_ATTRIBUTE_(release_capability()) { mutex_.unlock(); }
+
+ private:
+  friend class ConditionVariable;
+  std::mutex mutex_;
+};
+
+class MEMSPAN_ATTRIBUTE_(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) MEMSPAN_ATTRIBUTE_(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~MutexLock() MEMSPAN_ATTRIBUTE_(release_capability()) { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+// Waits with the mutex held, as std::condition_variable does. False when the deadline passed.
+class ConditionVariable {
+ public:
+  bool wait_until(Mutex& mutex, const Deadline& deadline) MEMSPAN_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    bool in_time = true;
+    if (deadline.is_never())
+      condition_.wait(lock);
+    else
+      in_time = condition_.wait_until(lock, deadline.when()) == std::cv_status::no_timeout;
+    lock.release();
+    return in_time;
+  }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unpredictable bytes from the kernel, for names and secrets that nobody may guess.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace memspan {
+
+// `bytes` random bytes as 2 * bytes lower-case hexadecimal digits.
+std::string random_hex(std::size_t bytes);
+
+}  // namespace memspan

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unix sockets in the abstract namespace (nothing in the file system) that carry descriptors.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/fd.h"
+#include "core/status.h"
+
+namespace memspan {
+
+// `name` is without the leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
+Result<Fd> unix_listen(std::string_view name);
+Result<Fd> unix_connect(std::string_view name);
+Result<Fd> unix_accept(const Fd& listener, Deadline deadline);
+
+// The user whose process is at the other end, by the kernel's word.
+Result<uid_t> unix_peer_user(const Fd& socket);
+
+struct UnixMessage {
+  std::string bytes;
+  std::vector<Fd> descriptors;
+};
+inline constexpr std::size_t kMostUnixBytes = 1024;
+inline constexpr std::size_t kMostUnixDescriptors = 8;
+
+// One message of at most kMostUnixBytes and kMostUnixDescriptors.
+Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors);
+// kTimeout, or kUnavailable when the other end is closed.
+Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline);
+
+}  // namespace memspan
