@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of Asio that the store uses, with the same settings wherever they are included: the
+// standalone library, and no typeid because we compile without RTTI.
+#pragma once
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE 1
+#endif
+#ifndef ASIO_NO_TYPEID
+#define ASIO_NO_TYPEID 1
+#endif
+
+// Asio's fences only add to the locks that every hand-over between threads takes anyway, and the
+// thread sanitizer does not understand fences.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MEMSPAN_STORE_TSAN_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(MEMSPAN_STORE_TSAN_)
+#define ASIO_DISABLE_FENCED_BLOCK 1
+#endif
+
+#include <asio/buffer.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/tcp.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/environment.h"
+
+namespace memspan {
+namespace {
+
+struct Address {
+  sockaddr_storage storage = {};
+  socklen_t length = sizeof(sockaddr_storage);
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  bool operator==(const Address& other) const {
+    return length == other.length && std::memcmp(&storage, &other.storage, length) == 0;
+  }
+};
+
+bool is_loopback(const Address& address) {
+  if (address.storage.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
+    return (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+  }
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
+  return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+Status unavailable(const Endpoint& endpoint, std::string_view what, std::string_view why) {
+  return {Code::kUnavailable, fmt::format("{} {}: {}", what, endpoint.to_string(), why)};
+}
+
+Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
+  return unavailable(endpoint, what, Status::from_errno(what, error).message());
+}
+
+Result<std::vector<Address>> resolve(const Endpoint& endpoint) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const std::string port = std::to_string(endpoint.port);
+  if (int error = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &list); error != 0)
+    return unavailable(endpoint, "resolving the host of", gai_strerror(error));
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  std::vector<Address> addresses;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    Address address{.length = entry->ai_addrlen};
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+// IPv4 first: "localhost" then means 127.0.0.1 to both sides, and to those who write that instead.
+Result<std::vector<Address>> resolve_loopback(const Endpoint& endpoint) {
+  auto addresses = resolve(endpoint);
+  if (!addresses.is_ok()) return addresses;
+  if (!std::all_of(addresses->begin(), addresses->end(), is_loopback))
+    return Status{
+        Code::kNotSupported,
+        fmt::format("{} is not a loopback address; the store has no TLS yet and speaks to "
+                    "nobody outside this host",
+                    endpoint.to_string())};
+  std::stable_partition(addresses->begin(), addresses->end(),
+                        [](const Address& a) { return a.storage.ss_family == AF_INET; });
+  return addresses;
+}
+
+Fd open_socket(const Address& address) {
+  return Fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// 0 or an errno. With SO_REUSEADDR the port of a job that just ended is free at once.
+int bind_and_listen(int socket, const Address& address) {
+  const int on = 1;
+  if (::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
+  if (::bind(socket, address.get(), address.length) != 0) return errno;
+  return ::listen(socket, SOMAXCONN) == 0 ? 0 : errno;
+}
+
+Result<Endpoint> local_endpoint(int socket) {
+  Address local;
+  if (::getsockname(socket, local.get(), &local.length) != 0)
+    return Status::from_errno("getsockname");
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  const int error = getnameinfo(local.get(), local.length, host, sizeof host, port, sizeof port,
+                                NI_NUMERICHOST | NI_NUMERICSERV);
+  if (error != 0) return Status{Code::kSystem, gai_strerror(error)};
+  MEMSPAN_TRY_ASSIGN(const auto number, parse_integer("the port", port, 1, 65535), "getsockname");
+  return Endpoint{host, static_cast<std::uint16_t>(number)};
+}
+
+Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) {
+  TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
+  if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
+  if (int error = bind_and_listen(listener.socket.get(), address); error != 0)
+    return unavailable(endpoint, "listening at", error);
+  MEMSPAN_TRY_ASSIGN(listener.endpoint, local_endpoint(listener.socket.get()), "listening");
+  return listener;
+}
+
+// 0 or an errno.
+int finish_connecting(int socket, const Deadline& deadline) {
+  pollfd entry{.fd = socket, .events = POLLOUT, .revents = 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&entry, 1, deadline.remaining_poll_ms());
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0) return errno;
+  if (ready == 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+// Whoever calls a free port of the ephemeral range again and again is one day given that very
+// port for his own end, and TCP then connects him to himself.
+bool is_connected_to_itself(int socket) {
+  Address local;
+  Address remote;
+  return ::getsockname(socket, local.get(), &local.length) == 0 &&
+         ::getpeername(socket, remote.get(), &remote.length) == 0 && local == remote;
+}
+
+Result<Fd> connect_to(const Endpoint& endpoint, const Address& address, const Deadline& deadline) {
+  Fd socket = open_socket(address);
+  if (!socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
+  int error = ::connect(socket.get(), address.get(), address.length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS || error == EINTR) error = finish_connecting(socket.get(), deadline);
+  if (error == 0 && is_connected_to_itself(socket.get())) error = ECONNREFUSED;
+  if (error != 0) return unavailable(endpoint, "connecting to", error);
+  send_small_messages_at_once(socket.get());
+  return socket;
+}
+
+}  // namespace
+
+Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
+  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_loopback(endpoint), "listening");
+  // With SO_REUSEADDR the kernel may pick a port for us that another process has picked and
+  // listens at before we do; then we ask for another one.
+  const int attempts = endpoint.port == 0 ? 8 : 1;
+  Status last;
+  for (int attempt = 0; attempt < attempts; ++attempt)
+    for (const Address& address : addresses) {
+      auto listener = listen_at(endpoint, address);
+      if (listener.is_ok()) return listener;
+      last = listener.status();
+    }
+  return last;
+}
+
+Result<Fd> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_loopback(endpoint), "connecting");
+  Status last;
+  for (const Address& address : addresses) {
+    auto socket = connect_to(endpoint, address, deadline);
+    if (socket.is_ok()) return socket;
+    last = socket.status();
+  }
+  return last;
+}
+
+void send_small_messages_at_once(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace memspan

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/wire.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bytes.h"
+
+namespace memspan {
+namespace {
+
+// "mspS", so that a stranger's first bytes are refused before anything else is read from them.
+constexpr std::uint32_t kMagic = 0x5370736d;
+constexpr std::size_t kLengthBytes = 4;
+
+// Keeps room for the length in front of the body.
+ByteWriter begin_frame() {
+  ByteWriter writer;
+  writer.u32(0);
+  return writer;
+}
+
+std::string finish_frame(ByteWriter writer) {
+  std::string frame = writer.take();
+  ByteWriter length;
+  length.u32(static_cast<std::uint32_t>(frame.size() - kLengthBytes));
+  frame.replace(0, kLengthBytes, length.bytes());
+  return frame;
+}
+
+Status malformed(std::string_view what) {
+  return {Code::kInvalidArgument, fmt::format("a malformed {}", what)};
+}
+
+Status check_key(std::string_view key) {
+  if (!key.empty() && key.size() <= kMaxKeyBytes) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("a key has 1 to {} bytes, not {}", kMaxKeyBytes, key.size())};
+}
+
+Status check_value(std::string_view value) {
+  if (value.size() <= kMaxValueBytes) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("a value has at most {} bytes, not {}", kMaxValueBytes, value.size())};
+}
+
+bool is_operation(std::uint8_t number) {
+  return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
+         number <= static_cast<std::uint8_t>(StoreOperation::kWait);
+}
+
+bool is_code(std::uint8_t number) {
+  return number <= static_cast<std::uint8_t>(Code::kInternal);
+}
+
+// Stops at the first key that is not there: the count alone is never believed.
+std::vector<std::string> read_keys(ByteReader& reader) {
+  std::vector<std::string> keys;
+  std::uint32_t count = reader.u32();
+  for (std::uint32_t i = 0; i < count && reader.is_ok() && i <= kMaxKeysPerRequest; ++i)
+    keys.emplace_back(reader.text());
+  return keys;
+}
+
+std::string printable(std::string_view key) {
+  constexpr std::size_t kShown = 64;
+  std::string text(key.substr(0, kShown));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  if (key.size() > kShown) text += "...";
+  return text;
+}
+
+}  // namespace
+
+std::string_view operation_name(StoreOperation operation) {
+  switch (operation) {
+    case StoreOperation::kSet:
+      return "set";
+    case StoreOperation::kGet:
+      return "get";
+    case StoreOperation::kGetNow:
+      return "get_now";
+    case StoreOperation::kAdd:
+      return "add";
+    case StoreOperation::kAppend:
+      return "append";
+    case StoreOperation::kCompareAndSwap:
+      return "compare_and_swap";
+    case StoreOperation::kRemove:
+      return "remove";
+    case StoreOperation::kWait:
+      return "wait";
+  }
+  return "unknown";
+}
+
+Status check_request(const StoreRequest& request) {
+  const std::size_t most = request.operation == StoreOperation::kWait ? kMaxKeysPerRequest : 1;
+  if (request.keys.empty() || request.keys.size() > most)
+    return {Code::kInvalidArgument,
+            fmt::format("{} takes 1 to {} keys, not {}", operation_name(request.operation), most,
+                        request.keys.size())};
+  for (const std::string& key : request.keys)
+    if (Status status = check_key(key); !status.is_ok()) return status;
+  if (Status status = check_value(request.value); !status.is_ok()) return status;
+  return check_value(request.expected);
+}
+
+std::string encode(const StoreRequest& request) {
+  ByteWriter writer = begin_frame();
+  writer.u64(request.id);
+  writer.u8(static_cast<std::uint8_t>(request.operation));
+  writer.u32(request.timeout_ms);
+  writer.i64(request.delta);
+  writer.u32(static_cast<std::uint32_t>(request.keys.size()));
+  for (const std::string& key : request.keys) writer.text(key);
+  writer.text(request.expected);
+  writer.text(request.value);
+  return finish_frame(std::move(writer));
+}
+
+std::string encode(const StoreAnswer& answer) {
+  ByteWriter writer = begin_frame();
+  writer.u64(answer.id);
+  writer.u8(static_cast<std::uint8_t>(answer.code));
+  writer.i64(answer.number);
+  writer.text(answer.message);
+  writer.text(answer.value);
+  return finish_frame(std::move(writer));
+}
+
+std::string encode(const StoreHello& hello) {
+  ByteWriter writer = begin_frame();
+  writer.u32(kMagic);
+  writer.u32(hello.version);
+  writer.text(std::string_view(hello.member).substr(0, kMaxMemberBytes));
+  return finish_frame(std::move(writer));
+}
+
+std::string encode(const StoreWelcome& welcome) {
+  ByteWriter writer = begin_frame();
+  writer.u32(kMagic);
+  writer.u32(welcome.version);
+  writer.u8(static_cast<std::uint8_t>(welcome.code));
+  writer.text(welcome.message);
+  return finish_frame(std::move(writer));
+}
+
+Result<StoreRequest> decode_request(std::string_view body) {
+  ByteReader reader(body);
+  StoreRequest request;
+  request.id = reader.u64();
+  const std::uint8_t operation = reader.u8();
+  if (!is_operation(operation)) return malformed("request: no such operation");
+  request.operation = static_cast<StoreOperation>(operation);
+  request.timeout_ms = reader.u32();
+  request.delta = reader.i64();
+  request.keys = read_keys(reader);
+  request.expected = reader.text();
+  request.value = reader.text();
+  if (!reader.is_finished()) return malformed("request");
+  if (Status status = check_request(request); !status.is_ok()) return status;
+  return request;
+}
+
+Result<StoreAnswer> decode_answer(std::string_view body) {
+  ByteReader reader(body);
+  StoreAnswer answer;
+  answer.id = reader.u64();
+  const std::uint8_t code = reader.u8();
+  if (!is_code(code)) return malformed("answer: no such code");
+  answer.code = static_cast<Code>(code);
+  answer.number = reader.i64();
+  answer.message = reader.text();
+  answer.value = reader.text();
+  if (!reader.is_finished()) return malformed("answer");
+  return answer;
+}
+
+// A greeting of another version may be longer: only what all versions share is read from it.
+Result<StoreHello> decode_hello(std::string_view body) {
+  ByteReader reader(body);
+  if (reader.u32() != kMagic) return malformed("hello: not a memspan store's client");
+  StoreHello hello;
+  hello.version = reader.u32();
+  hello.member = reader.text();
+  const bool is_ours = hello.version == kStoreProtocolVersion;
+  if (!reader.is_ok() || (is_ours && !reader.is_finished()) ||
+      hello.member.size() > kMaxMemberBytes)
+    return malformed("hello");
+  return hello;
+}
+
+Result<StoreWelcome> decode_welcome(std::string_view body) {
+  ByteReader reader(body);
+  if (reader.u32() != kMagic) return malformed("welcome: not a memspan store");
+  StoreWelcome welcome;
+  welcome.version = reader.u32();
+  const std::uint8_t code = reader.u8();
+  welcome.message = reader.text();
+  const bool is_ours = welcome.version == kStoreProtocolVersion;
+  if (!reader.is_ok() || (is_ours && !reader.is_finished()) || !is_code(code))
+    return malformed("welcome");
+  welcome.code = static_cast<Code>(code);
+  return welcome;
+}
+
+std::string list_keys(const std::vector<std::string>& keys) {
+  constexpr std::size_t kNamed = 16;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(keys.size(), kNamed); ++i)
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", printable(keys[i]));
+  if (keys.size() > kNamed) text += fmt::format(" and {} more", keys.size() - kNamed);
+  return text;
+}
+
+void FrameReader::feed(std::string_view bytes) {
+  if (broken_) return;
+  buffer_.erase(0, used_);
+  used_ = 0;
+  // One large frame must not keep its memory for the connection's whole life.
+  constexpr std::size_t kKept = std::size_t{1} << 20;
+  if (buffer_.empty() && buffer_.capacity() > kKept) buffer_.shrink_to_fit();
+  buffer_.append(bytes);
+}
+
+std::optional<std::string_view> FrameReader::next() {
+  std::string_view rest = std::string_view(buffer_).substr(used_);
+  if (broken_ || rest.size() < kLengthBytes) return std::nullopt;
+  const std::size_t length = ByteReader(rest).u32();
+  if (length == 0 || length > limit_) {
+    broken_ = true;
+    return std::nullopt;
+  }
+  if (rest.size() - kLengthBytes < length) return std::nullopt;
+  used_ += kLengthBytes + length;
+  return rest.substr(kLengthBytes, length);
+}
+
+}  // namespace memspan

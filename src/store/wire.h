@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels between a store and its clients, as bytes.
+//
+// A connection carries frames: a u32 length (little-endian, 1 to the limit) and that many bytes.
+//
+//   client  hello      request request ...          requests carry an id of the client's choice
+//   server      welcome          answer answer ...  answers carry it back, in any order
+//
+// Everything here is a pure function of bytes: no sockets, no clock, and no input, however
+// broken, does more than fail.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace memspan {
+
+inline constexpr std::size_t kMaxKeyBytes = 2048;
+inline constexpr std::size_t kMaxValueBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxKeysPerRequest = 65536;
+inline constexpr std::size_t kMaxMemberBytes = 256;
+// The two largest requests are a compare-and-swap of two whole values (128 MiB) and a wait for
+// the most and longest keys (128.25 MiB); the rest is room for the small fields.
+inline constexpr std::size_t kMaxFrameBytes = 2 * kMaxValueBytes + (std::size_t{1} << 20);
+// Before the hello nobody is trusted with more memory than this.
+inline constexpr std::size_t kMaxGreetingBytes = 1024;
+// In `StoreRequest::timeout_ms`: wait for as long as the connection lives.
+inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
+// Changes with every change of the messages, of `Code` or of `StoreOperation`.
+inline constexpr std::uint32_t kStoreProtocolVersion = 1;
+
+// The numbers are the wire's.
+enum class StoreOperation : std::uint8_t {
+  kSet = 1,
+  kGet = 2,
+  kGetNow = 3,
+  kAdd = 4,
+  kAppend = 5,
+  kCompareAndSwap = 6,
+  kRemove = 7,
+  kWait = 8,
+};
+
+// "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
+std::string_view operation_name(StoreOperation operation);
+
+// A value. Fields that an operation does not use stay as they are here.
+struct StoreRequest {
+  std::uint64_t id = 0;
+  StoreOperation operation = StoreOperation::kGetNow;
+  std::vector<std::string> keys;  // exactly one, except for kWait
+  std::string value = {};         // set, append, compare-and-swap: the new value
+  std::string expected = {};      // compare-and-swap
+  std::int64_t delta = 0;         // add
+  std::uint32_t timeout_ms = 0;   // get, wait: counted from the request's arrival
+  bool operator==(const StoreRequest&) const = default;
+};
+
+// A value.
+struct StoreAnswer {
+  std::uint64_t id = 0;
+  Code code = Code::kOk;
+  std::string message = {};  // why, when the code is not kOk
+  std::string value = {};    // get, get_now, compare-and-swap
+  std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed
+  bool operator==(const StoreAnswer&) const = default;
+};
+
+// The first frame of a client.
+struct StoreHello {
+  std::uint32_t version = kStoreProtocolVersion;
+  std::string member;
+};
+
+// The first frame of a server. Any code but kOk: the server refuses and closes.
+struct StoreWelcome {
+  std::uint32_t version = kStoreProtocolVersion;
+  Code code = Code::kOk;
+  std::string message;
+};
+
+// kInvalidArgument when the keys or values are too few, too many, too short or too long.
+Status check_request(const StoreRequest& request);
+
+// A whole frame, length included. Only for messages within the limits.
+std::string encode(const StoreRequest& request);
+std::string encode(const StoreAnswer& answer);
+std::string encode(const StoreHello& hello);
+std::string encode(const StoreWelcome& welcome);
+
+// From a frame's body. kInvalidArgument for anything that encode() does not write or that
+// check_request() refuses. The version in a hello or a welcome is for the caller to judge.
+Result<StoreRequest> decode_request(std::string_view body);
+Result<StoreAnswer> decode_answer(std::string_view body);
+Result<StoreHello> decode_hello(std::string_view body);
+Result<StoreWelcome> decode_welcome(std::string_view body);
+
+// `"a", "b" and 7 more` for messages: at most 16 names, each shortened, unprintable bytes as '?'.
+std::string list_keys(const std::vector<std::string>& keys);
+
+// Cuts a stream of bytes into frames. Holds no more memory than about twice the bytes that it
+// was really given. Not thread-safe.
+class FrameReader {
+ public:
+  explicit FrameReader(std::size_t limit) : limit_(limit) {}
+
+  // Takes the stream's next bytes, in pieces of any size. Ignored when broken.
+  void feed(std::string_view bytes);
+  // The next whole frame's body, valid until the next feed(); nullopt when there is none yet.
+  std::optional<std::string_view> next();
+  // A length was zero or over the limit. For good: no byte after it can be trusted.
+  bool is_broken() const { return broken_; }
+  // For the frames that next() has not looked at yet.
+  void set_limit(std::size_t limit) { limit_ = limit; }
+
+ private:
+  std::size_t limit_;
+  std::string buffer_;
+  std::size_t used_ = 0;  // bytes of buffer_ that next() has given out
+  bool broken_ = false;
+};
+
+}  // namespace memspan

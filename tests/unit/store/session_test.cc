@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/session.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <vector>
+
+#include "core/bytes.h"
+#include "support.h"
+
+namespace memspan {
+namespace {
+
+// A session whose loop runs in the test's own thread, and the peer at its other end.
+class StoreSessionTest : public testing::Test, public StoreSession::Owner {
+ protected:
+  explicit StoreSessionTest() : StoreSessionTest(socket_pair()) {}
+
+  void start(Duration patience = std::chrono::hours(1)) { session_->start(patience); }
+  void say_hello() { peer_.send(encode(StoreHello{.member = "a test"})); }
+  // Runs the loop until nothing more can happen without the peer.
+  void run_ready() {
+    while (context_.poll() > 0) continue;
+  }
+  void run_until_closed() {
+    while (!is_closed_ && context_.run_one() > 0) continue;
+    run_ready();
+  }
+  bool peer_sees_the_end() {
+    run_until_closed();
+    return peer_.sees_the_end();
+  }
+
+  asio::io_context context_{1};
+  RawPeer peer_;
+  std::vector<StoreRequest> served_;
+  std::function<void(const StoreRequest&)> on_request_ = [](const StoreRequest&) {};
+  bool is_closed_ = false;
+  std::shared_ptr<StoreSession> session_;  // shared with Asio's handlers
+
+ private:
+  explicit StoreSessionTest(std::pair<Fd, Fd> ends) : peer_(std::move(ends.first)) {
+    StoreSession::Socket socket(context_);
+    socket.assign({AF_UNIX, 0}, ends.second.release());
+    session_ = std::make_shared<StoreSession>(*this, 1, std::move(socket));
+  }
+  void serve(StoreSession::Id, StoreRequest request) override {
+    served_.push_back(request);
+    on_request_(request);
+  }
+  void closed(StoreSession::Id) override {
+    EXPECT_FALSE(is_closed_);
+    is_closed_ = true;
+  }
+};
+
+TEST_F(StoreSessionTest, WelcomesAndServes) {
+  const StoreRequest request{.id = 5, .operation = StoreOperation::kGet, .keys = {"k"}};
+  on_request_ = [&](const StoreRequest&) { session_->send({.id = 5, .value = "v"}); };
+  start();
+  say_hello();
+  peer_.send(encode(request));
+  run_ready();
+  EXPECT_EQ(served_, std::vector{request});
+  EXPECT_EQ(decode_welcome(peer_.receive())->code, Code::kOk);
+  EXPECT_EQ(*decode_answer(peer_.receive()), (StoreAnswer{.id = 5, .value = "v"}));
+}
+
+TEST_F(StoreSessionTest, ClosesAPeerThatDoesNotSayHello) {
+  start(std::chrono::milliseconds(1));
+  EXPECT_TRUE(peer_sees_the_end());
+}
+
+TEST_F(StoreSessionTest, HasNoPatienceForAPeerThatSaysHelloSlowly) {
+  start(std::chrono::milliseconds(1));
+  peer_.send(encode(StoreHello{.member = "a test"}).substr(0, 9));
+  EXPECT_TRUE(peer_sees_the_end());
+}
+
+TEST_F(StoreSessionTest, ClosesAStranger) {
+  start();
+  peer_.send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(peer_sees_the_end());
+}
+
+TEST_F(StoreSessionTest, TrustsNobodyWithALongFrameBeforeTheHello) {
+  start();
+  ByteWriter writer;
+  writer.u32(kMaxGreetingBytes + 1);
+  peer_.send(writer.bytes());
+  EXPECT_TRUE(peer_sees_the_end());
+}
+
+TEST_F(StoreSessionTest, ClosesAPeerThatSendsABrokenRequest) {
+  start();
+  say_hello();
+  ByteWriter writer;
+  writer.text("this is no request");
+  peer_.send(writer.bytes());
+  EXPECT_TRUE(peer_sees_the_end());
+  EXPECT_TRUE(served_.empty());
+}
+
+TEST_F(StoreSessionTest, TellsAPeerOfAnotherVersionWhyItIsRefused) {
+  start();
+  peer_.send(encode(StoreHello{.version = 99, .member = "later"}));
+  run_until_closed();
+  auto welcome = decode_welcome(peer_.receive());
+  ASSERT_TRUE(welcome.is_ok());
+  EXPECT_EQ(welcome->code, Code::kNotSupported);
+  EXPECT_NE(welcome->message.find("99"), std::string::npos);
+  EXPECT_TRUE(peer_.sees_the_end());
+}
+
+TEST_F(StoreSessionTest, ClosesWhenThePeerGoes) {
+  start();
+  say_hello();
+  run_ready();
+  peer_.close();
+  run_until_closed();
+  EXPECT_TRUE(is_closed_);
+}
+
+TEST_F(StoreSessionTest, DoesNotServeAPeerThatDoesNotReadItsAnswers) {
+  constexpr std::size_t kRequests = 5;
+  const StoreAnswer answer{.value = std::string(kMaxValueBytes / 2, 'v')};
+  on_request_ = [&](const StoreRequest&) { session_->send(answer); };
+  start();
+  say_hello();
+  for (std::size_t i = 0; i < kRequests; ++i)
+    peer_.send(encode(StoreRequest{.operation = StoreOperation::kGetNow, .keys = {"k"}}));
+  run_ready();
+  EXPECT_EQ(served_.size(), 2U);  // with two answers in its queue the session is over its limit
+
+  char chunk[65536];
+  std::size_t received = 0;
+  for (ssize_t bytes = 0; served_.size() < kRequests; received += static_cast<std::size_t>(bytes)) {
+    bytes = ::recv(peer_.descriptor(), chunk, sizeof chunk, 0);
+    ASSERT_GT(bytes, 0);
+    run_ready();
+  }
+  EXPECT_GT(received, 2 * answer.value.size());
+}
+
+}  // namespace
+}  // namespace memspan

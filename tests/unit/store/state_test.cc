@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/state.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace memspan {
+namespace {
+
+constexpr StoreState::ConnectionId kAnna = 1;
+constexpr StoreState::ConnectionId kBen = 2;
+
+// A state and a clock that only moves when a test says so.
+class StoreStateTest : public testing::Test {
+ protected:
+  StoreState::Answers apply(StoreState::ConnectionId from, StoreRequest request) {
+    request.id = ++last_id_;
+    return state_.apply(from, std::move(request), now_);
+  }
+  // For requests that are answered at once and wake nobody.
+  StoreAnswer ask(StoreRequest request) {
+    auto answers = apply(kAnna, std::move(request));
+    EXPECT_EQ(answers.size(), 1U);
+    if (answers.empty()) return {};
+    EXPECT_EQ(answers[0].to, kAnna);
+    EXPECT_EQ(answers[0].answer.id, last_id_);
+    return answers[0].answer;
+  }
+  StoreAnswer set(std::string key, std::string value) {
+    return ask({.operation = StoreOperation::kSet, .keys = {key}, .value = value});
+  }
+  StoreAnswer get_now(std::string key) {
+    return ask({.operation = StoreOperation::kGetNow, .keys = {key}});
+  }
+  StoreAnswer add(std::string key, std::int64_t delta) {
+    return ask({.operation = StoreOperation::kAdd, .keys = {key}, .delta = delta});
+  }
+  StoreAnswer swap(std::string expected, std::string desired) {
+    return ask({.operation = StoreOperation::kCompareAndSwap,
+                .keys = {"k"},
+                .value = desired,
+                .expected = expected});
+  }
+  static StoreRequest wait_for(std::vector<std::string> keys, std::uint32_t timeout_ms) {
+    return {.operation = StoreOperation::kWait, .keys = keys, .timeout_ms = timeout_ms};
+  }
+  static StoreRequest get(std::string key, std::uint32_t timeout_ms) {
+    return {.operation = StoreOperation::kGet, .keys = {key}, .timeout_ms = timeout_ms};
+  }
+
+  StoreState state_;
+  Clock::time_point now_ = {};
+  std::uint64_t last_id_ = 0;
+};
+
+TEST_F(StoreStateTest, GivesBackWhatWasSet) {
+  EXPECT_EQ(set("k", "one").code, Code::kOk);
+  EXPECT_EQ(get_now("k").value, "one");
+  set("k", "two");
+  EXPECT_EQ(get_now("k").value, "two");
+  EXPECT_EQ(ask(get("k", 0)).value, "two");
+}
+
+TEST_F(StoreStateTest, GetNowOfAMissingKeyIsNotFound) {
+  EXPECT_EQ(get_now("k").code, Code::kNotFound);
+}
+
+TEST_F(StoreStateTest, RemoveSaysWhetherTheKeyExisted) {
+  set("k", "");
+  const StoreRequest remove{.operation = StoreOperation::kRemove, .keys = {"k"}};
+  EXPECT_EQ(ask(remove).number, 1);
+  EXPECT_EQ(ask(remove).number, 0);
+  EXPECT_EQ(get_now("k").code, Code::kNotFound);
+}
+
+TEST_F(StoreStateTest, AddsToADecimalCounter) {
+  EXPECT_EQ(add("k", 5).number, 5);
+  EXPECT_EQ(add("k", -8).number, -3);
+  EXPECT_EQ(get_now("k").value, "-3");
+  set("k", "40");
+  EXPECT_EQ(add("k", 2).number, 42);
+}
+
+TEST_F(StoreStateTest, AddRefusesWhatIsNotANumber) {
+  for (const char* value : {"", "x", "1x", " 1", "+1", "9223372036854775808"}) {
+    set("k", value);
+    EXPECT_EQ(add("k", 1).code, Code::kInvalidArgument) << value;
+    EXPECT_EQ(get_now("k").value, value);
+  }
+}
+
+TEST_F(StoreStateTest, AddRefusesAnOverflow) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(add("most", kMost).number, kMost);
+  EXPECT_EQ(add("most", 1).code, Code::kInvalidArgument);
+  EXPECT_EQ(add("least", kLeast).number, kLeast);
+  EXPECT_EQ(add("least", -1).code, Code::kInvalidArgument);
+  EXPECT_EQ(get_now("least").value, std::to_string(kLeast));
+}
+
+TEST_F(StoreStateTest, AppendsAndGivesTheLength) {
+  const StoreRequest append{.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "abc"};
+  EXPECT_EQ(ask(append).number, 3);
+  EXPECT_EQ(ask(append).number, 6);
+  EXPECT_EQ(get_now("k").value, "abcabc");
+}
+
+TEST_F(StoreStateTest, AppendKeepsToTheLargestValue) {
+  StoreRequest append{.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "x"};
+  set("k", std::string(kMaxValueBytes - 1, 'v'));
+  EXPECT_EQ(ask(append).number, static_cast<std::int64_t>(kMaxValueBytes));
+  EXPECT_EQ(ask(append).code, Code::kInvalidArgument);
+  append.value.clear();
+  EXPECT_EQ(ask(append).number, static_cast<std::int64_t>(kMaxValueBytes));
+}
+
+TEST_F(StoreStateTest, SwapsOnlyWhatIsExpected) {
+  EXPECT_EQ(swap("something", "new").value, "");
+  EXPECT_EQ(get_now("k").code, Code::kNotFound);
+  EXPECT_EQ(swap("", "first").value, "first");
+  EXPECT_EQ(swap("", "second").value, "first");
+  EXPECT_EQ(swap("first", "second").value, "second");
+  EXPECT_EQ(get_now("k").value, "second");
+}
+
+TEST_F(StoreStateTest, AnswersAWaitingGetWhenTheKeyIsSet) {
+  EXPECT_TRUE(apply(kBen, get("k", kNoTimeout)).empty());
+  const std::uint64_t bens = last_id_;
+  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}, .value = "v"});
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].to, kBen);
+  EXPECT_EQ(answers[0].answer, (StoreAnswer{.id = bens, .value = "v"}));
+  EXPECT_EQ(answers[1].to, kAnna);
+  set("k", "again");  // ask() checks that nobody else is answered
+}
+
+TEST_F(StoreStateTest, AnswersAWaitingGetWhateverMakesTheKey) {
+  for (StoreOperation operation : {StoreOperation::kSet, StoreOperation::kAdd,
+                                   StoreOperation::kAppend, StoreOperation::kCompareAndSwap}) {
+    const std::string key(operation_name(operation));
+    EXPECT_TRUE(apply(kBen, get(key, 1000)).empty());
+    auto answers = apply(kAnna, {.operation = operation, .keys = {key}, .value = "7", .delta = 7});
+    ASSERT_EQ(answers.size(), 2U) << key;
+    EXPECT_EQ(answers[0].answer.value, "7") << key;
+  }
+  EXPECT_FALSE(state_.next_deadline());
+}
+
+TEST_F(StoreStateTest, AnswersAWaitWhenTheLastKeyAppears) {
+  set("a", "");
+  EXPECT_TRUE(apply(kBen, wait_for({"a", "b", "c", "b"}, kNoTimeout)).empty());
+  set("c", "");
+  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"b"}});
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].to, kBen);
+  EXPECT_EQ(answers[0].answer.code, Code::kOk);
+}
+
+TEST_F(StoreStateTest, AWaitNeedsAllKeysAtTheSameTime) {
+  EXPECT_TRUE(apply(kBen, wait_for({"a", "b"}, kNoTimeout)).empty());
+  set("a", "");
+  ask({.operation = StoreOperation::kRemove, .keys = {"a"}});
+  set("b", "");
+  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"a"}});
+  EXPECT_EQ(answers.size(), 2U);
+}
+
+TEST_F(StoreStateTest, AWaitForKeysThatExistIsAnsweredAtOnce) {
+  set("a", "");
+  set("b", "");
+  EXPECT_EQ(ask(wait_for({"a", "b"}, 0)).code, Code::kOk);
+}
+
+TEST_F(StoreStateTest, AWaitWithoutTimeIsAnsweredAtOnce) {
+  set("a", "");
+  const StoreAnswer answer = ask(wait_for({"c", "a", "b"}, 0));
+  EXPECT_EQ(answer.code, Code::kTimeout);
+  EXPECT_EQ(answer.message, "missing \"b\", \"c\"");
+}
+
+TEST_F(StoreStateTest, TellsWhatIsMissingWhenTheTimeIsOver) {
+  EXPECT_TRUE(apply(kBen, wait_for({"a", "b"}, 1000)).empty());
+  const std::uint64_t bens = last_id_;
+  set("b", "");
+  EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(1));
+  EXPECT_TRUE(state_.expire(now_ + std::chrono::milliseconds(999)).empty());
+  auto answers = state_.expire(now_ + std::chrono::seconds(1));
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].to, kBen);
+  EXPECT_EQ(answers[0].answer,
+            (StoreAnswer{.id = bens, .code = Code::kTimeout, .message = "missing \"a\""}));
+  EXPECT_FALSE(state_.next_deadline());
+  set("a", "");  // nobody waits any more
+}
+
+TEST_F(StoreStateTest, EachWaitHasItsOwnTime) {
+  apply(kAnna, get("k", 3000));
+  apply(kBen, get("k", 1000));
+  apply(kBen, get("k", kNoTimeout));
+  EXPECT_EQ(state_.expire(now_ + std::chrono::seconds(2)).size(), 1U);
+  EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(3));
+  now_ += std::chrono::seconds(2);
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 3U);
+}
+
+TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
+  apply(kBen, get("k", 1000));
+  apply(kBen, wait_for({"k", "l"}, kNoTimeout));
+  state_.disconnect(kBen);
+  EXPECT_FALSE(state_.next_deadline());
+  EXPECT_TRUE(state_.expire(now_ + std::chrono::hours(1)).empty());
+  set("k", "");
+  set("l", "");
+}
+
+TEST_F(StoreStateTest, KeepsWhatAConnectionThatGoesHadSetAndOthersWaitFor) {
+  apply(kBen, get("k", 1000));
+  set("l", "stays");
+  state_.disconnect(kAnna);
+  EXPECT_EQ(get_now("l").value, "stays");
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 2U);
+}
+
+}  // namespace
+}  // namespace memspan

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/tcp.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "support.h"
+
+namespace memspan {
+namespace {
+
+TEST(TcpTest, PicksAFreePortAndNamesIt) {
+  auto listener = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(listener.is_ok()) << listener.status().to_string();
+  EXPECT_EQ(listener->endpoint.host, "127.0.0.1");
+  EXPECT_NE(listener->endpoint.port, 0);
+  EXPECT_TRUE(connect_tcp(listener->endpoint, soon()).is_ok());
+}
+
+TEST(TcpTest, ResolvesAHostName) {
+  auto listener = listen_tcp({"localhost", 0});
+  ASSERT_TRUE(listener.is_ok()) << listener.status().to_string();
+  EXPECT_TRUE(connect_tcp({"localhost", listener->endpoint.port}, soon()).is_ok());
+}
+
+TEST(TcpTest, ListensOnIpv6WhereThereIsIpv6) {
+  auto listener = listen_tcp({"::1", 0});
+  if (!listener.is_ok()) GTEST_SKIP() << "no IPv6 loopback: " << listener.status().to_string();
+  EXPECT_EQ(listener->endpoint.host, "::1");
+  EXPECT_TRUE(connect_tcp(listener->endpoint, soon()).is_ok());
+}
+
+TEST(TcpTest, ClosesItsSocketsOnExec) {
+  auto listener = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(listener.is_ok());
+  auto socket = connect_tcp(listener->endpoint, soon());
+  ASSERT_TRUE(socket.is_ok());
+  EXPECT_NE(::fcntl(listener->socket.get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(socket->get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(TcpTest, RefusesAddressesThatAreNotLoopback) {
+  for (const char* host : {"0.0.0.0", "192.0.2.1", "::", "2001:db8::1"}) {
+    auto listener = listen_tcp({host, 0});
+    EXPECT_EQ(listener.code(), Code::kNotSupported) << host;
+    EXPECT_NE(listener.status().message().find("TLS"), std::string::npos);
+    EXPECT_EQ(connect_tcp({host, 1}, soon()).code(), Code::kNotSupported) << host;
+  }
+}
+
+TEST(TcpTest, NamesAnEndpointThatIsTaken) {
+  auto first = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(first.is_ok());
+  auto second = listen_tcp(first->endpoint);
+  EXPECT_EQ(second.code(), Code::kUnavailable);
+  EXPECT_NE(second.status().message().find(first->endpoint.to_string()), std::string::npos);
+}
+
+TEST(TcpTest, NamesAnEndpointWhereNobodyListens) {
+  auto port = reserved_port();
+  auto socket = connect_tcp(port.endpoint, soon());
+  EXPECT_EQ(socket.code(), Code::kUnavailable);
+  EXPECT_NE(socket.status().message().find(port.endpoint.to_string()), std::string::npos);
+}
+
+// Sockets in TIME_WAIT hold the port unless both the old and the new one may share it.
+TEST(TcpTest, TheSamePortCanBeUsedAgainAtOnce) {
+  auto first = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(first.is_ok());
+  auto client = connect_tcp(first->endpoint, soon());
+  ASSERT_TRUE(client.is_ok());
+  Fd accepted(::accept(first->socket.get(), nullptr, nullptr));
+  ASSERT_TRUE(accepted.is_valid());
+  accepted.reset();  // closes first, so that this side is the one in TIME_WAIT
+  client->reset();
+  first->socket.reset();
+  auto second = listen_tcp(first->endpoint);
+  EXPECT_TRUE(second.is_ok()) << second.status().to_string();
+}
+
+bool is_connected_to_itself(const Fd& socket) {
+  sockaddr_in local = {};
+  sockaddr_in remote = {};
+  socklen_t length = sizeof local;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&local), &length);
+  ::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&remote), &length);
+  return local.sin_port == remote.sin_port;
+}
+
+// The port is free and lies where the kernel takes the callers' own ports from, so that one of
+// these calls, sooner or later, is offered a connection to itself.
+TEST(TcpTest, NeverConnectsToItself) {
+  auto listener = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(listener.is_ok());
+  listener->socket.reset();
+  for (int attempt = 0; attempt < 40000; ++attempt) {
+    auto socket = connect_tcp(listener->endpoint, soon());
+    ASSERT_FALSE(socket.is_ok() && is_connected_to_itself(*socket));
+  }
+}
+
+}  // namespace
+}  // namespace memspan
