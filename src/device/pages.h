@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory without a name: a memfd, sealed against resizing, that other processes map through its
+// descriptor. Nothing of it is left anywhere once the last process that holds it is gone, and the
+// size of /dev/shm does not matter.
+//
+// The bytes are reserved, not taken: the kernel gives a page at its first use, or when commit()
+// asks for it.
+#pragma once
+
+#include <cstddef>
+
+#include "core/fd.h"
+#include "core/status.h"
+
+namespace memspan {
+
+// Owns the descriptor. Move-only value; const use is thread-safe.
+class Pages {
+ public:
+  // `bytes` > 0, rounded up to whole pages. `label` shows in /proc/PID/maps.
+  static Result<Pages> create(std::size_t bytes, const char* label);
+  // Takes over a descriptor made by create() in another process and checks that it is sealed.
+  static Result<Pages> adopt(Fd descriptor);
+
+  std::size_t bytes() const { return bytes_; }
+  int descriptor() const { return descriptor_.get(); }
+
+  // Makes the kernel find memory for a range now, in steps of at most 64 MiB, so that a shortage
+  // is an error here and not a signal later. Pages that are there already cost little. Ask
+  // MemoryBudget first: the kernel kills other processes before it says no.
+  Status commit(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  Pages(Fd descriptor, std::size_t bytes) : descriptor_(std::move(descriptor)), bytes_(bytes) {}
+  Fd descriptor_;
+  std::size_t bytes_ = 0;
+};
+
+std::size_t page_size();
+inline constexpr std::size_t align_up(std::size_t value, std::size_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace memspan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/allocator.h"
+
+namespace memspan {
+namespace {
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+}  // namespace
+
+Allocator::Allocator(std::uint64_t bytes) : bytes_(bytes & ~(kGranularity - 1)) {
+  if (bytes_ > 0) make_free(0, bytes_);
+}
+
+void Allocator::make_free(std::uint64_t offset, std::uint64_t bytes) {
+  blocks_[offset] = Block{bytes, true};
+  by_size_.emplace(bytes, offset);
+}
+
+void Allocator::forget_free(Blocks::iterator block) {
+  by_size_.erase({block->second.bytes, block->first});
+  blocks_.erase(block);
+}
+
+std::optional<std::uint64_t> Allocator::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+  if (bytes == 0 || bytes > bytes_ || alignment > bytes_) return std::nullopt;
+  bytes = round_up(bytes, kGranularity);
+  if (alignment < kGranularity) alignment = kGranularity;
+  // The first block of the best size may not fit once aligned; one of bytes + alignment always
+  // does.
+  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end();) {
+    auto [free_bytes, offset] = *it;
+    std::uint64_t start = round_up(offset, alignment);
+    if (start - offset > free_bytes || free_bytes - (start - offset) < bytes) {
+      it = free_bytes < bytes + alignment ? by_size_.lower_bound({bytes + alignment, 0})
+                                          : std::next(it);
+      continue;
+    }
+    forget_free(blocks_.find(offset));
+    if (start > offset) make_free(offset, start - offset);
+    blocks_[start] = Block{bytes, false};
+    if (std::uint64_t end = offset + free_bytes; start + bytes < end)
+      make_free(start + bytes, end - start - bytes);
+    in_use_ += bytes;
+    return start;
+  }
+  return std::nullopt;
+}
+
+bool Allocator::free(std::uint64_t offset) {
+  auto block = blocks_.find(offset);
+  if (block == blocks_.end() || block->second.is_free) return false;
+  std::uint64_t bytes = block->second.bytes;
+  in_use_ -= bytes;
+  if (auto next = std::next(block); next != blocks_.end() && next->second.is_free) {
+    bytes += next->second.bytes;
+    forget_free(next);
+  }
+  if (block != blocks_.begin()) {
+    if (auto previous = std::prev(block); previous->second.is_free) {
+      offset = previous->first;
+      bytes += previous->second.bytes;
+      forget_free(previous);
+    }
+  }
+  blocks_.erase(block);
+  make_free(offset, bytes);
+  return true;
+}
+
+bool Allocator::resize(std::uint64_t offset, std::uint64_t bytes) {
+  auto block = blocks_.find(offset);
+  if (block == blocks_.end() || block->second.is_free || bytes == 0 || bytes > bytes_) return false;
+  bytes = round_up(bytes, kGranularity);
+  std::uint64_t have = block->second.bytes;
+  auto next = std::next(block);
+  bool next_is_free = next != blocks_.end() && next->second.is_free;
+  std::uint64_t reach = have + (next_is_free ? next->second.bytes : 0);
+  if (bytes > reach) return false;
+  if (next_is_free) forget_free(next);
+  block->second.bytes = bytes;
+  if (reach > bytes) make_free(offset + bytes, reach - bytes);
+  in_use_ += bytes - have;
+  return true;
+}
+
+std::optional<std::uint64_t> Allocator::size_of(std::uint64_t offset) const {
+  auto block = blocks_.find(offset);
+  if (block == blocks_.end() || block->second.is_free) return std::nullopt;
+  return block->second.bytes;
+}
+
+}  // namespace memspan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "core/environment.h"
+
+namespace memspan {
+namespace {
+
+// Left for the rest of the machine: page tables, sockets, other programs' growth.
+constexpr std::uint64_t kReserve = std::uint64_t{64} << 20;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// "MemAvailable:   24001234 kB" -> bytes.
+std::optional<std::uint64_t> meminfo_field(const std::string& text, const std::string& field) {
+  std::size_t at = text.find(field + ":");
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoull(text.c_str() + at + field.size() + 1, nullptr, 10) * 1024;
+}
+
+// nullopt for "max", for a missing file and for v1's "no limit" number.
+std::optional<std::uint64_t> group_number(const std::string& path) {
+  std::string text = read_text(path);
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
+  std::uint64_t value = std::strtoull(text.c_str(), nullptr, 10);
+  if (value >= (std::uint64_t{1} << 62)) return std::nullopt;
+  return value;
+}
+
+void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available, std::string source) {
+  budget.total = std::min(budget.total, total);
+  if (available < budget.available) {
+    budget.available = available;
+    budget.source = std::move(source);
+  }
+}
+
+// Every group from our own up to the root of the mounted hierarchy may set a limit.
+void apply_groups(MemoryBudget& budget, const std::string& root, std::string group,
+                  const char* limit_file, const char* usage_file) {
+  while (true) {
+    std::string directory = root + group;
+    auto limit = group_number(directory + "/" + limit_file);
+    auto usage = group_number(directory + "/" + usage_file);
+    if (limit && usage)
+      lower(budget, *limit, *limit - std::min(*limit, *usage),
+            fmt::format("{}/{}", directory, limit_file));
+    if (group.empty() || group == "/") return;
+    group.resize(group.rfind('/'));
+  }
+}
+
+void apply_control_groups(MemoryBudget& budget) {
+  std::istringstream lines(read_text("/proc/self/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("0::", 0) == 0)
+      apply_groups(budget, "/sys/fs/cgroup", line.substr(3), "memory.max", "memory.current");
+    else if (std::size_t at = line.find(":memory:"); at != std::string::npos)
+      apply_groups(budget, "/sys/fs/cgroup/memory", line.substr(at + 8), "memory.limit_in_bytes",
+                   "memory.usage_in_bytes");
+  }
+}
+
+}  // namespace
+
+Result<MemoryBudget> measure_memory_budget() {
+  std::string meminfo = read_text("/proc/meminfo");
+  auto total = meminfo_field(meminfo, "MemTotal");
+  auto available = meminfo_field(meminfo, "MemAvailable");
+  if (!total || !available)
+    return Status(Code::kSystem, "/proc/meminfo has no MemTotal or MemAvailable");
+  MemoryBudget budget{*total, *available, "MemAvailable"};
+  apply_control_groups(budget);
+  budget.available -= std::min(budget.available, kReserve);
+  if (auto text = environment("MEMSPAN_MEMORY_LIMIT")) {
+    MEMSPAN_TRY_ASSIGN(std::size_t limit, parse_size("MEMSPAN_MEMORY_LIMIT", *text),
+                       "measuring memory");
+    lower(budget, limit, limit, "MEMSPAN_MEMORY_LIMIT");
+  }
+  return budget;
+}
+
+}  // namespace memspan

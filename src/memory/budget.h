@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory this host can still give, asked before committing any: a memfd has no limit of
+// its own, and the kernel answers a shortage by killing processes, bystanders first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/status.h"
+
+namespace memspan {
+
+// A value: one reading.
+struct MemoryBudget {
+  std::uint64_t total = 0;      // what the host or the tightest control group has at all
+  std::uint64_t available = 0;  // what may still be taken, less a reserve
+  std::string source;  // what set the bound: "MemAvailable", a cgroup, MEMSPAN_MEMORY_LIMIT
+};
+
+// Reads /proc/meminfo and memory.max - memory.current of every ancestor control group (v2, and v1
+// where that is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for
+// users who want a bound). Takes about 100 microseconds; thread-safe.
+Result<MemoryBudget> measure_memory_budget();
+
+}  // namespace memspan

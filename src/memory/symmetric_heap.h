@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's own symmetric heap: an allocator over its part of the shared segment, and the
+// knowledge of which pages are committed already.
+//
+// It decides nothing alone: the collective calls of the faces ask every rank to do the same step
+// and compare the outcomes (pgas/symmetric_memory), so each step can be undone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/status.h"
+#include "device/pages.h"
+#include "memory/allocator.h"
+
+namespace memspan {
+
+// One thread at a time. `pages` must outlive it.
+class SymmetricHeap {
+ public:
+  // The heap is [offset, offset + bytes) of `pages`, mapped at `base`.
+  SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes);
+
+  std::byte* base() const { return base_; }
+  std::size_t bytes() const { return allocator_.bytes(); }
+  const Allocator& allocator() const { return allocator_; }
+
+  // Only book-keeping; null when no piece is large enough.
+  std::byte* allocate(std::size_t bytes, std::size_t alignment);
+  // False when `pointer` is not what allocate() gave.
+  bool free(void* pointer);
+  bool resize(void* pointer, std::size_t bytes);
+  // The block's size; nullopt when `pointer` is not the start of one.
+  std::optional<std::size_t> size_of(const void* pointer) const;
+  bool contains(const void* pointer) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base_) < bytes();
+  }
+
+  // How many bytes commit() of this range would have to take from the system.
+  std::size_t uncommitted(const void* pointer, std::size_t bytes) const;
+  Status commit(const void* pointer, std::size_t bytes);
+
+ private:
+  // Committing goes by chunks of this size, one bit each.
+  static constexpr std::size_t kChunk = std::size_t{64} << 10;
+  std::size_t offset_of(const void* pointer) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base_);
+  }
+
+  const Pages& pages_;
+  std::size_t offset_;
+  std::byte* base_;
+  Allocator allocator_;
+  std::vector<bool> committed_;  // grows with the highest chunk in use
+};
+
+}  // namespace memspan
