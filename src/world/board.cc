@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/board.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/random.h"
+#include "world/futex.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
+constexpr std::uint32_t kVersion = 1;
+
+Status not_a_board(const char* why) {
+  return {Code::kInvalidArgument,
+          fmt::format("the descriptor is not a board of this memspan: {}", why)};
+}
+
+}  // namespace
+
+Result<Board> Board::create(int peers, std::uint64_t heap_stride, bool oversubscribed) {
+  if (peers < 1 || peers > kMostPeersPerHost)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("a host can run 1 to {} processes of a job, not {}", kMostPeersPerHost, peers));
+  std::size_t bytes = kPeersAt + static_cast<std::size_t>(peers) * sizeof(BoardPeer);
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-board"), "making the board");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
+                     "making the board");
+  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "making the board");
+  Board board(std::move(pages), std::move(where));
+  BoardHeader& header = board.header();
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.peers = static_cast<std::uint32_t>(peers);
+  header.heap_stride = heap_stride;
+  header.oversubscribed = oversubscribed ? 1 : 0;
+  std::memcpy(header.secret, random_hex(32).data(), sizeof header.secret);
+  return board;
+}
+
+Result<Board> Board::attach(Fd descriptor) {
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)), "attaching to the board");
+  if (pages.bytes() < kPeersAt) return not_a_board("it is too small");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
+                     "attaching to the board");
+  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "attaching to the board");
+  Board board(std::move(pages), std::move(where));
+  const BoardHeader& header = board.header();
+  if (header.magic != kMagic) return not_a_board("the magic number is wrong");
+  if (header.version != kVersion) return not_a_board("it has another version");
+  if (header.peers < 1 || header.peers > kMostPeersPerHost ||
+      kPeersAt + header.peers * sizeof(BoardPeer) > board.pages_.bytes())
+    return not_a_board("its number of peers does not fit its size");
+  return board;
+}
+
+bool Board::mark_lost(int rank, int wait_status) const {
+  BoardPeer& lost = peer(rank);
+  PeerState state = lost.state.load(std::memory_order_acquire);
+  if (state == PeerState::kLeft || state == PeerState::kLost) return false;
+  lost.wait_status.store(wait_status, std::memory_order_relaxed);
+  // Pairs with the acquire loads of whoever saw `alarms` grow.
+  if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
+    return false;
+  header().alarms.fetch_add(1, std::memory_order_release);
+  ring_all();
+  return true;
+}
+
+void Board::request_exit(int rank, int code) const {
+  std::uint32_t none = 0;
+  if (!header().exit_requested.compare_exchange_strong(none, 1)) return;
+  header().exit_code.store(code, std::memory_order_relaxed);
+  header().exit_rank.store(rank, std::memory_order_relaxed);
+  header().exit_requested.store(2, std::memory_order_release);  // pairs with the acquire in readers
+  header().alarms.fetch_add(1, std::memory_order_release);
+  ring_all();
+}
+
+void Board::ring(BoardPeer& peer) {
+  peer.bell.fetch_add(1, std::memory_order_release);
+  futex_wake_all(peer.bell);
+}
+
+void Board::ring_all() const {
+  for (int rank = 0; rank < peers(); ++rank)
+    if (peer(rank).sleeping.load(std::memory_order_relaxed) != 0) ring(peer(rank));
+}
+
+}  // namespace memspan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board: the small shared memory in which the processes of one job on one host see each
+// other: who is there, who is dead, who sleeps.
+//
+//   +--------+---------+---------+----
+//   | header | peer 0  | peer 1  | ...     one BoardPeer (two pairs of cache lines) a peer
+//   +--------+---------+---------+----
+//
+// It is made by the launcher, or by the lowest rank of a host when there is no launcher. A fresh
+// board is all zero but for the header. Everything that waits looks at `alarms` now and then: it
+// grows with each death and each request to end the job.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/cpu.h"
+#include "core/status.h"
+#include "device/pages.h"
+#include "device/reservation.h"
+
+namespace memspan {
+
+inline constexpr int kMostPeersPerHost = 16384;
+
+enum class PeerState : std::uint32_t {
+  kAbsent = 0,  // has not joined yet
+  kJoined = 1,
+  kLeft = 2,  // finalised properly; may join again
+  kLost = 3,  // died without leaving
+};
+
+struct BoardHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t peers;
+  std::uint64_t heap_stride;     // bytes between the ranks' parts of the heap memfd
+  std::uint32_t oversubscribed;  // 1: more processes than cores, so nobody spins
+  std::uint32_t reserved;
+  char secret[64];  // hexadecimal, the job's
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
+  std::atomic<std::uint32_t> exit_requested;  // 0 none, 1 being written, 2 exit_code/exit_rank hold
+  std::atomic<std::int32_t> exit_code;
+  std::atomic<std::int32_t> exit_rank;
+  std::atomic<std::uint64_t> heap_bytes;  // what the first peer asked for; all must agree
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleepers;  // peers with `sleeping` set
+};
+
+struct BoardPeer {
+  // Read by every writer after its store, written only when the peer goes to sleep.
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleeping;
+  std::atomic<std::uint32_t> bell;  // futex word: grows with each ring
+  alignas(kFalseSharingRange) std::atomic<PeerState> state;
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t> wait_status;  // of wait(2), when the launcher saw it die; else -1
+  std::atomic<std::uint32_t> generation;  // grows with each join
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(BoardPeer) == 2 * kFalseSharingRange);
+
+// Owns the mapping and the descriptor. What it shows is shared memory: every member function is
+// thread-safe and process-safe.
+class Board {
+ public:
+  static Result<Board> create(int peers, std::uint64_t heap_stride, bool oversubscribed);
+  // Maps what another process created; kInvalidArgument when it is not a board of this version.
+  static Result<Board> attach(Fd descriptor);
+
+  BoardHeader& header() const { return *reinterpret_cast<BoardHeader*>(where_.base()); }
+  BoardPeer& peer(int rank) const {
+    return reinterpret_cast<BoardPeer*>(where_.base() + kPeersAt)[rank];
+  }
+  int peers() const { return static_cast<int>(header().peers); }
+  int descriptor() const { return pages_.descriptor(); }
+
+  // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
+  // `wait_status` as of wait(2), -1 when unknown. True when this call noted it.
+  bool mark_lost(int rank, int wait_status) const;
+  // Asks every process of the job to end with `code`; the first request holds.
+  void request_exit(int rank, int code) const;
+  // Wakes every sleeper.
+  void ring_all() const;
+  // Wakes one peer if it sleeps.
+  static void ring(BoardPeer& peer);
+
+ private:
+  static constexpr std::size_t kPeersAt = 4 * kFalseSharingRange;
+  static_assert(sizeof(BoardHeader) <= kPeersAt);
+  Board(Pages pages, Reservation where) : pages_(std::move(pages)), where_(std::move(where)) {}
+  Pages pages_;
+  Reservation where_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/failure_detector.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace memspan {
+namespace {
+
+// A peer asked the job to end and is gone: so do we, as if we had been asked ourselves.
+void follow_exit_request(const Board& board) {
+  if (board.header().exit_requested.load(std::memory_order_acquire) != 2) return;
+  std::fflush(nullptr);
+  _exit(board.header().exit_code.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FailureDetector>> FailureDetector::start(const Board& board,
+                                                                std::vector<Watched> watched) {
+  Fd wake(eventfd(0, EFD_CLOEXEC));
+  if (!wake.is_valid()) return Status::from_errno("eventfd");
+  return std::unique_ptr<FailureDetector>(
+      new FailureDetector(board, std::move(watched), std::move(wake)));
+}
+
+FailureDetector::FailureDetector(const Board& board, std::vector<Watched> watched, Fd wake)
+    : board_(board),
+      watched_(std::move(watched)),
+      wake_(std::move(wake)),
+      thread_([this] { run(); }) {}
+
+FailureDetector::~FailureDetector() {
+  std::uint64_t one = 1;
+  while (write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+}
+
+void FailureDetector::run() {
+  std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}};
+  for (const Watched& watched : watched_) polled.push_back({watched.pidfd.get(), POLLIN, 0});
+  while (true) {
+    if (poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
+    if (polled[0].revents != 0) return;
+    for (std::size_t i = 1; i < polled.size(); ++i) {
+      if (polled[i].revents == 0) continue;
+      follow_exit_request(board_);
+      board_.mark_lost(watched_[i - 1].rank, -1);
+      polled[i].fd = -1;  // poll ignores it from now on
+    }
+  }
+}
+
+}  // namespace memspan

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/membership.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/cpu.h"
+#include "core/environment.h"
+#include "memory/address_plan.h"
+#include "memory/budget.h"
+#include "world/membership_steps.h"
+
+namespace memspan {
+namespace {
+
+// The launcher's descriptors stay open for a later join of this process, but not for its children.
+Result<Fd> inherit(int descriptor) {
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
+    return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
+  Fd own(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
+  return own;
+}
+
+// Other launchers' ways of saying "one of many"; we cannot meet through them.
+Status check_no_foreign_launcher() {
+  constexpr const char* kSizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"};
+  for (const char* name : kSizes) {
+    auto size = environment_integer(name, 1, std::numeric_limits<std::int32_t>::max());
+    if (size.is_ok() && size->value_or(1) > 1)
+      return {Code::kNotSupported,
+              fmt::format("{} is {}, but nothing says how the processes meet; start the job with "
+                          "oshrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+                          name, **size)};
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status claim_rank(const Board& board, int rank) {
+  BoardPeer& self = board.peer(rank);
+  PeerState state = self.state.load(std::memory_order_acquire);
+  if (state == PeerState::kJoined || state == PeerState::kLost)
+    return {Code::kUnavailable,
+            fmt::format("rank {} of this job belongs to process {}, which {}", rank,
+                        self.pid.load(), state == PeerState::kLost ? "died" : "has not left it")};
+  self.pid.store(getpid(), std::memory_order_relaxed);
+  self.wait_status.store(-1, std::memory_order_relaxed);
+  self.generation.fetch_add(1, std::memory_order_relaxed);
+  if (!self.state.compare_exchange_strong(state, PeerState::kJoined, std::memory_order_acq_rel))
+    return {Code::kUnavailable,
+            fmt::format("rank {} of this job was taken by another process just now", rank)};
+  return Status::ok();
+}
+
+Result<HostMemory> make_host_memory(int peers) {
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "sizing the heap");
+  std::uint64_t stride = heap_file_stride(budget.total);
+  MEMSPAN_TRY_ASSIGN(Board board, Board::create(peers, stride, peers > usable_cores()),
+                     "making the job's memory");
+  MEMSPAN_TRY_ASSIGN(Pages heap,
+                     Pages::create(static_cast<std::size_t>(peers) * stride, "memspan-heap"),
+                     "making the job's memory");
+  return HostMemory{std::make_unique<Board>(std::move(board)),
+                    std::make_unique<Pages>(std::move(heap))};
+}
+
+Result<Membership> join_launched(const Launch& launch) {
+  Membership joined(launch.rank, launch.size);
+  MEMSPAN_TRY_ASSIGN(Fd board_descriptor, inherit(launch.board), "joining the job");
+  MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, inherit(launch.heap), "joining the job");
+  MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(board_descriptor)), "joining the job");
+  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(heap_descriptor)), "joining the job");
+  if (board.peers() != launch.size ||
+      heap.bytes() / board.header().heap_stride < static_cast<std::size_t>(launch.size))
+    return Status(Code::kInvalidArgument, fmt::format("{} says {} processes, the board {}",
+                                                      kLaunchVariable, launch.size, board.peers()));
+  MEMSPAN_TRY(claim_rank(board, launch.rank), "joining the job");
+  joined.board = std::make_unique<Board>(std::move(board));
+  joined.heap = std::make_unique<Pages>(std::move(heap));
+  return joined;
+}
+
+Result<Membership> join_single() {
+  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(1), "starting a job of one");
+  MEMSPAN_TRY(claim_rank(*memory.board, 0), "starting a job of one");
+  Membership joined(0, 1);
+  joined.board = std::move(memory.board);
+  joined.heap = std::move(memory.heap);
+  return joined;
+}
+
+Result<std::optional<Rendezvous>> rendezvous_from_environment() {
+  auto address = environment("SHMEM_MASTER_ADDR");
+  bool is_ours = address.has_value();
+  if (!address) address = environment("MASTER_ADDR");
+  const char* port_name = is_ours ? "SHMEM_MASTER_PORT" : "MASTER_PORT";
+  auto port_text = environment(port_name);
+  if (!address || !port_text || !environment("RANK") || !environment("WORLD_SIZE"))
+    return std::optional<Rendezvous>();
+  constexpr std::int64_t kPortOffset = 11;  // torchrun's own store has MASTER_PORT itself
+  std::int64_t offset = is_ours ? 0 : kPortOffset;
+  MEMSPAN_TRY_ASSIGN(std::int64_t port, parse_integer(port_name, *port_text, 1, 65535 - offset),
+                     "reading the environment");
+  MEMSPAN_TRY_ASSIGN(auto size, environment_integer("WORLD_SIZE", 1, kMostPeersPerHost),
+                     "reading the environment");
+  MEMSPAN_TRY_ASSIGN(auto rank, environment_integer("RANK", 0, *size - 1),
+                     "reading the environment");
+  Rendezvous rendezvous;
+  rendezvous.rank = static_cast<int>(*rank);
+  rendezvous.size = static_cast<int>(*size);
+  rendezvous.store = Endpoint{*address, static_cast<std::uint16_t>(port + offset)};
+  return std::optional<Rendezvous>(rendezvous);
+}
+
+Result<Membership> join_from_environment(Duration limit) {
+  MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "joining the job");
+  if (launch) return join_launched(*launch);
+  MEMSPAN_TRY_ASSIGN(auto rendezvous, rendezvous_from_environment(), "joining the job");
+  if (rendezvous) return join_rendezvous(*rendezvous, limit);
+  MEMSPAN_TRY(check_no_foreign_launcher(), "joining the job");
+  return join_single();
+}
+
+}  // namespace memspan

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meeting over the store: who is there, are all on this host, then the keeper hands out the memory.
+#include <fmt/format.h>
+
+#include "store/group.h"
+#include "transport/host_identity.h"
+#include "world/hand_over.h"
+#include "world/membership.h"
+#include "world/membership_steps.h"
+#include "world/pidfd.h"
+
+namespace memspan {
+namespace {
+
+constexpr const char* kTicketKey = "job/hand-over";
+constexpr int kKeeper = 0;  // the lowest rank of the host, and there is one host
+
+// Every rank once, and all with the same idea of how many there are.
+Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline) {
+  std::string size = std::to_string(rendezvous.size);
+  MEMSPAN_TRY_ASSIGN(std::string agreed, store.compare_and_swap("job/size", "", size, deadline),
+                     "entering the job");
+  if (agreed != size)
+    return {Code::kInvalidArgument,
+            fmt::format("this process was told that the job has {} members, others were told {}",
+                        size, agreed)};
+  MEMSPAN_TRY_ASSIGN(std::int64_t count,
+                     store.add(fmt::format("job/rank/{}", rendezvous.rank), 1, deadline),
+                     "entering the job");
+  if (count != 1)
+    return {Code::kUnavailable, fmt::format("rank {} has entered the job at {} already",
+                                            rendezvous.rank, rendezvous.store.to_string())};
+  return Status::ok();
+}
+
+Status check_one_host(const std::vector<std::string>& hosts, int rank) {
+  for (std::size_t peer = 0; peer < hosts.size(); ++peer)
+    if (hosts[peer] != hosts[static_cast<std::size_t>(rank)])
+      return {
+          Code::kNotSupported,
+          fmt::format("PE {} is on another host ({}) than PE {} ({}); this version connects the "
+                      "processes of one host",
+                      peer, hosts[peer], rank, hosts[static_cast<std::size_t>(rank)])};
+  return Status::ok();
+}
+
+Status keep_host(Membership& joined, StoreClient& store, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(joined.size), "keeping the host");
+  joined.board = std::move(memory.board);
+  joined.heap = std::move(memory.heap);
+  MEMSPAN_TRY_ASSIGN(HandOver hand_over, HandOver::open(), "keeping the host");
+  MEMSPAN_TRY(store.set(kTicketKey, hand_over.ticket(), deadline), "keeping the host");
+  MEMSPAN_TRY_ASSIGN(
+      std::vector<Fd> pidfds,
+      hand_over.serve(joined.size, joined.board->descriptor(), joined.heap->descriptor(), deadline),
+      "handing the memory to the other processes");
+  std::vector<FailureDetector::Watched> watched;
+  for (int rank = 1; rank < joined.size; ++rank)
+    watched.push_back({rank, std::move(pidfds[static_cast<std::size_t>(rank)])});
+  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
+                     "keeping the host");
+  return Status::ok();
+}
+
+Status take_from_keeper(Membership& joined, StoreClient& store, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(std::string ticket, store.get(kTicketKey, deadline),
+                     "waiting for the keeper of this host");
+  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(ticket, joined.rank, deadline),
+                     "taking over the memory");
+  MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(handed.board)), "taking over the memory");
+  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(handed.heap)), "taking over the memory");
+  joined.board = std::make_unique<Board>(std::move(board));
+  joined.heap = std::make_unique<Pages>(std::move(heap));
+  std::vector<FailureDetector::Watched> watched;
+  watched.push_back({kKeeper, std::move(handed.keeper)});
+  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
+                     "watching the keeper");
+  return Status::ok();
+}
+
+Status host_store(Membership& joined, const Rendezvous& rendezvous) {
+  joined.server = rendezvous.hosted;
+  if (joined.rank != 0 || joined.server != nullptr) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(joined.server, StoreServer::listen(rendezvous.store),
+                     "hosting the job's store");
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit) {
+  Deadline deadline = Deadline::after(limit);
+  Membership joined(rendezvous.rank, rendezvous.size);
+  MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");
+  MEMSPAN_TRY_ASSIGN(
+      joined.store,
+      StoreClient::connect(rendezvous.store, fmt::format("PE {}", rendezvous.rank), deadline),
+      "joining the job");
+  StoreClient& store = *joined.store;
+  MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
+  Group group(store, "job/join", joined.rank, joined.size);
+  MEMSPAN_TRY_ASSIGN(std::vector<std::string> hosts, group.allgather(host_identity(), deadline),
+                     "waiting for all processes of the job");
+  MEMSPAN_TRY(check_one_host(hosts, joined.rank), "joining the job");
+  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, store, deadline)
+                                     : take_from_keeper(joined, store, deadline),
+              "joining the job");
+  MEMSPAN_TRY(claim_rank(*joined.board, joined.rank), "joining the job");
+  // Nobody goes on before all are on the board, or an early end would look like a death.
+  MEMSPAN_TRY(group.barrier(deadline), "waiting for all processes of the job");
+  return joined;
+}
+
+Status leave_rendezvous(Membership& member, Duration limit) {
+  if (member.store == nullptr) return Status::ok();
+  member.detector.reset();
+  Deadline deadline = Deadline::after(limit);
+  Group group(*member.store, "job/leave", member.rank, member.size);
+  MEMSPAN_TRY(group.barrier(deadline), "leaving the job");
+  // The same address may serve the next job at once: the others wait until this store is gone.
+  if (member.server == nullptr) {
+    auto gone = member.store->get("job/never", deadline);
+    if (gone.code() != Code::kStoreLost)
+      return gone.status().annotate("waiting for the store to close");
+  }
+  member.store.reset();
+  member.server.reset();
+  return Status::ok();
+}
+
+}  // namespace memspan

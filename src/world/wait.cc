@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/wait.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "core/log.h"
+#include "world/futex.h"
+
+namespace memspan {
+namespace {
+
+// Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
+constexpr auto kAwake = std::chrono::microseconds(200);
+// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
+constexpr auto kNap = std::chrono::milliseconds(1);
+constexpr auto kReportEvery = std::chrono::seconds(60);
+
+std::string cause_of_death(int wait_status) {
+  if (wait_status != -1 && WIFSIGNALED(wait_status))
+    return fmt::format(" (killed by signal {}, {})", WTERMSIG(wait_status),
+                       strsignal(WTERMSIG(wait_status)));
+  if (wait_status != -1 && WIFEXITED(wait_status))
+    return fmt::format(" (exited with code {} without leaving the job)", WEXITSTATUS(wait_status));
+  return "";
+}
+
+}  // namespace
+
+SlowWait::SlowWait(WaitPlace& place, const char* what, Deadline deadline)
+    : place_(place),
+      what_(what),
+      deadline_(deadline),
+      since_(Clock::now()),
+      next_report_(since_ + kReportEvery) {}
+
+SlowWait::~SlowWait() {
+  if (!is_asleep_) return;
+  place_.self->sleeping.fetch_sub(1, std::memory_order_relaxed);
+  place_.board->header().sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Status SlowWait::pause() {
+  // Pairs with the release of mark_lost() and request_exit().
+  std::uint32_t alarms = place_.board->header().alarms.load(std::memory_order_acquire);
+  if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) return alarm_status();
+  if (is_asleep_) {
+    std::uint32_t seen = bell_;
+    futex_wait(place_.self->bell, seen, kNap);
+    // The ready() that follows must not miss a ring: take the bell before looking.
+    bell_ = place_.self->bell.load(std::memory_order_acquire);
+  } else {
+    sched_yield();
+  }
+  auto now = Clock::now();
+  if (!is_asleep_ && now - since_ > kAwake) fall_asleep();
+  if (now >= next_report_) {
+    next_report_ += kReportEvery;
+    log_line(LogLevel::kWarn,
+             fmt::format("{} is still waiting after {:.0f} s", what_, to_seconds(now - since_)));
+  }
+  if (!deadline_.is_never() && now >= deadline_.when())
+    return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - since_))};
+  return Status::ok();
+}
+
+// From here on writers ring. The fence makes sure that a writer who did not see the flag has
+// stored before our next look at the condition.
+void SlowWait::fall_asleep() {
+  is_asleep_ = true;
+  bell_ = place_.self->bell.load(std::memory_order_acquire);
+  place_.self->sleeping.fetch_add(1, std::memory_order_relaxed);
+  place_.board->header().sleepers.fetch_add(1, std::memory_order_relaxed);
+  fence_all_writers();
+}
+
+Status SlowWait::alarm_status() {
+  const BoardHeader& header = place_.board->header();
+  double waited = to_seconds(Clock::now() - since_);
+  if (header.exit_requested.load(std::memory_order_acquire) == 2)
+    return {Code::kUnavailable, fmt::format("PE {} asked the job to end with code {}",
+                                            header.exit_rank.load(), header.exit_code.load())};
+  for (int rank = 0; rank < place_.board->peers(); ++rank) {
+    const BoardPeer& peer = place_.board->peer(rank);
+    if (peer.state.load(std::memory_order_acquire) != PeerState::kLost) continue;
+    return {Code::kPeerLost,
+            fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", rank,
+                        peer.pid.load(), cause_of_death(peer.wait_status.load()), waited)};
+  }
+  return Status::ok();  // a request that is still being written: look again
+}
+
+}  // namespace memspan

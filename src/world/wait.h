@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting that is quick when the answer is near and cheap when it is not: spin for about a
+// microsecond (not at all when there are more processes than cores), then let others run, then
+// sleep on the process's doorbell.
+//
+// A wait ends early with kPeerLost when a peer has died, with kUnavailable when a peer asked the
+// job to end, with kTimeout at its deadline.
+#pragma once
+
+#include <cstdint>
+
+#include "core/clock.h"
+#include "core/cpu.h"
+#include "core/status.h"
+#include "world/board.h"
+
+namespace memspan {
+
+// What the waits of one process share. Thread-safe.
+struct WaitPlace {
+  const Board* board = nullptr;
+  BoardPeer* self = nullptr;
+  int rank = 0;
+  int spins = 0;  // looks before the first sched_yield
+  // Deaths and requests up to this count of BoardHeader::alarms are known and end no wait.
+  std::atomic<std::uint32_t> known_alarms{0};
+};
+
+// The patient part of one wait; lives on the waiter's stack.
+class SlowWait {
+ public:
+  // `what` names the call, for messages and the line that is logged every 60 s.
+  SlowWait(WaitPlace& place, const char* what, Deadline deadline);
+  ~SlowWait();
+  SlowWait(const SlowWait&) = delete;
+  SlowWait& operator=(const SlowWait&) = delete;
+
+  // One more pause: a yield or, later, a sleep. Not ok when the wait has to end. The condition
+  // must be looked at between any two calls.
+  Status pause();
+
+ private:
+  Status alarm_status();
+  void fall_asleep();
+
+  WaitPlace& place_;
+  const char* what_;
+  Deadline deadline_;
+  Clock::time_point since_;
+  Clock::time_point next_report_;
+  std::uint32_t bell_ = 0;
+  bool is_asleep_ = false;
+};
+
+// Returns once ready() is true; ready() must load with acquire order.
+template <typename Ready>
+Status wait_for(WaitPlace& place, const char* what, Deadline deadline, Ready ready) {
+  for (int spin = place.spins; spin > 0; --spin) {
+    if (ready()) return Status::ok();
+    cpu_pause();
+  }
+  if (ready()) return Status::ok();
+  SlowWait slow(place, what, deadline);
+  while (!ready())
+    if (Status status = slow.pause(); !status.is_ok()) return ready() ? Status::ok() : status;
+  return Status::ok();
+}
+
+}  // namespace memspan

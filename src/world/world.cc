@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/world.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/environment.h"
+#include "memory/address_plan.h"
+#include "memory/budget.h"
+#include "transport/registry.h"
+#include "world/futex.h"
+
+namespace memspan {
+namespace {
+
+// About a microsecond: a pause is 40 to 140 cycles on today's processors.
+constexpr int kSpins = 40;
+
+// One heap larger than all memory can never be filled: refuse it by name, before reserving.
+Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
+  std::uint64_t most = std::min<std::uint64_t>(budget.total, stride - kInternalBytes);
+  if (heap_bytes <= most) return Status::ok();
+  return {Code::kOutOfMemory,
+          fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
+                      "that this host has ({})",
+                      format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source)};
+}
+
+Status check_same_heap_size(const Board& board, std::size_t heap_bytes) {
+  std::uint64_t agreed = 0;
+  if (board.header().heap_bytes.compare_exchange_strong(agreed, heap_bytes) || agreed == heap_bytes)
+    return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("this process asks for a symmetric heap of {} bytes, another one of the "
+                      "job for {}; all must ask for the same",
+                      heap_bytes, agreed)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes) {
+  std::uint64_t stride = membership.board->header().heap_stride;
+  heap_bytes = align_up(heap_bytes, kHeapGranularity);
+  MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
+  MEMSPAN_TRY(check_same_heap_size(*membership.board, heap_bytes), "making the symmetric heap");
+  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes));
+  MEMSPAN_TRY(world->map_segments(), "making the symmetric heap");
+  MEMSPAN_TRY(world->connect_peers(), "connecting to the peers");
+  world->fill_table();
+  allow_fences_from_peers();
+  return world;
+}
+
+World::World(Membership membership, std::size_t heap_bytes)
+    : membership_(std::move(membership)),
+      heap_bytes_(heap_bytes),
+      part_bytes_(kInternalBytes + heap_bytes),
+      internal_allocator_(kInternalBytes) {
+  waiting_.board = membership_.board.get();
+  waiting_.self = &membership_.board->peer(membership_.rank);
+  waiting_.rank = membership_.rank;
+  waiting_.spins = membership_.board->header().oversubscribed != 0 ? 0 : kSpins;
+}
+
+World::~World() = default;
+
+Status World::map_segments() {
+  std::size_t bytes = part_bytes_ * static_cast<std::size_t>(size());
+  if (bytes / part_bytes_ != static_cast<std::size_t>(size()) || bytes > kHeapWindowBytes)
+    return {Code::kOutOfMemory,
+            fmt::format("{} heaps of {} do not fit the address window of {}", size(),
+                        format_size(part_bytes_), format_size(kHeapWindowBytes))};
+  MEMSPAN_TRY_ASSIGN(Reservation range,
+                     Reservation::make(bytes, reinterpret_cast<void*>(kHeapWindow)),
+                     "reserving addresses");
+  range_ = std::make_unique<Reservation>(std::move(range));
+  TransportRegistry registry;
+  add_builtin_transports(registry, *range_);
+  MEMSPAN_TRY_ASSIGN(transport_, registry.choose(environment_or("MEMSPAN_TRANSPORT", "")),
+                     "MEMSPAN_TRANSPORT");
+  return Status::ok();
+}
+
+Status World::connect_peers() {
+  std::uint64_t stride = membership_.board->header().heap_stride;
+  for (int peer = 0; peer < size(); ++peer) {
+    auto index = static_cast<std::size_t>(peer);
+    PeerSegment segment{peer, membership_.heap.get(), index * stride, part_bytes_,
+                        index * part_bytes_};
+    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect(segment),
+                       fmt::format("PE {}", peer));
+    links_.push_back(std::move(link));
+  }
+  return Status::ok();
+}
+
+void World::fill_table() {
+  std::byte* mine = range_->base() + static_cast<std::size_t>(rank()) * part_bytes_;
+  routes_.resize(static_cast<std::size_t>(size()));
+  for (std::size_t peer = 0; peer < routes_.size(); ++peer) {
+    Route& route = routes_[peer];
+    route.link = links_[peer].get();
+    route.board = &membership_.board->peer(static_cast<int>(peer));
+    if (std::byte* direct = route.link->direct(0)) route.delta = direct - mine;
+    if (peer == static_cast<std::size_t>(rank()))
+      route.delta = 0;  // its own memory, whatever the transport
+  }
+  table_ = RouteTable{reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
+                      static_cast<std::uint32_t>(size()), routes_.data(), kInternalBytes};
+  std::size_t file_offset =
+      static_cast<std::size_t>(rank()) * membership_.board->header().heap_stride;
+  heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
+                                          mine + kInternalBytes, heap_bytes_);
+}
+
+std::byte* World::internal_area(int peer) const {
+  return range_->base() + static_cast<std::size_t>(peer) * part_bytes_;
+}
+
+void World::leave() {
+  membership_.board->peer(rank()).state.store(PeerState::kLeft, std::memory_order_release);
+}
+
+}  // namespace memspan

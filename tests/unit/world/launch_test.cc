@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace memspan {
+namespace {
+
+TEST(LaunchTest, ReadsBackWhatItWrote) {
+  Launch launch = Launch::decode(Launch{3, 8, 10, 11, 12}.encode()).value();
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 8);
+  EXPECT_EQ(launch.board, 10);
+  EXPECT_EQ(launch.heap, 11);
+  EXPECT_EQ(launch.store, 12);
+}
+
+TEST(LaunchTest, RefusesAnythingElse) {
+  for (const char* text : {"", "1", "1:0:1:3:4", "1:0:1:3:4:5:6", "2:0:1:3:4:5", "1:1:1:3:4:5",
+                           "1:-1:1:3:4:5", "1:0:x:3:4:5", "1:0:1:3:4:5:"})
+    EXPECT_EQ(Launch::decode(text).code(), Code::kInvalidArgument) << text;
+}
+
+TEST(LaunchTest, IsAbsentWithoutTheVariable) {
+  unsetenv(kLaunchVariable);
+  EXPECT_FALSE(Launch::from_environment().value().has_value());
+  setenv(kLaunchVariable, "nonsense", 1);
+  EXPECT_EQ(Launch::from_environment().code(), Code::kInvalidArgument);
+  unsetenv(kLaunchVariable);
+}
+
+}  // namespace
+}  // namespace memspan

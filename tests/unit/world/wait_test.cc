@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/wait.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "world/futex.h"
+#include "world/membership_steps.h"
+
+namespace memspan {
+namespace {
+
+using testing::HasSubstr;
+
+class WaitTest : public testing::Test {
+ protected:
+  WaitTest() : board_(Board::create(2, 1 << 20, false).value()) {
+    allow_fences_from_peers();
+    place_.board = &board_;
+    place_.self = &board_.peer(0);
+    place_.spins = 10;
+  }
+  Board board_;
+  WaitPlace place_;
+};
+
+TEST_F(WaitTest, ReturnsAtOnceWhenReady) {
+  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [] { return true; }).is_ok());
+}
+
+TEST_F(WaitTest, WakesASleeperThroughItsDoorbell) {
+  std::atomic<int> word{0};
+  std::thread writer([&] {
+    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    word.store(1, std::memory_order_release);
+    Board::ring(board_.peer(0));
+  });
+  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [&] {
+                return word.load(std::memory_order_acquire) == 1;
+              }).is_ok());
+  writer.join();
+  EXPECT_EQ(board_.peer(0).sleeping.load(), 0u);
+  EXPECT_EQ(board_.header().sleepers.load(), 0u);
+}
+
+TEST_F(WaitTest, ASleeperSeesAPlainStoreWithoutARing) {
+  std::atomic<int> word{0};
+  std::thread writer([&] {
+    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    word.store(1, std::memory_order_release);
+  });
+  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [&] {
+                return word.load(std::memory_order_acquire) == 1;
+              }).is_ok());
+  writer.join();
+}
+
+TEST_F(WaitTest, EndsAtItsDeadline) {
+  Status status =
+      wait_for(place_, "test", Deadline::after(std::chrono::milliseconds(5)), [] { return false; });
+  EXPECT_EQ(status.code(), Code::kTimeout);
+}
+
+TEST_F(WaitTest, EndsWhenAPeerDiesAndSaysWho) {
+  ASSERT_TRUE(claim_rank(board_, 1).is_ok());
+  std::thread watcher([&] {
+    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    board_.mark_lost(1, 9);
+  });
+  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  watcher.join();
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("PE 1 (process "));
+  EXPECT_THAT(status.message(), HasSubstr("killed by signal 9"));
+}
+
+TEST_F(WaitTest, EndsWhenAPeerAsksTheJobToEnd) {
+  board_.request_exit(1, 3);
+  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("code 3"));
+}
+
+TEST_F(WaitTest, AKnownDeathEndsNothing) {
+  ASSERT_TRUE(claim_rank(board_, 1).is_ok());
+  board_.mark_lost(1, 9);
+  place_.known_alarms.store(1);
+  EXPECT_EQ(
+      wait_for(place_, "test", Deadline::after(std::chrono::milliseconds(2)), [] { return false; })
+          .code(),
+      Code::kTimeout);
+}
+
+}  // namespace
+}  // namespace memspan
