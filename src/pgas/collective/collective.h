@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives over a team. All are blocking, called by every member in the same order, one thread
+// at a time per team. Sizes are in bytes unless said; sources and destinations are symmetric.
+// `what` names the call in messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/status.h"
+#include "pgas/team.h"
+
+namespace memspan::pgas {
+
+// Completes this process's puts, then meets.
+Status barrier(Team& team, const char* what);
+// Meets: earlier plain stores are visible.
+Status sync(Team& team, const char* what);
+
+// Member `root`'s source to everybody's dest (the root's too).
+Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
+                 int root);
+// Member i's `bytes` bytes to everybody's dest + i * bytes.
+Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
+// The same with a size of its own for each member, one after the other.
+Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
+// Block j of member i to block i of member j.
+Status alltoall(Team& team, const char* what, void* dest, const void* source,
+                std::size_t block_bytes);
+// As alltoall with elements of `element_bytes` at strides counted in elements.
+Status alltoalls(Team& team, const char* what, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
+                 std::size_t element_bytes);
+
+// Combines `count` elements: accumulates `from` into `into`, element by element.
+using Combine = void (*)(void* into, const void* from, std::size_t count);
+struct Reduction {
+  Combine combine;
+  std::size_t element_bytes;
+};
+// Element-wise over all members' sources, in member order, so that the result is the same bits on
+// every member; dest may be source.
+Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
+              const Reduction& reduction);
+
+}  // namespace memspan::pgas

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Put and get, for anything that has a Route. Blocking puts return when the source may be
+// changed; on mapped memory they are delivered then, too, so the non-blocking forms are the same.
+//
+// The caller has found the route and checked the addresses (RouteTable::find).
+#pragma once
+
+#include <cstddef>
+
+#include "core/status.h"
+#include "device/host/copy.h"
+#include "world/route.h"
+
+namespace memspan::pgas {
+
+// Through the link, for peers that plain stores do not reach. Out of line: never the fast case.
+Status put_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
+                   std::size_t bytes);
+Status get_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
+                   std::size_t bytes);
+
+// `dest` is a local symmetric address, `source` any local one.
+inline Status put(const RouteTable& table, const Route& route, void* dest, const void* source,
+                  std::size_t bytes) {
+  if (!route.is_direct()) [[unlikely]]
+    return put_by_link(table, route, dest, source, bytes);
+  copy_bytes(route.address(static_cast<std::byte*>(dest)), source, bytes);
+  route.notify();
+  return Status::ok();
+}
+
+// `source` is a local symmetric address, `dest` any local one.
+inline Status get(const RouteTable& table, const Route& route, void* dest, const void* source,
+                  std::size_t bytes) {
+  if (!route.is_direct()) [[unlikely]]
+    return get_by_link(table, route, dest, source, bytes);
+  copy_bytes(dest, route.address(static_cast<const std::byte*>(source)), bytes);
+  return Status::ok();
+}
+
+// Strided forms: element i goes from source[i * source_stride] to dest[i * dest_stride], in blocks
+// of `block` elements (1 for iput/iget) whose starts the strides separate.
+struct Strides {
+  std::ptrdiff_t dest;
+  std::ptrdiff_t source;
+  std::size_t block;
+  std::size_t count;  // of blocks
+};
+Status put_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
+                   const Strides& strides, std::size_t element_bytes);
+Status get_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
+                   const Strides& strides, std::size_t element_bytes);
+
+}  // namespace memspan::pgas

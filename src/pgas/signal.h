@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals: 64-bit symmetric words that say that data has arrived.
+#pragma once
+
+#include <cstdint>
+
+#include "core/status.h"
+#include "pgas/rma.h"
+#include "world/route.h"
+
+namespace memspan::pgas {
+
+enum class SignalOp : int { kSet = 0, kAdd = 1 };
+
+// Updates the peer's copy of `signal` after everything this thread put to that peer before.
+Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,
+              std::uint64_t value, SignalOp op);
+
+// The data, then the signal: who sees the signal sees the data. Zero bytes are only the signal.
+inline Status put_signal(const RouteTable& table, const Route& route, void* dest,
+                         const void* source, std::size_t bytes, std::uint64_t* word,
+                         std::uint64_t value, SignalOp op) {
+  if (!route.is_direct()) [[unlikely]] {
+    if (Status status = put_by_link(table, route, dest, source, bytes); !status.is_ok())
+      return status;
+    return signal(table, route, word, value, op);
+  }
+  if (bytes != 0) copy_bytes(route.address(static_cast<std::byte*>(dest)), source, bytes);
+  if (op == SignalOp::kSet)
+    __atomic_store_n(route.address(word), value, __ATOMIC_RELEASE);
+  else
+    __atomic_fetch_add(route.address(word), value, __ATOMIC_RELEASE);
+  route.notify();
+  return Status::ok();
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/symmetric_memory.h"
+
+#include <fmt/format.h>
+
+#include "core/environment.h"
+#include "device/host/copy.h"
+#include "memory/budget.h"
+
+namespace memspan::pgas {
+namespace {
+
+enum class Step : std::uint64_t { kAllocate = 1, kFree = 2, kReallocate = 3, kCommit = 4 };
+
+constexpr const char* step_name(std::uint64_t step) {
+  switch (static_cast<Step>(step)) {
+    case Step::kAllocate:
+      return "an allocation";
+    case Step::kFree:
+      return "a free";
+    case Step::kReallocate:
+      return "a reallocation";
+    case Step::kCommit:
+      return "a commit";
+  }
+  return "another call";
+}
+
+// What one process asks for: the step, two numbers that describe it, and how it went (0 or a Code).
+struct Request {
+  Step step;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+Status describe_difference(const Team& team, int member, const Request& mine) {
+  return {Code::kInvalidArgument,
+          fmt::format("PE {} asked for {} ({}, {}) while PE {} asked for {} ({}, {}): all must "
+                      "make the same call with "
+                      "the same sizes",
+                      team.index(), step_name(static_cast<std::uint64_t>(mine.step)), mine.first,
+                      mine.second, member, step_name(team.word(member, 0)), team.word(member, 1),
+                      team.word(member, 2))};
+}
+
+// Meets, compares the requests and gives the worst outcome: kInvalidArgument when they differ,
+// else the first code that is not ok.
+Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
+  const std::uint64_t words[] = {static_cast<std::uint64_t>(mine.step), mine.first, mine.second,
+                                 static_cast<std::uint64_t>(outcome)};
+  MEMSPAN_PASS(team.meet(what, words, 4));
+  for (int member = 0; member < team.size(); ++member)
+    if (team.word(member, 0) != words[0] || team.word(member, 1) != words[1] ||
+        team.word(member, 2) != words[2])
+      return describe_difference(team, member, mine);
+  for (int member = 0; member < team.size(); ++member)
+    if (team.word(member, 3) != 0)
+      return {static_cast<Code>(team.word(member, 3)), fmt::format("it failed on PE {}", member)};
+  return Status::ok();
+}
+
+// One process of the host measures for all: they would add up the same numbers.
+Status check_budget(const Team& team, std::uint64_t bytes_each) {
+  if (team.index() != 0) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
+  auto members = static_cast<std::uint64_t>(team.size());
+  if (bytes_each <= budget.available / members) return Status::ok();
+  return {Code::kOutOfMemory,
+          fmt::format("{} processes need {} more ({} each), {} is available ({})", members,
+                      format_size(bytes_each * members), format_size(bytes_each),
+                      format_size(budget.available), budget.source)};
+}
+
+Status worse(const Status& own, const Status& all) {
+  return own.is_ok() ? all : own;
+}
+
+// Takes the pages behind a block on every process, or on none. The sizes are the same on all.
+Status commit_together(Team& team, const char* what, void* block, std::size_t bytes) {
+  SymmetricHeap& heap = team.world().heap();
+  std::size_t needed = heap.uncommitted(block, bytes);
+  if (needed == 0) return Status::ok();
+  Status own = check_budget(team, needed);
+  const Request request{Step::kCommit, bytes, needed};
+  MEMSPAN_PASS(worse(own, agree(team, what, request, own.code())));
+  own = heap.commit(block, bytes);
+  return worse(own, agree(team, what, request, own.code()));
+}
+
+Status no_room(const SymmetricHeap& heap, std::size_t bytes) {
+  return {
+      Code::kOutOfMemory,
+      fmt::format(
+          "{} bytes do not fit the symmetric heap of {} bytes ({} in use, largest free piece {}); "
+          "SHMEM_SYMMETRIC_SIZE sets its size",
+          bytes, heap.bytes(), heap.allocator().bytes_in_use(), heap.allocator().largest_free())};
+}
+
+}  // namespace
+
+Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
+                       std::size_t alignment) {
+  SymmetricHeap& heap = world_team.world().heap();
+  std::byte* block = heap.allocate(bytes, alignment);
+  Status own = block != nullptr ? Status::ok() : no_room(heap, bytes);
+  Status all = worse(own, agree(world_team, what, {Step::kAllocate, bytes, alignment}, own.code()));
+  if (all.is_ok()) all = commit_together(world_team, what, block, bytes);
+  if (all.is_ok()) return static_cast<void*>(block);
+  if (block != nullptr) heap.free(block);
+  return all;
+}
+
+Status free(Team& world_team, const char* what, void* pointer) {
+  SymmetricHeap& heap = world_team.world().heap();
+  std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
+  Status own =
+      heap.size_of(pointer)
+          ? Status::ok()
+          : Status(Code::kInvalidArgument,
+                   fmt::format("{} is not the start of an allocated symmetric block", pointer));
+  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFree, offset, 0}, own.code())));
+  heap.free(pointer);
+  return Status::ok();
+}
+
+Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std::size_t bytes) {
+  SymmetricHeap& heap = world_team.world().heap();
+  std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
+  auto old_bytes = heap.size_of(pointer);
+  Status own =
+      old_bytes
+          ? Status::ok()
+          : Status(Code::kInvalidArgument,
+                   fmt::format("{} is not the start of an allocated symmetric block", pointer));
+  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kReallocate, offset, bytes}, own.code())));
+  if (heap.resize(pointer, bytes)) {
+    Status committed = commit_together(world_team, what, pointer, bytes);
+    if (committed.is_ok()) return pointer;
+    heap.resize(pointer, *old_bytes);
+    return committed;
+  }
+  MEMSPAN_TRY_ASSIGN(void* moved, allocate(world_team, what, bytes, Allocator::kGranularity),
+                     "moving a block");
+  copy_bytes(moved, pointer, std::min<std::size_t>(*old_bytes, bytes));
+  // Every process copies its own block; nobody may reuse the old one before all are done.
+  MEMSPAN_PASS(world_team.meet(what));
+  heap.free(pointer);
+  return moved;
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collective allocation: every process does the same step on its own heap, and one meeting of the
+// world team compares what each asked for and how it went. An asymmetric call is an error that
+// names both sides; a shortage is a failure on all alike, before any memory is taken.
+//
+// All functions are collective over the world team and one thread at a time. They give the
+// address, null on failure with the reason in the Status of the Result.
+#pragma once
+
+#include <cstddef>
+
+#include "core/status.h"
+#include "pgas/team.h"
+
+namespace memspan::pgas {
+
+// `bytes` > 0; `alignment` a power of two.
+Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
+                       std::size_t alignment);
+// Waits for all, then frees. `pointer` is not null.
+Status free(Team& world_team, const char* what, void* pointer);
+// As the C function; on failure the old block stays. `pointer` not null, `bytes` > 0.
+Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std::size_t bytes);
+
+}  // namespace memspan::pgas

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/team.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/check.h"
+#include "world/wait.h"
+
+namespace memspan {
+namespace {
+
+// Up to this many members on as many cores, everybody reads everybody's flag: one line's way.
+// Beyond, or when cores are shared, one counter and one line that all look at.
+constexpr int kMostByFlags = 8;
+
+// The world team's area stands at the start of rank 0's internal area, known to all unasked.
+constexpr std::uint64_t kWorldAreaOffset = 0;
+
+}  // namespace
+
+Status check_shape(const TeamShape& shape, int parent_size) {
+  auto in_parent = [&](std::int64_t member) { return member >= 0 && member < parent_size; };
+  std::int64_t last = shape.start + (static_cast<std::int64_t>(shape.size) - 1) * shape.stride;
+  if (shape.size >= 1 && (shape.stride != 0 || shape.size == 1) && in_parent(shape.start) &&
+      in_parent(last))
+    return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("start {}, stride {}, size {} does not lie in a team of {}", shape.start,
+                      shape.stride, shape.size, parent_size)};
+}
+
+std::unique_ptr<Team> Team::world(World& world) {
+  // In every process, so that rank 0 hands out none of it later.
+  std::uint64_t bytes = SyncArea::bytes_for(world.size());
+  if (world.rank() == 0) {
+    auto offset = world.internal_allocator().allocate(bytes, kFalseSharingRange);
+    MEMSPAN_CHECK(offset == kWorldAreaOffset);
+  }
+  return std::unique_ptr<Team>(new Team(world, TeamShape{0, 1, world.size()}, world.rank(),
+                                        world.internal_area(0) + kWorldAreaOffset,
+                                        kWorldAreaOffset));
+}
+
+// The sequence goes on from what the area shows: a process may leave a job and join it again.
+Team::Team(World& world, const TeamShape& shape, int index, std::byte* area,
+           std::uint64_t area_offset)
+    : world_(world),
+      shape_(shape),
+      index_(index),
+      area_(area, shape.size),
+      area_offset_(area_offset),
+      sequence_(
+          std::max(area_.line(index, 0).sequence.load(), area_.line(index, 1).sequence.load())),
+      by_counter_(world.board().header().oversubscribed != 0 || shape.size > kMostByFlags) {}
+
+Team::~Team() = default;
+
+Status Team::meet(const char* what) {
+  return meet(what, nullptr, 0);
+}
+
+Status Team::meet(const char* what, const std::uint64_t* words, int count) {
+  std::uint64_t sequence = sequence_ + 1;
+  SyncSlot::Line& mine = area_.line(index_, sequence);
+  for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
+  // Pairs with the acquire loads in meet_by_flags(); by counter the fetch_add does it.
+  mine.sequence.store(sequence, std::memory_order_release);
+  if (shape_.size > 1) {
+    Status status = by_counter_ ? meet_by_counter(what, sequence) : meet_by_flags(what, sequence);
+    if (!status.is_ok()) return status;
+  }
+  sequence_ = sequence;
+  return Status::ok();
+}
+
+Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
+  for (int member = 0; member < shape_.size; ++member)
+    if (member != index_) world_.route(shape_.peer_of(member)).notify();
+  for (int i = 1; i < shape_.size; ++i) {
+    int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
+    const SyncSlot::Line& line = area_.line(member, sequence);
+    Status status = wait_for(world_.waiting(), what, Deadline::never(), [&] {
+      return line.sequence.load(std::memory_order_acquire) >= sequence;
+    });
+    if (!status.is_ok()) return status;
+  }
+  return Status::ok();
+}
+
+Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
+  SyncHeader& header = area_.header();
+  auto members = static_cast<std::uint64_t>(shape_.size);
+  // acq_rel: who comes last has seen what all before it stored, and passes it on by `released`.
+  if (header.arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
+    header.released.store(sequence, std::memory_order_release);
+    if (world_.board().header().sleepers.load(std::memory_order_relaxed) != 0)
+      world_.board().ring_all();
+    return Status::ok();
+  }
+  return wait_for(world_.waiting(), what, Deadline::never(),
+                  [&] { return header.released.load(std::memory_order_acquire) >= sequence; });
+}
+
+Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
+  MEMSPAN_PASS(check_shape(shape, shape_.size));
+  bool is_first = shape.start == index_;
+  int my_index = shape.member_of(index_);
+  // The first member makes the area and tells the others where: words 0 to 2 the shape, to catch
+  // callers that disagree, word 3 the place plus one, 0 when there was no room.
+  std::uint64_t offset = 0;
+  bool has_room = false;
+  if (is_first) {
+    std::uint64_t bytes = SyncArea::bytes_for(shape.size);
+    if (auto made = world_.internal_allocator().allocate(bytes, kFalseSharingRange)) {
+      offset = *made;
+      has_room = true;
+      std::memset(static_cast<void*>(world_.internal_area(world_.rank()) + offset), 0, bytes);
+    }
+  }
+  const std::uint64_t words[] = {static_cast<std::uint64_t>(shape.start),
+                                 static_cast<std::uint64_t>(shape.stride),
+                                 static_cast<std::uint64_t>(shape.size), has_room ? offset + 1 : 0};
+  MEMSPAN_PASS(meet(what, words, 4));
+  Status agreed = Status::ok();
+  for (int member = 0; member < shape_.size && agreed.is_ok(); ++member)
+    if (word(member, 0) != words[0] || word(member, 1) != words[1] || word(member, 2) != words[2])
+      agreed = Status(
+          Code::kInvalidArgument,
+          fmt::format("member {} of the parent team gave another start, stride or size", member));
+  std::uint64_t place = word(shape.start, 3);
+  if (agreed.is_ok() && place == 0) agreed = Status(Code::kOutOfMemory, "no room for another team");
+  if (!agreed.is_ok()) {
+    if (has_room) world_.internal_allocator().free(offset);
+    return agreed;
+  }
+  if (my_index < 0) return std::unique_ptr<Team>();
+  TeamShape in_world{peer_of(shape.start), shape.stride * shape_.stride, shape.size};
+  std::byte* area = world_.internal_area(in_world.start) + (place - 1);
+  return std::unique_ptr<Team>(new Team(world_, in_world, my_index, area, place - 1));
+}
+
+Status Team::disband(const char* what) {
+  MEMSPAN_PASS(meet(what));
+  SyncHeader& header = area_.header();
+  header.departed.fetch_add(1, std::memory_order_acq_rel);
+  if (index_ != 0) return Status::ok();
+  // Only when the last member has taken its last look may the area serve another team.
+  auto members = static_cast<std::uint64_t>(shape_.size);
+  MEMSPAN_PASS(wait_for(world_.waiting(), what, Deadline::never(), [&] {
+    return header.departed.load(std::memory_order_acquire) == members;
+  }));
+  world_.internal_allocator().free(area_offset_);
+  return Status::ok();
+}
+
+}  // namespace memspan

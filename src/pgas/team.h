@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A team: an arithmetic progression of peers, this process's place in it, and where it meets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/status.h"
+#include "pgas/sync_area.h"
+#include "world/world.h"
+
+namespace memspan {
+
+// Members i of size have peer number start + i * stride (stride may be negative; 0 for one).
+struct TeamShape {
+  int start = 0;
+  int stride = 1;
+  int size = 1;
+
+  int peer_of(int member) const { return start + member * stride; }
+  // -1 when `peer` is not a member.
+  int member_of(int peer) const {
+    if (stride == 0) return peer == start ? 0 : -1;
+    int distance = peer - start;
+    int member = distance / stride;
+    return distance % stride == 0 && member >= 0 && member < size ? member : -1;
+  }
+  bool operator==(const TeamShape&) const = default;
+};
+
+// One thread at a time for anything that meets (as OpenSHMEM has it); queries are thread-safe.
+class Team {
+ public:
+  // The team of all peers; costs no communication.
+  static std::unique_ptr<Team> world(World& world);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  World& world() const { return world_; }
+  const TeamShape& shape() const { return shape_; }
+  int size() const { return shape_.size; }
+  int index() const { return index_; }  // of this process
+  int peer_of(int member) const { return shape_.peer_of(member); }
+  int num_contexts() const { return num_contexts_; }
+  void set_num_contexts(int count) { num_contexts_ = count; }
+
+  // Collective over this team. `shape` counts members of this team; every caller gives the same
+  // one (kInvalidArgument on all callers when they differ or the shape does not fit). Members of
+  // the new team get it, others get null. `what` names the call in messages.
+  Result<std::unique_ptr<Team>> split(const char* what, const TeamShape& shape);
+  // Collective over this team: after it nobody uses the team's memory and its area is given back.
+  // The object is then good for destruction only.
+  Status disband(const char* what);
+
+  // Collective: returns when all members have arrived; their earlier stores are then visible.
+  Status meet(const char* what);
+  // The same, carrying up to kMeetingWords words of each member, readable through word() until
+  // this process's next meeting.
+  Status meet(const char* what, const std::uint64_t* words, int count);
+  std::uint64_t word(int member, int i) const {
+    return area_.line(member, sequence_).words[i].load(std::memory_order_relaxed);
+  }
+  // This process's scratch buffer for its next meeting, and a member's for the last one.
+  std::size_t scratch_bytes() const { return area_.scratch_bytes(); }
+  std::byte* my_scratch() const { return area_.scratch(index_, sequence_ + 1); }
+  const std::byte* scratch(int member) const { return area_.scratch(member, sequence_); }
+
+ private:
+  Team(World& world, const TeamShape& shape, int index, std::byte* area, std::uint64_t area_offset);
+  Status meet_by_flags(const char* what, std::uint64_t sequence);
+  Status meet_by_counter(const char* what, std::uint64_t sequence);
+
+  World& world_;
+  TeamShape shape_;
+  int index_;
+  SyncArea area_;
+  std::uint64_t area_offset_;  // in the first member's internal area
+  std::uint64_t sequence_;     // of the last meeting
+  bool by_counter_;
+  int num_contexts_ = 0;
+};
+
+// kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.
+Status check_shape(const TeamShape& shape, int parent_size);
+
+}  // namespace memspan
