@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way from a call's arguments to a Route: what all data-moving functions begin with. In line,
+// so that the good case is a few compares; everything else ends the process out of line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "capi/failures.h"
+#include "capi/process_state.h"
+
+namespace memspan::capi {
+
+// Saturates, so that a product that overflows is no length of anything.
+inline std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) [[unlikely]]
+    return std::numeric_limits<std::size_t>::max();
+  return bytes;
+}
+
+// The way to `pe`'s copy of [address, address + bytes), bytes > 0.
+inline const Route& reach(const char* call, const char* argument, const void* address,
+                          std::size_t bytes, int pe) {
+  const Route* route = process_state.routes.find(address, bytes, pe);
+  if (route == nullptr) [[unlikely]]
+    end_for_bad_access(call, argument, address, bytes, pe);
+  return *route;
+}
+
+// The same for a word that is accessed atomically.
+template <typename T>
+const Route& reach_word(const char* call, const char* argument, const T* word, int pe) {
+  const Route& route = reach(call, argument, word, sizeof(T), pe);
+  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
+    end_for_misaligned_word(call, argument, word, sizeof(T));
+  return route;
+}
+
+// Ends the process unless [address, address + bytes) is symmetric; no bytes need no address.
+inline void require_symmetric(const char* call, const char* argument, const void* address,
+                              std::size_t bytes) {
+  if (bytes != 0) reach(call, argument, address, bytes, 0);
+}
+
+}  // namespace memspan::capi

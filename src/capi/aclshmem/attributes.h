@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a process starts by attributes: what is checked, and which of the ways into a job it takes.
+#pragma once
+
+#include <aclshmem/shmem_api.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/mutex.h"
+#include "store/server.h"
+
+namespace memspan::capi {
+
+// The attribute object that shmem_set_attr() hands out, and the store of a unique id that this
+// process made and nobody has used yet. The face's only state.
+struct AclshmemState {
+  shmem_init_attr_t attributes{};
+  Mutex mutex;
+  std::string unique_id MEMSPAN_GUARDED_BY(mutex);
+  std::shared_ptr<StoreServer> unique_id_server MEMSPAN_GUARDED_BY(mutex);
+};
+AclshmemState& aclshmem_state();
+
+inline constexpr int kMostPes = 16384;
+inline constexpr std::uint32_t kDefaultTimeoutSeconds = 120;
+
+// 0, or what is wrong with the attributes (in the documented order), already kept as last error.
+int check_attributes(const char* call, const shmem_init_attr_t& attributes);
+
+// Joins: as the launcher has it, alone, or through the store at `store` (where it is, when given
+// by a unique id; else in the attributes).
+struct StorePlace {
+  std::string url;
+  std::shared_ptr<StoreServer> hosted;  // owners: see Rendezvous
+};
+int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
+                        const StorePlace& store);
+
+}  // namespace memspan::capi

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a function of the CANN SHMEM face is defined. The installed header is included here, so that
+// a definition which differs from the declaration does not compile.
+#pragma once
+
+#include <aclshmem/shmem_api.h>
+
+#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))

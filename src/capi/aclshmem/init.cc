@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start by attributes or a unique id, end, and settings before the start.
+//
+// A unique id is, as text, 16 random digits and the address of a store that already listens in the
+// process that made it: "0123456789abcdef tcp://127.0.0.1:40123".
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "capi/aclshmem/attributes.h"
+#include "capi/aclshmem/export.h"
+#include "capi/errors.h"
+#include "capi/failures.h"
+#include "capi/process_state.h"
+#include "core/log.h"
+#include "core/random.h"
+
+namespace memspan::capi {
+namespace {
+
+constexpr int kVersionTag = 1 << 16;
+constexpr const char* kName = "SHMEM v1.1.1";
+
+int not_there_yet(const char* call) {
+  return shmem_failure(
+      call, ShmemCode::kNotSupported,
+      "TLS is not there yet; until then say shmem_set_conf_store_tls(false, NULL, 0)");
+}
+
+int null_argument(const char* call, const char* argument) {
+  return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
+}
+
+Status make_unique_id(shmem_uniqueid_t* uid) {
+  AclshmemState& state = aclshmem_state();
+  MEMSPAN_TRY_ASSIGN(std::shared_ptr<StoreServer> server,
+                     StoreServer::listen(Endpoint{"127.0.0.1", 0}),
+                     "opening the store of a unique id");
+  std::string text = random_hex(8) + " " + server->endpoint().to_string();
+  if (text.size() >= sizeof(uid->internal)) return {Code::kInternal, "the unique id is too long"};
+  *uid = shmem_uniqueid_t{};
+  uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
+  std::memcpy(uid->internal, text.c_str(), text.size());
+  MutexLock lock(state.mutex);
+  state.unique_id = std::move(text);
+  state.unique_id_server = std::move(server);
+  return Status::ok();
+}
+
+// The store's address, and the store itself in the process that made the id.
+Result<StorePlace> read_unique_id(const shmem_uniqueid_t& uid) {
+  std::string_view text(uid.internal, strnlen(uid.internal, sizeof(uid.internal)));
+  std::size_t space = text.find(' ');
+  if (uid.version != kVersionTag + static_cast<int>(sizeof(uid)) || space == std::string_view::npos)
+    return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
+  StorePlace store{std::string(text.substr(space + 1)), nullptr};
+  AclshmemState& state = aclshmem_state();
+  MutexLock lock(state.mutex);
+  if (state.unique_id == text) store.hosted = std::exchange(state.unique_id_server, nullptr);
+  return store;
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_size,
+                                  const char* ip_port, shmem_init_attr_t** attributes) {
+  constexpr const char* kCall = "shmem_set_attr";
+  if (attributes == nullptr) return null_argument(kCall, "attributes");
+  *attributes = nullptr;
+  shmem_init_attr_t made{};
+  made.my_rank = my_rank;
+  made.n_ranks = n_ranks;
+  made.local_mem_size = local_mem_size;
+  made.option_attr.version = kVersionTag + static_cast<int>(sizeof(made.option_attr));
+  made.option_attr.data_op_engine_type = SHMEM_DATA_OP_MTE;
+  made.option_attr.sockFd = -1;
+  shmem_set_timeout(&made, kDefaultTimeoutSeconds);
+  std::string_view place = ip_port == nullptr ? "" : ip_port;
+  if (place.size() >= sizeof(made.ip_port))
+    return shmem_failure(
+        kCall, ShmemCode::kInvalidValue,
+        "ip_port has " + std::to_string(place.size()) + " characters, allowed are up to 63");
+  std::memcpy(made.ip_port, place.data(), place.size());
+  if (int failure = check_attributes(kCall, made); failure != 0) return failure;
+  aclshmem_state().attributes = made;
+  *attributes = &aclshmem_state().attributes;
+  return 0;
+}
+
+MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
+                                                 data_op_engine_type_t value) {
+  if (attributes == nullptr) return null_argument("shmem_set_data_op_engine_type", "attributes");
+  attributes->option_attr.data_op_engine_type = value;
+  return 0;
+}
+
+MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) {
+  if (attributes == nullptr) return null_argument("shmem_set_timeout", "attributes");
+  attributes->option_attr.shm_init_timeout = value;
+  attributes->option_attr.shm_create_timeout = value;
+  attributes->option_attr.control_operation_timeout = value;
+  return 0;
+}
+
+MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) {
+  if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
+  std::string_view url(attributes->ip_port,
+                       strnlen(attributes->ip_port, sizeof(attributes->ip_port)));
+  return start_by_attributes("shmem_init_attr", *attributes, StorePlace{std::string(url), nullptr});
+}
+
+MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
+  if (uid == nullptr) return null_argument("shmem_get_uniqueid", "uid");
+  return shmem_result("shmem_get_uniqueid", make_unique_id(uid));
+}
+
+MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
+                                                const shmem_uniqueid_t* uid,
+                                                shmem_init_attr_t* attr) {
+  constexpr const char* kCall = "shmem_set_attr_uniqueid_args";
+  if (uid == nullptr) return null_argument(kCall, "uid");
+  if (attr == nullptr) return null_argument(kCall, "attr");
+  shmem_init_attr_t filled = *attr;
+  filled.my_rank = rank_id;
+  filled.n_ranks = nranks;
+  // Before the id is read, which takes the store away.
+  if (int failure = check_attributes(kCall, filled); failure != 0) return failure;
+  auto store = read_unique_id(*uid);
+  if (!store.is_ok()) return shmem_result(kCall, store.status());
+  *attr = filled;
+  return start_by_attributes(kCall, filled, *store);
+}
+
+MEMSPAN_EXPORT int shmem_init_status(void) {
+  return is_started() ? SHMEM_STATUS_IS_INITIALIZED : SHMEM_STATUS_NOT_INITIALIZED;
+}
+
+MEMSPAN_EXPORT int aclshmem_finalize(void) {
+  if (!is_started()) return 0;
+  int result = shmem_result("shmem_finalize", stop("shmem_finalize"));
+  if (result != 0) abandon();
+  return result;
+}
+
+MEMSPAN_EXPORT void aclshmem_global_exit(int status) {
+  require_started("shmem_global_exit");
+  process_state.world->board().request_exit(process_state.world->rank(), status);
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+MEMSPAN_EXPORT void aclshmem_info_get_version(int* major, int* minor) {
+  if (major != nullptr) *major = SHMEM_MAJOR_VERSION;
+  if (minor != nullptr) *minor = SHMEM_MINOR_VERSION;
+}
+
+MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
+  if (name != nullptr) std::memcpy(name, kName, std::strlen(kName) + 1);
+}
+
+MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
+                                                const uint32_t tls_info_len) {
+  if (enable || tls_info != nullptr || tls_info_len != 0)
+    return not_there_yet("shmem_set_conf_store_tls");
+  return 0;
+}
+
+MEMSPAN_EXPORT int32_t
+shmem_register_decrypt_handler([[maybe_unused]] const shmem_decrypt_handler decrypt_handler) {
+  return not_there_yet("shmem_register_decrypt_handler");
+}
+
+MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(
+    [[maybe_unused]] const char* tls_pk, [[maybe_unused]] const uint32_t tls_pk_len,
+    [[maybe_unused]] const char* tls_pk_pw, [[maybe_unused]] const uint32_t tls_pk_pw_len,
+    [[maybe_unused]] const shmem_decrypt_handler decrypt_handler) {
+  return not_there_yet("shmem_set_config_store_tls_key");
+}
+
+MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const char* msg)) {
+  set_log_sink(func);
+  return 0;
+}
+
+MEMSPAN_EXPORT int32_t shmem_set_log_level(int level) {
+  if (level < 0 || level > static_cast<int>(LogLevel::kFatal))
+    return shmem_failure("shmem_set_log_level", ShmemCode::kInvalidParam,
+                         "level is " + std::to_string(level) + ", allowed are 0 to 4");
+  set_log_level(static_cast<LogLevel>(level));
+  return 0;
+}

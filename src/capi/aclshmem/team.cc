@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Teams of the CANN SHMEM face: 0 is all, other numbers are those of process_state.teams.
+#include "pgas/team.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "capi/aclshmem/export.h"
+#include "capi/errors.h"
+#include "capi/failures.h"
+#include "capi/process_state.h"
+#include "pgas/collective/collective.h"
+
+namespace memspan::capi {
+namespace {
+
+// Null when it names no team, or before the start.
+Team* find_team(shmem_team_t team) {
+  if (team == SHMEM_TEAM_WORLD) return process_state.world_team;
+  if (team < 0 || process_state.teams == nullptr) return nullptr;
+  return process_state.teams->find(static_cast<std::uint64_t>(team));
+}
+
+int bad_team(const char* call, shmem_team_t team) {
+  if (!is_started())
+    return shmem_failure(call, ShmemCode::kNotInited,
+                         "called before shmem_init_attr or after shmem_finalize");
+  return shmem_failure(call, ShmemCode::kInvalidParam,
+                       fmt::format("team is {}, which names no team", team));
+}
+
+// *handle keeps SHMEM_TEAM_INVALID for those who are not members.
+int split(const char* call, Team& parent, const TeamShape& shape, shmem_team_t* handle) {
+  auto made = parent.split(call, shape);
+  if (!made.is_ok()) return shmem_result(call, made.status());
+  if (made.value() == nullptr) return 0;
+  auto number = process_state.teams->add(std::move(made).value());
+  if (number == 0)
+    return shmem_failure(call, ShmemCode::kInnerError, "there are 65536 teams already");
+  *handle = static_cast<shmem_team_t>(number);
+  return 0;
+}
+
+bool is_allowed(const TeamShape& shape, int parent_size) {
+  std::int64_t last = shape.start + static_cast<std::int64_t>(shape.size - 1) * shape.stride;
+  return shape.start >= 0 && shape.stride >= 1 && shape.size >= 1 && shape.size <= parent_size &&
+         last < parent_size;
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int aclshmem_my_pe(void) {
+  return is_started() ? process_state.world->rank() : -1;
+}
+MEMSPAN_EXPORT int aclshmem_n_pes(void) {
+  return is_started() ? process_state.world->size() : -1;
+}
+
+MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team) {
+  Team* found = capi::find_team(team);
+  return found == nullptr ? -1 : found->index();
+}
+
+MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
+  Team* found = capi::find_team(team);
+  return found == nullptr ? -1 : found->size();
+}
+
+MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
+                                               int pe_stride, int pe_size, shmem_team_t* new_team) {
+  constexpr const char* kCall = "shmem_team_split_strided";
+  if (new_team == nullptr)
+    return shmem_failure(kCall, ShmemCode::kInvalidParam, "new_team is NULL");
+  *new_team = SHMEM_TEAM_INVALID;
+  Team* parent = capi::find_team(parent_team);
+  if (parent == nullptr) return bad_team(kCall, parent_team);
+  TeamShape shape{pe_start, pe_stride, pe_size};
+  if (!is_allowed(shape, parent->size()))
+    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+                         fmt::format("start {}, stride {}, size {} do not fit into a team of {}",
+                                     pe_start, pe_stride, pe_size, parent->size()));
+  return split(kCall, *parent, shape, new_team);
+}
+
+MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
+                                          shmem_team_t* x_team, shmem_team_t* y_team) {
+  constexpr const char* kCall = "shmem_team_split_2d";
+  if (x_team == nullptr || y_team == nullptr)
+    return shmem_failure(kCall, ShmemCode::kInvalidParam, "x_team or y_team is NULL");
+  *x_team = *y_team = SHMEM_TEAM_INVALID;
+  Team* parent = capi::find_team(parent_team);
+  if (parent == nullptr) return bad_team(kCall, parent_team);
+  if (x_range <= 0)
+    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+                         fmt::format("x_range is {}, allowed are 1 and more", x_range));
+  int size = parent->size();
+  int width = std::min(x_range, size);
+  for (int first = 0; first < size; first += width)
+    if (int failure =
+            split(kCall, *parent, TeamShape{first, 1, std::min(width, size - first)}, x_team);
+        failure != 0)
+      return failure;
+  for (int x = 0; x < width; ++x)
+    if (int failure =
+            split(kCall, *parent, TeamShape{x, width, (size - x + width - 1) / width}, y_team);
+        failure != 0)
+      return failure;
+  return 0;
+}
+
+MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
+                                              shmem_team_t dest_team) {
+  Team* from = capi::find_team(src_team);
+  Team* to = capi::find_team(dest_team);
+  if (from == nullptr || to == nullptr || src_pe < 0 || src_pe >= from->size()) return -1;
+  return to->shape().member_of(from->peer_of(src_pe));
+}
+
+MEMSPAN_EXPORT int aclshmem_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
+  constexpr const char* kCall = "shmem_team_get_config";
+  if (config == nullptr) return shmem_failure(kCall, ShmemCode::kInvalidParam, "config is NULL");
+  Team* found = capi::find_team(team);
+  if (found == nullptr) return bad_team(kCall, team);
+  config->num_contexts = found->num_contexts();
+  return 0;
+}
+
+MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
+  constexpr const char* kCall = "shmem_team_destroy";
+  Team* found = capi::find_team(team);
+  if (found == nullptr) {
+    bad_team(kCall, team);
+    return;
+  }
+  if (team == SHMEM_TEAM_WORLD) {
+    shmem_failure(kCall, ShmemCode::kInvalidParam, "the team of all is not one to destroy");
+    return;
+  }
+  auto number = static_cast<std::uint64_t>(team);
+  // The OpenSHMEM face may have made contexts of it.
+  for (auto context :
+       process_state.contexts->numbers_of([found](const Context& c) { return c.team == found; }))
+    process_state.contexts->remove(context);
+  require(kCall, found->disband(kCall));
+  process_state.teams->remove(number);
+}
+
+MEMSPAN_EXPORT void aclshmem_barrier(shmem_team_t team) {
+  if (team == SHMEM_TEAM_INVALID) return;
+  Team* found = capi::find_team(team);
+  if (found == nullptr) {
+    require_started("shmem_barrier");
+    end_for_bad_number("shmem_barrier", "team", team, 0, 0);
+  }
+  require("shmem_barrier", pgas::barrier(*found, "shmem_barrier"));
+}
+
+MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
+  require_started("shmem_barrier_all");
+  require("shmem_barrier_all", pgas::barrier(*process_state.world_team, "shmem_barrier_all"));
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics as the faces have them; in line is only the fast case, as in rma.h.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "capi/access.h"
+#include "pgas/atomic.h"
+
+namespace memspan::capi {
+
+[[gnu::cold]] std::uint64_t atomic_otherwise(const char* call, const AtomicOp& op,
+                                             const void* target, int pe);
+
+template <AtomicKind kind, typename T>
+[[gnu::cold, gnu::noinline]] T atomic_value_otherwise(const char* call, const T* target, T operand,
+                                                      T compare, int pe) {
+  using Word = pgas::WordOf<T>;
+  AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
+  return std::bit_cast<T>(static_cast<Word>(atomic_otherwise(call, op, target, pe)));
+}
+
+// The fast case, or null: the word is symmetric, well aligned and mapped.
+template <typename T>
+inline const Route* find_word(const T* word, int pe) {
+  const Route* route = process_state.routes.find(word, sizeof(T), pe);
+  bool is_fast = route != nullptr && route->is_direct() &&
+                 reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0;
+  return is_fast ? route : nullptr;
+}
+
+template <AtomicKind kind, typename T>
+inline T fetch_atomic(const char* call, const T* target, T operand, T compare, int pe) {
+  const Route* route = find_word(target, pe);
+  if (route == nullptr) [[unlikely]]
+    return atomic_value_otherwise<kind>(call, target, operand, compare, pe);
+  T before;
+  require(call,
+          pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
+  return before;
+}
+
+template <AtomicKind kind, typename T>
+inline void change_atomic(const char* call, T* target, T operand, int pe) {
+  const Route* route = find_word(target, pe);
+  if (route == nullptr) [[unlikely]] {
+    atomic_value_otherwise<kind>(call, target, operand, T{}, pe);
+    return;
+  }
+  require(call, pgas::atomic<kind, T>(process_state.routes, *route, target, operand, T{}, nullptr));
+}
+
+}  // namespace memspan::capi

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What our failures are called in the faces, and the text that stays behind.
+#pragma once
+
+#include <string_view>
+
+#include "core/status.h"
+
+namespace memspan::capi {
+
+// The return codes of the CANN SHMEM face (SHMEM_... and ACLSHMEM_...).
+enum class ShmemCode : int {
+  kSuccess = 0,
+  kInvalidParam = -1,
+  kInvalidValue = -2,
+  kSmemError = -3,
+  kInnerError = -4,
+  kNotInited = -5,
+  kBootstrapError = -6,
+  kTimeoutError = -7,
+  kMallocFailed = -8,
+  kNotSupported = -100,
+};
+
+ShmemCode shmem_code(const Status& status);
+
+// Keeps "call: message" for memspan_last_error() of this thread.
+void remember_error(const char* call, std::string_view message);
+
+// What a call of the CANN SHMEM face returns: 0 when ok; else the text is kept and logged. Ends the
+// process instead when a peer has asked the whole job to end.
+int shmem_result(const char* call, const Status& status);
+// The same with a code that says more than the Status's own.
+int shmem_failure(const char* call, ShmemCode code, std::string_view message);
+
+}  // namespace memspan::capi

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/failures.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "capi/process_state.h"
+#include "core/log.h"
+
+namespace memspan::capi {
+namespace {
+
+[[noreturn]] void end_with_message(const char* call, std::string_view message) {
+  end_process(call, Status(Code::kInvalidArgument, std::string(message)));
+}
+
+Status not_started() {
+  return {Code::kUnavailable, "called before shmem_init or after shmem_finalize"};
+}
+
+}  // namespace
+
+void end_process_if_asked() {
+  if (!is_started()) return;
+  const BoardHeader& header = process_state.world->board().header();
+  // Pairs with the release of Board::request_exit().
+  if (header.exit_requested.load(std::memory_order_acquire) != 2) return;
+  std::fflush(nullptr);
+  _exit(header.exit_code.load(std::memory_order_relaxed));
+}
+
+void end_process(const char* call, const Status& status) {
+  end_process_if_asked();
+  log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+void require_started(const char* call) {
+  if (!is_started()) [[unlikely]]
+    end_process(call, not_started());
+}
+
+void end_for_bad_access(const char* call, const char* argument, const void* address,
+                        std::size_t bytes, int pe) {
+  require_started(call);
+  const RouteTable& routes = process_state.routes;
+  if (static_cast<std::uint32_t>(pe) >= routes.peers)
+    end_with_message(call, fmt::format("pe is {}, allowed are 0 to {}", pe, routes.peers - 1));
+  end_with_message(
+      call,
+      fmt::format("{} is {} ({} bytes), which is not wholly in the symmetric heap, {:#x} to {:#x}",
+                  argument, address, bytes, routes.base, routes.base + routes.bytes));
+}
+
+void end_for_misaligned_word(const char* call, const char* argument, const void* address,
+                             std::size_t bytes) {
+  end_with_message(call, fmt::format("{} is {}, not a multiple of the word's {} bytes", argument,
+                                     address, bytes));
+}
+
+void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {
+  require_started(call);
+  end_with_message(call,
+                   fmt::format("{} is {}, allowed are {} to {}", argument, value, least, most));
+}
+
+void end_for_bad_handle(const char* call, const char* argument, const void* handle) {
+  require_started(call);
+  end_with_message(
+      call, fmt::format("{} is {}, which names nothing that exists (any more)", argument, handle));
+}
+
+}  // namespace memspan::capi

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a call that cannot report an error ends the process: one line that names this process, the
+// call and the reason, then code 1, without exit handlers. The job's other processes notice.
+#pragma once
+
+#include <cstddef>
+
+#include "core/status.h"
+
+namespace memspan::capi {
+
+// When a peer has asked the whole job to end it ends quietly, with that peer's code.
+[[noreturn, gnu::cold]] void end_process(const char* call, const Status& status);
+
+// Only when a peer has asked the whole job to end.
+void end_process_if_asked();
+
+// Does nothing when ok.
+inline void require(const char* call, const Status& status) {
+  if (!status.is_ok()) [[unlikely]]
+    end_process(call, status);
+}
+
+// Says why RouteTable::find() failed: before init, peer out of range, or address not symmetric.
+[[noreturn, gnu::cold]] void end_for_bad_access(const char* call, const char* argument,
+                                                const void* address, std::size_t bytes, int pe);
+[[noreturn, gnu::cold]] void end_for_misaligned_word(const char* call, const char* argument,
+                                                     const void* address, std::size_t bytes);
+[[noreturn, gnu::cold]] void end_for_bad_number(const char* call, const char* argument, long value,
+                                                long least, long most);
+[[noreturn, gnu::cold]] void end_for_bad_handle(const char* call, const char* argument,
+                                                const void* handle);
+
+// Ends the process when it is in no job.
+void require_started(const char* call);
+
+}  // namespace memspan::capi

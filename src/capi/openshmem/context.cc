@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts. They order nothing by themselves (order.cc), so one is only the team that its PE
+// numbers count in, and a session is only a hint.
+#include <memory>
+
+#include "capi/access.h"
+#include "capi/openshmem/handles.h"
+#include "capi/openshmem/twin.h"
+
+namespace memspan::capi {
+
+int peer_through_context(const char* call, shmem_ctx_t ctx, int pe) {
+  Context* context = find_context(ctx);
+  if (context == nullptr) end_for_bad_handle(call, "ctx", ctx);
+  if (pe < 0 || pe >= context->team->size())
+    end_for_bad_number(call, "pe", pe, 0, context->team->size() - 1);
+  return context->team->peer_of(pe);
+}
+
+namespace {
+
+constexpr long kAllOptions = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
+
+int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) {
+  *ctx = SHMEM_CTX_INVALID;
+  require_started(call);
+  if (team == SHMEM_TEAM_INVALID || (options & ~kAllOptions) != 0) return 1;
+  bool is_private = (options & SHMEM_CTX_PRIVATE) != 0;
+  Context context{&team_of(call, team), static_cast<HandleTable<Team>::Number>(number_of(team)),
+                  is_private};
+  auto number = process_state.contexts->add(std::make_unique<Context>(context));
+  if (number == 0) return 1;
+  *ctx = ctx_handle(number);
+  return 0;
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_TWIN(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+  return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
+}
+
+MEMSPAN_TWIN(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+  return create("shmem_team_create_ctx", team, options, ctx);
+}
+
+MEMSPAN_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
+  if (ctx == SHMEM_CTX_INVALID) return;
+  // The default context is none that a program may destroy.
+  if (find_context(ctx) == nullptr) end_for_bad_handle("shmem_ctx_destroy", "ctx", ctx);
+  pshmem_ctx_quiet(ctx);
+  process_state.contexts->remove(number_of(ctx));
+}
+
+MEMSPAN_TWIN(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
+  *team = SHMEM_TEAM_INVALID;
+  if (ctx == SHMEM_CTX_INVALID) return 1;
+  if (ctx == SHMEM_CTX_DEFAULT) {
+    *team = SHMEM_TEAM_WORLD;
+    return 0;
+  }
+  Context* context = find_context(ctx);
+  if (context == nullptr) end_for_bad_handle("shmem_ctx_get_team", "ctx", ctx);
+  *team = team_handle(context->team_number);
+  return 0;
+}
+
+// Nothing is gathered or delayed, so there is nothing to prepare for.
+MEMSPAN_TWIN(void, ctx_session_start,
+             ([[maybe_unused]] shmem_ctx_t ctx, [[maybe_unused]] long options,
+              [[maybe_unused]] const shmem_ctx_session_config_t* config,
+              [[maybe_unused]] long config_mask)) {}
+MEMSPAN_TWIN(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The symmetric heap: collective over all PEs.
+#include <bit>
+#include <cstring>
+
+#include "capi/access.h"
+#include "capi/openshmem/twin.h"
+#include "core/cpu.h"
+#include "core/log.h"
+#include "pgas/collective/collective.h"
+#include "pgas/symmetric_memory.h"
+
+namespace memspan::capi {
+namespace {
+
+// A cache line, so that two objects (flags, locks) never share one.
+constexpr std::size_t kDefaultAlignment = kCacheLine;
+
+void say_why(const char* call, std::string_view reason) {
+  log_line(LogLevel::kWarn, std::string(call) + ": " + std::string(reason));
+}
+
+// A shortage, which all PEs see alike, is a null pointer; anything else ends the process.
+void* address_or_null(const char* call, const Result<void*>& result) {
+  if (result.is_ok()) return result.value();
+  if (result.code() != Code::kOutOfMemory) end_process(call, result.status());
+  say_why(call, result.status().message());
+  return nullptr;
+}
+
+void* allocate(const char* call, std::size_t bytes, std::size_t alignment) {
+  require_started(call);
+  if (bytes == 0) return nullptr;
+  return address_or_null(call, pgas::allocate(*process_state.world_team, call, bytes, alignment));
+}
+
+void free(const char* call, void* pointer) {
+  require_started(call);
+  if (pointer == nullptr) return;
+  require(call, pgas::free(*process_state.world_team, call, pointer));
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_TWIN(void*, malloc, (size_t size)) {
+  return allocate("shmem_malloc", size, kDefaultAlignment);
+}
+
+// Every byte of the heap can be reached in the same way, so the hints change nothing.
+MEMSPAN_TWIN(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints)) {
+  return allocate("shmem_malloc_with_hints", size, kDefaultAlignment);
+}
+
+MEMSPAN_TWIN(void*, align, (size_t alignment, size_t size)) {
+  if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) {
+    require_started("shmem_align");
+    say_why("shmem_align", "alignment is " + std::to_string(alignment) +
+                               ", allowed are powers of two that are multiples of " +
+                               std::to_string(sizeof(void*)));
+    return nullptr;
+  }
+  return allocate("shmem_align", size, alignment);
+}
+
+MEMSPAN_TWIN(void*, calloc, (size_t count, size_t size)) {
+  std::size_t bytes = bytes_of(count, size);
+  void* pointer = allocate("shmem_calloc", bytes, kDefaultAlignment);
+  if (pointer == nullptr) return nullptr;
+  std::memset(pointer, 0, bytes);
+  // A peer's put must not come before the zeros.
+  require("shmem_calloc", pgas::sync(*process_state.world_team, "shmem_calloc"));
+  return pointer;
+}
+
+MEMSPAN_TWIN(void*, realloc, (void* ptr, size_t size)) {
+  if (ptr == nullptr) return allocate("shmem_realloc", size, kDefaultAlignment);
+  require_started("shmem_realloc");
+  if (size == 0) {
+    capi::free("shmem_realloc", ptr);
+    return nullptr;
+  }
+  return address_or_null("shmem_realloc",
+                         pgas::reallocate(*process_state.world_team, "shmem_realloc", ptr, size));
+}
+
+MEMSPAN_TWIN(void, free, (void* ptr)) {
+  capi::free("shmem_free", ptr);
+}

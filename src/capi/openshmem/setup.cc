@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start, end, and who is there.
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "capi/failures.h"
+#include "capi/openshmem/twin.h"
+#include "capi/process_state.h"
+#include "core/environment.h"
+#include "core/log.h"
+
+namespace memspan::capi {
+namespace {
+
+// How long the slowest process may take to come.
+constexpr std::int64_t kDefaultStartSeconds = 120;
+constexpr const char* kStartVariable = "MEMSPAN_INIT_TIMEOUT";
+
+Result<Membership> join_by_environment() {
+  MEMSPAN_TRY_ASSIGN(auto seconds, environment_integer(kStartVariable, 1, 1'000'000),
+                     "reading the time limit");
+  return join_from_environment(std::chrono::seconds(seconds.value_or(kDefaultStartSeconds)));
+}
+
+// SHMEM_DEBUG, SHMEM_VERSION and SHMEM_INFO, or the deprecated SMA_ names.
+bool is_asked_for(const char* name, const char* old_name) {
+  return environment(name).has_value() || environment(old_name).has_value();
+}
+
+void say_what_was_asked() {
+  if (process_state.world->rank() != 0) return;
+  if (is_asked_for("SHMEM_VERSION", "SMA_VERSION"))
+    std::fprintf(stderr, "memspan %s, OpenSHMEM %d.%d\n", MEMSPAN_VERSION, SHMEM_MAJOR_VERSION,
+                 SHMEM_MINOR_VERSION);
+  if (is_asked_for("SHMEM_INFO", "SMA_INFO"))
+    std::fputs(
+        "SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap; k, m, g, t may follow (default 1g)\n"
+        "SHMEM_VERSION         print the version at start\n"
+        "SHMEM_INFO            print this at start\n"
+        "SHMEM_DEBUG           log more (as MEMSPAN_LOG_LEVEL=DEBUG)\n"
+        "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
+        "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n",
+        stderr);
+}
+
+Status start_by_environment(const char* call) {
+  if (is_asked_for("SHMEM_DEBUG", "SMA_DEBUG")) set_log_level(LogLevel::kDebug);
+  bool was_started = is_started();
+  Status status =
+      start(Start{call, join_by_environment, heap_bytes_from_environment}, Sharing::kCounted);
+  if (status.is_ok() && !was_started) say_what_was_asked();
+  return status;
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_TWIN(void, init, (void)) {
+  require("shmem_init", start_by_environment("shmem_init"));
+}
+
+MEMSPAN_TWIN(int, init_thread, (int requested, int* provided)) {
+  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
+    log_line(LogLevel::kError, "shmem_init_thread: requested is " + std::to_string(requested) +
+                                   ", allowed are 0 to 3");
+    return 1;
+  }
+  Status status = start_by_environment("shmem_init_thread");
+  if (!status.is_ok()) {
+    log_line(LogLevel::kError, "shmem_init_thread: " + status.message());
+    return 1;
+  }
+  if (provided != nullptr) *provided = SHMEM_THREAD_MULTIPLE;
+  return 0;
+}
+
+MEMSPAN_TWIN(void, query_thread, (int* provided)) {
+  require_started("shmem_query_thread");
+  *provided = SHMEM_THREAD_MULTIPLE;
+}
+
+MEMSPAN_TWIN(void, query_initialized, (int* initialized)) {
+  *initialized = is_started() ? 1 : 0;
+}
+
+MEMSPAN_TWIN(void, finalize, (void)) {
+  require_started("shmem_finalize");
+  require("shmem_finalize", stop("shmem_finalize"));
+}
+
+MEMSPAN_TWIN(void, global_exit, (int status)) {
+  require_started("shmem_global_exit");
+  process_state.world->board().request_exit(process_state.world->rank(), status);
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+MEMSPAN_TWIN(int, my_pe, (void)) {
+  require_started("shmem_my_pe");
+  return process_state.world->rank();
+}
+
+MEMSPAN_TWIN(int, n_pes, (void)) {
+  require_started("shmem_n_pes");
+  return static_cast<int>(process_state.routes.peers);
+}
+
+MEMSPAN_TWIN(int, pe_accessible, (int pe)) {
+  require_started("shmem_pe_accessible");
+  return static_cast<std::uint32_t>(pe) < process_state.routes.peers ? 1 : 0;
+}
+
+MEMSPAN_TWIN(int, addr_accessible, (const void* addr, int pe)) {
+  require_started("shmem_addr_accessible");
+  return process_state.routes.find(addr, 1, pe) != nullptr ? 1 : 0;
+}
+
+MEMSPAN_TWIN(void*, ptr, (const void* dest, int pe)) {
+  const Route* route = process_state.routes.find(dest, 1, pe);
+  if (route == nullptr || !route->is_direct()) return nullptr;
+  return route->address(const_cast<void*>(dest));
+}
+
+MEMSPAN_TWIN(void, info_get_version, (int* major, int* minor)) {
+  if (major != nullptr) *major = SHMEM_MAJOR_VERSION;
+  if (minor != nullptr) *minor = SHMEM_MINOR_VERSION;
+}
+
+MEMSPAN_TWIN(void, info_get_name, (char* name)) {
+  static_assert(sizeof(SHMEM_VENDOR_STRING) <= SHMEM_MAX_NAME_LEN);
+  std::memcpy(name, SHMEM_VENDOR_STRING, sizeof(SHMEM_VENDOR_STRING));
+}
+
+// For profiling tools to put something in front; the library itself has nothing to switch.
+MEMSPAN_TWIN(void, pcontrol, ([[maybe_unused]] int level, ...)) {}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals, alone and behind a put.
+#include "pgas/signal.h"
+
+#include "capi/access.h"
+#include "capi/openshmem/handles.h"
+#include "capi/openshmem/twin.h"
+
+namespace memspan::capi {
+namespace {
+
+using pgas::SignalOp;
+
+SignalOp signal_op(const char* call, int number) {
+  if (number != SHMEM_SIGNAL_SET && number != SHMEM_SIGNAL_ADD) [[unlikely]]
+    end_for_bad_number(call, "sig_op", number, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
+  return static_cast<SignalOp>(number);
+}
+
+struct Signal {
+  std::uint64_t* word;
+  std::uint64_t value;
+  int op;
+};
+
+inline void put_signal(const char* call, void* dest, const void* source, std::size_t bytes,
+                       const Signal& signal, int pe) {
+  SignalOp op = signal_op(call, signal.op);
+  const Route& route = reach_word(call, "sig_addr", signal.word, pe);
+  if (process_state.routes.find(dest, bytes, pe) == nullptr && bytes != 0) [[unlikely]]
+    end_for_bad_access(call, "dest", dest, bytes, pe);
+  require(call, pgas::put_signal(process_state.routes, route, dest, source, bytes, signal.word,
+                                 signal.value, op));
+}
+
+void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {
+  const Route& route = reach_word(call, "sig_addr", word, pe);
+  require(call, pgas::signal(process_state.routes, route, word, value, op));
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+#define MEMSPAN_PUT_SIGNAL(function, type, size)                                              \
+  MEMSPAN_FAST_TWIN(void, function,                                                           \
+                    (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,      \
+                     uint64_t signal, int sig_op, int pe)) {                                  \
+    put_signal("shmem_" #function, dest, source, bytes_of(nelems, size),                      \
+               Signal{sig_addr, signal, sig_op}, pe);                                         \
+  }                                                                                           \
+  MEMSPAN_FAST_TWIN(void, ctx_##function,                                                     \
+                    (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,         \
+                     uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {              \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                     \
+    put_signal(kCall, dest, source, bytes_of(nelems, size), Signal{sig_addr, signal, sig_op}, \
+               peer_of(kCall, ctx, pe));                                                      \
+  }
+
+#define MEMSPAN_TYPED(name, type)                           \
+  MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type)) \
+  MEMSPAN_PUT_SIGNAL(name##_put_signal_nbi, type, sizeof(type))
+MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+
+#define MEMSPAN_SIZED(bits, size)                    \
+  MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size) \
+  MEMSPAN_PUT_SIGNAL(put##bits##_signal_nbi, void, size)
+MEMSPAN_SIZES(MEMSPAN_SIZED)
+
+MEMSPAN_PUT_SIGNAL(putmem_signal, void, 1)
+MEMSPAN_PUT_SIGNAL(putmem_signal_nbi, void, 1)
+
+MEMSPAN_FAST_TWIN(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe)) {
+  update("shmem_signal_set", sig_addr, signal, SignalOp::kSet, pe);
+}
+MEMSPAN_FAST_TWIN(void, ctx_signal_set,
+                  (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
+  constexpr const char* kCall = "shmem_ctx_signal_set";
+  update(kCall, sig_addr, signal, SignalOp::kSet, peer_of(kCall, ctx, pe));
+}
+MEMSPAN_FAST_TWIN(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe)) {
+  update("shmem_signal_add", sig_addr, signal, SignalOp::kAdd, pe);
+}
+MEMSPAN_FAST_TWIN(void, ctx_signal_add,
+                  (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
+  constexpr const char* kCall = "shmem_ctx_signal_add";
+  update(kCall, sig_addr, signal, SignalOp::kAdd, peer_of(kCall, ctx, pe));
+}
+
+MEMSPAN_TWIN(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
+  reach_word("shmem_signal_fetch", "sig_addr", sig_addr, 0);
+  return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strided put and get: single elements (iput, iget) and blocks (ibput, ibget).
+#include "capi/access.h"
+#include "capi/openshmem/handles.h"
+#include "capi/openshmem/twin.h"
+#include "pgas/rma.h"
+
+namespace memspan::capi {
+namespace {
+
+using pgas::Strides;
+
+// The bytes that the symmetric side of a strided access touches, first to last.
+struct Extent {
+  const void* first;
+  std::size_t bytes;  // saturated, so that an overflow is found to be out of range
+};
+
+Extent extent_of(const void* address, std::ptrdiff_t stride, const Strides& strides,
+                 std::size_t element_bytes) {
+  std::size_t step =
+      stride < 0 ? -static_cast<std::size_t>(stride) : static_cast<std::size_t>(stride);
+  std::size_t between = bytes_of(bytes_of(strides.count - 1, step), element_bytes);
+  std::size_t bytes = 0;
+  if (__builtin_add_overflow(between, bytes_of(strides.block, element_bytes), &bytes))
+    bytes = std::numeric_limits<std::size_t>::max();
+  auto first = reinterpret_cast<std::uintptr_t>(address) - (stride < 0 ? between : 0);
+  return {reinterpret_cast<const void*>(first), bytes};
+}
+
+bool is_empty(const Strides& strides) {
+  return strides.count == 0 || strides.block == 0;
+}
+
+void put_strided(const char* call, void* dest, const void* source, const Strides& strides,
+                 std::size_t element_bytes, int pe) {
+  if (is_empty(strides)) return require_started(call);
+  Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
+  const Route& route = reach(call, "dest", extent.first, extent.bytes, pe);
+  require(call,
+          pgas::put_strided(process_state.routes, route, dest, source, strides, element_bytes));
+}
+
+void get_strided(const char* call, void* dest, const void* source, const Strides& strides,
+                 std::size_t element_bytes, int pe) {
+  if (is_empty(strides)) return require_started(call);
+  Extent extent = extent_of(source, strides.source, strides, element_bytes);
+  const Route& route = reach(call, "source", extent.first, extent.bytes, pe);
+  require(call,
+          pgas::get_strided(process_state.routes, route, dest, source, strides, element_bytes));
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+#define MEMSPAN_ELEMENTS(operation, function, type, size)                                        \
+  MEMSPAN_TWIN(                                                                                  \
+      void, function,                                                                            \
+      (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {  \
+    operation("shmem_" #function, dest, source, Strides{dst, sst, 1, nelems}, size, pe);         \
+  }                                                                                              \
+  MEMSPAN_TWIN(void, ctx_##function,                                                             \
+               (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst,  \
+                size_t nelems, int pe)) {                                                        \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
+    operation(kCall, dest, source, Strides{dst, sst, 1, nelems}, size, peer_of(kCall, ctx, pe)); \
+  }
+
+#define MEMSPAN_BLOCKS(operation, function, type, size)                                         \
+  MEMSPAN_TWIN(void, function,                                                                  \
+               (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,    \
+                size_t nblocks, int pe)) {                                                      \
+    operation("shmem_" #function, dest, source, Strides{dst, sst, bsize, nblocks}, size, pe);   \
+  }                                                                                             \
+  MEMSPAN_TWIN(void, ctx_##function,                                                            \
+               (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, \
+                size_t bsize, size_t nblocks, int pe)) {                                        \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                       \
+    operation(kCall, dest, source, Strides{dst, sst, bsize, nblocks}, size,                     \
+              peer_of(kCall, ctx, pe));                                                         \
+  }
+
+#define MEMSPAN_TYPED(name, type)                                \
+  MEMSPAN_ELEMENTS(put_strided, name##_iput, type, sizeof(type)) \
+  MEMSPAN_ELEMENTS(get_strided, name##_iget, type, sizeof(type)) \
+  MEMSPAN_BLOCKS(put_strided, name##_ibput, type, sizeof(type))  \
+  MEMSPAN_BLOCKS(get_strided, name##_ibget, type, sizeof(type))
+MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+
+#define MEMSPAN_SIZED(bits, size)                       \
+  MEMSPAN_ELEMENTS(put_strided, iput##bits, void, size) \
+  MEMSPAN_ELEMENTS(get_strided, iget##bits, void, size) \
+  MEMSPAN_BLOCKS(put_strided, ibput##bits, void, size)  \
+  MEMSPAN_BLOCKS(get_strided, ibget##bits, void, size)
+MEMSPAN_SIZES(MEMSPAN_SIZED)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the data path's functions do when it is not the fast case.
+#include "capi/access.h"
+#include "capi/atomic.h"
+#include "capi/rma.h"
+#include "pgas/atomic.h"
+
+namespace memspan::capi {
+
+void put_otherwise(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
+  // No bytes need no address.
+  if (bytes == 0) return require_started(call);
+  const Route& route = reach(call, "dest", dest, bytes, pe);
+  require(call, pgas::put(process_state.routes, route, dest, source, bytes));
+}
+
+void get_otherwise(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
+  if (bytes == 0) return require_started(call);
+  const Route& route = reach(call, "source", source, bytes, pe);
+  require(call, pgas::get(process_state.routes, route, dest, source, bytes));
+}
+
+std::uint64_t atomic_otherwise(const char* call, const AtomicOp& op, const void* target, int pe) {
+  const char* argument = op.kind == AtomicKind::kFetch ? "source" : "dest";
+  const Route& route = reach(call, argument, target, op.width, pe);
+  if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
+    end_for_misaligned_word(call, argument, target, op.width);
+  std::uint64_t before = 0;
+  require(call, pgas::atomic_by_link(process_state.routes, route, op, target, &before));
+  return before;
+}
+
+}  // namespace memspan::capi

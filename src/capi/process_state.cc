@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/process_state.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "capi/failures.h"
+#include "core/environment.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "pgas/collective/collective.h"
+#include "pgas/order.h"
+
+namespace memspan::capi {
+
+constinit ProcessState process_state{};
+
+namespace {
+
+constexpr std::size_t kDefaultHeapBytes = std::size_t{1} << 30;
+constexpr auto kGoodbyeLimit = std::chrono::seconds(10);
+
+// Starting and stopping, as opposed to being in a job.
+struct Lifecycle {
+  Mutex mutex;
+  int users MEMSPAN_GUARDED_BY(mutex) = 0;
+  pid_t process MEMSPAN_GUARDED_BY(mutex) = 0;  // a child of fork is not in the job
+  bool has_exit_handler MEMSPAN_GUARDED_BY(mutex) = false;
+};
+constinit Lifecycle lifecycle;
+
+void forget_job() {
+  World* world = process_state.world;
+  __atomic_store_n(&process_state.world, nullptr, __ATOMIC_RELEASE);
+  process_state.routes = RouteTable{};
+  process_state.has_links = false;
+  process_state.contexts->clear();
+  process_state.teams->clear();
+  delete std::exchange(process_state.shared_team, nullptr);
+  delete std::exchange(process_state.world_team, nullptr);
+  delete world;
+  set_log_identity("");
+}
+
+Status leave(const char* what) MEMSPAN_REQUIRES(lifecycle.mutex) {
+  if (Status status = pgas::barrier(*process_state.world_team, what); !status.is_ok())
+    return status;
+  process_state.world->leave();
+  // All have met, so a store that does not answer any more changes nothing for anybody.
+  Status closed = leave_rendezvous(process_state.world->membership(), kGoodbyeLimit);
+  if (!closed.is_ok()) log_line(LogLevel::kWarn, fmt::format("{}: {}", what, closed.message()));
+  lifecycle.users = 0;
+  forget_job();
+  return Status::ok();
+}
+
+void leave_at_exit(int status) {
+  MutexLock lock(lifecycle.mutex);
+  if (lifecycle.users == 0 || lifecycle.process != getpid() || status != 0) return;
+  require("leaving at exit", leave("exit"));
+}
+
+void add_exit_handler() MEMSPAN_REQUIRES(lifecycle.mutex) {
+  if (std::exchange(lifecycle.has_exit_handler, true)) return;
+#if defined(__GLIBC__)
+  on_exit([](int status, void*) { leave_at_exit(status); }, nullptr);
+#else
+  std::atexit([] { leave_at_exit(0); });
+#endif
+}
+
+Status join(const Start& how) {
+  MEMSPAN_TRY_ASSIGN(std::size_t heap_bytes, how.heap_bytes(),
+                     "reading the size of the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(Membership membership, how.join(), "joining the job");
+  set_log_identity(fmt::format("PE {}", membership.rank));
+  MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
+                     "connecting to the peers");
+  auto world_team = Team::world(*world);
+  MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
+                     "making the team of this host");
+  if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
+  if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
+  process_state.world_team = world_team.release();
+  process_state.shared_team = shared_team.release();
+  process_state.has_links = pgas::has_links(world->routes());
+  process_state.routes = world->routes();
+  // Last, since it is what is_started() looks at.
+  __atomic_store_n(&process_state.world, world.release(), __ATOMIC_RELEASE);
+  return Status::ok();
+}
+
+}  // namespace
+
+Status start(const Start& how, Sharing sharing) {
+  MutexLock lock(lifecycle.mutex);
+  if (lifecycle.users > 0) {
+    if (sharing == Sharing::kExclusive)
+      return {Code::kUnavailable, "this process is in a job already"};
+    ++lifecycle.users;
+    return Status::ok();
+  }
+  if (Status status = join(how); !status.is_ok()) return status;
+  lifecycle.users = 1;
+  lifecycle.process = getpid();
+  add_exit_handler();
+  return Status::ok();
+}
+
+Status stop(const char* what) {
+  MutexLock lock(lifecycle.mutex);
+  if (lifecycle.users == 0) return {Code::kUnavailable, "this process is in no job"};
+  if (lifecycle.users == 1) return leave(what);
+  --lifecycle.users;
+  return pgas::barrier(*process_state.world_team, what);
+}
+
+void abandon() {
+  MutexLock lock(lifecycle.mutex);
+  if (lifecycle.users == 0) return;
+  process_state.world->leave();
+  lifecycle.users = 0;
+  forget_job();
+}
+
+Result<std::size_t> heap_bytes_from_environment() {
+  for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"})
+    if (auto text = environment(name)) return parse_size(name, *text);
+  return kDefaultHeapBytes;
+}
+
+}  // namespace memspan::capi

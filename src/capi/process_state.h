@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only globals of the library: the job this process is in, and what the faces keep about it.
+//
+// The hot path reads `process_state.routes`, one flat structure; before init and after finalize
+// it is empty, so that every address check fails and the slow path (failures.h) says why.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "capi/handle_table.h"
+#include "core/status.h"
+#include "pgas/team.h"
+#include "world/membership.h"
+#include "world/world.h"
+
+namespace memspan::capi {
+
+// What a face's context is: the team that its PE numbers count in. Communication itself keeps no
+// state per context. A value.
+struct Context {
+  Team* team;
+  HandleTable<Team>::Number team_number;  // as the OpenSHMEM face spells it
+  bool is_private;                        // the user destroys it, not the team
+};
+
+struct ProcessState {
+  RouteTable routes;       // a copy of world->routes(); empty when not in a job
+  bool has_links = false;  // some route needs fence and quiet to ask its link
+  World* world = nullptr;
+  Team* world_team = nullptr;
+  Team* shared_team = nullptr;  // the peers of this host
+  // Made at the first start and kept, so that handles of a job that is over stay stale.
+  HandleTable<Team>* teams = nullptr;  // those that were split off
+  HandleTable<Context>* contexts = nullptr;
+};
+
+// Hidden, or every access would go through the global offset table.
+extern ProcessState process_state [[gnu::visibility("hidden")]];
+
+inline bool is_started() {
+  return process_state.world != nullptr;
+}
+
+// How a process gets into a job.
+struct Start {
+  const char* what;  // the call, for messages
+  std::function<Result<Membership>()> join;
+  std::function<Result<std::size_t>()> heap_bytes;
+};
+enum class Sharing {
+  kCounted,    // in a job already: one more user of it
+  kExclusive,  // in a job already: kUnavailable
+};
+
+// Joins and makes the teams of all peers and of this host. Collective. Leaving is also done by an
+// exit handler, in the process that started only; after exit(status) with another status than 0
+// it does not wait for anybody, so that the peers learn of the failure. Thread-safe.
+Status start(const Start& how, Sharing sharing);
+// Completes and meets all peers; the last user's call also leaves. kUnavailable when there is no
+// job. When the meeting fails the process is still in the job. The caller's threads are in no other
+// call. Thread-safe.
+Status stop(const char* what);
+// Leaves without meeting anybody: for a job whose end cannot be agreed on any more.
+void abandon();
+
+// SHMEM_SYMMETRIC_SIZE (or the deprecated SMA_SYMMETRIC_SIZE), 1 GiB when not set.
+Result<std::size_t> heap_bytes_from_environment();
+
+}  // namespace memspan::capi

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Put and get as the faces have them. In line is the one case that has to be fast: an address that
+// is symmetric and a peer whose memory is mapped. Everything else (no bytes, a mistake, a link) is
+// behind one jump, with the same arguments, to the _otherwise functions.
+#pragma once
+
+#include <cstddef>
+
+#include "capi/access.h"
+#include "pgas/rma.h"
+
+namespace memspan::capi {
+
+[[gnu::cold]] void put_otherwise(const char* call, void* dest, const void* source,
+                                 std::size_t bytes, int pe);
+[[gnu::cold]] void get_otherwise(const char* call, void* dest, const void* source,
+                                 std::size_t bytes, int pe);
+
+inline void put(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
+  const Route* route = process_state.routes.find(dest, bytes, pe);
+  if (route == nullptr || !route->is_direct()) [[unlikely]]
+    return put_otherwise(call, dest, source, bytes, pe);
+  require(call, pgas::put(process_state.routes, *route, dest, source, bytes));
+}
+
+inline void get(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
+  const Route* route = process_state.routes.find(source, bytes, pe);
+  if (route == nullptr || !route->is_direct()) [[unlikely]]
+    return get_otherwise(call, dest, source, bytes, pe);
+  require(call, pgas::get(process_state.routes, *route, dest, source, bytes));
+}
+
+// By value, so that the in-line path needs no place in memory for it.
+template <typename T>
+[[gnu::cold, gnu::noinline]] void put_value_otherwise(const char* call, T* dest, T value, int pe) {
+  put_otherwise(call, dest, &value, sizeof(T), pe);
+}
+template <typename T>
+[[gnu::cold, gnu::noinline]] T get_value_otherwise(const char* call, const T* source, int pe) {
+  T value;
+  get_otherwise(call, &value, source, sizeof(T), pe);
+  return value;
+}
+
+// One element. Up to 8 bytes it is one store that never tears.
+template <typename T>
+inline void put_value(const char* call, T* dest, T value, int pe) {
+  const Route* route = process_state.routes.find(dest, sizeof(T), pe);
+  if (route == nullptr || !route->is_direct()) [[unlikely]]
+    return put_value_otherwise(call, dest, value, pe);
+  *static_cast<volatile T*>(route->address(dest)) = value;
+  route->notify();
+}
+
+template <typename T>
+inline T get_value(const char* call, const T* source, int pe) {
+  const Route* route = process_state.routes.find(source, sizeof(T), pe);
+  if (route == nullptr || !route->is_direct()) [[unlikely]]
+    return get_value_otherwise(call, source, pe);
+  return *static_cast<const volatile T*>(route->address(source));
+}
+
+}  // namespace memspan::capi

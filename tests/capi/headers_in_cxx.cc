@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pshmem.h>
+#include <shmem.h>
+#include <shmem_api.h>
+#include <shmemx.h>
+
+static shmem_team_t team = SHMEM_TEAM_INVALID;
+static shmem_ctx_t context = SHMEM_CTX_DEFAULT;
+
+int headers_in_cxx_uses_them();
+int headers_in_cxx_uses_them() {
+  shmem_ctx_quiet(context);
+  shmem_finalize();
+  return shmem_team_my_pe(team) + shmem_init_status();
+}

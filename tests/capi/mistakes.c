@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ends the way that the argument says: one mistake each that the library must not let pass. */
+#include <shmem.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "check.h"
+
+static void make(const char* mistake) {
+  long local = 0, *there = shmem_calloc(4, sizeof(long));
+  uint64_t* signal = shmem_calloc(1, sizeof(uint64_t));
+  shmem_ctx_t context = SHMEM_CTX_INVALID;
+  if (strcmp(mistake, "address") == 0) shmem_long_p(&local, 1, 0);
+  if (strcmp(mistake, "pe") == 0) shmem_long_put(there, &local, 1, 99);
+  if (strcmp(mistake, "compare") == 0) shmem_long_wait_until(there, 6, 1);
+  if (strcmp(mistake, "signal") == 0) shmem_putmem_signal(there, &local, 8, signal, 1, 2, 0);
+  if (strcmp(mistake, "team") == 0) {
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team);
+    shmem_team_destroy(team);
+    shmem_team_sync(team);
+  }
+  if (strcmp(mistake, "context") == 0) {
+    shmem_ctx_create(0, &context);
+    shmem_ctx_destroy(context);
+    shmem_ctx_long_p(context, there, 1, 0);
+  }
+  if (strcmp(mistake, "alignment") == 0) shmem_long_atomic_inc((long*)((char*)there + 4), 0);
+  if (strcmp(mistake, "overflow") == 0) shmem_long_put(there, &local, SIZE_MAX / 4, 0);
+  if (strcmp(mistake, "stride") == 0) shmem_long_iput(there, &local, PTRDIFF_MAX, 1, 3, 0);
+  if (strcmp(mistake, "root") == 0) shmem_broadcastmem(SHMEM_TEAM_WORLD, there, there + 1, 8, 1);
+  if (strcmp(mistake, "global_exit") == 0) shmem_global_exit(7);
+}
+
+int main(int count, char** arguments) {
+  const char* mistake = count > 1 ? arguments[1] : "";
+  printf("started\n");
+  if (strcmp(mistake, "before") == 0) return shmem_my_pe();
+  shmem_init();
+  if (strcmp(mistake, "forgotten_finalize") == 0) return 0;
+  make(mistake);
+  return 3;
+}
