@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace memspan::launcher {
+namespace {
+
+Result<std::optional<Options>> parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "oshrun");
+  return parse_options(static_cast<int>(words.size()), words.data());
+}
+
+Options parsed(std::vector<const char*> words) {
+  auto options = parse(std::move(words));
+  EXPECT_TRUE(options.is_ok()) << options.status().message();
+  return options.is_ok() ? **options : Options();
+}
+
+TEST(OptionsTest, EndAtTheProgramsName) {
+  Options options = parsed({"-n", "4", "--label", "prog", "-n", "5", "--timeout", "1"});
+  EXPECT_EQ(options.processes, 4);
+  EXPECT_EQ(options.output, Output::kLabelled);
+  EXPECT_FALSE(options.timeout);
+  EXPECT_EQ(options.command, (std::vector<std::string>{"prog", "-n", "5", "--timeout", "1"}));
+}
+
+TEST(OptionsTest, KnowEverySpellingOfTheNumberOfProcesses) {
+  for (std::vector<const char*> words : std::vector<std::vector<const char*>>{
+           {"-n", "3", "p"}, {"-n3", "p"}, {"-np", "3", "p"}, {"--np", "3", "p"}, {"--np=3", "p"}})
+    EXPECT_EQ(parsed(words).processes, 3) << words[0];
+}
+
+TEST(OptionsTest, TakeAValueThatLooksLikeAnOption) {
+  EXPECT_EQ(parse({"-n", "-1", "p"}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(parsed({"-n", "1", "--env", "A=--label", "p"}).environment,
+            std::vector<std::string>{"A=--label"});
+}
+
+TEST(OptionsTest, TwoDashesEndThemToo) {
+  EXPECT_EQ(parsed({"-n", "1", "--", "-odd-name"}).command, std::vector<std::string>{"-odd-name"});
+}
+
+TEST(OptionsTest, MessagesNameTheValueAndWhatIsAllowed) {
+  auto options = parse({"-n", "0", "p"});
+  ASSERT_FALSE(options.is_ok());
+  EXPECT_EQ(options.status().message(), "-n is \"0\"; allowed is a whole number from 1 to 16384");
+  EXPECT_EQ(parse({"-n", "1", "--timeout", "nan", "p"}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(parse({"-n", "1", "--env", "=x", "p"}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(parse({"-n", "1", "--bind", "socket", "p"}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(parse({"-n", "1"}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(parse({"p"}).code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace memspan::launcher

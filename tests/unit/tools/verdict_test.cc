@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace memspan::launcher {
+namespace {
+
+// As wait(2) encodes them.
+constexpr int exited(int code) {
+  return code << 8;
+}
+constexpr int killed(int number) {
+  return number;
+}
+
+class JudgeTest : public testing::Test {
+ protected:
+  void set_state(int rank, PeerState state) { board_.peer(rank).state.store(state); }
+
+  Board board_ = std::move(Board::create(4, std::uint64_t{1} << 32, false)).value();
+  Judge judge_{board_};
+};
+
+TEST_F(JudgeTest, AProperEndIsNoFailure) {
+  set_state(0, PeerState::kLeft);
+  EXPECT_FALSE(judge_.first_failure({{0, 100, exited(0)}, {1, 101, exited(0)}}));
+}
+
+TEST_F(JudgeTest, DescribesASignalAndACode) {
+  auto failure = judge_.first_failure({{2, 102, killed(SIGKILL)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, 137);
+  EXPECT_EQ(failure->description, "was killed by signal 9 (Killed)");
+  failure = judge_.first_failure({{1, 101, exited(3)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, 3);
+  EXPECT_EQ(failure->description, "exited with code 3");
+}
+
+TEST_F(JudgeTest, OfSeveralTheOneThatWasKilledIsTheCause) {
+  auto failure =
+      judge_.first_failure({{0, 100, exited(1)}, {3, 103, killed(SIGSEGV)}, {1, 101, exited(1)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->ending.rank, 3);
+}
+
+TEST_F(JudgeTest, TheOneThatOthersNoticedComesFirst) {
+  set_state(2, PeerState::kLost);
+  auto failure = judge_.first_failure({{0, 100, exited(1)}, {2, 102, exited(4)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->ending.rank, 2);
+}
+
+TEST_F(JudgeTest, AnEndWithoutFinalizeIsAFailure) {
+  set_state(1, PeerState::kJoined);
+  auto failure = judge_.first_failure({{1, 101, exited(0)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, 1);
+  EXPECT_EQ(failure->description, "exited with code 0 without shmem_finalize");
+}
+
+TEST_F(JudgeTest, NeverJoiningIsAFailureOnceOthersJoined) {
+  EXPECT_FALSE(judge_.first_failure({{1, 101, exited(0)}}));
+  set_state(0, PeerState::kJoined);
+  auto failure = judge_.first_failure({{0, 100, exited(1)}});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->ending.rank, 1);
+  EXPECT_EQ(failure->description, "exited with code 0 without shmem_init");
+}
+
+TEST_F(JudgeTest, KnowsThatTheJobWasAskedToEnd) {
+  EXPECT_FALSE(judge_.requested_exit());
+  board_.request_exit(2, 7);
+  EXPECT_EQ(judge_.requested_exit(), 7);
+}
+
+TEST(FormatRanksTest, JoinsNeighbours) {
+  EXPECT_EQ(format_ranks({0}), "0");
+  EXPECT_EQ(format_ranks({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+}
+
+}  // namespace
+}  // namespace memspan::launcher

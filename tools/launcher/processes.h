@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of the job: started, reaped and signalled together.
+//
+// Each leads a process group, which is what a signal goes to, so that a wrapper script and the
+// program it runs are one. What is left of a group when its leader ends is killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/status.h"
+#include "launcher/guard.h"
+#include "launcher/job.h"
+#include "launcher/spawn.h"
+
+namespace memspan::launcher {
+
+// One process that has ended, as of wait(2).
+struct Ending {
+  int rank = 0;
+  pid_t pid = 0;
+  int wait_status = 0;
+};
+
+// "0-2, 5": for messages.
+std::string format_ranks(const std::vector<int>& ranks);
+
+// One thread at a time. Destruction kills and reaps what still runs.
+class Processes {
+ public:
+  explicit Processes(Guard guard) : guard_(std::move(guard)) {}
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+  ~Processes();
+
+  Status start(Spawner& spawner, int rank, const Start& start);
+  // The ones that ended since the last call, without waiting.
+  std::vector<Ending> reap();
+  void signal_all(int number) const;
+
+  std::vector<int> running() const;
+  bool is_empty() const { return ranks_.empty(); }
+
+ private:
+  Guard guard_;
+  std::unordered_map<pid_t, int> ranks_;  // of those that run
+};
+
+}  // namespace memspan::launcher

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/signals.h"
+
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace memspan::launcher {
+
+std::string describe_signal(int number) {
+  return fmt::format("{} ({})", number, strsignal(number));
+}
+
+Result<Signals> Signals::block() {
+  // A parent that ignores SIGCHLD would have the kernel reap our children before we see them end.
+  std::signal(SIGCHLD, SIG_DFL);
+  sigset_t handled;
+  sigemptyset(&handled);
+  for (int number : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT})
+    sigaddset(&handled, number);
+  Fd descriptor(signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor.is_valid()) return Status::from_errno("signalfd");
+  sigset_t blocked = handled;
+  sigaddset(&blocked, SIGPIPE);  // a write to a closed pipe is an error there, not the end of us
+  sigset_t original;
+  if (sigprocmask(SIG_BLOCK, &blocked, &original) != 0) return Status::from_errno("sigprocmask");
+  return Signals(std::move(descriptor), original);
+}
+
+std::optional<int> Signals::next() const {
+  signalfd_siginfo info{};
+  if (read(descriptor_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info))
+    return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
+}  // namespace memspan::launcher

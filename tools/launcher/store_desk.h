@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's ends of the processes' sockets to the store.
+//
+// A job on one host may never talk to the store, so the server and its thread are made when the
+// first process does, and each socket is given to it when its process has something to say.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/fd.h"
+#include "core/status.h"
+#include "store/server.h"
+
+namespace memspan::launcher {
+
+// One thread at a time.
+class StoreDesk {
+ public:
+  explicit StoreDesk(int processes) : sockets_(static_cast<std::size_t>(processes)) {}
+
+  // Makes rank's pair of sockets and returns the process's end, a high number.
+  Result<Fd> open(int rank);
+  // The launcher's end, for epoll; -1 when it was adopted or closed.
+  int descriptor(int rank) const { return sockets_[static_cast<std::size_t>(rank)].get(); }
+  // Call when the launcher's end became readable.
+  Status serve(int rank);
+
+ private:
+  std::vector<Fd> sockets_;
+  std::unique_ptr<StoreServer> server_;
+};
+
+}  // namespace memspan::launcher

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "core/log.h"
+
+namespace memspan::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Survivors of a failure are gone within a second, all steps together: most end by themselves in
+// the first, those that compute get SIGTERM, and SIGKILL is for those that do not listen.
+constexpr Duration kSurvivorsPatience = milliseconds(600);
+constexpr Duration kGlobalExitPatience = milliseconds(200);
+constexpr Duration kTerminatePatience = milliseconds(200);
+
+constexpr int kOpenFilesOfOurOwn = 64;
+
+// Raises the launcher's own limit as far as the job needs; the processes get the old one back.
+Result<rlimit> make_room_for_descriptors(const Options& options) {
+  rlimit before{};
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0) return Status::from_errno("getrlimit");
+  const int each = options.output == Output::kLabelled ? 3 : 1;
+  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes) +
+                      kFirstChildDescriptor + kOpenFilesOfOurOwn;
+  if (needed <= before.rlim_cur) return before;
+  rlimit raised = before;
+  raised.rlim_cur = needed;
+  if (needed > before.rlim_max)
+    return Status(
+        Code::kUnavailable,
+        fmt::format(
+            "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
+            options.processes, needed, before.rlim_max));
+  if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
+  return before;
+}
+
+}  // namespace
+
+void say(const std::string& line) {
+  std::string whole = fmt::format("oshrun: {}\n", line);
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, whole.data(), whole.size());
+}
+
+Result<std::unique_ptr<Supervisor>> Supervisor::make(const Job& job, const Signals& signals,
+                                                     Guard guard) {
+  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
+  auto supervisor =
+      std::unique_ptr<Supervisor>(new Supervisor(job, signals, std::move(guard), std::move(epoll)));
+  MEMSPAN_TRY(supervisor->watch(signals.descriptor(), EPOLLIN, Source::kSignals, 0),
+              "watching for signals");
+  return supervisor;
+}
+
+Supervisor::Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll)
+    : job_(job),
+      signals_(signals),
+      epoll_(std::move(epoll)),
+      store_(job.size()),
+      judge_(job.board()),
+      processes_(std::move(guard)) {}
+
+Status Supervisor::start() {
+  auto open_files = make_room_for_descriptors(job_.options());
+  if (!open_files.is_ok()) return open_files.status();
+  if (job_.options().timeout) timeout_ = Deadline::after(*job_.options().timeout);
+  Spawner spawner(job_.program(), job_.options().command, signals_.original(), *open_files);
+  for (int rank = 0; rank < job_.size(); ++rank)
+    if (Status status = start_one(spawner, rank); !status.is_ok()) return status;
+  return Status::ok();
+}
+
+Status Supervisor::start_one(Spawner& spawner, int rank) {
+  // The process's ends; closed here once it has them.
+  Fd input;
+  Fd output;
+  Fd errors;
+  Start start;
+  auto socket = store_.open(rank);
+  if (!socket.is_ok()) return socket.status();
+  MEMSPAN_TRY(watch(store_.descriptor(rank), EPOLLIN, Source::kStore, rank),
+              "watching the store's sockets");
+  if (rank != 0) {
+    input.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!input.is_valid()) return Status::from_errno("opening /dev/null");
+  } else if (isatty(STDIN_FILENO) == 1) {
+    auto terminal = TerminalInput::make(input);
+    if (!terminal.is_ok()) return terminal.status();
+    terminal_ = std::move(*terminal);
+    watch_terminal();
+  }
+  if (job_.options().output == Output::kLabelled) {
+    auto out = LabelledOutput::make(rank, STDOUT_FILENO, output);
+    if (!out.is_ok()) return out.status();
+    auto err = LabelledOutput::make(rank, STDERR_FILENO, errors);
+    if (!err.is_ok()) return err.status();
+    MEMSPAN_TRY(watch(out->descriptor(), EPOLLIN, Source::kOutput, rank), "watching the output");
+    MEMSPAN_TRY(watch(err->descriptor(), EPOLLIN, Source::kErrors, rank), "watching the output");
+    outputs_.push_back(std::move(*out));
+    errors_.push_back(std::move(*err));
+  }
+  start.environment = job_.environment_of(rank, socket->get());
+  start.input = input.get();
+  start.output = output.get();
+  start.errors = errors.get();
+  start.inherited = {job_.board_for_children(), job_.heap_for_children(), socket->get()};
+  if (!job_.cores().empty()) start.core = job_.cores()[static_cast<std::size_t>(rank)];
+  return processes_.start(spawner, rank, start);
+}
+
+Status Supervisor::watch(int descriptor, std::uint32_t events, Source source, int rank) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = (static_cast<std::uint64_t>(source) << 32) | static_cast<std::uint32_t>(rank);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+    return Status::from_errno("epoll_ctl");
+  return Status::ok();
+}
+
+// Watches what the terminal's input needs next: the terminal, the pipe, or neither.
+void Supervisor::watch_terminal() {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, STDIN_FILENO, nullptr);
+  if (!terminal_ || !terminal_->is_open()) return;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, terminal_->pipe(), nullptr);
+  if (is_terminal_paused_) return;
+  Status status = terminal_->wants_terminal()
+                      ? watch(STDIN_FILENO, EPOLLIN, Source::kTerminal, 0)
+                      : watch(terminal_->pipe(), EPOLLOUT, Source::kTerminal, 0);
+  if (!status.is_ok()) terminal_.reset();
+}
+
+int Supervisor::run() {
+  std::array<epoll_event, 64> events{};
+  while (!processes_.is_empty()) {
+    int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                           next_deadline().remaining_poll_ms());
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
+      serve(static_cast<Source>(tag >> 32), static_cast<int>(tag & 0xffffffffu));
+    }
+    check_timeout();
+    if (escalation_.has_passed()) escalate();
+  }
+  return result_;
+}
+
+void Supervisor::serve(Source source, int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  switch (source) {
+    case Source::kSignals:
+      handle_signals();
+      break;
+    case Source::kStore:
+      // The server watches an adopted socket from its own thread.
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, store_.descriptor(rank), nullptr);
+      if (Status status = store_.serve(rank); !status.is_ok())
+        log_line(LogLevel::kError, status.to_string());
+      break;
+    case Source::kOutput:
+      outputs_[index].drain();
+      break;
+    case Source::kErrors:
+      errors_[index].drain();
+      break;
+    case Source::kTerminal:
+      if (terminal_ && terminal_->is_open()) is_terminal_paused_ = !terminal_->advance();
+      watch_terminal();
+      break;
+  }
+}
+
+void Supervisor::handle_signals() {
+  bool has_ending = false;
+  while (std::optional<int> number = signals_.next()) {
+    if (*number == SIGCHLD)
+      has_ending = true;
+    else
+      handle_signal(*number);
+  }
+  if (has_ending) handle_endings();
+}
+
+void Supervisor::handle_signal(int number) {
+  processes_.signal_all(number);
+  switch (number) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTERM:
+    case SIGHUP:
+      // Whoever catches the signal may finish its work; a second one is meant.
+      if (asked_ != 0 && phase_ == Phase::kRunning) {
+        result_ = 128 + number;
+        end_job(Phase::kTerminating, kTerminatePatience);
+      }
+      asked_ = number;
+      break;
+    case SIGTSTP:
+      raise(SIGSTOP);
+      break;
+    case SIGCONT:
+      is_terminal_paused_ = false;
+      watch_terminal();
+      break;
+    default:
+      break;
+  }
+}
+
+void Supervisor::handle_endings() {
+  std::vector<Ending> endings = processes_.reap();
+  for (const Ending& ending : endings) {
+    const auto index = static_cast<std::size_t>(ending.rank);
+    if (!outputs_.empty()) {
+      outputs_[index].finish();
+      errors_[index].finish();
+    }
+  }
+  if (phase_ != Phase::kRunning) return;
+  if (auto code = judge_.requested_exit()) {
+    log_line(LogLevel::kDebug,
+             fmt::format("oshrun: PE {} ended the job with shmem_global_exit({})",
+                         job_.board().header().exit_rank.load(std::memory_order_relaxed), *code));
+    result_ = *code & 0xff;
+    end_job(Phase::kSurviving, kGlobalExitPatience);
+    return;
+  }
+  if (auto failure = judge_.first_failure(endings)) {
+    fail(*failure);
+    return;
+  }
+  // Whoever waits for a process that ended without joining waits in vain. (One that left properly
+  // is not marked.)
+  for (const Ending& ending : endings) job_.board().mark_lost(ending.rank, ending.wait_status);
+}
+
+void Supervisor::fail(const Failure& failure) {
+  job_.board().mark_lost(failure.ending.rank, failure.ending.wait_status);
+  result_ = failure.code;
+  if (asked_ != 0 && failure.code == 128 + asked_)
+    say(fmt::format("the job was ended by signal {}", describe_signal(asked_)));
+  else
+    say(fmt::format("PE {} (process {}) {}", failure.ending.rank, failure.ending.pid,
+                    failure.description));
+  end_job(Phase::kSurviving, kSurvivorsPatience);
+}
+
+void Supervisor::end_job(Phase phase, Duration patience) {
+  phase_ = phase;
+  if (phase == Phase::kTerminating) processes_.signal_all(SIGTERM);
+  if (phase == Phase::kKilling) processes_.signal_all(SIGKILL);
+  escalation_ = phase == Phase::kKilling ? Deadline::never() : Deadline::after(patience);
+}
+
+void Supervisor::escalate() {
+  if (phase_ == Phase::kSurviving)
+    end_job(Phase::kTerminating, kTerminatePatience);
+  else
+    end_job(Phase::kKilling, Duration::zero());
+}
+
+void Supervisor::check_timeout() {
+  if (phase_ != Phase::kRunning || !timeout_.has_passed()) return;
+  handle_endings();  // those that have just made it
+  if (phase_ != Phase::kRunning || processes_.is_empty()) return;
+  say(fmt::format("the job did not end within {} s (--timeout); still running: PE {}",
+                  to_seconds(*job_.options().timeout), format_ranks(processes_.running())));
+  result_ = 124;
+  end_job(Phase::kTerminating, kTerminatePatience);
+}
+
+Deadline Supervisor::next_deadline() const {
+  if (phase_ != Phase::kRunning) return escalation_;
+  return timeout_;
+}
+
+}  // namespace memspan::launcher

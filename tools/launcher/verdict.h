@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose fault it was: which ended process decides the job's result, and what is said about it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/processes.h"
+#include "world/board.h"
+
+namespace memspan::launcher {
+
+// A failed process. A value.
+struct Failure {
+  Ending ending;
+  int code = 1;             // what the launcher returns
+  std::string description;  // "was killed by signal 9 (Killed)"
+};
+
+// Judges the processes' endings, in the order in which they are seen. One thread at a time.
+class Judge {
+ public:
+  explicit Judge(const Board& board) : board_(board) {}
+
+  // The process among `endings` (of one reap()) that made the job fail, if one did. Of several,
+  // the one whose death others may have noticed already comes first, then the one that was
+  // killed, then the lowest rank.
+  std::optional<Failure> first_failure(const std::vector<Ending>& endings);
+
+  // The code of shmem_global_exit, when that was called.
+  std::optional<int> requested_exit() const;
+
+ private:
+  std::optional<Failure> examine(const Ending& ending);
+  bool is_anyone_joined() const;
+  const Board& board_;
+  // Ended well without ever joining; a failure only when others do join.
+  std::optional<Ending> never_joined_;
+};
+
+}  // namespace memspan::launcher
