@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
+# when all of it is there.
+#
+#   install_deps.sh [--dev] [--list]
+#
+#   --dev    also what the tests, the checks and the benchmarks' rival need
+#   --list   print the packages' names and install nothing
+set -euo pipefail
+
+base=(
+  build-essential g++ cmake ninja-build pkg-config
+  libasio-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev
+  libopenblas-dev libdnnl-dev # the example's products
+  libgtest-dev libgmock-dev libbenchmark-dev
+  iproute2 python3
+)
+dev=(
+  ccache clang clang-tidy clang-format libclang-rt-14-dev shellcheck
+  openmpi-bin libopenmpi-dev # the benchmarks' rival
+)
+
+fail() {
+  printf 'install_deps: %s\n' "$*" >&2
+  exit 1
+}
+
+wanted=("${base[@]}")
+list=false
+for option in "$@"; do
+  case $option in
+    --dev | -dev) wanted+=("${dev[@]}") ;;
+    --list) list=true ;;
+    --help | -h)
+      sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) fail "unknown option \"$option\"; allowed are --dev and --list" ;;
+  esac
+done
+if $list; then
+  printf '%s\n' "${wanted[@]}"
+  exit 0
+fi
+command -v dpkg-query >/dev/null ||
+  fail "this is not a Debian-like system; install by hand what corresponds to: ${wanted[*]}"
+
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null |
+  sed -n 's/^installed //p' || true)
+missing=()
+for package in "${wanted[@]}"; do
+  grep -Fxq -- "$package" <<<"$installed" || missing+=("$package")
+done
+((${#missing[@]} > 0)) || exit 0
+
+as_root=()
+if [[ $(id -u) != 0 ]]; then
+  command -v sudo >/dev/null || fail "missing: ${missing[*]}; run this as root, there is no sudo here"
+  as_root=(sudo)
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+printf 'install_deps: installing %s\n' "${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# The lists may be missing (a fresh container) or stale: install first, refresh them if that fails.
+install() {
+  "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" </dev/null >>"$log" 2>&1
+}
+install || { "${as_root[@]}" apt-get update >>"$log" 2>&1 && install; } ||
+  fail "apt-get could not install ${missing[*]}: $(grep -m1 -E '^(E|Err)' "$log" || tail -n 1 "$log")"

@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and tests everything, as CI does.
+#
+#   test.sh [--long] [PART...]
+#
+# Parts, in this order (all when none is named):
+#   format    clang-format changes nothing
+#   layers    no include that src/README.md does not allow
+#   shell     the scripts are free of shellcheck's findings
+#   dev       build, every test (install tests too)
+#   run       scripts/run.sh on two ranks
+#   example   the fused matmul + allreduce, verified
+#   tidy      clang-tidy on the files changed since the main branch
+#   clang     build with clang's warnings as errors, unit and contract tests
+#   asan      build and test with the address and undefined-behaviour sanitizers
+#   tsan      build and test with the thread sanitizer
+#
+#   --long    tidy looks at every file, jobs are repeated, clang runs every test
+#
+# The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
+# what it needs counts as failed.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root"
+
+all=(format layers shell dev run example tidy clang asan tsan)
+parts=()
+long=false
+while (($# > 0)); do
+  case $1 in
+    --long | -long) long=true ;;
+    -h | --help)
+      sed -n '3,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *)
+      if [[ " ${all[*]} " != *" $1 "* ]]; then
+        printf 'test: there is no part "%s"; there are: %s\n' "$1" "${all[*]}" >&2
+        exit 2
+      fi
+      parts+=("$1")
+      ;;
+  esac
+  shift
+done
+((${#parts[@]} > 0)) || parts=("${all[@]}")
+
+passed=0
+failed=0
+skipped=0
+broken=() # what failed, for the summary
+jobs=$(nproc)
+results=$(mktemp -d)
+trap 'rm -rf -- "$results"' EXIT
+
+# Skips that are right on this machine, as an extended regular expression.
+allowed_skips='^$'
+((jobs >= 2)) || allowed_skips='^multi\.launcher\.binding$'
+
+heading() { printf '\n==== %s\n' "$*"; }
+
+# step NAME COMMAND...: one pass or failure.
+step() {
+  local name=$1
+  shift
+  heading "$name"
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    broken+=("$name")
+    return 1
+  fi
+}
+
+build_preset() {
+  local preset=$1 options=()
+  if command -v ccache >/dev/null; then
+    options=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  # build/ may be left from scripts/build.sh, which builds less.
+  cmake --preset "$preset" "${options[@]}" -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES="${2:-ON}" \
+    -DMEMSPAN_BUILD_BENCHMARKS="${3:-OFF}" >"$results/configure" || {
+    cat "$results/configure"
+    return 1
+  }
+  cmake --build --preset "$preset" --parallel "$jobs"
+}
+
+# run_ctest PRESET FOLDER OPTIONS...: adds ctest's own counts to ours.
+run_ctest() {
+  local preset=$1 folder=$2 report=$results/$1.xml kind name
+  shift 2
+  heading "ctest $preset"
+  rm -f -- "$report"
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" \
+    --output-junit "$report" "$@" || true
+  if [[ ! -s $report ]]; then
+    failed=$((failed + 1))
+    broken+=("ctest $preset did not run")
+    return
+  fi
+  while IFS=$'\t' read -r kind name; do
+    case $kind in
+      passed) passed=$((passed + 1)) ;;
+      skipped)
+        if [[ $name =~ $allowed_skips ]]; then
+          skipped=$((skipped + 1))
+        else
+          failed=$((failed + 1))
+          broken+=("$preset: $name (skipped)")
+        fi
+        ;;
+      *)
+        failed=$((failed + 1))
+        broken+=("$preset: $name")
+        ;;
+    esac
+  done < <(python3 - "$report" <<'PYTHON'
+import sys
+import xml.etree.ElementTree as tree
+
+# ctest writes the status of each test: run, fail, notrun (skipped or not found) or disabled.
+for case in tree.parse(sys.argv[1]).getroot().iter("testcase"):
+    kind = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
+    skip = case.find("skipped")
+    if kind == "skipped" and skip is not None and "Unable to find executable" in (skip.get("message") or ""):
+        kind = "failed"
+    print(kind, case.get("name"), sep="\t")
+PYTHON
+  )
+}
+
+# ---- the parts ------------------------------------------------------------------------------------
+
+check_shell() {
+  local files
+  mapfile -t files < <(find scripts tests tools examples .ci -type f \( -name '*.sh' -o -path .ci/run \) | sort)
+  local file
+  for file in "${files[@]}"; do bash -n "$file" || return 1; done
+  command -v shellcheck >/dev/null || {
+    echo 'shellcheck is missing (scripts/install_deps.sh --dev)' >&2
+    return 1
+  }
+  shellcheck -x "${files[@]}"
+}
+
+# Files of ours that changed since the main branch (or the last change), or all of them.
+files_to_tidy() {
+  local base
+  if $long; then
+    git ls-files -- 'src/*.cc' 'tools/*.cc'
+    return
+  fi
+  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [[ -z $base || $base == "$(git rev-parse HEAD)" ]]; then base=$(git rev-parse -q --verify HEAD~1 || true); fi
+  {
+    if [[ -n $base ]]; then git diff --name-only --diff-filter=d "$base"; else git ls-files; fi
+    git ls-files --others --exclude-standard
+  } | grep -E '^(src|tools)/.*\.cc$' | sort -u || true
+}
+
+tidy() {
+  local files
+  command -v clang-tidy >/dev/null || {
+    echo 'clang-tidy is missing (scripts/install_deps.sh --dev)' >&2
+    return 1
+  }
+  mapfile -t files < <(files_to_tidy)
+  echo "${#files[@]} files"
+  ((${#files[@]} == 0)) || printf '%s\0' "${files[@]}" |
+    xargs -0 -n 4 -P "$jobs" clang-tidy --quiet -p build 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2 || true)
+}
+
+# The parts after it need the build of `dev`.
+need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || build_preset dev ON ON; }
+
+part_format() { step 'format' bash scripts/format.sh --check || true; }
+part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
+part_shell() { step 'shell' check_shell || true; }
+part_dev() {
+  step 'build dev' build_preset dev ON ON || return 0
+  if $long; then run_ctest dev build --repeat until-fail:3; else run_ctest dev build; fi
+}
+part_run() {
+  need_dev || return 0
+  step 'run.sh' bash scripts/run.sh -ranks 2 || true
+  step 'run.sh, filtered' bash scripts/run.sh -ranks 3 -test_filter Init || true
+}
+part_example() {
+  step 'example' bash examples/matmul_allreduce/scripts/run.sh -ranks 2 -M 256 -K 512 -N 1024 || true
+  step 'example, odd sizes' bash examples/matmul_allreduce/scripts/run.sh -ranks 3 -M 101 -K 67 -N 259 -type float || true
+}
+part_tidy() {
+  need_dev || return 0
+  step 'clang-tidy' tidy || true
+}
+part_clang() {
+  step 'build clang' build_preset clang || return 0
+  if $long; then run_ctest clang build-clang; else run_ctest clang build-clang -L 'unit|contract'; fi
+}
+part_asan() {
+  step 'build asan' build_preset asan OFF || return 0
+  run_ctest asan build-asan
+}
+part_tsan() {
+  step 'build tsan' build_preset tsan OFF || return 0
+  run_ctest tsan build-tsan
+}
+
+step 'install_deps' bash scripts/install_deps.sh --dev || true
+for part in "${parts[@]}"; do "part_$part"; done
+
+printf '\n'
+for name in "${broken[@]}"; do printf 'failed: %s\n' "$name"; done
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+((failed == 0))

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# install_test.sh BUILD LIBDIR CASE: users' programs against an installed tree. `setup` installs, moves
+# the tree elsewhere (it must not know where it was) and leaves it for the other cases.
+set -euo pipefail
+
+build=$1
+libdir=$2
+name=$3
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+area=$build/tests/install
+prefix="$area/moved tree"
+work=$area/$name
+rm -rf -- "$work"
+mkdir -p -- "$work"
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+# Installs into $1 without losing the manifest of the user's own installation.
+install_into() {
+  local manifest=$build/install_manifest.txt
+  if [[ -f $manifest ]]; then cp -- "$manifest" "$area/manifest.saved"; fi
+  cmake --install "$build" --prefix "$1" >"$work/log" || fail "cmake --install: $(tail -n 3 "$work/log")"
+  if [[ -f $manifest ]]; then mv -- "$manifest" "$work/manifest"; fi
+  if [[ -f $area/manifest.saved ]]; then mv -- "$area/manifest.saved" "$manifest"; fi
+}
+
+# ring PROGRAM: two processes under the installed launcher.
+ring() {
+  "$prefix/bin/oshrun" -n 2 --timeout 30 "$1" | sort >"$work/out" || fail "$1 failed"
+  cmp -s "$work/out" <(printf 'PE 0 of 2 got 1\nPE 1 of 2 got 0\n') || fail "$1 printed: $(cat "$work/out")"
+}
+
+case_setup() {
+  rm -rf -- "$prefix"
+  install_into "$work/first place"
+  mv -- "$work/first place" "$prefix"
+  local file
+  for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmemcc bin/shmemc++ bin/shmemrun bin/memspan-info \
+    include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libshmem.so"; do
+    [[ -e $prefix/$file ]] || fail "$file is not installed"
+  done
+  # The place of installation must appear in no text file: the tree can be moved.
+  ! grep -rlIF -- "$work/first place" "$prefix" >"$work/found" || fail "knows its place: $(cat "$work/found")"
+}
+
+case_cmake() {
+  { cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/build"; } \
+    >"$work/log" 2>&1 || fail "$(tail -n 20 "$work/log")"
+  ring "$work/build/ring_c"
+  ring "$work/build/ring_cc"
+}
+
+case_cmake_other_major_version() {
+  mkdir "$work/project"
+  printf 'cmake_minimum_required(VERSION 3.19)\nproject(x LANGUAGES NONE)\nfind_package(memspan 99 REQUIRED)\n' \
+    >"$work/project/CMakeLists.txt"
+  ! cmake -S "$work/project" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 ||
+    fail "version 99 was found"
+}
+
+case_pkg_config() {
+  local package flags
+  for package in memspan shmem openshmem; do
+    eval "flags=($(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs "$package"))"
+    "${CC:-cc}" "$here/consumer/ring.c" -o "$work/ring_$package" "${flags[@]}"
+    LD_LIBRARY_PATH="$prefix/$libdir" ring "$work/ring_$package"
+  done
+}
+
+case_oshcc() {
+  local wrapper
+  for wrapper in oshcc shmemcc; do
+    "$prefix/bin/$wrapper" -std=c11 -Wall -Wextra -Werror "$here/consumer/ring.c" -o "$work/$wrapper"
+    ring "$work/$wrapper"
+  done
+  # In two steps, and as a makefile would ask for the flags.
+  "$prefix/bin/oshcc" -c "$here/consumer/ring.c" -o "$work/ring.o"
+  "$prefix/bin/oshcc" "$work/ring.o" -o "$work/two steps"
+  ring "$work/two steps"
+  eval "$("$prefix/bin/oshcc" -show "$here/consumer/ring.c" -o "$work/shown")"
+  ring "$work/shown"
+  eval "cc $here/consumer/ring.c -o $work/flags $("$prefix/bin/oshcc" -showme:compile) $("$prefix/bin/oshcc" -showme:link)"
+  ring "$work/flags"
+}
+
+case_oshcxx() {
+  local wrapper
+  for wrapper in oshc++ shmemc++; do
+    "$prefix/bin/$wrapper" -std=c++20 -Wall -Wextra -Werror "$here/consumer/ring.cc" -o "$work/$wrapper"
+    ring "$work/$wrapper"
+  done
+}
+
+case_set_env() {
+  sed -e "s|@HOME@|$prefix|" -e "s|@LIBDIR@|$libdir|g" "$here/../../packaging/set_env.sh.in" >"$prefix/set_env.sh"
+  local shell
+  for shell in bash sh; do
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    "$shell" -euc '. "$1/set_env.sh" && . "$1/set_env.sh"
+      test "$SHMEM_HOME_PATH" = "$1" && test "$MEMFABRIC_HYBRID_HOME_PATH" = "$1"
+      case $LD_LIBRARY_PATH in *"$1/'"$libdir"':$1"*) exit 1;; esac
+      test "$(command -v oshrun)" = "$1/bin/oshrun"' "$shell" "$prefix" || fail "set_env.sh in $shell"
+  done
+}
+
+case_info() {
+  "$prefix/bin/memspan-info" >"$work/out"
+  grep -q '^transport .*mapped' "$work/out" || fail "memspan-info names no transport: $(cat "$work/out")"
+}
+
+case_uninstall() {
+  local manifest=$build/install_manifest.txt
+  install_into "$work/tree"
+  if [[ -f $manifest ]]; then cp -- "$manifest" "$work/manifest.user"; fi
+  cp -- "$work/manifest" "$manifest"
+  cmake --build "$build" --target uninstall >"$work/log" || fail "$(tail -n 3 "$work/log")"
+  if [[ -f $work/manifest.user ]]; then mv -- "$work/manifest.user" "$manifest"; fi
+  local rest
+  rest=$(find "$work/tree" ! -type d)
+  [[ -z $rest ]] || fail "left behind: $rest"
+}
+
+declare -F "case_$name" >/dev/null || fail "there is no case \"$name\""
+"case_$name"
+echo "passed: $name"
