@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program that does what its first argument says, for tests that watch how it ends:
+ *   busy             says "ready RANK PID", then synchronises, signals and reduces until it is ended
+ *   hello            says "hello RANK of SIZE" and ends properly
+ *   global-exit C    rank 1 (or 0 of one) ends the job with code C while the others wait
+ *   compute-exit C   the same while the others compute and never call the library
+ *   exit-early       the last rank ends with code 5 without finalising, the others wait
+ *   (anything else)  one wrong call, see misuse()
+ */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say_ready(void) {
+  printf("ready %d %d\n", shmem_my_pe(), (int)getpid());
+  fflush(stdout);
+}
+
+static void busy(void) {
+  static const size_t kCount = 5000;
+  float *numbers = shmem_calloc(kCount, sizeof *numbers);
+  float *sums = shmem_calloc(kCount, sizeof *sums);
+  uint64_t *signal = shmem_calloc(1, sizeof *signal);
+  uint64_t *big = shmem_calloc(1 << 17, sizeof *big);
+  int next = (shmem_my_pe() + 1) % shmem_n_pes();
+  say_ready();
+  for (uint64_t round = 1;; ++round) {
+    shmem_uint64_put_signal(big, big + (1 << 16), 1 << 16, signal, round, SHMEM_SIGNAL_SET, next);
+    shmem_signal_wait_until(signal, SHMEM_CMP_GE, round);
+    shmem_float_sum_reduce(SHMEM_TEAM_WORLD, sums, numbers, kCount);
+    shmem_barrier_all();
+    shmem_free(shmem_malloc(1000));
+  }
+}
+
+static void end_job(int code, int others_compute) {
+  int ender = shmem_n_pes() > 1 ? 1 : 0;
+  say_ready();
+  shmem_barrier_all();
+  if (shmem_my_pe() == ender) {
+    printf("text that is still in a buffer");
+    shmem_global_exit(code);
+  }
+  for (volatile unsigned long counter = 0; others_compute; ++counter) {
+  }
+  shmem_barrier_all();
+}
+
+static void exit_early(void) {
+  say_ready();
+  if (shmem_my_pe() == shmem_n_pes() - 1) _exit(5);
+  shmem_barrier_all();
+}
+
+static void misuse(const char *what) {
+  long *word = shmem_malloc(sizeof *word);
+  long local = 0;
+  if (strcmp(what, "pe-too-large") == 0) shmem_long_p(word, 1, shmem_n_pes());
+  if (strcmp(what, "pe-negative") == 0) shmem_long_g(word, -1);
+  if (strcmp(what, "local-address") == 0) shmem_long_p(&local, 1, 0);
+  if (strcmp(what, "past-the-end") == 0) shmem_putmem(word, &local, (size_t)1 << 40, 0);
+  if (strcmp(what, "size-overflow") == 0) shmem_long_put(word, &local, (size_t)-1 / 4, 0);
+  if (strcmp(what, "free-interior") == 0) shmem_free((char *)word + 4);
+  if (strcmp(what, "free-twice") == 0) {
+    shmem_free(word);
+    shmem_free(word);
+  }
+  if (strcmp(what, "bad-comparison") == 0) shmem_long_wait_until(word, 17, 0);
+  if (strcmp(what, "asymmetric-sizes") == 0) shmem_malloc(100 + 100 * (size_t)shmem_my_pe());
+  if (strcmp(what, "after-finalize") == 0) {
+    shmem_finalize();
+    shmem_long_p(word, 1, 0);
+  }
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "hello";
+  if (strcmp(what, "before-init") == 0) shmem_barrier_all();
+  shmem_init();
+  if (strcmp(what, "busy") == 0) busy();
+  if (strcmp(what, "hello") == 0) printf("hello %d of %d\n", shmem_my_pe(), shmem_n_pes());
+  if (strcmp(what, "global-exit") == 0) end_job(atoi(argv[2]), 0);
+  if (strcmp(what, "compute-exit") == 0) end_job(atoi(argv[2]), 1);
+  if (strcmp(what, "exit-early") == 0) exit_early();
+  misuse(what);
+  shmem_finalize();
+  return 0;
+}

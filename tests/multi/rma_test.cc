@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "job.h"
+
+namespace memspan::multi {
+namespace {
+
+TEST(RmaTest, TypedPutAndGetOfEveryLength) {
+  Symmetric<double> place(70'000);
+  for (std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}, std::size_t{70'000}}) {
+    std::vector<double> sent(count);
+    std::iota(sent.begin(), sent.end(), me() * 1e6);
+    shmem_double_put(place.get(), sent.data(), count, next());
+    shmem_barrier_all();
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(place[i], previous() * 1e6 + static_cast<double>(i));
+    std::vector<double> got(count);
+    shmem_double_get(got.data(), place.get(), count, next());
+    EXPECT_EQ(got, sent);
+    shmem_barrier_all();
+  }
+}
+
+TEST(RmaTest, EverySingleElementType) {
+  Symmetric<long double> place(4);
+#define CHECK_TYPE(TYPE, NAME)                                                       \
+  do {                                                                               \
+    auto* word = reinterpret_cast<TYPE*>(place.get());                               \
+    shmem_##NAME##_p(word, static_cast<TYPE>(me() + 3), next());                     \
+    shmem_barrier_all();                                                             \
+    EXPECT_EQ(*word, static_cast<TYPE>(previous() + 3)) << #NAME;                    \
+    EXPECT_EQ(shmem_##NAME##_g(word, next()), static_cast<TYPE>(me() + 3)) << #NAME; \
+    shmem_barrier_all();                                                             \
+  } while (false)
+  CHECK_TYPE(float, float);
+  CHECK_TYPE(double, double);
+  CHECK_TYPE(long double, longdouble);
+  CHECK_TYPE(char, char);
+  CHECK_TYPE(signed char, schar);
+  CHECK_TYPE(short, short);
+  CHECK_TYPE(int, int);
+  CHECK_TYPE(long, long);
+  CHECK_TYPE(long long, longlong);
+  CHECK_TYPE(unsigned char, uchar);
+  CHECK_TYPE(unsigned short, ushort);
+  CHECK_TYPE(unsigned int, uint);
+  CHECK_TYPE(unsigned long, ulong);
+  CHECK_TYPE(unsigned long long, ulonglong);
+  CHECK_TYPE(std::int8_t, int8);
+  CHECK_TYPE(std::uint64_t, uint64);
+  CHECK_TYPE(std::size_t, size);
+  CHECK_TYPE(std::ptrdiff_t, ptrdiff);
+#undef CHECK_TYPE
+}
+
+TEST(RmaTest, SizedAndUntypedForms) {
+  Symmetric<char> place(4096);
+  std::vector<char> sent(4096);
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    sent[i] = static_cast<char>(i * 13 + static_cast<std::size_t>(me()));
+  auto check = [&](std::size_t bytes) {
+    shmem_barrier_all();
+    for (std::size_t i = 0; i < bytes; ++i)
+      ASSERT_EQ(place[i], static_cast<char>(i * 13 + static_cast<std::size_t>(previous()))) << i;
+    shmem_barrier_all();
+    std::memset(place.get(), 0, 4096);
+    shmem_barrier_all();
+  };
+  shmem_put8(place.get(), sent.data(), 33, next());
+  check(33);
+  shmem_put16(place.get(), sent.data(), 33, next());
+  check(66);
+  shmem_put32(place.get(), sent.data(), 33, next());
+  check(132);
+  shmem_put64(place.get(), sent.data(), 33, next());
+  check(264);
+  shmem_put128(place.get(), sent.data(), 33, next());
+  check(528);
+  shmem_putmem(place.get(), sent.data(), 4095, next());
+  check(4095);
+  shmem_putmem_nbi(place.get(), sent.data(), 1001, next());
+  shmem_quiet();
+  check(1001);
+  shmem_putmem(place.get(), sent.data(), 4096, next());
+  shmem_barrier_all();
+  std::vector<char> got(4096);
+  shmem_getmem_nbi(got.data(), place.get(), 4096, next());
+  shmem_quiet();
+  EXPECT_EQ(got, sent);
+}
+
+TEST(RmaTest, StridedFormsTouchOnlyTheirElements) {
+  Symmetric<int> place(100);
+  std::fill_n(place.get(), 100, -1);
+  shmem_barrier_all();
+  int source[50];
+  std::iota(source, source + 50, me() * 100);
+  shmem_int_iput(place.get(), source, 4, 2, 20, next());
+  shmem_barrier_all();
+  for (int i = 0; i < 80; ++i)
+    EXPECT_EQ(place[static_cast<std::size_t>(i)], i % 4 == 0 ? previous() * 100 + i / 4 * 2 : -1)
+        << i;
+  int got[20];
+  shmem_int_iget(got, place.get(), 1, 4, 20, next());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(got[i], me() * 100 + 2 * i);
+  shmem_barrier_all();
+  shmem_int_ibput(place.get(), source, 5, 3, 3, 4, next());
+  shmem_barrier_all();
+  for (int block = 0; block < 4; ++block)
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(place[static_cast<std::size_t>(5 * block + i)], previous() * 100 + 3 * block + i);
+}
+
+TEST(RmaTest, ToItselfToo) {
+  Symmetric<long> word(2);
+  shmem_long_p(word.get(), 7, me());
+  EXPECT_EQ(shmem_long_g(word.get(), me()), 7);
+  shmem_long_put(word.get() + 1, word.get(), 1, me());
+  shmem_quiet();
+  EXPECT_EQ(word[1], 7);
+}
+
+TEST(RmaTest, ContextsReachTheSameMemory) {
+  Symmetric<long> word(2);
+  shmem_ctx_t context = SHMEM_CTX_INVALID;
+  ASSERT_EQ(shmem_ctx_create(SHMEM_CTX_PRIVATE, &context), 0);
+  shmem_ctx_long_p(context, word.get(), me() + 1, next());
+  shmem_ctx_long_p(SHMEM_CTX_DEFAULT, word.get() + 1, me() + 2, next());
+  shmem_ctx_fence(context);
+  shmem_ctx_quiet(context);
+  shmem_barrier_all();
+  EXPECT_EQ(word[0], previous() + 1);
+  EXPECT_EQ(word[1], previous() + 2);
+  EXPECT_EQ(shmem_ctx_long_g(context, word.get(), next()), me() + 1);
+  shmem_ctx_destroy(context);
+  shmem_barrier_all();
+}
+
+}  // namespace
+}  // namespace memspan::multi
