@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: long options with a single dash, as users of the original type them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "element_type.h"
+
+namespace matmul {
+
+enum class Blas { kAuto, kOpenBlas, kOneDnn };
+
+struct Options {
+  std::uint64_t m = 0, k = 0, n = 0;
+  ElementType type = ElementType::kFp16;
+  std::uint64_t seed = 42;
+  int repeat = 0;  // timed repetitions; 0: as many as a few seconds allow
+  Blas blas = Blas::kAuto;
+  bool help = false;
+};
+
+// What is wrong with the command line, in one line; empty when nothing is, and `options` is set.
+// Not thread-safe (getopt).
+std::string parse_options(int argc, char* const* argv, Options& options);
+
+extern const char kUsage[];
+
+}  // namespace matmul

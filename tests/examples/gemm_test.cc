@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "convert.h"
+#include "int32_panels.h"
+
+namespace matmul {
+namespace {
+
+// The whole product, tile by tile, in the partial type.
+template <typename T>
+std::vector<T> product_of(const Shape& shape, ElementType type, Blas blas, const void* a,
+                          const void* b) {
+  TilePlan tiles(shape, 1);
+  Gemm gemm({shape, type, blas, a, b}, tiles);
+  EXPECT_TRUE(gemm.is_valid());
+  std::vector<T> product(shape.m * shape.n, static_cast<T>(77));
+  for (std::uint64_t number = 0; number < tiles.tiles(); ++number) {
+    Tile tile = tiles.tile(number);
+    gemm.multiply(tile, product.data() + tile.row * shape.n + tile.column, shape.n);
+  }
+  return product;
+}
+
+// Exact modulo 2^32, one multiplication after the other.
+std::vector<std::uint32_t> modular_product(const Shape& shape, const std::vector<std::int32_t>& a,
+                                           const std::vector<std::int32_t>& b) {
+  std::vector<std::uint32_t> product(shape.m * shape.n);
+  for (std::uint64_t i = 0; i < shape.m; ++i)
+    for (std::uint64_t k = 0; k < shape.k; ++k)
+      for (std::uint64_t j = 0; j < shape.n; ++j)
+        product[i * shape.n + j] += static_cast<std::uint32_t>(a[i * shape.k + k]) *
+                                    static_cast<std::uint32_t>(b[k * shape.n + j]);
+  return product;
+}
+
+class GemmInt32Test : public testing::TestWithParam<std::int32_t> {};
+
+TEST_P(GemmInt32Test, IsExactModulo) {
+  const Shape shapes[] = {{1, 1, 1}, {7, 13, 5}, {70, 300, 65}, {130, 67, 260}};
+  std::mt19937 random(5);
+  std::int32_t most = GetParam();
+  std::int32_t least = most == std::numeric_limits<std::int32_t>::max() ? -most - 1 : -most;
+  std::uniform_int_distribution<std::int32_t> numbers(least, most);
+  for (const Shape& shape : shapes) {
+    std::vector<std::int32_t> a(shape.m * shape.k), b(shape.k * shape.n);
+    for (auto& value : a) value = numbers(random);
+    for (auto& value : b) value = numbers(random);
+    a[0] = least;
+    b[0] = least;
+    EXPECT_EQ(
+        product_of<std::uint32_t>(shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()),
+        modular_product(shape, a, b));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Magnitudes, GemmInt32Test,
+                         testing::Values(1, 1000, 46340, 1 << 23, 1 << 24, 1 << 30,
+                                         std::numeric_limits<std::int32_t>::max()));
+
+TEST(GemmTest, DeepInt32ProductsAreCutIntoExactPanels) {
+  // Unsplit panels of 2^53 / 2^44 = 512: three of them and a rest.
+  Shape shape{3, 1700, 2};
+  std::vector<std::int32_t> a(shape.m * shape.k, 1 << 22), b(shape.k * shape.n, (1 << 22) - 1);
+  EXPECT_EQ(product_of<std::uint32_t>(shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()),
+            modular_product(shape, a, b));
+}
+
+TEST(GemmTest, FloatingPointTypesMatchADoubleProduct) {
+  const Shape shapes[] = {{1, 1, 1}, {7, 13, 5}, {129, 257, 65}, {600, 40, 1100}, {1, 9000, 3}};
+  for (Blas blas : {Blas::kOpenBlas, Blas::kAuto})
+    for (ElementType type : {ElementType::kFp16, ElementType::kBf16, ElementType::kFloat})
+      for (const Shape& shape : shapes) {
+        std::mt19937 random(3);
+        std::uniform_real_distribution<float> numbers(-1, 1);
+        auto make = [&](std::uint64_t count, std::vector<double>& wide) {
+          std::vector<float> floats(count);
+          for (float& value : floats) value = numbers(random);
+          std::vector<std::byte> bytes(count * element_bytes(type));
+          round_to_type(type, floats.data(), bytes.data(), count);
+          wide.resize(count);
+          widen_to_double(type, bytes.data(), wide.data(), count);
+          return bytes;
+        };
+        std::vector<double> wide_a, wide_b;
+        std::vector<std::byte> a = make(shape.m * shape.k, wide_a);
+        std::vector<std::byte> b = make(shape.k * shape.n, wide_b);
+        std::vector<float> product = product_of<float>(shape, type, blas, a.data(), b.data());
+        for (std::uint64_t i = 0; i < shape.m; ++i)
+          for (std::uint64_t j = 0; j < shape.n; ++j) {
+            double sum = 0;
+            for (std::uint64_t k = 0; k < shape.k; ++k)
+              sum += wide_a[i * shape.k + k] * wide_b[k * shape.n + j];
+            ASSERT_NEAR(product[i * shape.n + j], sum, 4 * static_cast<double>(shape.k) * 0x1p-24);
+          }
+      }
+}
+
+TEST(GemmTest, PanelsDeeperThanTheScratchAreCut) {
+  // 60000 x 160 floats do not fit in one panel.
+  Shape shape{2, 60000, 300};
+  PanelPlan plan(shape, ElementType::kFp16, TilePlan(shape, 1));
+  EXPECT_LT(plan.depth, shape.k);
+  std::vector<std::uint16_t> a(shape.m * shape.k, 0x3c00), b(shape.k * shape.n, 0x3c00);
+  for (float value : product_of<float>(shape, ElementType::kFp16, Blas::kAuto, a.data(), b.data()))
+    ASSERT_EQ(value, 60000.0f);
+}
+
+TEST(Int32PanelsTest, HalvesMakeTheWhole) {
+  std::int32_t extreme = std::numeric_limits<std::int32_t>::min();
+  std::vector<std::int32_t> numbers = {0,      1,      -1,      65535,         65536,
+                                       -65536, -65537, extreme, -(extreme + 1)};
+  std::vector<double> whole(numbers.size()), low(numbers.size()), high(numbers.size());
+  int32_part_to_double(Int32Part::kWhole, numbers.data(), whole.data(), numbers.size());
+  int32_part_to_double(Int32Part::kLow, numbers.data(), low.data(), numbers.size());
+  int32_part_to_double(Int32Part::kHigh, numbers.data(), high.data(), numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(whole[i], numbers[i]);
+    EXPECT_EQ(high[i] * 65536 + low[i], numbers[i]);
+  }
+  EXPECT_EQ(largest_magnitude(numbers.data(), numbers.size()), 2147483648u);
+}
+
+}  // namespace
+}  // namespace matmul
