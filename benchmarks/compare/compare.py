@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares memspan with Debian's Open MPI OSHMEM on this machine and prints one table.
+
+    python3 benchmarks/compare/compare.py --build build [--rounds 7] [--quick] [--write-docs]
+
+The same programs are compiled against both. A round runs every job on both sides, one right after
+the other, and the side that goes first changes from round to round. The exit code is 0 when
+everything ran, 1 when a run of memspan failed (with --strict: or a target was missed), and 2 when
+there is nothing to run.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import jobs
+import report
+import rows
+
+REPOSITORY = jobs.HERE.parent.parent
+
+
+def options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, help="memspan's build tree (default: build)")
+    parser.add_argument("--prefix", type=Path, help="an installed memspan, instead of --build")
+    parser.add_argument("--rounds", type=int, help="default 7, or 3 with --quick")
+    parser.add_argument("--quick", action="store_true", help="short repetitions, few rounds")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds of one child")
+    parser.add_argument("--work", type=Path, help="where the programs are built (default: /tmp)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="rewrite the tables in the documents"
+    )
+    parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    parser.add_argument(
+        "--self-test",
+        action="store_true",
+        help="compare OSHMEM with itself: the ratios must be about 1",
+    )
+    chosen = parser.parse_args(arguments)
+    chosen.rounds = chosen.rounds or (3 if chosen.quick else 7)
+    chosen.build = (chosen.build or REPOSITORY / "build").resolve()
+    if chosen.self_test and chosen.write_docs:
+        parser.error("--self-test writes no documents")
+    return chosen
+
+
+def sides(chosen: argparse.Namespace, work: Path) -> tuple[jobs.Side, jobs.Side | None]:
+    """Both, built; the rival is None where it is not installed, and the table says so."""
+    if chosen.self_test:
+        ours, rival = jobs.oshmem(), jobs.oshmem()
+        ours.name = "OSHMEM-again"
+    else:
+        ours = jobs.memspan(chosen.build, chosen.prefix and chosen.prefix.resolve())
+        try:
+            rival = jobs.oshmem()
+        except jobs.Unusable as reason:
+            say(str(reason))
+            rival = None
+    for side in filter(None, (ours, rival)):
+        side.build(work)
+    return ours, rival
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def run_job(side: jobs.Side, job: rows.Job, timeout: float) -> tuple[rows.Figures, str | None]:
+    if job.arguments:
+        done = side.start(job.processes, "oshm_bench", *job.arguments, timeout=timeout)
+        return rows.parse(done.output), explain(done)
+    seconds = []
+    for _ in range(job.repeats):
+        done = side.start(job.processes, "empty", timeout=timeout)
+        if done.failure:
+            return {}, explain(done)
+        seconds.append(done.seconds)
+    return {("wall", 0): (statistics.median(seconds) * 1e6, "us")}, None
+
+
+def explain(done: jobs.Outcome) -> str | None:
+    """A failure with its reason: the program's own, or the last word before the end."""
+    if not done.failure:
+        return None
+    said = [line.strip() for line in done.output.splitlines()]
+    errors = [line.lstrip("# ") for line in said if line.startswith("# ERROR")]
+    signals = [line for line in said if "signal" in line.lower()]
+    reason = (errors or signals or [""])[0][:160]
+    return f"{done.failure} ({reason})" if reason else done.failure
+
+
+def run_limits(program: Path | None, timeout: float) -> rows.Figures:
+    if not program:
+        return {}
+    done = jobs.run([str(program), "-r", "5", "yield", "exec"], {}, timeout)
+    return rows.parse(done.output)
+
+
+class Comparison:
+    """All rounds: figures by side and job, one entry a round."""
+
+    def __init__(self, ours: jobs.Side, rival: jobs.Side | None, plan: list[rows.Job]):
+        self.ours, self.rival, self.plan = ours, rival, plan
+        self.figures = {}  # (side, job) -> list of Figures
+        self.failures = {}  # (job) -> side -> list of failures
+        self.limits = []
+
+    def round(self, number: int, limits: Path | None, timeout: float) -> None:
+        order = [side for side in (self.ours, self.rival) if side]
+        if number % 2:
+            order.reverse()
+        for job in self.plan:
+            for side in order:
+                self.one(side, job, timeout)
+        self.limits.append(run_limits(limits, timeout))
+
+    def one(self, side: jobs.Side, job: rows.Job, timeout: float) -> None:
+        figures, failure = run_job(side, job, timeout)
+        self.figures.setdefault((side.name, job.name), []).append(figures)
+        if failure:
+            say(f"  {side.name}, job {job.name}: {failure}")
+            self.failures.setdefault(job.name, {}).setdefault(side.name, []).append(failure)
+
+    def result(self, row: rows.Row) -> rows.Result:
+        processes = next(job.processes for job in self.plan if job.name == row.job)
+        rounds = range(len(self.limits))
+        unit = next((u for i in rounds if (u := self.unit(row, i))), "us")
+        samples = [self.sample(row, i) for i in rounds]
+        return rows.Result(row, unit, samples, processes, self.failures.get(row.job, {}))
+
+    def of(self, side: jobs.Side | None, row: rows.Row, i: int) -> tuple[float, str] | None:
+        if not side:
+            return None
+        return self.figures[side.name, row.job][i].get((row.figure, row.size))
+
+    def unit(self, row: rows.Row, i: int) -> str | None:
+        found = self.of(self.ours, row, i) or self.of(self.rival, row, i)
+        return found[1] if found else None
+
+    def sample(self, row: rows.Row, i: int) -> rows.Sample:
+        values = [found and found[0] for found in (self.of(s, row, i) for s in self.both())]
+        return rows.Sample(*values, self.bare(row, i))
+
+    def both(self) -> tuple[jobs.Side, jobs.Side | None]:
+        return self.ours, self.rival
+
+    def bare(self, row: rows.Row, i: int) -> float | None:
+        """The bound: measured within our own run if it is there, else the machine's limit."""
+        own = self.figures[self.ours.name, row.job][i]
+        for figures in (own, self.limits[i]):
+            for size in (row.size, 8, 0):
+                if (row.bare, size) in figures:
+                    return figures[row.bare, size][0] * row.bare_factor
+        return None
+
+
+def about(
+    chosen: argparse.Namespace, ours: jobs.Side, rival: jobs.Side | None, load: float
+) -> dict:
+    compiler = jobs.run([jobs.c_compiler(), "--version"], {}, 20).output.splitlines()[0]
+    return {
+        "date": report.today(),
+        "machine": report.machine(),
+        "cores": jobs.cores(),
+        "memspan": ours.version,
+        "rival": rival.version if rival else "not installed",
+        "compiler": compiler,
+        "load": round(load, 1),
+        "rounds": chosen.rounds,
+        "command": command_line(chosen),
+    }
+
+
+def command_line(chosen: argparse.Namespace) -> str:
+    """As it would be typed again: without the paths of this machine."""
+    words = ["python3", "benchmarks/compare/compare.py"]
+    words += ["--prefix", "install"] if chosen.prefix else ["--build", chosen.build.name]
+    words += ["--rounds", str(chosen.rounds)]
+    words += ["--quick"] if chosen.quick else []
+    words += ["--self-test"] if chosen.self_test else []
+    return shlex.join(words)
+
+
+def write_documents(results: list[rows.Result], facts: dict) -> None:
+    for document, marker, section in (
+        ("docs/performance.md", "compare", report.full_section),
+        ("README.md", "compare-short", report.short_section),
+    ):
+        done = report.rewrite(REPOSITORY / document, marker, section(results, facts))
+        say(f"{document}: {'rewritten' if done else f'has no markers named {marker}'}")
+
+
+def finish(chosen: argparse.Namespace, comparison: Comparison, facts: dict) -> int:
+    results = [comparison.result(row) for row in rows.rows(jobs.cores())]
+    rival = comparison.rival.name if comparison.rival else "OSHMEM"
+    print(report.text_table(results, comparison.ours.name, rival))
+    if remarks := report.remarks(results):
+        print(f"\n{remarks}")
+    if chosen.json:
+        chosen.json.write_text(json.dumps(report.as_json(results, facts), indent=1) + "\n")
+    if chosen.write_docs:
+        write_documents(results, facts)
+    failed = any(comparison.ours.name in f for f in comparison.failures.values())
+    missed = any(result.verdict() != "met" for result in results)
+    return 1 if failed or (chosen.strict and missed) else 0
+
+
+def main(arguments: list[str]) -> int:
+    chosen = options(arguments)
+    with tempfile.TemporaryDirectory(prefix="memspan-compare-") as temporary:
+        work = chosen.work or Path(temporary)
+        try:
+            ours, rival = sides(chosen, work)
+        except jobs.Unusable as reason:
+            say(str(reason))
+            return 2
+        limits = jobs.build_limits(work)
+        load = os.getloadavg()[0]
+        comparison = Comparison(ours, rival, rows.jobs(chosen.quick))
+        for number in range(chosen.rounds):
+            say(f"round {number + 1} of {chosen.rounds}")
+            comparison.round(number, limits, chosen.timeout)
+        return finish(chosen, comparison, about(chosen, ours, rival, load))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared: the jobs of a round, the rows of the table, and the arithmetic of a row.
+
+A ratio is always time over time, so that below 1 is faster, for bandwidths too. Ratios are made
+within a round (or, against the bare figure, within one run) and the median over the rounds is the
+result: the machine may have been in another state in the next round.
+"""
+
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+
+Figures = dict[tuple[str, int], tuple[float, str]]  # (name, size) -> (value, unit)
+
+SIZES = (8, 64, 512, 4096, 65536, 1 << 20, 8 << 20, 64 << 20)
+LEVEL = 1.0  # not slower
+HALF = 0.5
+SEVENTH = 1 / 7
+
+
+@dataclass(frozen=True)
+class Job:
+    """One launch of a round; with no arguments, the empty program timed from outside."""
+
+    name: str
+    processes: int
+    arguments: tuple[str, ...] = ()
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    job: str
+    figure: str
+    label: str
+    size: int
+    target: float  # of memspan / rival
+    bare: str = ""  # the figure that bounds it: of the same run, or of `limits`
+    bare_factor: float = 1.0
+    bare_target: float | None = None
+    short: bool = False  # is in the README's table, too
+
+
+def jobs(quick: bool) -> list[Job]:
+    reps, least = ("3", "0.5") if quick else ("7", "2")
+    pair = "lat,add,flag,barrier,put,get"
+    return [
+        Job("pair", 2, ("-r", reps, "-t", least, "-o", pair)),
+        Job("crowd", 8, ("-r", reps, "-t", "10", "-m", "4096", "-o", "barrier,allreduce")),
+        Job("start2", 2, repeats=1 if quick else 3),
+        Job("start8", 8, repeats=1 if quick else 3),
+    ]
+
+
+def rows(cores: int) -> list[Row]:
+    """`cores` says how many of the crowd's eight processes share one."""
+    return [*pair_rows(), *bandwidth_rows(), *crowd_rows(cores), *start_rows()]
+
+
+def pair_rows() -> list[Row]:
+    def row(figure: str, label: str, size: int, bare: str, **more) -> Row:
+        return Row("pair", figure, label, size, LEVEL, bare, **more)
+
+    return [
+        row("put_issue", "put, issue", 8, "bare_store", short=True),
+        row("put_lat", "put + quiet", 8, "bare_store"),
+        row("get_lat", "get", 8, "bare_load", short=True),
+        row("amo_fetch_add", "fetch-add", 8, "bare_fetch_add", short=True),
+        row("pingpong_flag", "flag ping-pong", 8, "bare_pingpong", bare_target=1.25, short=True),
+        row("barrier_all", "barrier_all", 0, "bare_one_way", bare_target=2.0, short=True),
+        row("sync_all", "sync_all", 0, "bare_one_way", bare_target=2.0),
+    ]
+
+
+def bandwidth_rows() -> list[Row]:
+    return [
+        Row(
+            "pair",
+            f"{way}_bw",
+            f"{way} bandwidth",
+            size,
+            LEVEL,
+            f"bare_{way}_bw",
+            short=size in (4096, 64 << 20),
+        )
+        for way in ("put", "get")
+        for size in SIZES
+    ]
+
+
+def crowd_rows(cores: int) -> list[Row]:
+    shared = max(1.0, 8 / cores)  # every process of a core must run once
+    limit = {"bare": "yield_pp_same_cpu", "bare_factor": shared, "short": True}
+    return [
+        Row("crowd", "barrier_all", "barrier_all", 0, HALF, bare_target=1.3, **limit),
+        Row("crowd", "allreduce_sum", "allreduce", 8, HALF, **limit),
+    ]
+
+
+def start_rows() -> list[Row]:
+    """The floor is fork + exec + wait of the launcher and of each process."""
+    return [
+        Row(
+            f"start{n}",
+            "wall",
+            "start and end",
+            0,
+            SEVENTH,
+            bare="exec_spawn_wait",
+            bare_factor=n + 1,
+            short=True,
+        )
+        for n in (2, 8)
+    ]
+
+
+def parse(output: str) -> Figures:
+    """The lines `name size value unit min max repetitions`; anything else is a remark."""
+    figures: Figures = {}
+    for line in output.splitlines():
+        words = line.split()
+        if len(words) == 7 and words[3] in ("us", "ns", "MB/s", "Mop/s"):
+            try:
+                figures[words[0], int(words[1])] = (float(words[2]), words[3])
+            except ValueError:
+                continue
+    return figures
+
+
+@dataclass
+class Sample:
+    """What one round says about a row, in the figure's own unit; None where a side failed."""
+
+    ours: float | None
+    rival: float | None
+    bare: float | None
+
+
+@dataclass
+class Result:
+    row: Row
+    unit: str
+    samples: list[Sample]
+    processes: int
+    failures: dict[str, list[str]] = field(default_factory=dict)  # of the row's job, by side
+
+    def median_of(self, side: str) -> float | None:
+        values = [v for s in self.samples if (v := getattr(s, side)) is not None]
+        return median(values) if values else None
+
+    def ratios(self, against: str) -> list[float]:
+        pairs = [(s.ours, getattr(s, against)) for s in self.samples]
+        return [self.slowness(a, b) for a, b in pairs if a and b]
+
+    def slowness(self, a: float, b: float) -> float:
+        return b / a if self.unit == "MB/s" else a / b
+
+    def ratio(self, against: str) -> float | None:
+        values = self.ratios(against)
+        return median(values) if values else None
+
+    def spread(self) -> tuple[float, float] | None:
+        """The quartiles of the rounds' ratios to the rival."""
+        values = self.ratios("rival")
+        if len(values) < 2:
+            return (values[0], values[0]) if values else None
+        low, _, high = quantiles(values, n=4, method="inclusive")
+        return low, high
+
+    def verdict(self) -> str:
+        """`level` is a median above the target whose lower quartile is not."""
+        ratio = self.ratio("rival")
+        if ratio is None:
+            return "memspan failed" if self.median_of("ours") is None else "no rival"
+        if ratio <= self.row.target:
+            return "met"
+        return "level" if self.spread()[0] <= self.row.target else "missed"
+
+    def bare_verdict(self) -> str:
+        ratio = self.ratio("bare")
+        if self.row.bare_target is None or ratio is None:
+            return ""
+        return "met" if ratio <= self.row.bare_target else "missed"
