@@ -11,7 +11,7 @@ target_compile_options(memspan_flags INTERFACE -Wall -Wextra -Wshadow
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:Clang>>:-Wthread-safety>
   $<$<BOOL:${MEMSPAN_DEVELOPER}>:-Werror>)
-target_compile_definitions(memspan_flags INTERFACE FMT_HEADER_ONLY SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
+target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
   MEMSPAN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
 if(MEMSPAN_SANITIZE)

@@ -56,17 +56,21 @@ done
 bash "$root/scripts/install_deps.sh"
 if $clean; then rm -rf -- "$build" "$prefix"; fi
 
+# A build tree that is there keeps what it already builds (tests, examples) and how, so that asking
+# for the examples does not take the tests away; -clean starts anew.
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true; }
+if [[ $(cached MEMSPAN_BUILD_TESTS) == ON ]]; then tests=ON; fi
+if [[ $(cached MEMSPAN_BUILD_EXAMPLES) == ON ]]; then examples=ON; fi
+if [[ $type == Release && $(cached CMAKE_BUILD_TYPE) == RelWithDebInfo ]]; then type=RelWithDebInfo; fi
+
 options=(
   -DCMAKE_BUILD_TYPE="$type"
   -DCMAKE_INSTALL_PREFIX="$prefix"
   -DCMAKE_INSTALL_LIBDIR=lib
   -DMEMSPAN_BUILD_TESTS="$tests"
   -DMEMSPAN_BUILD_EXAMPLES="$examples"
-  -DMEMSPAN_BUILD_BENCHMARKS=OFF
-  -DMEMSPAN_DEVELOPER=OFF
 )
-# A build tree keeps its generator; a new one gets Ninja.
-[[ -f $build/CMakeCache.txt ]] || options+=(-G Ninja)
+if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-G Ninja -DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
 if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake -S "$root" -B "$build" "${options[@]}" >/dev/null || fail "cmake could not configure $build"
 cmake --build "$build" --parallel "$(nproc)"

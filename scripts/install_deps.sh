@@ -17,7 +17,7 @@ base=(
   iproute2 python3
 )
 dev=(
-  ccache clang clang-tidy clang-format libclang-rt-14-dev shellcheck
+  clang clang-tidy clang-format libclang-rt-14-dev
   openmpi-bin libopenmpi-dev # the benchmarks' rival
 )
 

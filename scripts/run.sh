@@ -84,7 +84,7 @@ if ((gnpus == ranks)); then
 fi
 
 # A part of a job: the ranks meet at -ipport, and other calls of this script start the rest.
-export WORLD_SIZE=$ranks MASTER_ADDR=${address//[\[\]]/} MASTER_PORT=$port
+export WORLD_SIZE=$ranks SHMEM_MASTER_ADDR=${address//[\[\]]/} SHMEM_MASTER_PORT=$port
 pids=()
 trap '((${#pids[@]} == 0)) || kill "${pids[@]}" 2>/dev/null || true' EXIT
 for ((local = 0; local < gnpus; ++local)); do

@@ -66,6 +66,7 @@ bool Board::mark_lost(int rank, int wait_status) const {
   // Pairs with the acquire loads of whoever saw `alarms` grow.
   if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
     return false;
+  lost.death.store(header().deaths.fetch_add(1) + 1, std::memory_order_release);
   header().alarms.fetch_add(1, std::memory_order_release);
   ring_all();
   return true;

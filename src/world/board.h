@@ -39,6 +39,7 @@ struct BoardHeader {
   std::uint32_t reserved;
   char secret[64];  // hexadecimal, the job's
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
+  std::atomic<std::uint32_t> deaths;
   std::atomic<std::uint32_t> exit_requested;  // 0 none, 1 being written, 2 exit_code/exit_rank hold
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::int32_t> exit_rank;
@@ -54,6 +55,8 @@ struct BoardPeer {
   std::atomic<std::int32_t> pid;
   std::atomic<std::int32_t> wait_status;  // of wait(2), when the launcher saw it die; else -1
   std::atomic<std::uint32_t> generation;  // grows with each join
+  std::atomic<std::uint32_t>
+      death;  // 1 for the first of the job that died, 2 for the next; 0 alive
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

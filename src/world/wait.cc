@@ -28,6 +28,19 @@ std::string cause_of_death(int wait_status) {
   return "";
 }
 
+// -1 when nobody is noted as dead.
+int first_dead(const Board& board) {
+  int first = -1;
+  std::uint32_t least = 0;
+  for (int rank = 0; rank < board.peers(); ++rank) {
+    std::uint32_t death = board.peer(rank).death.load(std::memory_order_acquire);
+    if (death == 0 || (first >= 0 && death >= least)) continue;
+    first = rank;
+    least = death;
+  }
+  return first;
+}
+
 }  // namespace
 
 SlowWait::SlowWait(WaitPlace& place, const char* what, Deadline deadline)
@@ -83,14 +96,13 @@ Status SlowWait::alarm_status() {
   if (header.exit_requested.load(std::memory_order_acquire) == 2)
     return {Code::kUnavailable, fmt::format("PE {} asked the job to end with code {}",
                                             header.exit_rank.load(), header.exit_code.load())};
-  for (int rank = 0; rank < place_.board->peers(); ++rank) {
-    const BoardPeer& peer = place_.board->peer(rank);
-    if (peer.state.load(std::memory_order_acquire) != PeerState::kLost) continue;
-    return {Code::kPeerLost,
-            fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", rank,
-                        peer.pid.load(), cause_of_death(peer.wait_status.load()), waited)};
-  }
-  return Status::ok();  // a request that is still being written: look again
+  // The first death is the cause; others may have ended because of it.
+  int first = first_dead(*place_.board);
+  if (first < 0) return Status::ok();  // a note that is still being written: look again
+  const BoardPeer& peer = place_.board->peer(first);
+  return {Code::kPeerLost,
+          fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", first,
+                      peer.pid.load(), cause_of_death(peer.wait_status.load()), waited)};
 }
 
 }  // namespace memspan

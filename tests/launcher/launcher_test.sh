@@ -409,6 +409,14 @@ case_descriptor_numbers_are_high() {
   [[ $(sort -u "$work/out") == 3 ]] || fail "a script closed one of our descriptors"
 }
 
+case_descriptor_limit() {
+  # The launcher raises its own limit as far as it may, and the processes get theirs back.
+  (ulimit -Sn 40 && run 0 -n 60 sh -c 'ulimit -Sn')
+  [[ $(sort -u "$work/out") == 40 ]] || fail "the processes' limit changed"
+  (ulimit -n 150 && run 1 -n 60 --label true)
+  expect_match err 'oshrun: 60 processes need [0-9]+ open files in the launcher, and the limit is 150 \(ulimit -Hn\)'
+}
+
 case_nothing_in_dev_shm() {
   ls -A /dev/shm >"$work/before"
   run 137 -n 2 sh -c 'kill -KILL $$'

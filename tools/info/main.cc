@@ -54,14 +54,13 @@ Status show() {
 int main(int argc, char** argv) {
   if (argc > 1) {
     const bool is_version = std::string_view(argv[1]) == "--version";
-    fmt::print("{}\n",
-               is_version
-                   ? "memspan-info " MEMSPAN_VERSION
-                   : "Usage: memspan-info [--version]\nSays what memspan finds on this host.");
+    std::puts(is_version
+                  ? "memspan-info " MEMSPAN_VERSION
+                  : "Usage: memspan-info [--version]\nSays what memspan finds on this host.");
     return is_version || std::string_view(argv[1]) == "--help" ? 0 : 2;
   }
   if (memspan::Status status = memspan::show(); !status.is_ok()) {
-    fmt::print(stderr, "memspan-info: {}\n", status.message());
+    std::fprintf(stderr, "memspan-info: %s\n", status.message().c_str());
     return 1;
   }
   return 0;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +52,28 @@ std::uint64_t memory_of_host() {
   return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
 }
 
+constexpr int kOpenFilesOfOurOwn = 64;
+
+// Raises the launcher's own limit as far as the job needs; the processes get the old one back.
+Result<rlimit> make_room_for_descriptors(const Options& options) {
+  rlimit before{};
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0) return Status::from_errno("getrlimit");
+  const int each = options.output == Output::kLabelled ? 3 : 1;
+  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes) +
+                      kFirstChildDescriptor + kOpenFilesOfOurOwn;
+  if (needed <= before.rlim_cur) return before;
+  rlimit raised = before;
+  raised.rlim_cur = needed;
+  if (needed > before.rlim_max)
+    return Status(
+        Code::kUnavailable,
+        fmt::format(
+            "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
+            options.processes, needed, before.rlim_max));
+  if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
+  return before;
+}
+
 }  // namespace
 
 Result<std::string> find_program(const std::string& name) {
@@ -88,6 +111,8 @@ Result<Job> Job::make(Options options) {
   if (!program.is_ok()) return program.status();
   auto cores = choose_cores(options.binding, options.processes);
   if (!cores.is_ok()) return cores.status();
+  auto open_files = make_room_for_descriptors(options);
+  if (!open_files.is_ok()) return open_files.status();
   const std::uint64_t stride = heap_file_stride(memory_of_host());
   const bool oversubscribed = options.processes > usable_cores();
   MEMSPAN_TRY_ASSIGN(Board board, Board::create(options.processes, stride, oversubscribed),
@@ -100,6 +125,7 @@ Result<Job> Job::make(Options options) {
   MEMSPAN_TRY_ASSIGN(job.board_descriptor_, duplicate_high(job.board_.descriptor()),
                      "preparing the job");
   MEMSPAN_TRY_ASSIGN(job.heap_descriptor_, duplicate_high(heap.descriptor()), "preparing the job");
+  job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.environment_ = common_environment(job.options_.environment);
   return job;

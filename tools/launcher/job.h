@@ -3,6 +3,8 @@
 // environment. Made before the first of them is started.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <string>
 #include <vector>
 
@@ -36,6 +38,8 @@ class Job {
   int heap_for_children() const { return heap_descriptor_.get(); }
   // Empty when nobody is bound, else one core a rank.
   const std::vector<int>& cores() const { return cores_; }
+  // The limit on open files as it was, for the processes; the launcher's own was raised.
+  const rlimit& open_files() const { return open_files_; }
   // The environment of `rank`, whose socket to the store has the number `store`.
   std::vector<std::string> environment_of(int rank, int store) const;
 
@@ -47,6 +51,7 @@ class Job {
   Board board_;
   Fd board_descriptor_;
   Fd heap_descriptor_;
+  rlimit open_files_{};
   std::vector<int> cores_;
   std::vector<std::string> environment_;  // what is the same for all
 };

@@ -4,11 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -24,28 +21,6 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
-
-constexpr int kOpenFilesOfOurOwn = 64;
-
-// Raises the launcher's own limit as far as the job needs; the processes get the old one back.
-Result<rlimit> make_room_for_descriptors(const Options& options) {
-  rlimit before{};
-  if (getrlimit(RLIMIT_NOFILE, &before) != 0) return Status::from_errno("getrlimit");
-  const int each = options.output == Output::kLabelled ? 3 : 1;
-  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes) +
-                      kFirstChildDescriptor + kOpenFilesOfOurOwn;
-  if (needed <= before.rlim_cur) return before;
-  rlimit raised = before;
-  raised.rlim_cur = needed;
-  if (needed > before.rlim_max)
-    return Status(
-        Code::kUnavailable,
-        fmt::format(
-            "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
-            options.processes, needed, before.rlim_max));
-  if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
-  return before;
-}
 
 }  // namespace
 
@@ -74,10 +49,8 @@ Supervisor::Supervisor(const Job& job, const Signals& signals, Guard guard, Fd e
       processes_(std::move(guard)) {}
 
 Status Supervisor::start() {
-  auto open_files = make_room_for_descriptors(job_.options());
-  if (!open_files.is_ok()) return open_files.status();
   if (job_.options().timeout) timeout_ = Deadline::after(*job_.options().timeout);
-  Spawner spawner(job_.program(), job_.options().command, signals_.original(), *open_files);
+  Spawner spawner(job_.program(), job_.options().command, signals_.original(), job_.open_files());
   for (int rank = 0; rank < job_.size(); ++rank)
     if (Status status = start_one(spawner, rank); !status.is_ok()) return status;
   return Status::ok();

@@ -24,8 +24,8 @@ constexpr int kWrongUse = 2;
 constexpr std::uint64_t kMostRanks = 64;
 
 // The heap's size must be known before the number of ranks is: enough for any. It is only
-// reserved; what the job takes is checked when the number is known. A job that is too large
-// leaves the size alone and is refused then.
+// reserved; what the job takes is checked when the number is known. The library refuses a heap
+// larger than all memory, so a job that is too large gets one that is not, and is refused then.
 void choose_heap_size(const Shape& shape, ElementType type) {
   std::uint64_t heap = 0;
   for (std::uint64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
@@ -33,7 +33,7 @@ void choose_heap_size(const Shape& shape, ElementType type) {
     if (!need) return;
     heap = std::max(heap, need->heap());
   }
-  std::string text = std::to_string(std::min(heap, total_memory()));
+  std::string text = std::to_string(std::min(heap, total_memory() / 8 * 7));
   setenv("SHMEM_SYMMETRIC_SIZE", text.c_str(), 0);
 }
 

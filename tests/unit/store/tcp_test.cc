@@ -89,14 +89,15 @@ bool is_connected_to_itself(const Fd& socket) {
   return local.sin_port == remote.sin_port;
 }
 
-// The port is free and lies where the kernel takes the callers' own ports from, so that one of
-// these calls, sooner or later, is offered a connection to itself.
+// The port lies where the kernel takes the callers' own ports from (it prefers those of the other
+// parity than a listener's), so that one of these calls is offered a connection to itself.
 TEST(TcpTest, NeverConnectsToItself) {
   auto listener = listen_tcp({"127.0.0.1", 0});
   ASSERT_TRUE(listener.is_ok());
   listener->socket.reset();
+  const Endpoint endpoint{"127.0.0.1", static_cast<std::uint16_t>(listener->endpoint.port ^ 1)};
   for (int attempt = 0; attempt < 40000; ++attempt) {
-    auto socket = connect_tcp(listener->endpoint, soon());
+    auto socket = connect_tcp(endpoint, soon());
     ASSERT_FALSE(socket.is_ok() && is_connected_to_itself(*socket));
   }
 }

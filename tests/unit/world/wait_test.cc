@@ -76,6 +76,19 @@ TEST_F(WaitTest, EndsWhenAPeerDiesAndSaysWho) {
   EXPECT_THAT(status.message(), HasSubstr("killed by signal 9"));
 }
 
+TEST_F(WaitTest, NamesTheFirstOfSeveralDeaths) {
+  Board board = Board::create(3, 1 << 20, false).value();
+  place_.board = &board;
+  place_.self = &board.peer(0);
+  for (int rank : {1, 2}) ASSERT_TRUE(claim_rank(board, rank).is_ok());
+  board.mark_lost(2, -1);
+  board.mark_lost(1, -1);
+  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  EXPECT_THAT(status.message(), HasSubstr("PE 2 (process "));
+  place_.board = &board_;
+  place_.self = &board_.peer(0);
+}
+
 TEST_F(WaitTest, EndsWhenAPeerAsksTheJobToEnd) {
   board_.request_exit(1, 3);
   Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
