@@ -26,6 +26,7 @@ struct Orders {
   const Start* start;
   const sigset_t* signals;
   const rlimit* open_files;
+  const cpu_set_t* cores;  // null: not bound
   pid_t launcher;
   int error;           // errno of what failed
   const char* failed;  // and what that was
@@ -41,19 +42,15 @@ bool take_over(int from, int to) {
   return from < 0 || dup2(from, to) == to;
 }
 
-// In the child; returns only when something failed.
-int enter_program(void* argument) {
+// In the child; returns only when something failed. AddressSanitizer does not know its stack.
+__attribute__((no_sanitize("address"))) int enter_program(void* argument) {
   Orders& orders = *static_cast<Orders*>(argument);
   const Start& start = *orders.start;
   if (setpgid(0, 0) != 0) return give_up(orders, "setpgid");
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return give_up(orders, "prctl");
   if (getppid() != orders.launcher) return give_up(orders, "the launcher is gone");
-  if (start.core >= 0) {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    CPU_SET(start.core, &mask);
-    if (sched_setaffinity(0, sizeof mask, &mask) != 0) return give_up(orders, "binding to a core");
-  }
+  if (orders.cores != nullptr && sched_setaffinity(0, sizeof *orders.cores, orders.cores) != 0)
+    return give_up(orders, "binding to a core");
   if (!take_over(start.input, STDIN_FILENO) || !take_over(start.output, STDOUT_FILENO) ||
       !take_over(start.errors, STDERR_FILENO))
     return give_up(orders, "redirecting");
@@ -90,6 +87,9 @@ Result<pid_t> Spawner::spawn(const Start& start) {
   shell_arguments[0] = const_cast<char*>(program_.c_str());
   shell_arguments.insert(shell_arguments.begin(), const_cast<char*>("sh"));
   std::vector<char*> environment = pointers(start.environment);
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (start.core >= 0) CPU_SET(start.core, &mask);
   Orders orders{program_.c_str(),
                 arguments.data(),
                 shell_arguments.data(),
@@ -97,6 +97,7 @@ Result<pid_t> Spawner::spawn(const Start& start) {
                 &start,
                 &signals_,
                 &open_files_,
+                start.core >= 0 ? &mask : nullptr,
                 getpid(),
                 0,
                 nullptr};

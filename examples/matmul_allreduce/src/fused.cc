@@ -3,13 +3,28 @@
 
 #include <shmem.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "convert.h"
 
 namespace matmul {
+namespace {
+
+// A sum and what is added to it stay in the first-level cache. No row of a tile is longer.
+constexpr std::uint64_t kPieceElements = 4096;
+static_assert(kPieceElements >= kMostTileColumns);
+
+}  // namespace
 
 FusedAllreduce::FusedAllreduce(const JobSpec& spec, const Place& place, const TilePlan& tiles,
                                Gemm& gemm, Workspace& workspace)
-    : spec_(spec), place_(place), tiles_(tiles), gemm_(gemm), workspace_(workspace) {
+    : spec_(spec),
+      place_(place),
+      tiles_(tiles),
+      gemm_(gemm),
+      workspace_(workspace),
+      sum_(kPieceElements * kPartialBytes) {
   if (place.ranks == 1) return;
   for (Pages& buffer : in_flight_) buffer = Pages(tiles.slot_elements() * kPartialBytes);
 }
@@ -44,6 +59,14 @@ void FusedAllreduce::compute_own(std::uint64_t tile) {
 
 void FusedAllreduce::compute_and_send(std::uint64_t tile) {
   Tile where = tiles_.tile(tile);
+  std::byte* there = slot(tile, static_cast<std::uint64_t>(place_.rank));
+  int peer = static_cast<int>(tiles_.owner(tile));
+  if (void* reached = shmem_ptr(there, peer)) {
+    gemm_.multiply(where, reached, where.columns);
+    shmem_fence();
+    shmem_signal_add(workspace_.arrived(tile / static_cast<std::uint64_t>(place_.ranks)), 1, peer);
+    return;
+  }
   void* product = in_flight_[next_buffer_].data();
   next_buffer_ = 1 - next_buffer_;
   gemm_.multiply(where, product, where.columns);
@@ -66,45 +89,46 @@ void FusedAllreduce::wait_for_next() const {
     shmem_signal_wait_until(workspace_.arrived(reduced_), SHMEM_CMP_GE, others * round_);
 }
 
+// A piece is summed, rounded and sent while it is in the nearest cache: one row of the tile, or,
+// where rows of the tile are rows of the result, as much as kPieceElements.
 void FusedAllreduce::reduce_next() {
   std::uint64_t number =
       reduced_ * static_cast<std::uint64_t>(place_.ranks) + static_cast<std::uint64_t>(place_.rank);
   Tile tile = tiles_.tile(number);
-  add_slots(tile, number);
-  send_result(tile, number);
+  bool has_full_rows = tile.columns == spec_.shape.n;
+  std::uint64_t each = has_full_rows ? std::min(tile.elements(), kPieceElements) : tile.columns;
+  std::uint64_t apart = has_full_rows ? each : spec_.shape.n;
+  std::uint64_t pieces = (tile.elements() + each - 1) / each;
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    Piece piece{i * each, tile.row * spec_.shape.n + tile.column + i * apart,
+                std::min(each, tile.elements() - i * each), i + 1 == pieces, pieces == 1};
+    add_slots(piece, number);
+    send(piece, number);
+  }
   ++reduced_;
 }
 
-// Row by row: the running sum, in the first slot, stays in the nearest cache.
-void FusedAllreduce::add_slots(const Tile& tile, std::uint64_t number) {
-  std::size_t bytes = element_bytes(spec_.type);
-  for (std::uint64_t row = 0; row < tile.rows; ++row) {
-    std::size_t offset = row * tile.columns * kPartialBytes;
-    std::byte* sum = slot(number, 0) + offset;
-    for (std::uint64_t source = 1; source < static_cast<std::uint64_t>(place_.ranks); ++source)
-      add_partials(spec_.type, slot(number, source) + offset, sum, tile.columns);
-    std::size_t first = (tile.row + row) * spec_.shape.n + tile.column;
-    finish_partials(spec_.type, sum, workspace_.result(Form::kFused) + first * bytes, tile.columns);
-  }
+void FusedAllreduce::add_slots(const Piece& piece, std::uint64_t number) {
+  std::size_t offset = piece.in_slot * kPartialBytes;
+  std::memcpy(sum_.data(), slot(number, 0) + offset, piece.count * kPartialBytes);
+  for (std::uint64_t source = 1; source < static_cast<std::uint64_t>(place_.ranks); ++source)
+    add_partials(spec_.type, slot(number, source) + offset, sum_.data(), piece.count);
+  std::byte* result = workspace_.result(Form::kFused) + piece.in_result * element_bytes(spec_.type);
+  finish_partials(spec_.type, sum_.data(), result, piece.count);
 }
 
-// The tile's rows lie apart in the result: all but the last are plain puts, and a fence keeps
-// them before the last, which carries the signal. Full rows are one put.
-void FusedAllreduce::send_result(const Tile& tile, std::uint64_t number) const {
-  std::size_t stride = spec_.shape.n * element_bytes(spec_.type);
-  std::size_t row_bytes = tile.columns * element_bytes(spec_.type);
-  std::byte* first =
-      workspace_.result(Form::kFused) + tile.row * stride + tile.column * element_bytes(spec_.type);
-  bool is_one_piece = tile.columns == spec_.shape.n;
+// The last piece carries the tile's signal; a fence keeps the others before it.
+void FusedAllreduce::send(const Piece& piece, std::uint64_t number) const {
+  std::byte* from = workspace_.result(Form::kFused) + piece.in_result * element_bytes(spec_.type);
+  std::size_t bytes = piece.count * element_bytes(spec_.type);
+  if (piece.is_last && !piece.is_only) shmem_fence();
   for (int step = 1; step < place_.ranks; ++step) {
     int peer = (place_.rank + step) % place_.ranks;
-    std::byte* last = first;
-    if (!is_one_piece)
-      for (std::uint64_t row = 0; row + 1 < tile.rows; ++row, last += stride)
-        shmem_putmem_nbi(last, last, row_bytes, peer);
-    if (last != first) shmem_fence();
-    shmem_putmem_signal_nbi(last, last, is_one_piece ? row_bytes * tile.rows : row_bytes,
-                            workspace_.finished(tiles_, number), round_, SHMEM_SIGNAL_SET, peer);
+    if (piece.is_last)
+      shmem_putmem_signal_nbi(from, from, bytes, workspace_.finished(tiles_, number), round_,
+                              SHMEM_SIGNAL_SET, peer);
+    else
+      shmem_putmem_nbi(from, from, bytes, peer);
   }
 }
 

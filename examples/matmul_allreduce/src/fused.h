@@ -26,19 +26,28 @@ class FusedAllreduce {
  public:
   FusedAllreduce(const JobSpec& spec, const Place& place, const TilePlan& tiles, Gemm& gemm,
                  Workspace& workspace);
-  bool is_valid() const { return in_flight_[0].is_valid() && in_flight_[1].is_valid(); }
+  bool is_valid() const {
+    return in_flight_[0].is_valid() && in_flight_[1].is_valid() && sum_.is_valid();
+  }
   // Returns when this rank's result is complete and its own puts are.
   void run();
 
  private:
+  // Consecutive elements of a tile, in the slots and in the result alike.
+  struct Piece {
+    std::uint64_t in_slot = 0, in_result = 0;  // the first element
+    std::uint64_t count = 0;
+    bool is_last = false, is_only = false;  // of the tile
+  };
+
   std::byte* slot(std::uint64_t tile, std::uint64_t source) const;
   void compute_own(std::uint64_t tile);
   void compute_and_send(std::uint64_t tile);
   bool is_next_complete() const;
   void wait_for_next() const;
   void reduce_next();
-  void add_slots(const Tile& tile, std::uint64_t number);
-  void send_result(const Tile& tile, std::uint64_t number) const;
+  void add_slots(const Piece& piece, std::uint64_t number);
+  void send(const Piece& piece, std::uint64_t number) const;
 
   const JobSpec& spec_;
   Place place_;
@@ -47,6 +56,7 @@ class FusedAllreduce {
   Workspace& workspace_;
   Pages in_flight_[2];  // a product stays here until its put is complete
   int next_buffer_ = 0;
+  Pages sum_;  // of one piece
   std::uint64_t round_ = 0;
   // Of the tiles this rank owns: how many it has computed, and how many it has reduced.
   std::uint64_t computed_ = 0, reduced_ = 0;

@@ -9,7 +9,6 @@ namespace {
 // Measured: a float product runs at full speed from about 256 x 1024 (139 GFLOP/s of 147 for
 // large matrices) and loses a third at 64 rows; taller tiles convert A less often.
 constexpr std::uint64_t kMostRows = 512;
-constexpr std::uint64_t kMostColumns = 1024;
 constexpr std::uint64_t kLeastRows = 128;
 constexpr std::uint64_t kLeastColumns = 256;
 // Enough tiles a rank that most of the reduction hides behind the product.
@@ -31,7 +30,7 @@ std::uint64_t even_block(std::uint64_t length, std::uint64_t block) {
 }  // namespace
 
 TilePlan::TilePlan(const Shape& shape, std::uint64_t ranks) : shape_(shape), ranks_(ranks) {
-  std::uint64_t rows = kMostRows, columns = kMostColumns;
+  std::uint64_t rows = kMostRows, columns = kMostTileColumns;
   auto enough = [&] {
     std::uint64_t down = blocks(shape.m, rows), across = blocks(shape.n, columns);
     return down >= kTilesPerRank * ranks || across >= kTilesPerRank * ranks ||

@@ -23,6 +23,8 @@ struct Tile {
   std::uint64_t elements() const { return rows * columns; }
 };
 
+inline constexpr std::uint64_t kMostTileColumns = 1024;
+
 // A value: the same on every rank.
 class TilePlan {
  public:
