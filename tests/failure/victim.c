@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program that does what its first argument says, for tests that watch how it ends:
- *   busy             says "ready RANK PID", then synchronises, signals and reduces until it is ended
- *   hello            says "hello RANK of SIZE" and ends properly
- *   global-exit C    rank 1 (or 0 of one) ends the job with code C while the others wait
- *   compute-exit C   the same while the others compute and never call the library
- *   exit-early       the last rank ends with code 5 without finalising, the others wait
- *   (anything else)  one wrong call, see misuse()
+ *   busy             says "ready RANK PID", then synchronises, signals and reduces until it is
+ * ended hello            says "hello RANK of SIZE" and ends properly global-exit C    rank 1 (or 0
+ * of one) ends the job with code C while the others wait compute-exit C   the same while the others
+ * compute and never call the library exit-early       the last rank ends with code 5 without
+ * finalising, the others wait (anything else)  one wrong call, see misuse()
  */
 #include <shmem.h>
 #include <stdio.h>
@@ -20,10 +19,10 @@ static void say_ready(void) {
 
 static void busy(void) {
   static const size_t kCount = 5000;
-  float *numbers = shmem_calloc(kCount, sizeof *numbers);
-  float *sums = shmem_calloc(kCount, sizeof *sums);
-  uint64_t *signal = shmem_calloc(1, sizeof *signal);
-  uint64_t *big = shmem_calloc(1 << 17, sizeof *big);
+  float* numbers = shmem_calloc(kCount, sizeof *numbers);
+  float* sums = shmem_calloc(kCount, sizeof *sums);
+  uint64_t* signal = shmem_calloc(1, sizeof *signal);
+  uint64_t* big = shmem_calloc(1 << 17, sizeof *big);
   int next = (shmem_my_pe() + 1) % shmem_n_pes();
   say_ready();
   for (uint64_t round = 1;; ++round) {
@@ -54,15 +53,15 @@ static void exit_early(void) {
   shmem_barrier_all();
 }
 
-static void misuse(const char *what) {
-  long *word = shmem_malloc(sizeof *word);
+static void misuse(const char* what) {
+  long* word = shmem_malloc(sizeof *word);
   long local = 0;
   if (strcmp(what, "pe-too-large") == 0) shmem_long_p(word, 1, shmem_n_pes());
   if (strcmp(what, "pe-negative") == 0) shmem_long_g(word, -1);
   if (strcmp(what, "local-address") == 0) shmem_long_p(&local, 1, 0);
   if (strcmp(what, "past-the-end") == 0) shmem_putmem(word, &local, (size_t)1 << 40, 0);
   if (strcmp(what, "size-overflow") == 0) shmem_long_put(word, &local, (size_t)-1 / 4, 0);
-  if (strcmp(what, "free-interior") == 0) shmem_free((char *)word + 4);
+  if (strcmp(what, "free-interior") == 0) shmem_free((char*)word + 4);
   if (strcmp(what, "free-twice") == 0) {
     shmem_free(word);
     shmem_free(word);
@@ -75,8 +74,8 @@ static void misuse(const char *what) {
   }
 }
 
-int main(int argc, char **argv) {
-  const char *what = argc > 1 ? argv[1] : "hello";
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "hello";
   if (strcmp(what, "before-init") == 0) shmem_barrier_all();
   shmem_init();
   if (strcmp(what, "busy") == 0) busy();

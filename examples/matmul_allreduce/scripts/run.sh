@@ -3,7 +3,8 @@
 # Installs what is missing, builds, and runs matmul_allreduce. Works from any directory.
 #
 #   bash run.sh -ranks 2 -M 1024 -K 2048 -N 8192 [-type fp16|bf16|float|int32] [-seed S]
-#               [-repeat COUNT] [-blas openblas|onednn] [-ipport tcp://HOST:PORT] [-fnpu N]
+#               [-repeat COUNT] [-blas openblas|onednn] [-send store|put]
+#               [-ipport tcp://HOST:PORT] [-fnpu N]
 #
 # -ipport and -fnpu are accepted for those who have them in their scripts: processes on one host
 # find each other through oshrun, and no accelerator is used. Exit code 2: a wrong option.
@@ -33,7 +34,7 @@ while (($# > 0)); do
   shift
   case ${option/#--/-} in
     -help) usage; exit 0 ;;
-    -ranks | -M | -K | -N | -type | -seed | -repeat | -blas | -ipport | -fnpu) ;;
+    -ranks | -M | -K | -N | -type | -seed | -repeat | -blas | -send | -ipport | -fnpu) ;;
     -*) refuse "unknown option $option" ;;
     *) refuse "unexpected argument \"$option\"" ;;
   esac
@@ -52,6 +53,8 @@ while (($# > 0)); do
     -blas) [[ $value =~ ^(openblas|onednn)$ ]] ||
       refuse "option -blas: \"$value\" is not openblas or onednn"
       arguments+=(-blas "$value") ;;
+    -send) [[ $value =~ ^(store|put)$ ]] || refuse "option -send: \"$value\" is not store or put"
+      arguments+=(-send "$value") ;;
     -ipport) [[ $value =~ ^tcp://[^:]+:[0-9]+$ ]] ||
       refuse "option -ipport: \"$value\" is not tcp://HOST:PORT" ;;
     -fnpu) [[ $value =~ ^[0-9]+$ ]] || refuse "option -fnpu: \"$value\" is not a number" ;;

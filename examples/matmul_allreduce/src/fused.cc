@@ -18,12 +18,13 @@ static_assert(kPieceElements >= kMostTileColumns);
 }  // namespace
 
 FusedAllreduce::FusedAllreduce(const JobSpec& spec, const Place& place, const TilePlan& tiles,
-                               Gemm& gemm, Workspace& workspace)
+                               Gemm& gemm, Workspace& workspace, Send send)
     : spec_(spec),
       place_(place),
       tiles_(tiles),
       gemm_(gemm),
       workspace_(workspace),
+      send_(send),
       sum_(kPieceElements * kPartialBytes) {
   if (place.ranks == 1) return;
   for (Pages& buffer : in_flight_) buffer = Pages(tiles.slot_elements() * kPartialBytes);
@@ -34,7 +35,7 @@ void FusedAllreduce::run() {
   ++round_;
   computed_ = reduced_ = 0;
   for (std::uint64_t tile = 0; tile < tiles_.tiles(); ++tile) {
-    tiles_.owner(tile) == me ? compute_own(tile) : compute_and_send(tile);
+    compute(tile);
     while (reduced_ < computed_ && is_next_complete()) reduce_next();
   }
   while (reduced_ < computed_) {
@@ -51,31 +52,42 @@ std::byte* FusedAllreduce::slot(std::uint64_t tile, std::uint64_t source) const 
   return workspace_.partials() + tiles_.slot(tile, source) * tiles_.slot_elements() * kPartialBytes;
 }
 
+std::uint64_t* FusedAllreduce::arrived(std::uint64_t tile) const {
+  return workspace_.arrived(tile / static_cast<std::uint64_t>(place_.ranks));
+}
+
+void FusedAllreduce::compute(std::uint64_t tile) {
+  auto me = static_cast<std::uint64_t>(place_.rank);
+  if (tiles_.owner(tile) == me) return compute_own(tile);
+  void* there = send_ == Send::kPut
+                    ? nullptr
+                    : shmem_ptr(slot(tile, me), static_cast<int>(tiles_.owner(tile)));
+  there != nullptr ? compute_there(tile, there) : compute_and_put(tile);
+}
+
 void FusedAllreduce::compute_own(std::uint64_t tile) {
   Tile where = tiles_.tile(tile);
   gemm_.multiply(where, slot(tile, tiles_.owner(tile)), where.columns);
   ++computed_;
 }
 
-void FusedAllreduce::compute_and_send(std::uint64_t tile) {
+void FusedAllreduce::compute_there(std::uint64_t tile, void* there) {
   Tile where = tiles_.tile(tile);
-  std::byte* there = slot(tile, static_cast<std::uint64_t>(place_.rank));
-  int peer = static_cast<int>(tiles_.owner(tile));
-  if (void* reached = shmem_ptr(there, peer)) {
-    gemm_.multiply(where, reached, where.columns);
-    shmem_fence();
-    shmem_signal_add(workspace_.arrived(tile / static_cast<std::uint64_t>(place_.ranks)), 1, peer);
-    return;
-  }
+  gemm_.multiply(where, there, where.columns);
+  shmem_fence();
+  shmem_signal_add(arrived(tile), 1, static_cast<int>(tiles_.owner(tile)));
+}
+
+void FusedAllreduce::compute_and_put(std::uint64_t tile) {
+  Tile where = tiles_.tile(tile);
   void* product = in_flight_[next_buffer_].data();
   next_buffer_ = 1 - next_buffer_;
   gemm_.multiply(where, product, where.columns);
   // The product before this one had a whole tile's time to travel: its buffer is free after this.
   shmem_quiet();
   shmem_putmem_signal_nbi(slot(tile, static_cast<std::uint64_t>(place_.rank)), product,
-                          where.elements() * kPartialBytes,
-                          workspace_.arrived(tile / static_cast<std::uint64_t>(place_.ranks)), 1,
-                          SHMEM_SIGNAL_ADD, static_cast<int>(tiles_.owner(tile)));
+                          where.elements() * kPartialBytes, arrived(tile), 1, SHMEM_SIGNAL_ADD,
+                          static_cast<int>(tiles_.owner(tile)));
 }
 
 bool FusedAllreduce::is_next_complete() const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Product and reduction in one pass, without a barrier.
 //
-//   every rank, for every tile in order:   product -> slot (tile, rank) at the tile's owner
-//                                          by put-with-signal (arrived += 1)
+//   every rank, for every tile in order:   product -> slot (tile, rank) at the tile's owner,
+//                                          arrived += 1: one put-with-signal; or, where the
+//                                          owner's memory is reached by stores, multiplied right
+//                                          into the slot, a fence and the signal
 //   the owner, between its own products:   arrived == ranks - 1 ?  add the slots in rank order,
 //                                          round, put to all, last with a signal (finished = round)
 //   every rank, at the end:                waits for the tiles it does not own
@@ -25,7 +27,7 @@ namespace matmul {
 class FusedAllreduce {
  public:
   FusedAllreduce(const JobSpec& spec, const Place& place, const TilePlan& tiles, Gemm& gemm,
-                 Workspace& workspace);
+                 Workspace& workspace, Send send);
   bool is_valid() const {
     return in_flight_[0].is_valid() && in_flight_[1].is_valid() && sum_.is_valid();
   }
@@ -42,7 +44,10 @@ class FusedAllreduce {
 
   std::byte* slot(std::uint64_t tile, std::uint64_t source) const;
   void compute_own(std::uint64_t tile);
-  void compute_and_send(std::uint64_t tile);
+  void compute_there(std::uint64_t tile, void* there);
+  void compute_and_put(std::uint64_t tile);
+  void compute(std::uint64_t tile);
+  std::uint64_t* arrived(std::uint64_t tile) const;
   bool is_next_complete() const;
   void wait_for_next() const;
   void reduce_next();
@@ -54,6 +59,7 @@ class FusedAllreduce {
   const TilePlan& tiles_;
   Gemm& gemm_;
   Workspace& workspace_;
+  Send send_;
   Pages in_flight_[2];  // a product stays here until its put is complete
   int next_buffer_ = 0;
   Pages sum_;  // of one piece

@@ -125,7 +125,7 @@ Outcome run_job(const Options& options, const JobSpec& spec, const Place& place,
   if (!inputs.is_valid()) return outcome.failure = "no memory for A and B", outcome;
   Gemm gemm({spec.shape, spec.type, options.blas, inputs.a.data(), inputs.b.data()}, tiles);
   SeparateAllreduce separate(spec, place, tiles, gemm, workspace);
-  FusedAllreduce fused(spec, place, tiles, gemm, workspace);
+  FusedAllreduce fused(spec, place, tiles, gemm, workspace, options.send);
   if (!gemm.is_valid() || !fused.is_valid())
     return outcome.failure = "no memory for panels", outcome;
 

@@ -10,6 +10,9 @@
 namespace matmul {
 
 enum class Blas { kAuto, kOpenBlas, kOneDnn };
+// How the fused form brings a product to its tile's owner: stored there directly where shmem_ptr
+// reaches it, else put; or always put.
+enum class Send { kStore, kPut };
 
 struct Options {
   std::uint64_t m = 0, k = 0, n = 0;
@@ -17,6 +20,7 @@ struct Options {
   std::uint64_t seed = 42;
   int repeat = 0;  // timed repetitions; 0: as many as a few seconds allow
   Blas blas = Blas::kAuto;
+  Send send = Send::kStore;
   bool help = false;
 };
 
