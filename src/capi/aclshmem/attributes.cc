@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "capi/errors.h"
@@ -48,7 +49,10 @@ int check_engine_and_timeouts(const char* call, const shmem_init_optional_attr_t
         std::pair{"shm_create_timeout", options.shm_create_timeout},
         std::pair{"control_operation_timeout", options.control_operation_timeout}})
     if (seconds == 0) return bad_value(call, name, seconds, "is 1 second and more");
-  auto engine = static_cast<std::uint32_t>(options.data_op_engine_type);
+  // A C caller may have stored any number, and C++ may not load it as the enumeration.
+  static_assert(sizeof options.data_op_engine_type == sizeof(std::uint32_t));
+  std::uint32_t engine = 0;
+  std::memcpy(&engine, &options.data_op_engine_type, sizeof engine);
   if (engine == 0 || (engine & ~kAllEngines) != 0)
     return bad_value(call, "data_op_engine_type", engine,
                      "is any sum of MTE (1), SDMA (2) and ROCE (4)");
