@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import statistics
 import sys
 import tempfile
@@ -215,6 +216,8 @@ def finish(chosen: argparse.Namespace, comparison: Comparison, facts: dict) -> i
 
 def main(arguments: list[str]) -> int:
     chosen = options(arguments)
+    # Ended from outside, it still takes its children along and removes what it built.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="memspan-compare-") as temporary:
         work = chosen.work or Path(temporary)
         try:
