@@ -55,8 +55,6 @@ Team::Team(World& world, const TeamShape& shape, int index, std::byte* area,
           std::max(area_.line(index, 0).sequence.load(), area_.line(index, 1).sequence.load())),
       by_counter_(world.board().header().oversubscribed != 0 || shape.size > kMostByFlags) {}
 
-Team::~Team() = default;
-
 Status Team::meet(const char* what) {
   return meet(what, nullptr, 0);
 }

@@ -33,7 +33,6 @@ class Team {
  public:
   // The team of all peers; costs no communication.
   static std::unique_ptr<Team> world(World& world);
-  ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 

@@ -83,7 +83,7 @@ case_oshcc() {
   ring "$work/two steps"
   eval "$("$prefix/bin/oshcc" -show "$here/consumer/ring.c" -o "$work/shown")"
   ring "$work/shown"
-  eval "cc $here/consumer/ring.c -o $work/flags $("$prefix/bin/oshcc" -showme:compile) $("$prefix/bin/oshcc" -showme:link)"
+  eval "cc '$here/consumer/ring.c' -o '$work/flags' $("$prefix/bin/oshcc" -showme:compile) $("$prefix/bin/oshcc" -showme:link)"
   ring "$work/flags"
 }
 
