@@ -75,11 +75,11 @@ Status Team::meet(const char* what, const std::uint64_t* words, int count) {
 
 Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
   for (int member = 0; member < shape_.size; ++member)
-    if (member != index_) world_.route(shape_.peer_of(member)).notify();
+    if (member != index_) world_.route(shape_.peer_of(member)).notify_meeting();
   for (int i = 1; i < shape_.size; ++i) {
     int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
     const SyncSlot::Line& line = area_.line(member, sequence);
-    Status status = wait_for(world_.waiting(), what, Deadline::never(), [&] {
+    Status status = wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(), [&] {
       return line.sequence.load(std::memory_order_acquire) >= sequence;
     });
     if (!status.is_ok()) return status;
@@ -93,11 +93,11 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
   // acq_rel: who comes last has seen what all before it stored, and passes it on by `released`.
   if (header.arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
     header.released.store(sequence, std::memory_order_release);
-    if (world_.board().header().sleepers.load(std::memory_order_relaxed) != 0)
+    if (world_.board().header().anybody_armed.load(std::memory_order_relaxed) != 0)
       world_.board().ring_all();
     return Status::ok();
   }
-  return wait_for(world_.waiting(), what, Deadline::never(),
+  return wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
                   [&] { return header.released.load(std::memory_order_acquire) >= sequence; });
 }
 
@@ -146,7 +146,7 @@ Status Team::disband(const char* what) {
   if (index_ != 0) return Status::ok();
   // Only when the last member has taken its last look may the area serve another team.
   auto members = static_cast<std::uint64_t>(shape_.size);
-  MEMSPAN_PASS(wait_for(world_.waiting(), what, Deadline::never(), [&] {
+  MEMSPAN_PASS(wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(), [&] {
     return header.departed.load(std::memory_order_acquire) == members;
   }));
   world_.internal_allocator().free(area_offset_);

@@ -12,7 +12,7 @@ namespace memspan {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 Status not_a_board(const char* why) {
   return {Code::kInvalidArgument,
@@ -83,13 +83,18 @@ void Board::request_exit(int rank, int code) const {
 }
 
 void Board::ring(BoardPeer& peer) {
+  // Disarmed before the bell: who arms it again in between has seen the ringer's store.
+  peer.armed_for_data.store(0, std::memory_order_relaxed);
+  peer.armed.store(0, std::memory_order_relaxed);
   peer.bell.fetch_add(1, std::memory_order_release);
   futex_wake_all(peer.bell);
 }
 
 void Board::ring_all() const {
+  // Pairs with the release in SlowWait::arm(): who armed before this is rung below.
+  header().anybody_armed.exchange(0, std::memory_order_acq_rel);
   for (int rank = 0; rank < peers(); ++rank)
-    if (peer(rank).sleeping.load(std::memory_order_relaxed) != 0) ring(peer(rank));
+    if (peer(rank).armed.load(std::memory_order_relaxed) != 0) ring(peer(rank));
 }
 
 }  // namespace memspan

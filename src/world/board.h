@@ -44,12 +44,16 @@ struct BoardHeader {
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::int32_t> exit_rank;
   std::atomic<std::uint64_t> heap_bytes;  // what the first peer asked for; all must agree
-  alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleepers;  // peers with `sleeping` set
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_armed;  // 0: no bell needs a ring
 };
 
+// A sleeper arms its bell; the first who rings disarms it, so that only one of many writers pays
+// for the wake. What is armed for data is rung by every put; what is armed at all, by whoever
+// comes to a meeting. A bell that nobody sleeps at any more may stay armed: one ring too many.
 struct BoardPeer {
   // Read by every writer after its store, written only when the peer goes to sleep.
-  alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleeping;
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> armed_for_data;
+  std::atomic<std::uint32_t> armed;
   std::atomic<std::uint32_t> bell;  // futex word: grows with each ring
   alignas(kFalseSharingRange) std::atomic<PeerState> state;
   std::atomic<std::int32_t> pid;
@@ -84,7 +88,7 @@ class Board {
   void request_exit(int rank, int code) const;
   // Wakes every sleeper.
   void ring_all() const;
-  // Wakes one peer if it sleeps.
+  // Wakes one peer. Not inline: it is rare.
   static void ring(BoardPeer& peer);
 
  private:

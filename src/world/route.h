@@ -30,11 +30,17 @@ struct Route {
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(local) +
                                 static_cast<std::uintptr_t>(delta));
   }
-  // Wakes the peer if it sleeps: to be called after every store that it may wait for. The fence
-  // keeps the compiler from moving the load up; the sleeper's membarrier does the rest.
+  // Wakes the peer if it sleeps: notify() after every store of the user's that it may wait for,
+  // notify_meeting() after one of ours. The fence keeps the compiler from moving the load up; the
+  // sleeper's membarrier does the rest.
   void notify() const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (board != nullptr && board->sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (board != nullptr && board->armed_for_data.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      Board::ring(*board);
+  }
+  void notify_meeting() const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (board != nullptr && board->armed.load(std::memory_order_relaxed) != 0) [[unlikely]]
       Board::ring(*board);
   }
 };

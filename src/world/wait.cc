@@ -17,6 +17,11 @@ namespace {
 constexpr auto kAwake = std::chrono::microseconds(200);
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
 constexpr auto kNap = std::chrono::milliseconds(1);
+// Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
+// it naps without a bell, so that each ring, which costs its caller a system call, comes at most
+// once in this time.
+constexpr int kRingsInVain = 3;
+constexpr auto kShortNap = std::chrono::microseconds(200);
 constexpr auto kReportEvery = std::chrono::seconds(60);
 
 std::string cause_of_death(int wait_status) {
@@ -43,33 +48,19 @@ int first_dead(const Board& board) {
 
 }  // namespace
 
-SlowWait::SlowWait(WaitPlace& place, const char* what, Deadline deadline)
+SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline)
     : place_(place),
+      kind_(kind),
       what_(what),
       deadline_(deadline),
       since_(Clock::now()),
       next_report_(since_ + kReportEvery) {}
 
-SlowWait::~SlowWait() {
-  if (!is_asleep_) return;
-  place_.self->sleeping.fetch_sub(1, std::memory_order_relaxed);
-  place_.board->header().sleepers.fetch_sub(1, std::memory_order_relaxed);
-}
-
 Status SlowWait::pause() {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.board->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) return alarm_status();
-  if (is_asleep_) {
-    std::uint32_t seen = bell_;
-    futex_wait(place_.self->bell, seen, kNap);
-    // The ready() that follows must not miss a ring: take the bell before looking.
-    bell_ = place_.self->bell.load(std::memory_order_acquire);
-  } else {
-    sched_yield();
-  }
   auto now = Clock::now();
-  if (!is_asleep_ && now - since_ > kAwake) fall_asleep();
   if (now >= next_report_) {
     next_report_ += kReportEvery;
     log_line(LogLevel::kWarn,
@@ -77,16 +68,35 @@ Status SlowWait::pause() {
   }
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - since_))};
+  if (now - since_ > kAwake)
+    sleep();
+  else
+    sched_yield();
   return Status::ok();
+}
+
+// Arms the bell in one turn and sleeps in the next, so that the caller looks in between.
+void SlowWait::sleep() {
+  if (!is_armed_) {
+    if (rings_in_vain_ > kRingsInVain) futex_wait(place_.self->bell, bell_, kShortNap);
+    return arm();
+  }
+  futex_wait(place_.self->bell, bell_, kNap);
+  const std::uint32_t bell = place_.self->bell.load(std::memory_order_acquire);
+  if (bell == bell_) return;  // slept in peace and is armed still
+  bell_ = bell;
+  is_armed_ = false;
+  ++rings_in_vain_;
 }
 
 // From here on writers ring. The fence makes sure that a writer who did not see the flag has
 // stored before our next look at the condition.
-void SlowWait::fall_asleep() {
-  is_asleep_ = true;
+void SlowWait::arm() {
+  is_armed_ = true;
   bell_ = place_.self->bell.load(std::memory_order_acquire);
-  place_.self->sleeping.fetch_add(1, std::memory_order_relaxed);
-  place_.board->header().sleepers.fetch_add(1, std::memory_order_relaxed);
+  if (kind_ == WaitsFor::kData) place_.self->armed_for_data.store(1, std::memory_order_relaxed);
+  place_.self->armed.store(1, std::memory_order_relaxed);
+  place_.board->header().anybody_armed.store(1, std::memory_order_release);
   fence_all_writers();
 }
 

@@ -26,12 +26,18 @@ struct WaitPlace {
   std::atomic<std::uint32_t> known_alarms{0};
 };
 
+// Whose store ends the wait, and so who has to ring. A sleeper in a meeting costs those who put
+// to it nothing.
+enum class WaitsFor {
+  kMeeting,  // ours: teams' sequence words
+  kData,     // the user's words
+};
+
 // The patient part of one wait; lives on the waiter's stack.
 class SlowWait {
  public:
   // `what` names the call, for messages and the line that is logged every 60 s.
-  SlowWait(WaitPlace& place, const char* what, Deadline deadline);
-  ~SlowWait();
+  SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline);
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
@@ -41,26 +47,29 @@ class SlowWait {
 
  private:
   Status alarm_status();
-  void fall_asleep();
+  void sleep();
+  void arm();
 
   WaitPlace& place_;
+  const WaitsFor kind_;
   const char* what_;
   Deadline deadline_;
   Clock::time_point since_;
   Clock::time_point next_report_;
   std::uint32_t bell_ = 0;
-  bool is_asleep_ = false;
+  bool is_armed_ = false;
+  int rings_in_vain_ = 0;
 };
 
 // Returns once ready() is true; ready() must load with acquire order.
 template <typename Ready>
-Status wait_for(WaitPlace& place, const char* what, Deadline deadline, Ready ready) {
+Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready) {
   for (int spin = place.spins; spin > 0; --spin) {
     if (ready()) return Status::ok();
     cpu_pause();
   }
   if (ready()) return Status::ok();
-  SlowWait slow(place, what, deadline);
+  SlowWait slow(place, kind, what, deadline);
   while (!ready())
     if (Status status = slow.pause(); !status.is_ok()) return ready() ? Status::ok() : status;
   return Status::ok();

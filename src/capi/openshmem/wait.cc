@@ -89,7 +89,8 @@ WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count,
 
 template <typename Ready>
 void wait_until(const char* call, Ready ready) {
-  require(call, wait_for(process_state.world->waiting(), call, Deadline::never(), ready));
+  require(call, wait_for(process_state.world->waiting(), WaitsFor::kData, call, Deadline::never(),
+                         ready));
 }
 
 template <typename T>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copying bytes with the processor. Small sizes that are known machine words are one load and one
-// store, in line, so that an 8-byte word never tears; everything else goes to the C library, whose
-// memcpy picks vector, `rep movsb` or non-temporal stores by the machine's cache sizes.
+// store, in line, so that an 8-byte word never tears. What is larger goes to the C library, whose
+// memcpy picks vector, `rep movsb` or non-temporal stores by the machine's cache sizes, except
+// where we measured that the processor's own string copy is a few percent faster (copy_large()).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,12 @@
 #include <cstring>
 
 namespace memspan {
+
+// Below this nothing was faster than memcpy.
+inline constexpr std::size_t kLargeCopyBytes = std::size_t{512} << 10;
+
+// From kLargeCopyBytes on. The ranges must not overlap.
+void copy_large(void* to, const void* from, std::size_t bytes);
 
 // The ranges must not overlap. Stores are ordered as plain stores are.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
@@ -31,7 +38,10 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
       std::memcpy(to, from, 16);
       return;
     default:
-      std::memcpy(to, from, bytes);
+      if (bytes < kLargeCopyBytes)
+        std::memcpy(to, from, bytes);
+      else
+        copy_large(to, from, bytes);
       return;
   }
 }

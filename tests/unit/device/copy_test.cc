@@ -17,6 +17,17 @@ TEST(CopyTest, CopiesEverySmallSizeAndNothingAround) {
   }
 }
 
+TEST(CopyTest, CopiesLargeSizesWholeAndNothingAround) {
+  for (std::size_t bytes : {kLargeCopyBytes - 1, kLargeCopyBytes, 2 * kLargeCopyBytes + 3,
+                            10 * kLargeCopyBytes, 40 * kLargeCopyBytes + 1}) {
+    std::string from(bytes, 'x');
+    for (std::size_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 31 >> 3);
+    std::string to(bytes + 2, '.');
+    copy_bytes(to.data() + 1, from.data(), bytes);
+    EXPECT_TRUE(to == "." + from + ".") << bytes;
+  }
+}
+
 TEST(CopyTest, NothingFromNowhereIsFine) {
   copy_bytes(nullptr, nullptr, 0);
 }

@@ -110,9 +110,9 @@ TEST_P(RmaTest, WhoSeesTheSignalSeesTheData) {
       ASSERT_TRUE(
           put_signal(table, route, data, sent.data(), sent.size() * 8, word, round, SignalOp::kSet)
               .is_ok());
-      Status seen =
-          wait_for(team.world().waiting(), "test", Deadline::after(std::chrono::seconds(60)),
-                   [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == round; });
+      Status seen = wait_for(team.world().waiting(), WaitsFor::kData, "test",
+                             Deadline::after(std::chrono::seconds(60)),
+                             [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == round; });
       ASSERT_TRUE(seen.is_ok());
       for (int i = 0; i < 100; ++i) ASSERT_EQ(data[i], round);
       ASSERT_TRUE(team.meet("test").is_ok());

@@ -8,6 +8,7 @@
 
 #include "world/futex.h"
 #include "world/membership_steps.h"
+#include "world/route.h"
 
 namespace memspan {
 namespace {
@@ -27,49 +28,89 @@ class WaitTest : public testing::Test {
 };
 
 TEST_F(WaitTest, ReturnsAtOnceWhenReady) {
-  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [] { return true; }).is_ok());
+  EXPECT_TRUE(
+      wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [] { return true; }).is_ok());
 }
 
 TEST_F(WaitTest, WakesASleeperThroughItsDoorbell) {
   std::atomic<int> word{0};
   std::thread writer([&] {
-    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    while (board_.peer(0).armed.load() == 0) std::this_thread::yield();
     word.store(1, std::memory_order_release);
     Board::ring(board_.peer(0));
   });
-  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [&] {
+  EXPECT_TRUE(wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [&] {
                 return word.load(std::memory_order_acquire) == 1;
               }).is_ok());
   writer.join();
-  EXPECT_EQ(board_.peer(0).sleeping.load(), 0u);
-  EXPECT_EQ(board_.header().sleepers.load(), 0u);
+  EXPECT_EQ(board_.peer(0).armed.load(), 0u);
+  EXPECT_EQ(board_.peer(0).armed_for_data.load(), 0u);
+}
+
+// What makes a put to a process that waits in a barrier cost what any put costs.
+TEST_F(WaitTest, AMeetingIsNotArmedForData) {
+  std::atomic<int> word{0};
+  const Route route{.delta = 0, .board = &board_.peer(0), .link = nullptr};
+  std::thread writer([&] {
+    while (board_.peer(0).armed.load() == 0) std::this_thread::yield();
+    EXPECT_EQ(board_.peer(0).armed_for_data.load(), 0u);
+    route.notify();
+    EXPECT_EQ(board_.peer(0).bell.load(), 0u);
+    word.store(1, std::memory_order_release);
+    route.notify_meeting();
+    EXPECT_EQ(board_.peer(0).bell.load(), 1u);
+  });
+  EXPECT_TRUE(wait_for(place_, WaitsFor::kMeeting, "test", Deadline::never(), [&] {
+                return word.load(std::memory_order_acquire) == 1;
+              }).is_ok());
+  writer.join();
+}
+
+TEST_F(WaitTest, WritersOfOtherDataRingRarely) {
+  std::atomic<int> word{0};
+  const Route route{.delta = 0, .board = &board_.peer(0), .link = nullptr};
+  std::thread writer([&] {
+    while (board_.peer(0).armed.load() == 0) std::this_thread::yield();
+    const auto begin = Clock::now();
+    while (Clock::now() - begin < std::chrono::milliseconds(20)) route.notify();
+    const auto naps = (Clock::now() - begin) / std::chrono::microseconds(200);
+    EXPECT_GT(board_.peer(0).bell.load(), 0u);
+    EXPECT_LT(board_.peer(0).bell.load(), 10u + static_cast<unsigned>(naps));
+    word.store(1, std::memory_order_release);
+    route.notify();
+  });
+  EXPECT_TRUE(wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [&] {
+                return word.load(std::memory_order_acquire) == 1;
+              }).is_ok());
+  writer.join();
 }
 
 TEST_F(WaitTest, ASleeperSeesAPlainStoreWithoutARing) {
   std::atomic<int> word{0};
   std::thread writer([&] {
-    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    while (board_.peer(0).armed.load() == 0) std::this_thread::yield();
     word.store(1, std::memory_order_release);
   });
-  EXPECT_TRUE(wait_for(place_, "test", Deadline::never(), [&] {
+  EXPECT_TRUE(wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [&] {
                 return word.load(std::memory_order_acquire) == 1;
               }).is_ok());
   writer.join();
 }
 
 TEST_F(WaitTest, EndsAtItsDeadline) {
-  Status status =
-      wait_for(place_, "test", Deadline::after(std::chrono::milliseconds(5)), [] { return false; });
+  Status status = wait_for(place_, WaitsFor::kData, "test",
+                           Deadline::after(std::chrono::milliseconds(5)), [] { return false; });
   EXPECT_EQ(status.code(), Code::kTimeout);
 }
 
 TEST_F(WaitTest, EndsWhenAPeerDiesAndSaysWho) {
   ASSERT_TRUE(claim_rank(board_, 1).is_ok());
   std::thread watcher([&] {
-    while (board_.peer(0).sleeping.load() == 0) std::this_thread::yield();
+    while (board_.peer(0).armed.load() == 0) std::this_thread::yield();
     board_.mark_lost(1, 9);
   });
-  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  Status status =
+      wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [] { return false; });
   watcher.join();
   EXPECT_EQ(status.code(), Code::kPeerLost);
   EXPECT_THAT(status.message(), HasSubstr("PE 1 (process "));
@@ -83,7 +124,8 @@ TEST_F(WaitTest, NamesTheFirstOfSeveralDeaths) {
   for (int rank : {1, 2}) ASSERT_TRUE(claim_rank(board, rank).is_ok());
   board.mark_lost(2, -1);
   board.mark_lost(1, -1);
-  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  Status status =
+      wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [] { return false; });
   EXPECT_THAT(status.message(), HasSubstr("PE 2 (process "));
   place_.board = &board_;
   place_.self = &board_.peer(0);
@@ -91,7 +133,8 @@ TEST_F(WaitTest, NamesTheFirstOfSeveralDeaths) {
 
 TEST_F(WaitTest, EndsWhenAPeerAsksTheJobToEnd) {
   board_.request_exit(1, 3);
-  Status status = wait_for(place_, "test", Deadline::never(), [] { return false; });
+  Status status =
+      wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [] { return false; });
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("code 3"));
 }
@@ -100,10 +143,10 @@ TEST_F(WaitTest, AKnownDeathEndsNothing) {
   ASSERT_TRUE(claim_rank(board_, 1).is_ok());
   board_.mark_lost(1, 9);
   place_.known_alarms.store(1);
-  EXPECT_EQ(
-      wait_for(place_, "test", Deadline::after(std::chrono::milliseconds(2)), [] { return false; })
-          .code(),
-      Code::kTimeout);
+  EXPECT_EQ(wait_for(place_, WaitsFor::kData, "test", Deadline::after(std::chrono::milliseconds(2)),
+                     [] { return false; })
+                .code(),
+            Code::kTimeout);
 }
 
 }  // namespace
