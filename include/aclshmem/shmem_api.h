@@ -108,7 +108,14 @@ int shmem_set_attr_uniqueid_args(int rank_id, int nranks, const shmem_uniqueid_t
                                  shmem_init_attr_t* attr);
 int shmem_init_status(void);
 
-/* Before joining. TLS is not there yet: only (false, NULL, 0) is accepted. */
+/* Before joining; all three copy what they are given. The store speaks TLS unless it is turned off
+ * by (false, NULL, 0). Without a call it is protected by a secret: of MEMSPAN_JOB_SECRET_FILE, or
+ * one that only this user's processes on this host can read. (true, tls_info, length) asks for
+ * certificates instead, which both sides show: "tlsCert: FILE; tlsCaPath: FOLDER; tlsCaFile: NAME,
+ * NAME; tlsPk: FILE; tlsPkPwd: FILE; tlsCrlPath: FOLDER; tlsCrlFile: NAME". An entry that is
+ * unknown, empty or there twice is SHMEM_INVALID_PARAM; a file that cannot be used fails the start.
+ * The key (at most 10 KiB of PEM) and its password may be given as text instead; a handler, the
+ * last one given, decrypts the password. Thread-safe. */
 int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info, const uint32_t tls_info_len);
 int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler);
 int32_t shmem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,

@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/log.h"
 #include "store/connection.h"
+#include "store/host_secret.h"
 #include "store/tcp.h"
+#include "store/tls.h"
 
 namespace memspan {
 namespace {
@@ -28,6 +31,88 @@ bool may_come_later(Code code) {
   return code == Code::kUnavailable || code == Code::kStoreLost || code == Code::kTimeout;
 }
 
+// A store that wants TLS closes a plain connection without a word. One that is overrun does so
+// too, but not so often in a row.
+constexpr int kPlainAttempts = 6;
+
+constexpr std::string_view kThreeWays =
+    "the store is on another host and nothing protects the connection; give every member the same "
+    "secret (MEMSPAN_JOB_SECRET_FILE), or certificates (shmem_set_conf_store_tls(true, tls_info, "
+    "length)), or say that it shall be plain (shmem_set_conf_store_tls(false, NULL, 0))";
+
+// One attempt after the other to reach a store.
+class Attempts {
+ public:
+  explicit Attempts(const StoreAccess& access) : access_(access) {}
+
+  // Reads the files that all attempts share.
+  Status prepare() {
+    const auto& security = access_.security;
+    if (security.kind == StoreSecurity::Kind::kSecret) return use_secret(security.secret);
+    if (security.kind != StoreSecurity::Kind::kCertificates) return Status::ok();
+    MEMSPAN_TRY_ASSIGN(
+        tls_, TlsContext::from_certificates(TlsContext::Side::kClient, security.certificates),
+        "setting up TLS");
+    return Status::ok();
+  }
+
+  // A stream that has shaken hands. kUnavailable when a later attempt may do better.
+  Result<std::unique_ptr<StoreStream>> open(const Deadline& deadline) {
+    auto connection = connect_tcp(access_.endpoint, deadline);
+    if (!connection.is_ok()) return connection.status();
+    if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(*connection);
+    if (access_.security.kind == StoreSecurity::Kind::kHostSecret)
+      MEMSPAN_PASS(use_host_secret(*connection));
+    auto stream = tls_->open(std::move(connection->socket), access_.endpoint.host);
+    if (!stream.is_ok()) return stream;
+    Status status = finish_handshake(**stream, deadline);
+    if (status.is_ok()) return stream;
+    // The secret may be of a store that was killed here, and the next one about to publish.
+    if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
+      return Status(Code::kUnavailable, status.message());
+    return status;
+  }
+
+  // Whether a connection that ended before its welcome tells that trying again is in vain.
+  Status judge(const Status& status) {
+    if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
+      return status;
+    if (++plain_attempts_ < kPlainAttempts) return status;
+    return {Code::kAuth, fmt::format("{} closes every plain connection without a word: it wants "
+                                     "TLS, and this process was told to do without",
+                                     access_.endpoint.to_string())};
+  }
+
+ private:
+  Status use_secret(const std::string& secret) {
+    MEMSPAN_TRY_ASSIGN(tls_, TlsContext::from_secret(TlsContext::Side::kClient, secret),
+                       "setting up TLS");
+    return Status::ok();
+  }
+
+  Status use_host_secret(const TcpConnection& connection) {
+    if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays)};
+    auto secret = read_host_secret(connection.peer);
+    if (secret.code() == Code::kNotFound) return {Code::kUnavailable, secret.status().message()};
+    if (!secret.is_ok()) return secret.status();
+    return use_secret(*secret);
+  }
+
+  Result<std::unique_ptr<StoreStream>> open_plain(TcpConnection& connection) {
+    if (!connection.is_loopback && !std::exchange(has_warned_, true))
+      log_line(LogLevel::kWarn,
+               fmt::format("the connection to the store at {} is plain, as it was asked for: "
+                           "everybody on the network can read and change what it carries",
+                           access_.endpoint.to_string()));
+    return make_plain_stream(std::move(connection.socket));
+  }
+
+  const StoreAccess& access_;
+  std::shared_ptr<const TlsContext> tls_;  // shared with nobody
+  int plain_attempts_ = 0;
+  bool has_warned_ = false;
+};
+
 }  // namespace
 
 StoreClient::StoreClient(std::unique_ptr<Connection> connection)
@@ -41,97 +126,164 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return Status(Code::kInvalidArgument, "the descriptor is not a stream socket");
   send_small_messages_at_once(socket.get());
+  const StoreHello hello{.member = std::string(member)};
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<Connection> connection,
-                     Connection::greet(std::move(socket), "on an adopted socket", member, deadline),
+                     Connection::greet(make_plain_stream(std::move(socket)), "on an adopted socket",
+                                       hello, deadline),
                      "greeting the store");
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection)));
 }
 
-Result<std::unique_ptr<StoreClient>> StoreClient::connect(const Endpoint& endpoint,
-                                                          std::string_view member,
+Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& access,
                                                           Deadline deadline) {
   const Clock::time_point begin = Clock::now();
+  const std::string where = access.endpoint.to_string();
+  const StoreHello hello{
+      .member = access.member,
+      .job = access.job,
+      .rank = access.rank,
+      .silence_ms = static_cast<std::uint32_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(access.silence).count()),
+      .epoch = access.epoch};
+  Attempts attempts(access);
+  if (Status status = attempts.prepare(); !status.is_ok())
+    return status.annotate("connecting to the store at " + where);
   Status last(Code::kTimeout, "the deadline had passed before the first attempt");
   for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
-    auto socket = connect_tcp(endpoint, deadline);
-    last = socket.status();
-    if (socket.is_ok()) {
-      auto connection =
-          Connection::greet(std::move(socket).value(), endpoint.to_string(), member, deadline);
+    auto stream = attempts.open(deadline);
+    last = stream.status();
+    if (stream.is_ok()) {
+      auto connection = Connection::greet(std::move(stream).value(), where, hello, deadline);
       if (connection.is_ok())
         return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection).value()));
-      last = connection.status();
+      last = attempts.judge(connection.status());
     }
-    if (!may_come_later(last.code())) return last.annotate("connecting to the store");
+    if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
     pause(ms, deadline);
   }
-  return Status(Code::kTimeout,
-                fmt::format("no store at {} after {:.3f} s: {}", endpoint.to_string(),
-                            to_seconds(Clock::now() - begin), last.message()));
+  return Status(Code::kTimeout, fmt::format("no store at {} after {:.3f} s: {}", where,
+                                            to_seconds(Clock::now() - begin), last.message()));
 }
 
-Status StoreClient::set(std::string_view key, std::string_view value, Deadline deadline) {
+Status StoreClient::set(std::string_view key, std::string_view value, Deadline deadline,
+                        StoreOwner owner) {
   return connection_
       ->call({.operation = StoreOperation::kSet,
               .keys = {std::string(key)},
-              .value = std::string(value)},
+              .value = std::string(value),
+              .is_owned = owner == StoreOwner::kSession},
              deadline)
       .status();
 }
 
 Result<std::string> StoreClient::get(std::string_view key, Deadline deadline) {
-  auto answer =
-      connection_->call({.operation = StoreOperation::kGet, .keys = {std::string(key)}}, deadline);
-  if (!answer.is_ok()) return answer.status();
-  return std::move(answer->value);
+  return connection_->value_of({.operation = StoreOperation::kGet, .keys = {std::string(key)}},
+                               deadline);
 }
 
 Result<std::string> StoreClient::get_now(std::string_view key, Deadline deadline) {
-  auto answer = connection_->call(
-      {.operation = StoreOperation::kGetNow, .keys = {std::string(key)}}, deadline);
-  if (!answer.is_ok()) return answer.status();
-  return std::move(answer->value);
+  return connection_->value_of({.operation = StoreOperation::kGetNow, .keys = {std::string(key)}},
+                               deadline);
 }
 
-Result<std::int64_t> StoreClient::add(std::string_view key, std::int64_t delta, Deadline deadline) {
-  auto answer = connection_->call(
-      {.operation = StoreOperation::kAdd, .keys = {std::string(key)}, .delta = delta}, deadline);
-  if (!answer.is_ok()) return answer.status();
-  return answer->number;
+Result<std::int64_t> StoreClient::add(std::string_view key, std::int64_t delta, Deadline deadline,
+                                      StoreOwner owner) {
+  return connection_->number_of({.operation = StoreOperation::kAdd,
+                                 .keys = {std::string(key)},
+                                 .delta = delta,
+                                 .is_owned = owner == StoreOwner::kSession},
+                                deadline);
 }
 
 Result<std::uint64_t> StoreClient::append(std::string_view key, std::string_view value,
-                                          Deadline deadline) {
-  auto answer = connection_->call({.operation = StoreOperation::kAppend,
-                                   .keys = {std::string(key)},
-                                   .value = std::string(value)},
-                                  deadline);
-  if (!answer.is_ok()) return answer.status();
-  return static_cast<std::uint64_t>(answer->number);
+                                          Deadline deadline, StoreOwner owner) {
+  auto length = connection_->number_of({.operation = StoreOperation::kAppend,
+                                        .keys = {std::string(key)},
+                                        .value = std::string(value),
+                                        .is_owned = owner == StoreOwner::kSession},
+                                       deadline);
+  if (!length.is_ok()) return length.status();
+  return static_cast<std::uint64_t>(*length);
 }
 
 Result<std::string> StoreClient::compare_and_swap(std::string_view key, std::string_view expected,
-                                                  std::string_view desired, Deadline deadline) {
-  auto answer = connection_->call({.operation = StoreOperation::kCompareAndSwap,
-                                   .keys = {std::string(key)},
-                                   .value = std::string(desired),
-                                   .expected = std::string(expected)},
-                                  deadline);
-  if (!answer.is_ok()) return answer.status();
-  return std::move(answer->value);
+                                                  std::string_view desired, Deadline deadline,
+                                                  StoreOwner owner) {
+  return connection_->value_of({.operation = StoreOperation::kCompareAndSwap,
+                                .keys = {std::string(key)},
+                                .value = std::string(desired),
+                                .expected = std::string(expected),
+                                .is_owned = owner == StoreOwner::kSession},
+                               deadline);
 }
 
 Result<bool> StoreClient::remove(std::string_view key, Deadline deadline) {
-  auto answer = connection_->call(
+  auto existed = connection_->number_of(
       {.operation = StoreOperation::kRemove, .keys = {std::string(key)}}, deadline);
-  if (!answer.is_ok()) return answer.status();
-  return answer->number != 0;
+  if (!existed.is_ok()) return existed.status();
+  return *existed != 0;
 }
 
 // A wait for nothing is over at once.
 Status StoreClient::wait(const std::vector<std::string>& keys, Deadline deadline) {
   if (keys.empty()) return Status::ok();
   return connection_->call({.operation = StoreOperation::kWait, .keys = keys}, deadline).status();
+}
+
+Result<StoreClient::Listing> StoreClient::list(std::string_view prefix, Deadline deadline) {
+  auto texts = connection_->texts_of(
+      {.operation = StoreOperation::kList, .keys = {std::string(prefix)}}, deadline);
+  if (!texts.is_ok()) return texts.status();
+  Listing listing;
+  for (std::size_t i = 0; i + 1 < texts->size(); i += 2)
+    listing.emplace_back(std::move((*texts)[i]), std::move((*texts)[i + 1]));
+  return listing;
+}
+
+Result<std::uint64_t> StoreClient::watch(std::string_view prefix, StoreWatcher watcher,
+                                         Deadline deadline) {
+  return connection_->watch(std::string(prefix), std::move(watcher), deadline);
+}
+
+Status StoreClient::unwatch(std::uint64_t watch, Deadline deadline) {
+  return connection_->unwatch(watch, deadline);
+}
+
+Result<StoreRank> StoreClient::take_rank(std::string_view scope, int rank, int size,
+                                         Deadline deadline) {
+  auto taken = connection_->value_of({.operation = StoreOperation::kTakeRank,
+                                      .keys = {std::string(scope)},
+                                      .rank = rank,
+                                      .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                                     deadline);
+  if (!taken.is_ok()) return taken.status();
+  return StoreRank::decode(*taken);
+}
+
+Result<std::vector<std::string>> StoreClient::meet(std::string_view group, std::uint64_t operation,
+                                                   int rank, int size, std::string_view mine,
+                                                   Deadline deadline) {
+  return connection_->texts_of({.operation = StoreOperation::kMeet,
+                                .keys = {std::string(group)},
+                                .value = std::string(mine),
+                                .delta = static_cast<std::int64_t>(operation),
+                                .rank = rank,
+                                .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                               deadline);
+}
+
+Status StoreClient::leave(std::string_view group, Deadline deadline) {
+  return connection_
+      ->call({.operation = StoreOperation::kLeave, .keys = {std::string(group)}}, deadline)
+      .status();
+}
+
+std::uint64_t StoreClient::epoch() const {
+  return connection_->welcome().epoch;
+}
+
+SessionId StoreClient::session() const {
+  return connection_->welcome().session;
 }
 
 }  // namespace memspan

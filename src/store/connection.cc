@@ -7,11 +7,14 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace memspan {
 namespace {
 
+// How often a member that may not be silent says something, as a part of what it may be silent.
+constexpr int kPingsInSilence = 4;
 // The welcome travels through the same table as the answers, under an id that no request has.
 constexpr std::uint64_t kWelcomeId = 0;
 // Long enough for an answer that left the store in time, short beside any time-out in use.
@@ -19,7 +22,8 @@ constexpr Duration kAnswerGrace = std::chrono::seconds(1);
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
 bool is_blocking(const StoreRequest& request) {
-  return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait;
+  return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait ||
+         request.operation == StoreOperation::kMeet;
 }
 
 std::uint32_t timeout_ms(const Deadline& deadline) {
@@ -31,10 +35,6 @@ std::uint32_t timeout_ms(const Deadline& deadline) {
 Deadline with_grace(const Deadline& deadline) {
   if (deadline.is_never()) return deadline;
   return Deadline::after(deadline.remaining() + kAnswerGrace);
-}
-
-StoreAnswer as_answer(StoreWelcome welcome) {
-  return {.id = kWelcomeId, .code = welcome.code, .message = std::move(welcome.message)};
 }
 
 // read(2) and write(2) of an eventfd that is ours fail only when there is nothing to do.
@@ -50,41 +50,101 @@ void silence(int eventfd) {
 
 }  // namespace
 
+Status finish_handshake(StoreStream& stream, const Deadline& deadline) {
+  for (;;) {
+    const StreamStep step = stream.handshake();
+    short events = POLLIN;
+    switch (step.next) {
+      case StreamStep::Next::kDone:
+        return Status::ok();
+      case StreamStep::Next::kReadable:
+        break;
+      case StreamStep::Next::kWritable:
+        events = POLLOUT;
+        break;
+      case StreamStep::Next::kEnd:
+        return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
+      case StreamStep::Next::kFailed:
+        return step.failure;
+    }
+    pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
+    if (::poll(&polled, 1, deadline.remaining_poll_ms()) == 0)
+      return {Code::kTimeout, "the TLS handshake did not end in time"};
+  }
+}
+
 Result<std::unique_ptr<StoreClient::Connection>> StoreClient::Connection::greet(
-    Fd socket, std::string where, std::string_view member, Deadline deadline) {
+    std::unique_ptr<StoreStream> stream, std::string where, const StoreHello& hello,
+    Deadline deadline) {
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_valid()) return Status::from_errno("eventfd");
   std::unique_ptr<Connection> connection(
-      new Connection(std::move(socket), std::move(wake), std::move(where)));
-  StoreAnswer welcome;
-  const StoreHello hello{.member = std::string(member)};
-  Status status = connection->exchange(kWelcomeId, encode(hello), welcome, deadline);
-  if (!status.is_ok()) return status;
-  if (welcome.code != Code::kOk)
-    return Status(welcome.code,
-                  fmt::format("the store at {}: {}", connection->where_, welcome.message));
+      new Connection(std::move(stream), std::move(wake), std::move(where),
+                     std::chrono::milliseconds(hello.silence_ms)));
+  MEMSPAN_PASS(connection->say_hello(hello, deadline));
+  if (hello.silence_ms != 0) MEMSPAN_PASS(connection->need_attendant());
   return connection;
 }
 
-StoreClient::Connection::Connection(Fd socket, Fd wake, std::string where)
-    : socket_(std::move(socket)),
+Status StoreClient::Connection::say_hello(const StoreHello& hello, const Deadline& deadline) {
+  StoreAnswer answer;
+  Status status = exchange(kWelcomeId, encode(hello), answer, deadline);
+  if (!status.is_ok()) return status;
+  auto welcome = decode_welcome(answer.value);
+  if (!welcome.is_ok())
+    return {Code::kStoreLost, fmt::format("{}: {}", where_, welcome.status().message())};
+  welcome_ = std::move(welcome).value();
+  if (welcome_.code == Code::kOk) return Status::ok();
+  return {welcome_.code, fmt::format("the store at {}: {}", where_, welcome_.message)};
+}
+
+StoreClient::Connection::Connection(std::unique_ptr<StoreStream> stream, Fd wake, std::string where,
+                                    Duration silence)
+    : stream_(std::move(stream)),
       wake_(std::move(wake)),
       where_(std::move(where)),
+      silence_(silence),
+      process_(::getpid()),
       next_id_(kWelcomeId + 1),
+      heard_(Clock::now()),
+      pinged_(heard_),
       reader_(kMaxFrameBytes),
       chunk_(kChunkBytes) {}
 
-StoreClient::Connection::~Connection() = default;
+StoreClient::Connection::~Connection() {
+  std::unique_ptr<std::thread> attendant;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    attendant = std::move(attendant_);
+    changed_.notify_all();
+  }
+  if (attendant == nullptr) return;
+  if (::getpid() != process_) {
+    static_cast<void>(attendant.release());  // fork() did not take the thread along
+    return;
+  }
+  ring(wake_.get());
+  attendant->join();
+}
+
+std::uint64_t StoreClient::Connection::next_id() {
+  return next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
+}
 
 Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline deadline) {
   if (Status status = check_request(request); !status.is_ok())
     return status.annotate(operation_name(request.operation));
+  if (::getpid() != process_)
+    return Status(Code::kForked, fmt::format("{}: the connection to the store belongs to process "
+                                             "{}, which made this one by fork()",
+                                             operation_name(request.operation), process_));
   const auto what = [&] {
     return fmt::format("{} of {} at the store {}", operation_name(request.operation),
                        list_keys(request.keys), where_);
   };
   const Clock::time_point begin = Clock::now();
-  request.id = next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
+  if (request.id == 0) request.id = next_id();
   if (is_blocking(request)) request.timeout_ms = timeout_ms(deadline);
   StoreAnswer answer;
   const Deadline bound = is_blocking(request) ? with_grace(deadline) : deadline;
@@ -94,6 +154,54 @@ Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline
   if (status.code() != Code::kTimeout) return status.annotate(what());
   return status.annotate(
       fmt::format("{}: timed out after {:.3f} s", what(), to_seconds(Clock::now() - begin)));
+}
+
+Result<std::string> StoreClient::Connection::value_of(StoreRequest request, Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return std::move(answer->value);
+}
+
+Result<std::int64_t> StoreClient::Connection::number_of(StoreRequest request, Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return answer->number;
+}
+
+Result<std::vector<std::string>> StoreClient::Connection::texts_of(StoreRequest request,
+                                                                   Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return unpack_texts(answer->value);
+}
+
+// The watcher is there before the first change can come.
+Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWatcher watcher,
+                                                     Deadline deadline) {
+  MEMSPAN_PASS(need_attendant());
+  const std::uint64_t id = next_id();
+  {
+    MutexLock lock(mutex_);
+    watchers_.emplace(id, std::make_shared<StoreWatcher>(std::move(watcher)));
+  }
+  auto answer =
+      call({.id = id, .operation = StoreOperation::kWatch, .keys = {std::move(prefix)}}, deadline);
+  if (answer.is_ok()) return id;
+  MutexLock lock(mutex_);
+  watchers_.erase(id);
+  return answer.status();
+}
+
+Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    watchers_.erase(watch);
+  }
+  return call({.operation = StoreOperation::kUnwatch,
+               .keys = {},
+               .delta = static_cast<std::int64_t>(watch)},
+              deadline)
+      .status();
 }
 
 Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
@@ -123,19 +231,18 @@ void StoreClient::Connection::send(std::uint64_t id, std::string frame) {
 void StoreClient::Connection::flush() {
   while (!unsent_.empty() && lost_.is_ok()) {
     Outgoing& next = unsent_.front();
-    const ssize_t sent = ::send(socket_.get(), next.frame.data() + next.sent,
-                                next.frame.size() - next.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (sent < 0) return lose(Status::from_errno("sending").message());
-    next.sent += static_cast<std::size_t>(sent);
+    const StreamStep step = stream_->write(std::string_view(next.frame).substr(next.sent));
+    next.has_begun = true;
+    if (step.next == StreamStep::Next::kFailed) return lose(step.failure.message());
+    if (step.next != StreamStep::Next::kDone) return;
+    next.sent += step.bytes;
     if (next.sent == next.frame.size()) unsent_.pop_front();
   }
 }
 
 // A frame of which a part is on its way must follow whole, or the stream makes no sense.
 void StoreClient::Connection::withdraw(std::uint64_t id) {
-  std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && out.sent == 0; });
+  std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
 }
 
 void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
@@ -155,23 +262,87 @@ void StoreClient::Connection::drive(const Deadline& deadline) {
   Turn turn = take_turn(has_unsent, deadline);
   mutex_.lock();
   is_driven_ = false;
-  for (StoreAnswer& answer : turn.answers) {
-    auto call = calls_.find(answer.id);
-    if (call == calls_.end()) continue;  // its caller has given up
-    call->second->answer = std::move(answer);
-    call->second->is_answered = true;
-  }
-  if (!turn.answers.empty()) changed_.notify_all();
+  if (turn.has_heard) heard_ = Clock::now();
+  hand_out(std::move(turn.answers));
   if (!turn.lost_because.empty())
     lose(turn.lost_because);
   else
     flush();
 }
 
+void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
+  if (answers.empty()) return;
+  for (StoreAnswer& answer : answers) {
+    if (answer.event != StoreEvent::kNone) {
+      events_.push_back(std::move(answer));
+      continue;
+    }
+    auto call = calls_.find(answer.id);
+    if (call == calls_.end()) continue;  // its caller has given up
+    call->second->answer = std::move(answer);
+    call->second->is_answered = true;
+  }
+  changed_.notify_all();
+}
+
+Status StoreClient::Connection::need_attendant() {
+  MutexLock lock(mutex_);
+  if (attendant_ != nullptr) return Status::ok();
+  try {
+    attendant_ = std::make_unique<std::thread>([this] { attend(); });
+  } catch (const std::system_error& error) {
+    return {Code::kSystem, fmt::format("starting a thread: {}", error.what())};
+  }
+  return Status::ok();
+}
+
+void StoreClient::Connection::attend() {
+  MutexLock lock(mutex_);
+  while (!is_ending_ && lost_.is_ok()) {
+    if (!events_.empty()) {
+      call_watchers();
+      continue;
+    }
+    keep_in_touch();
+    if (!lost_.is_ok()) break;
+    const Deadline until = silence_ == Duration::zero()
+                               ? Deadline::never()
+                               : Deadline::after(silence_ / kPingsInSilence);
+    if (is_driven_)
+      changed_.wait_until(mutex_, until);
+    else
+      drive(until);
+    if (!is_driven_) changed_.notify_all();  // somebody who waits must drive now
+  }
+}
+
+void StoreClient::Connection::call_watchers() {
+  const StoreAnswer event = std::move(events_.front());
+  events_.pop_front();
+  auto found = watchers_.find(event.id);
+  if (found == watchers_.end()) return;
+  const std::shared_ptr<StoreWatcher> watcher = found->second;
+  mutex_.unlock();
+  (*watcher)({.event = event.event, .key = event.key, .value = event.value});
+  mutex_.lock();
+}
+
+// Pings have ids that nobody waits for.
+void StoreClient::Connection::keep_in_touch() {
+  if (silence_ == Duration::zero()) return;
+  const Clock::time_point now = Clock::now();
+  if (now - heard_ > silence_)
+    return lose(fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - heard_)));
+  if (now - pinged_ < silence_ / kPingsInSilence) return;
+  pinged_ = now;
+  const std::uint64_t id = next_id();
+  send(id, encode(StoreRequest{.id = id, .operation = StoreOperation::kPing, .keys = {}}));
+}
+
 void StoreClient::Connection::lose(std::string_view because) {
   if (lost_.is_ok()) lost_ = {Code::kStoreLost, fmt::format("lost {}: {}", where_, because)};
   unsent_.clear();
-  ::shutdown(socket_.get(), SHUT_RDWR);  // ends the driver's poll, whoever found the loss
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // ends the driver's poll, whoever found the loss
   changed_.notify_all();
 }
 
@@ -179,7 +350,7 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
                                                                  const Deadline& deadline) {
   Turn turn;
   const short events = has_unsent ? POLLIN | POLLOUT : POLLIN;
-  pollfd polled[] = {{.fd = socket_.get(), .events = events, .revents = 0},
+  pollfd polled[] = {{.fd = stream_->socket(), .events = events, .revents = 0},
                      {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
   if (::poll(polled, 2, deadline.remaining_poll_ms()) < 0) {
     if (errno != EINTR) turn.lost_because = Status::from_errno("polling").message();
@@ -190,23 +361,25 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
   return turn;
 }
 
+// Until the stream is empty: what it has taken from the socket, poll() does not show any more.
 void StoreClient::Connection::receive(Turn& turn) {
-  const ssize_t bytes = ::recv(socket_.get(), chunk_.data(), chunk_.size(), MSG_DONTWAIT);
-  if (bytes < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) return;
-  if (bytes < 0) turn.lost_because = Status::from_errno("receiving").message();
-  if (bytes == 0) turn.lost_because = "it closed the connection";
-  if (bytes <= 0) return;
-  reader_.feed({chunk_.data(), static_cast<std::size_t>(bytes)});
-  while (auto body = reader_.next()) decode(*body, turn);
-  if (reader_.is_broken()) turn.lost_because = "it sent a frame that is too long or empty";
+  for (;;) {
+    const StreamStep step = stream_->read(chunk_.data(), chunk_.size());
+    if (step.next == StreamStep::Next::kEnd) turn.lost_because = "it closed the connection";
+    if (step.next == StreamStep::Next::kFailed) turn.lost_because = step.failure.message();
+    if (step.next != StreamStep::Next::kDone) return;
+    turn.has_heard = true;
+    reader_.feed({chunk_.data(), step.bytes});
+    while (auto body = reader_.next()) decode(*body, turn);
+    if (reader_.is_broken()) turn.lost_because = "it sent a frame that is too long or empty";
+    if (!turn.lost_because.empty()) return;
+  }
 }
 
 void StoreClient::Connection::decode(std::string_view body, Turn& turn) {
   if (!is_welcomed_) {
-    auto welcome = decode_welcome(body);
-    is_welcomed_ = welcome.is_ok();
-    if (!welcome.is_ok()) turn.lost_because = welcome.status().message();
-    if (welcome.is_ok()) turn.answers.push_back(as_answer(std::move(welcome).value()));
+    is_welcomed_ = true;
+    turn.answers.push_back({.id = kWelcomeId, .value = std::string(body)});
     return;
   }
   auto answer = decode_answer(body);

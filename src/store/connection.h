@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's end of one connection, for calls from many threads and answers in any order.
 //
-// There is no thread of its own. One of the callers that wait is the driver: it polls the socket,
-// reads, and hands every answer to its caller; when it leaves, the next one drives.
+// One of those who wait is the driver: it polls the socket, reads, and hands every answer to its
+// caller; when it leaves, the next one drives.
 //
 //   caller A  send ---- wait ----------------- answered, leaves: B drives
 //   caller B        send ---- wait ----------------------------- drives ----
+//   attendant   (only for watches and pings)  drives when nobody else does, calls watchers
 //
-// Always holds: with callers waiting, exactly one drives or is about to. A driver works without
+// Always holds: with somebody waiting, exactly one drives or is about to. A driver works without
 // the lock, so a slow socket keeps nobody from sending.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -18,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/clock.h"
@@ -25,25 +29,39 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "store/client.h"
+#include "store/stream.h"
 #include "store/wire.h"
 
 namespace memspan {
+
+// Goes on with a handshake until it is done. kTimeout when it is not by the deadline.
+Status finish_handshake(StoreStream& stream, const Deadline& deadline);
 
 // Thread-safe.
 class StoreClient::Connection {
  public:
   // Greets the server and reads its welcome. `where` names the store in messages. kStoreLost when
   // the connection ends before the welcome, the server's own code when it refuses.
-  static Result<std::unique_ptr<Connection>> greet(Fd socket, std::string where,
-                                                   std::string_view member, Deadline deadline);
+  static Result<std::unique_ptr<Connection>> greet(std::unique_ptr<StoreStream> stream,
+                                                   std::string where, const StoreHello& hello,
+                                                   Deadline deadline);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   // The id and the time-out are set here. Any answer but kOk comes back as a status that names
-  // the operation, the keys and the store. A get or a wait may take kAnswerGrace longer than the
-  // deadline, so that the store's own answer, which knows what is missing, is seen.
+  // the operation, the keys and the store. A call that waits may take kAnswerGrace longer than
+  // the deadline, so that the store's own answer, which knows what is missing, is seen.
   Result<StoreAnswer> call(StoreRequest request, Deadline deadline);
+  // The same, and one part of the answer.
+  Result<std::string> value_of(StoreRequest request, Deadline deadline);
+  Result<std::int64_t> number_of(StoreRequest request, Deadline deadline);
+  Result<std::vector<std::string>> texts_of(StoreRequest request, Deadline deadline);
+
+  Result<std::uint64_t> watch(std::string prefix, StoreWatcher watcher, Deadline deadline);
+  Status unwatch(std::uint64_t watch, Deadline deadline);
+
+  const StoreWelcome& welcome() const { return welcome_; }
 
  private:
   struct Call {
@@ -54,38 +72,59 @@ class StoreClient::Connection {
     std::uint64_t id = 0;
     std::string frame;
     std::size_t sent = 0;
+    bool has_begun = false;  // the stream may have taken a part that it has not sent yet
   };
   // What one turn of the driver found.
   struct Turn {
     std::vector<StoreAnswer> answers;
+    bool has_heard = false;
     std::string lost_because = {};
   };
 
-  Connection(Fd socket, Fd wake, std::string where);
+  Connection(std::unique_ptr<StoreStream> stream, Fd wake, std::string where, Duration silence);
+  Status say_hello(const StoreHello& hello, const Deadline& deadline);
+  std::uint64_t next_id();
   Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline);
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_);
   void flush() MEMSPAN_REQUIRES(mutex_);
   void withdraw(std::uint64_t id) MEMSPAN_REQUIRES(mutex_);
   void await(const Call& call, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   void drive(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
   void lose(std::string_view because) MEMSPAN_REQUIRES(mutex_);
+
+  // The attendant's.
+  Status need_attendant();
+  void attend();
+  void call_watchers() MEMSPAN_REQUIRES(mutex_);
+  void keep_in_touch() MEMSPAN_REQUIRES(mutex_);
 
   // The driver's, without the lock.
   Turn take_turn(bool has_unsent, const Deadline& deadline);
   void receive(Turn& turn);
   void decode(std::string_view body, Turn& turn);
 
-  const Fd socket_;
+  const std::unique_ptr<StoreStream> stream_;
   const Fd wake_;  // an eventfd: tells the driver that there is something to send
   const std::string where_;
+  const Duration silence_;  // zero: none is too long
+  const pid_t process_;
+  StoreWelcome welcome_;
   std::atomic<std::uint64_t> next_id_;
 
   Mutex mutex_;
-  ConditionVariable changed_;  // an answer came, nobody drives, or the store is lost
+  ConditionVariable changed_;  // an answer or an event came, nobody drives, or the store is lost
   bool is_driven_ MEMSPAN_GUARDED_BY(mutex_) = false;
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<Outgoing> unsent_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::shared_ptr<StoreWatcher>> watchers_
+      MEMSPAN_GUARDED_BY(mutex_);  // shared with the attendant while it calls one
+  std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<std::thread> attendant_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Of the driver, who takes and leaves that role under mutex_.
   FrameReader reader_;

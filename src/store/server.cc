@@ -7,25 +7,30 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <array>
+#include <deque>
 #include <map>
 #include <optional>
 #include <system_error>
 #include <thread>
 
+#include "core/log.h"
+#include "core/random.h"
 #include "store/asio.h"
+#include "store/host_secret.h"
 #include "store/session.h"
 #include "store/state.h"
 #include "store/tcp.h"
+#include "store/tls.h"
 
 namespace memspan {
 namespace {
 
-// A member says hello right after connecting; seconds allow for a host that is overloaded.
-constexpr Duration kHelloPatience = std::chrono::seconds(5);
 // How long to leave the listener alone when the process has no descriptor for a new connection.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 // Accepted in one go, before the connections that exist get their turn again.
 constexpr int kAcceptBatch = 16;
+constexpr Duration kBetweenComplaints = std::chrono::seconds(1);
 
 // Signals are for the program's own threads; a thread made meanwhile inherits the blocked mask.
 class SignalsBlocked {
@@ -43,22 +48,45 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+// What a server was made with, once the files are read. Move-only.
+struct Protection {
+  StoreSecurity::Kind kind = StoreSecurity::Kind::kPlain;
+  std::optional<HostSecret> published = {};  // kHostSecret
+  std::string secret = {};
+  std::shared_ptr<const TlsContext> tls = {};  // null: plain; shared with nobody
+};
+
+Result<Protection> protect(const StoreSecurity& security, const Endpoint& endpoint) {
+  using Kind = StoreSecurity::Kind;
+  Protection made{.kind = security.kind, .secret = security.secret};
+  if (security.kind == Kind::kPlain) return made;
+  if (security.kind == Kind::kCertificates) {
+    MEMSPAN_TRY_ASSIGN(
+        made.tls, TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
+        "setting up TLS");
+    return made;
+  }
+  if (security.kind == Kind::kHostSecret) {
+    MEMSPAN_TRY_ASSIGN(HostSecret published, HostSecret::publish(endpoint), "setting up TLS");
+    made.secret = published.secret();
+    made.published.emplace(std::move(published));
+  }
+  MEMSPAN_TRY_ASSIGN(made.tls, TlsContext::from_secret(TlsContext::Side::kServer, made.secret),
+                     "setting up TLS");
+  return made;
+}
+
+std::uint64_t random_epoch() {
+  return std::stoull(random_hex(8), nullptr, 16) | 1;  // 0 means any
+}
+
 }  // namespace
 
-// Everything below start() and adopt() happens in thread_. The thread ends when nothing is left
-// to wait for, which stop() brings about.
+// Everything but the public functions happens in thread_. The thread ends when nothing is left to
+// wait for, which stop() brings about.
 class StoreServer::Loop final : public StoreSession::Owner {
  public:
-  explicit Loop(std::optional<TcpListener> listener) : work_(context_.get_executor()) {
-    if (listener) {
-      endpoint_ = listener->endpoint;
-      listener_.assign(listener->socket.get());
-      static_cast<void>(listener->socket.release());
-      asio::post(context_, [this] { await_connections(); });
-    }
-    SignalsBlocked blocked;
-    thread_ = std::thread([this] { context_.run(); });
-  }
+  Loop(std::optional<TcpListener> listener, Protection protection, StoreServerOptions options);
   ~Loop() {
     asio::post(context_, [this] { stop(); });
     thread_.join();
@@ -67,64 +95,131 @@ class StoreServer::Loop final : public StoreSession::Owner {
   Loop& operator=(const Loop&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
+  const std::string& secret() const { return secret_; }
   Status adopt(Fd socket);
+  Status reload(const StoreSecurity& security);
 
  private:
   void stop();
   void await_connections();
   void accept_some();
+  void accept_and_close();
   void pause_accepting();
-  void add(StoreSession::Socket socket);
-  void serve(StoreSession::Id from, StoreRequest request) override;
-  void closed(StoreSession::Id id) override;
-  void deliver(const StoreState::Answers& answers);
+  void let_to_the_door(Fd socket);
+  void add(SessionId id, std::unique_ptr<StoreStream> stream);
+  void end(SessionId id, const Status& why);
+  void trust(std::shared_ptr<const TlsContext> tls);
+  StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
+  std::optional<Status> unfit(const StoreHello& hello, const StoreStream& stream) const;
+  void spoke(SessionId from) override;
+  void serve(SessionId from, StoreRequest request) override;
+  void closed(SessionId id, const Status& why) override;
+  void deliver(StoreAnswers answers);
   void arm_expiry();
+  void expire();
+  void complain(const std::string& about);
 
+  const StoreServerOptions options_;
+  const std::uint64_t epoch_ = random_epoch();
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   Endpoint endpoint_;
+  const StoreSecurity::Kind kind_;
+  const std::string secret_;
+  std::optional<HostSecret> published_;
+  std::shared_ptr<const TlsContext> tls_;  // null: plain; shared with who reloads it
   asio::posix::stream_descriptor listener_{context_};
+  Fd reserve_;  // given up for a moment to be able to refuse when there are no descriptors left
   asio::steady_timer accept_pause_{context_};
   asio::steady_timer expiry_{context_};
   std::optional<Clock::time_point> armed_for_;
+  StoreDoorkeeper door_;
   StoreState state_;
+  std::array<char, 65536> chunk_ = {};
   // Owned together with Asio's pending handlers.
-  std::map<StoreSession::Id, std::shared_ptr<StoreSession>> sessions_;
-  StoreSession::Id next_session_ = 1;
+  std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
+  SessionId next_session_ = 1;
+  std::deque<StoreOutgoing> outbox_;
+  bool is_delivering_ = false;
+  Clock::time_point next_complaint_ = {};
   bool is_stopping_ = false;
   std::thread thread_;
 };
+
+StoreServer::Loop::Loop(std::optional<TcpListener> listener, Protection protection,
+                        StoreServerOptions options)
+    : options_(std::move(options)),
+      work_(context_.get_executor()),
+      kind_(protection.kind),
+      secret_(std::move(protection.secret)),
+      published_(std::move(protection.published)),
+      tls_(std::move(protection.tls)),
+      reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      door_(options_.door),
+      state_(options_.quota) {
+  if (listener) {
+    endpoint_ = listener->endpoint;
+    listener_.assign(listener->socket.get());
+    static_cast<void>(listener->socket.release());
+    asio::post(context_, [this] { await_connections(); });
+  }
+  if (tls_ != nullptr)
+    for (const std::string& warning : tls_->warnings())
+      log_line(LogLevel::kWarn, "the store: " + warning);
+  SignalsBlocked blocked;
+  thread_ = std::thread([this] { context_.run(); });
+}
 
 Status StoreServer::Loop::adopt(Fd socket) {
   int type = 0;
   socklen_t length = sizeof type;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return {Code::kInvalidArgument, "the descriptor is not a stream socket"};
-  sockaddr_storage local = {};
-  length = sizeof local;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&local), &length) != 0)
-    return Status::from_errno("getsockname");
-  StoreSession::Socket own(context_);
-  asio::error_code error;
-  own.assign({local.ss_family, 0}, socket.get(), error);
-  if (error) return Status::from_errno("watching the socket", error.value());
-  static_cast<void>(socket.release());
-  send_small_messages_at_once(own.native_handle());
-  asio::post(context_, [this, own = std::move(own)]() mutable { add(std::move(own)); });
+  send_small_messages_at_once(socket.get());
+  asio::post(context_, [this, stream = make_plain_stream(std::move(socket))]() mutable {
+    if (!is_stopping_) add(next_session_++, std::move(stream));
+  });
   return Status::ok();
+}
+
+Status StoreServer::Loop::reload(const StoreSecurity& security) {
+  if (security.kind != kind_)
+    return {Code::kInvalidArgument, "a store that runs keeps its kind of protection"};
+  if (kind_ != StoreSecurity::Kind::kCertificates) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(
+      std::shared_ptr<const TlsContext> tls,
+      TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
+      "reading the certificates again");
+  asio::post(context_, [this, tls = std::move(tls)]() mutable { trust(std::move(tls)); });
+  return Status::ok();
+}
+
+void StoreServer::Loop::trust(std::shared_ptr<const TlsContext> tls) {
+  tls_ = std::move(tls);
+  std::map<SessionId, Status> refused;
+  for (const auto& [id, session] : sessions_)
+    if (session->is_serving())
+      if (Status status = tls_->accepts(session->stream()); !status.is_ok())
+        refused.emplace(id, status.annotate("its certificate is not good any more"));
+  for (const auto& [id, why] : refused) end(id, why);
 }
 
 void StoreServer::Loop::stop() {
   is_stopping_ = true;
+  published_.reset();  // before the address is free for another store
   asio::error_code ignored;
   listener_.close(ignored);
   accept_pause_.cancel();
-  while (!sessions_.empty()) {
-    auto session = sessions_.begin()->second;  // closed() takes it out of the map
-    session->close();
-  }
+  while (!sessions_.empty()) end(sessions_.begin()->first, {Code::kStoreLost, "the store ends"});
   expiry_.cancel();
   work_.reset();
+}
+
+void StoreServer::Loop::end(SessionId id, const Status& why) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const auto session = found->second;  // closed() takes it out of the map
+  session->close(why);
 }
 
 void StoreServer::Loop::await_connections() {
@@ -139,13 +234,23 @@ void StoreServer::Loop::accept_some() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.is_valid()) {
-      static_cast<void>(adopt(std::move(socket)));  // one that cannot be watched is closed
+      let_to_the_door(std::move(socket));
       continue;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-    if (errno != EINTR && errno != ECONNABORTED) return pause_accepting();
+    const int error = errno;
+    if (error == EAGAIN || error == EWOULDBLOCK) break;
+    if (error == EMFILE || error == ENFILE) accept_and_close();
+    if (error != EINTR && error != ECONNABORTED) return pause_accepting();
   }
   await_connections();
+}
+
+// Without a descriptor left a connection could not even be refused, and its owner would wait.
+void StoreServer::Loop::accept_and_close() {
+  reserve_.reset();
+  Fd(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC)).reset();
+  reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  complain("there are no descriptors left for another connection");
 }
 
 void StoreServer::Loop::pause_accepting() {
@@ -155,41 +260,119 @@ void StoreServer::Loop::pause_accepting() {
   });
 }
 
-void StoreServer::Loop::add(StoreSession::Socket socket) {
-  if (is_stopping_) return;
-  const StoreSession::Id id = next_session_++;
-  auto session = std::make_shared<StoreSession>(*this, id, std::move(socket));
-  sessions_.emplace(id, session);
-  session->start(kHelloPatience);
+void StoreServer::Loop::let_to_the_door(Fd socket) {
+  const SessionId id = next_session_++;
+  if (auto goes = door_.arrive(id, peer_address(socket.get()))) {
+    complain("there are too many connections that have not said who they are");
+    if (*goes == id) return;
+    end(*goes, {Code::kUnavailable, "others wait at the door"});
+  }
+  send_small_messages_at_once(socket.get());
+  if (tls_ == nullptr) return add(id, make_plain_stream(std::move(socket)));
+  auto stream = tls_->open(std::move(socket), {});
+  if (stream.is_ok()) return add(id, std::move(stream).value());
+  door_.leave(id);
 }
 
-void StoreServer::Loop::serve(StoreSession::Id from, StoreRequest request) {
+void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
+  auto session = std::make_shared<StoreSession>(*this, id, std::move(stream), context_,
+                                                std::span<char>(chunk_), options_.patience);
+  sessions_.emplace(id, session);
+  session->start();
+}
+
+StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
+                                      const StoreStream& stream) {
+  StoreWelcome welcome{.epoch = epoch_, .session = from};
+  if (auto refusal = unfit(hello, stream)) {
+    welcome.code = refusal->code();
+    welcome.message = refusal->message();
+    return welcome;
+  }
+  door_.leave(from);
+  StoreState::Member member{.name = hello.member};
+  if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
+  state_.connect(from, std::move(member), Clock::now());
+  arm_expiry();
+  return welcome;
+}
+
+std::optional<Status> StoreServer::Loop::unfit(const StoreHello& hello,
+                                               const StoreStream& stream) const {
+  if (!options_.job.empty() && !hello.job.empty() && hello.job != options_.job)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("this store serves the job \"{}\", not \"{}\"", options_.job, hello.job));
+  if (hello.epoch != 0 && hello.epoch != epoch_)
+    return Status(Code::kStale, "this is another store than before");
+  const auto named = stream.identity();
+  if (!named) return std::nullopt;
+  if (hello.rank >= 0 && named->rank != hello.rank)
+    return Status(Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
+                                           named->rank, hello.rank));
+  if (!hello.job.empty() && named->job != hello.job)
+    return Status(Code::kAuth, fmt::format("the certificate names the job \"{}\", not \"{}\"",
+                                           named->job, hello.job));
+  return std::nullopt;
+}
+
+void StoreServer::Loop::spoke(SessionId from) {
+  door_.speak(from);
+  state_.hear(from, Clock::now());
+}
+
+void StoreServer::Loop::serve(SessionId from, StoreRequest request) {
   deliver(state_.apply(from, std::move(request), Clock::now()));
 }
 
-void StoreServer::Loop::closed(StoreSession::Id id) {
-  state_.disconnect(id);
+void StoreServer::Loop::closed(SessionId id, const Status& why) {
+  door_.leave(id);
   sessions_.erase(id);
+  if (why.code() == Code::kAuth) complain("a connection was refused: " + why.message());
+  if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
 }
 
-void StoreServer::Loop::deliver(const StoreState::Answers& answers) {
-  for (const auto& [to, answer] : answers)
-    if (auto session = sessions_.find(to); session != sessions_.end())
-      session->second->send(answer);
+// A session that breaks while it is sent to brings more answers: they wait in the outbox, or
+// this would call itself as often as there are sessions.
+void StoreServer::Loop::deliver(StoreAnswers answers) {
+  for (StoreOutgoing& out : answers) outbox_.push_back(std::move(out));
+  if (is_delivering_) return;
+  is_delivering_ = true;
+  while (!outbox_.empty()) {
+    const StoreOutgoing out = std::move(outbox_.front());
+    outbox_.pop_front();
+    auto found = sessions_.find(out.to);
+    if (found == sessions_.end()) continue;
+    const auto session = found->second;  // it may close, and go, while it sends
+    session->send(out.answer);
+  }
+  is_delivering_ = false;
   arm_expiry();
 }
 
 // An alarm that is too early does no harm, it arms the next one.
 void StoreServer::Loop::arm_expiry() {
   const auto next = state_.next_deadline();
-  if (!next || (armed_for_ && *armed_for_ <= *next)) return;
+  if (!next || is_stopping_ || (armed_for_ && *armed_for_ <= *next)) return;
   armed_for_ = next;
   expiry_.expires_at(*next);
   expiry_.async_wait([this](const asio::error_code& error) {
-    if (error) return;
-    armed_for_.reset();
-    deliver(state_.expire(Clock::now()));
+    if (!error) expire();
   });
+}
+
+void StoreServer::Loop::expire() {
+  armed_for_.reset();
+  StoreState::Expired expired = state_.expire(Clock::now());
+  for (SessionId id : expired.silent) end(id, {Code::kPeerLost, "it was silent"});
+  deliver(std::move(expired.answers));
+}
+
+void StoreServer::Loop::complain(const std::string& about) {
+  const auto now = Clock::now();
+  if (now < next_complaint_) return;
+  next_complaint_ = now + kBetweenComplaints;
+  log_line(LogLevel::kWarn, fmt::format("the store at {}: {}", endpoint_.to_string(), about));
 }
 
 namespace {
@@ -209,17 +392,21 @@ auto without_exceptions(Make make) -> decltype(make()) {
 StoreServer::StoreServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 StoreServer::~StoreServer() = default;
 
-Result<std::unique_ptr<StoreServer>> StoreServer::listen(const Endpoint& endpoint) {
+Result<std::unique_ptr<StoreServer>> StoreServer::listen(const Endpoint& endpoint,
+                                                         StoreServerOptions options) {
   MEMSPAN_TRY_ASSIGN(TcpListener listener, listen_tcp(endpoint), "starting the store");
+  MEMSPAN_TRY_ASSIGN(Protection protection, protect(options.security, listener.endpoint),
+                     "starting the store");
   return without_exceptions([&]() -> Result<std::unique_ptr<StoreServer>> {
-    auto loop = std::make_unique<Loop>(std::move(listener));
+    auto loop =
+        std::make_unique<Loop>(std::move(listener), std::move(protection), std::move(options));
     return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
   });
 }
 
-Result<std::unique_ptr<StoreServer>> StoreServer::without_listener() {
-  return without_exceptions([]() -> Result<std::unique_ptr<StoreServer>> {
-    auto loop = std::make_unique<Loop>(std::nullopt);
+Result<std::unique_ptr<StoreServer>> StoreServer::without_listener(StoreServerOptions options) {
+  return without_exceptions([&]() -> Result<std::unique_ptr<StoreServer>> {
+    auto loop = std::make_unique<Loop>(std::nullopt, Protection{}, std::move(options));
     return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
   });
 }
@@ -230,6 +417,14 @@ Status StoreServer::adopt(Fd socket) {
 
 const Endpoint& StoreServer::endpoint() const {
   return loop_->endpoint();
+}
+
+const std::string& StoreServer::secret() const {
+  return loop_->secret();
+}
+
+Status StoreServer::reload(const StoreSecurity& security) {
+  return loop_->reload(security);
 }
 
 }  // namespace memspan

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's process side: sockets and one thread around the pure StoreState.
+// The store's process side: sockets, TLS and one thread around the pure StoreState.
 //
-// Until TLS exists the server listens on loopback addresses only and refuses any other.
+//   listener ──► doorkeeper ──► session (handshake, hello) ──► StoreState
+//   adopt()  ─────────────────► session (hello) ─────────────►
+//
+// Nothing is read or handshaken on the accept path, and what is at the door is bounded in number,
+// in memory and in time. Strangers are written to the log, at most a line a second.
 #pragma once
 
 #include <memory>
@@ -9,27 +13,46 @@
 
 #include "core/fd.h"
 #include "core/status.h"
+#include "store/doorkeeper.h"
 #include "store/endpoint.h"
+#include "store/quota.h"
+#include "store/security.h"
+#include "store/session.h"
 
 namespace memspan {
+
+// A value.
+struct StoreServerOptions {
+  StoreSecurity security = {};
+  std::string job = {};  // members of another job are refused; empty: any
+  StoreQuota quota = {};
+  StorePatience patience = {};
+  StoreDoorkeeper::Limits door = {};
+};
 
 // Thread-safe. Runs one thread of its own from creation to destruction; destruction closes all
 // connections, so that every client's pending call returns kStoreLost.
 class StoreServer {
  public:
   // Listens at `endpoint`; port 0 picks a free port. kUnavailable names the endpoint when it is
-  // taken, kNotSupported when the address is not loopback.
-  static Result<std::unique_ptr<StoreServer>> listen(const Endpoint& endpoint);
+  // taken, kInvalidArgument what is wrong with a certificate.
+  static Result<std::unique_ptr<StoreServer>> listen(const Endpoint& endpoint,
+                                                     StoreServerOptions options = {});
   // Serves adopted sockets only.
-  static Result<std::unique_ptr<StoreServer>> without_listener();
+  static Result<std::unique_ptr<StoreServer>> without_listener(StoreServerOptions options = {});
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  // Serves one connected stream socket like an accepted one.
+  // Serves one connected stream socket, without TLS: both its ends are known.
   Status adopt(Fd socket);
   // Where it listens, with the real port. Only after listen().
   const Endpoint& endpoint() const;
+  // The secret that it published or was given; empty with certificates and without TLS.
+  const std::string& secret() const;
+  // Reads certificates, keys and lists again (the same kind as before), for new connections;
+  // closes those whose certificate is not good any more. On failure nothing changes.
+  Status reload(const StoreSecurity& security);
 
  private:
   class Loop;

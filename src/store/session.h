@@ -1,73 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's end of one connection: a greeting, then requests in and answers out.
+// The server's end of one connection: handshake, greeting, then requests in and answers out.
 //
-//   socket --read--> FrameReader --> hello, then requests --> Owner::serve
-//   socket <-write-- queue of frames <-- send()
+//   stream --read--> FrameReader --> hello, then requests --> Owner
+//   stream <-write-- queue of frames <-- send()
 //
-// A peer that breaks the protocol, or has not said hello in time, is closed; nobody else notices.
-// A peer that does not read its answers is not read from either, so that it cannot fill our
-// memory.
+// A peer that breaks the protocol, has not said hello in time, or takes too long over one frame,
+// is closed; nobody else notices. A peer that does not read its answers is not read from either,
+// so that it cannot fill our memory.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/clock.h"
 #include "store/asio.h"
+#include "store/stream.h"
 #include "store/wire.h"
 
 namespace memspan {
 
-// Only for the thread that runs the socket's io_context. Shared by its owner and by Asio's
-// pending handlers; the last of them that goes destroys it.
+// How long a peer may take. A value.
+struct StorePatience {
+  Duration hello = std::chrono::seconds(5);   // from the connection to the whole hello
+  Duration frame = std::chrono::seconds(10);  // from a frame's first byte to its last, each way
+};
+
+// Only for the thread that runs the io_context. Shared by its owner and by Asio's pending
+// handlers; the last of them that goes destroys it.
 class StoreSession : public std::enable_shared_from_this<StoreSession> {
  public:
-  using Id = std::uint64_t;
-  using Socket = asio::generic::stream_protocol::socket;
-
   // Who keeps the sessions. Must outlive them until they are closed.
   class Owner {
    public:
-    virtual void serve(Id from, StoreRequest request) = 0;
-    // The last call for that session; it comes once, also after close().
-    virtual void closed(Id id) = 0;
+    // Decides about a hello; any code but kOk refuses it. Afterwards requests come.
+    virtual StoreWelcome greet(SessionId from, const StoreHello& hello,
+                               const StoreStream& stream) = 0;
+    // Something came, even if it is no whole message.
+    virtual void spoke(SessionId from) = 0;
+    virtual void serve(SessionId from, StoreRequest request) = 0;
+    // The last call for that session; it comes once, also after close(). `why` tells what ended
+    // it; a kAuth one failed to prove who it is.
+    virtual void closed(SessionId id, const Status& why) = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  StoreSession(Owner& owner, Id id, Socket socket);
+  // `chunk` is room to read into that all sessions of a thread share.
+  StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream,
+               asio::io_context& context, std::span<char> chunk, StorePatience patience);
 
-  // Begins to read. The peer has `patience` to say hello.
-  void start(Duration patience);
+  void start();
   void send(const StoreAnswer& answer);
   // Drops what was not sent yet.
-  void close();
+  void close(const Status& why);
+  bool is_serving() const { return stage_ == Stage::kServing; }
+  // While it is serving.
+  const StoreStream& stream() const { return *stream_; }
 
  private:
-  enum class Stage { kGreeting, kServing, kRefusing, kClosed };
+  enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kClosed };
 
+  void shake_hands();
+  void await_bytes();
+  void await_room();
   void read();
+  void read_soon();
   void take_frames();
   void take_frame(std::string_view body);
   void greet(std::string_view body);
   void queue(std::string frame);
   void write();
-  void written(std::size_t bytes);
+  void watch_the_clock();
+  bool goes_on(const StreamStep& step);
 
   Owner& owner_;
-  const Id id_;
-  Socket socket_;
+  const SessionId id_;
+  std::unique_ptr<StoreStream> stream_;     // null when closed
+  asio::posix::stream_descriptor watched_;  // borrows the stream's socket
+  const std::span<char> chunk_;
+  const StorePatience limits_;
   asio::steady_timer patience_;
-  Stage stage_ = Stage::kGreeting;
+  bool is_timing_frames_ = false;
+  Stage stage_ = Stage::kHandshake;
+  bool is_reading_ = false;  // a handler waits for bytes
+  bool is_writing_ = false;  // a handler waits for room
+  bool is_paused_ = false;   // not reading until the queue is shorter
   FrameReader reader_{kMaxGreetingBytes};
-  bool is_paused_ = false;  // not reading until the queue is shorter
   std::deque<std::string> queue_;
+  std::size_t sent_ = 0;  // of the first in the queue
   std::size_t queued_bytes_ = 0;
-  std::array<char, 16384> chunk_ = {};
 };
 
 }  // namespace memspan

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store without its sockets: keys, values and who waits for what.
+// The store without its sockets: sessions, and what they ask of keys, groups and ranks.
 //
-// A request is applied at once and answered at once, except a get or a wait for keys that are not
-// there yet: it is kept until its last key appears, its time is over or its connection goes.
-// Time comes in as an argument, so that a test owns the clock.
+//   connect ──► session ── requests ──► StoreKeys, StoreMeetings, StoreRanks ──► answers
+//                  │
+//                  └── ends (disconnect, or silent for too long): what it owned goes with it
+//
+// Time comes in as an argument and nothing here is random, so that a test owns the world.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,62 +16,55 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "store/wire.h"
+#include "store/keys.h"
+#include "store/meetings.h"
+#include "store/quota.h"
+#include "store/ranks.h"
 
 namespace memspan {
 
 // One thread at a time.
 class StoreState {
  public:
-  using ConnectionId = std::uint64_t;
-  struct Outgoing {
-    ConnectionId to = 0;
-    StoreAnswer answer;
+  struct Member {
+    std::string name;
+    std::optional<Duration> silence = {};  // longer than this is dead
   };
-  using Answers = std::vector<Outgoing>;
+  struct Expired {
+    StoreAnswers answers;
+    std::vector<SessionId> silent;  // these sessions have ended: close their connections
+  };
 
+  explicit StoreState(StoreQuota quota = {}) : keys_(quota), meetings_(quota), ranks_(quota) {}
+
+  // A number that was not used before.
+  void connect(SessionId session, Member member, Clock::time_point now);
   // What to send now: the request's own answer, if it has one yet, and those of waiting requests
-  // of any connection that it satisfied. The request must pass check_request().
-  Answers apply(ConnectionId from, StoreRequest request, Clock::time_point now);
-  // Drops what the connection waits for. What it stored stays.
-  void disconnect(ConnectionId connection);
-  // Answers kTimeout, naming the missing keys, to all whose time was over at `now`.
-  Answers expire(Clock::time_point now);
-  // When expire() will next have something to do.
+  // and watches of any session that it touched. The request must pass check_request() and come
+  // from a session that is connected.
+  StoreAnswers apply(SessionId from, StoreRequest request, Clock::time_point now);
+  // The session said something, whatever it was.
+  void hear(SessionId session, Clock::time_point now);
+  // Ends the session; does nothing when it has ended. `why` completes "rank 3 is gone: ...".
+  StoreAnswers disconnect(SessionId session, const std::string& why);
+  // What is due at `now`: time-outs, and sessions that were silent for too long.
+  Expired expire(Clock::time_point now);
+  // When expire() will next have something to do, or earlier.
   std::optional<Clock::time_point> next_deadline() const;
 
  private:
-  using WaitId = std::uint64_t;
-  // Invariant: `missing` is the number of its keys that are not in values_, and is not zero.
-  struct Wait {
-    ConnectionId connection = 0;
-    std::uint64_t request = 0;
-    StoreOperation operation = StoreOperation::kWait;
-    std::vector<std::string> keys;  // sorted, each once
-    std::size_t missing = 0;
-    std::optional<Clock::time_point> deadline;
+  struct Session {
+    Member member;
+    Clock::time_point heard;
+    std::optional<Clock::time_point> alarm;  // its entry in alarms_, not later than is due
   };
+  void arm(SessionId id, Session& session);
 
-  StoreAnswer change(StoreRequest& request, Answers& answers);
-  StoreAnswer add(const StoreRequest& request, Answers& answers);
-  StoreAnswer append(const StoreRequest& request, Answers& answers);
-  StoreAnswer compare_and_swap(StoreRequest& request, Answers& answers);
-  Answers get_or_wait(ConnectionId from, StoreRequest request, Clock::time_point now);
-
-  const std::string* find(const std::string& key) const;
-  void put(const std::string& key, std::string value, Answers& answers);
-  bool erase(const std::string& key);
-
-  StoreAnswer satisfied(const Wait& wait) const;
-  StoreAnswer timed_out(const Wait& wait) const;
-  void keep(Wait wait);
-  void drop(WaitId id);
-
-  std::map<std::string, std::string> values_;
-  std::map<WaitId, Wait> waits_;
-  std::map<std::string, std::set<WaitId>> waits_by_key_;  // each wait under each of its keys
-  std::set<std::pair<Clock::time_point, WaitId>> deadlines_;
-  WaitId next_wait_ = 0;
+  std::map<SessionId, Session> sessions_;
+  std::set<std::pair<Clock::time_point, SessionId>> alarms_;
+  StoreKeys keys_;
+  StoreMeetings meetings_;
+  StoreRanks ranks_;
 };
 
 }  // namespace memspan

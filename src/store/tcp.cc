@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -66,17 +68,38 @@ Result<std::vector<Address>> resolve(const Endpoint& endpoint) {
 }
 
 // IPv4 first: "localhost" then means 127.0.0.1 to both sides, and to those who write that instead.
-Result<std::vector<Address>> resolve_loopback(const Endpoint& endpoint) {
+Result<std::vector<Address>> resolve_in_order(const Endpoint& endpoint) {
   auto addresses = resolve(endpoint);
-  if (!addresses.is_ok()) return addresses;
-  if (!std::all_of(addresses->begin(), addresses->end(), is_loopback))
-    return Status{
-        Code::kNotSupported,
-        fmt::format("{} is not a loopback address; the store has no TLS yet and speaks to "
-                    "nobody outside this host",
-                    endpoint.to_string())};
-  std::stable_partition(addresses->begin(), addresses->end(),
-                        [](const Address& a) { return a.storage.ss_family == AF_INET; });
+  if (addresses.is_ok())
+    std::stable_partition(addresses->begin(), addresses->end(),
+                          [](const Address& a) { return a.storage.ss_family == AF_INET; });
+  return addresses;
+}
+
+void set_port(Address& address, std::uint16_t port) {
+  if (address.storage.ss_family == AF_INET)
+    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port = htons(port);
+}
+
+// The addresses of the interface of that name, IPv4 first; none when there is no such interface.
+std::vector<Address> addresses_of_interface(const Endpoint& endpoint) {
+  std::vector<Address> addresses;
+  ifaddrs* list = nullptr;
+  if (if_nametoindex(endpoint.host.c_str()) == 0 || getifaddrs(&list) != 0) return addresses;
+  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  for (int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family ||
+          endpoint.host != entry->ifa_name)
+        continue;
+      Address address{.length = family == AF_INET ? static_cast<socklen_t>(sizeof(sockaddr_in))
+                                                  : static_cast<socklen_t>(sizeof(sockaddr_in6))};
+      std::memcpy(&address.storage, entry->ifa_addr, address.length);
+      set_port(address, endpoint.port);
+      addresses.push_back(address);
+    }
   return addresses;
 }
 
@@ -92,16 +115,14 @@ int bind_and_listen(int socket, const Address& address) {
   return ::listen(socket, SOMAXCONN) == 0 ? 0 : errno;
 }
 
-Result<Endpoint> local_endpoint(int socket) {
-  Address local;
-  if (::getsockname(socket, local.get(), &local.length) != 0)
-    return Status::from_errno("getsockname");
+Result<Endpoint> to_endpoint(const Address& address) {
   char host[NI_MAXHOST];
   char port[NI_MAXSERV];
-  const int error = getnameinfo(local.get(), local.length, host, sizeof host, port, sizeof port,
+  const int error = getnameinfo(address.get(), address.length, host, sizeof host, port, sizeof port,
                                 NI_NUMERICHOST | NI_NUMERICSERV);
   if (error != 0) return Status{Code::kSystem, gai_strerror(error)};
-  MEMSPAN_TRY_ASSIGN(const auto number, parse_integer("the port", port, 1, 65535), "getsockname");
+  MEMSPAN_TRY_ASSIGN(const auto number, parse_integer("the port", port, 1, 65535),
+                     "reading an address");
   return Endpoint{host, static_cast<std::uint16_t>(number)};
 }
 
@@ -110,7 +131,10 @@ Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) 
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
   if (int error = bind_and_listen(listener.socket.get(), address); error != 0)
     return unavailable(endpoint, "listening at", error);
-  MEMSPAN_TRY_ASSIGN(listener.endpoint, local_endpoint(listener.socket.get()), "listening");
+  Address local;
+  if (::getsockname(listener.socket.get(), local.get(), &local.length) != 0)
+    return Status::from_errno("getsockname");
+  MEMSPAN_TRY_ASSIGN(listener.endpoint, to_endpoint(local), "listening");
   return listener;
 }
 
@@ -137,21 +161,45 @@ bool is_connected_to_itself(int socket) {
          ::getpeername(socket, remote.get(), &remote.length) == 0 && local == remote;
 }
 
-Result<Fd> connect_to(const Endpoint& endpoint, const Address& address, const Deadline& deadline) {
-  Fd socket = open_socket(address);
-  if (!socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
-  int error = ::connect(socket.get(), address.get(), address.length) == 0 ? 0 : errno;
-  if (error == EINPROGRESS || error == EINTR) error = finish_connecting(socket.get(), deadline);
-  if (error == 0 && is_connected_to_itself(socket.get())) error = ECONNREFUSED;
+// The kernel says so: only an address of this host can be bound.
+bool is_of_this_host(Address address) {
+  if (is_loopback(address)) return true;
+  set_port(address, 0);
+  const Fd socket = open_socket(address);
+  return socket.is_valid() && ::bind(socket.get(), address.get(), address.length) == 0;
+}
+
+// So that a peer host that lost power is noticed while data is on its way to it.
+void limit_silence(int socket) {
+  const auto ms = static_cast<unsigned>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kTcpPatience).count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& address,
+                                 const Deadline& deadline) {
+  TcpConnection connection{.socket = open_socket(address), .peer = {}};
+  const int socket = connection.socket.get();
+  if (socket < 0) return unavailable(endpoint, "opening a socket for", errno);
+  int error = ::connect(socket, address.get(), address.length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS || error == EINTR) error = finish_connecting(socket, deadline);
+  if (error == 0 && is_connected_to_itself(socket)) error = ECONNREFUSED;
   if (error != 0) return unavailable(endpoint, "connecting to", error);
-  send_small_messages_at_once(socket.get());
-  return socket;
+  send_small_messages_at_once(socket);
+  limit_silence(socket);
+  MEMSPAN_TRY_ASSIGN(connection.peer, to_endpoint(address), "connecting");
+  connection.is_loopback = is_loopback(address);
+  connection.is_local = is_of_this_host(address);
+  return connection;
 }
 
 }  // namespace
 
 Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
-  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_loopback(endpoint), "listening");
+  std::vector<Address> addresses = addresses_of_interface(endpoint);
+  if (addresses.empty()) {
+    MEMSPAN_TRY_ASSIGN(addresses, resolve_in_order(endpoint), "listening");
+  }
   // With SO_REUSEADDR the kernel may pick a port for us that another process has picked and
   // listens at before we do; then we ask for another one.
   const int attempts = endpoint.port == 0 ? 8 : 1;
@@ -165,15 +213,31 @@ Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
   return last;
 }
 
-Result<Fd> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_loopback(endpoint), "connecting");
+Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_in_order(endpoint), "connecting");
   Status last;
   for (const Address& address : addresses) {
-    auto socket = connect_to(endpoint, address, deadline);
-    if (socket.is_ok()) return socket;
-    last = socket.status();
+    auto connection = connect_to(endpoint, address, deadline);
+    if (connection.is_ok()) return connection;
+    last = connection.status();
   }
   return last;
+}
+
+std::string peer_address(int socket) {
+  Address peer;
+  if (::getpeername(socket, peer.get(), &peer.length) != 0 ||
+      (peer.storage.ss_family != AF_INET && peer.storage.ss_family != AF_INET6))
+    return {};
+  auto endpoint = to_endpoint(peer);
+  return endpoint.is_ok() ? endpoint->host : std::string();
+}
+
+bool has_local_peer(int socket) {
+  Address peer;
+  if (::getpeername(socket, peer.get(), &peer.length) != 0) return false;
+  if (peer.storage.ss_family != AF_INET && peer.storage.ss_family != AF_INET6) return true;
+  return is_of_this_host(peer);
 }
 
 void send_small_messages_at_once(int socket) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's sockets: a listener and a connection for an endpoint, loopback only.
+// The store's sockets: a listener and a connection for an endpoint.
 //
-// The store has no TLS yet, and nothing of memspan is silently plain on a network, so both sides
-// refuse every address that is not loopback. All sockets are non-blocking and close on exec.
+// All sockets are non-blocking and close on exec. A listener is bound to the address that was
+// named, or to the first of the interface or the host that was named; to all addresses only when
+// "0.0.0.0" or "::" asks for it. A lost peer host is noticed by the kernel within kTcpPatience.
 #pragma once
+
+#include <string>
 
 #include "core/clock.h"
 #include "core/fd.h"
@@ -12,20 +15,33 @@
 
 namespace memspan {
 
+inline constexpr Duration kTcpPatience = std::chrono::seconds(3);
+
 // A value: move-only.
 struct TcpListener {
   Fd socket;
   Endpoint endpoint;  // the numeric address and the real port
 };
 
+// A value: move-only.
+struct TcpConnection {
+  Fd socket;
+  Endpoint peer;          // the numeric address and the port
+  bool is_local = false;  // the peer's address is one of this host
+  bool is_loopback = false;
+};
+
 // Host names resolve in the caller's thread (the resolver's own time-outs apply to them, not
-// ours). kNotSupported when an address is not loopback, kUnavailable when the endpoint is taken
-// or its name is unknown.
+// ours). kUnavailable when the endpoint is taken or its name is unknown.
 Result<TcpListener> listen_tcp(const Endpoint& endpoint);
 
-// One attempt at each of the endpoint's addresses. kUnavailable with the last address's reason;
-// kNotSupported as above.
-Result<Fd> connect_tcp(const Endpoint& endpoint, Deadline deadline);
+// One attempt at each of the endpoint's addresses. kUnavailable with the last address's reason.
+Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline);
+
+// "192.0.2.7", or "" for a socket that has no address.
+std::string peer_address(int socket);
+// Whether the other end of a connected socket is on this host, as far as its address tells.
+bool has_local_peer(int socket);
 
 // For sockets that are not TCP (a socket pair) this does nothing.
 void send_small_messages_at_once(int socket);

@@ -47,7 +47,7 @@ Status check_value(std::string_view value) {
 
 bool is_operation(std::uint8_t number) {
   return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
-         number <= static_cast<std::uint8_t>(StoreOperation::kWait);
+         number <= static_cast<std::uint8_t>(StoreOperation::kPing);
 }
 
 bool is_code(std::uint8_t number) {
@@ -61,6 +61,15 @@ std::vector<std::string> read_keys(ByteReader& reader) {
   for (std::uint32_t i = 0; i < count && reader.is_ok() && i <= kMaxKeysPerRequest; ++i)
     keys.emplace_back(reader.text());
   return keys;
+}
+
+// Operations that name no key, or whose key may be empty (a prefix: everything).
+std::size_t fewest_keys(StoreOperation operation) {
+  return operation == StoreOperation::kPing || operation == StoreOperation::kUnwatch ? 0 : 1;
+}
+
+bool takes_a_prefix(StoreOperation operation) {
+  return operation == StoreOperation::kList || operation == StoreOperation::kWatch;
 }
 
 std::string printable(std::string_view key) {
@@ -92,18 +101,41 @@ std::string_view operation_name(StoreOperation operation) {
       return "remove";
     case StoreOperation::kWait:
       return "wait";
+    case StoreOperation::kList:
+      return "list";
+    case StoreOperation::kWatch:
+      return "watch";
+    case StoreOperation::kUnwatch:
+      return "unwatch";
+    case StoreOperation::kMeet:
+      return "meet";
+    case StoreOperation::kLeave:
+      return "leave";
+    case StoreOperation::kTakeRank:
+      return "take_rank";
+    case StoreOperation::kPing:
+      return "ping";
   }
   return "unknown";
 }
 
 Status check_request(const StoreRequest& request) {
+  const std::size_t fewest = fewest_keys(request.operation);
   const std::size_t most = request.operation == StoreOperation::kWait ? kMaxKeysPerRequest : 1;
-  if (request.keys.empty() || request.keys.size() > most)
+  if (request.keys.size() < fewest || request.keys.size() > most)
     return {Code::kInvalidArgument,
-            fmt::format("{} takes 1 to {} keys, not {}", operation_name(request.operation), most,
-                        request.keys.size())};
-  for (const std::string& key : request.keys)
-    if (Status status = check_key(key); !status.is_ok()) return status;
+            fmt::format("{} takes {} to {} keys, not {}", operation_name(request.operation), fewest,
+                        most, request.keys.size())};
+  std::size_t bytes = 0;
+  for (const std::string& key : request.keys) {
+    const bool may_be_empty = key.empty() && takes_a_prefix(request.operation);
+    if (Status status = check_key(key); !may_be_empty && !status.is_ok()) return status;
+    bytes += key.size() + kLengthBytes;
+  }
+  if (bytes > 2 * kMaxValueBytes)
+    return {Code::kInvalidArgument,
+            fmt::format("the keys of one request have at most {} bytes, not {}", 2 * kMaxValueBytes,
+                        bytes)};
   if (Status status = check_value(request.value); !status.is_ok()) return status;
   return check_value(request.expected);
 }
@@ -114,6 +146,9 @@ std::string encode(const StoreRequest& request) {
   writer.u8(static_cast<std::uint8_t>(request.operation));
   writer.u32(request.timeout_ms);
   writer.i64(request.delta);
+  writer.u32(static_cast<std::uint32_t>(request.rank));
+  writer.u32(request.size);
+  writer.u8(request.is_owned ? 1 : 0);
   writer.u32(static_cast<std::uint32_t>(request.keys.size()));
   for (const std::string& key : request.keys) writer.text(key);
   writer.text(request.expected);
@@ -126,6 +161,8 @@ std::string encode(const StoreAnswer& answer) {
   writer.u64(answer.id);
   writer.u8(static_cast<std::uint8_t>(answer.code));
   writer.i64(answer.number);
+  writer.u8(static_cast<std::uint8_t>(answer.event));
+  writer.text(answer.key);
   writer.text(answer.message);
   writer.text(answer.value);
   return finish_frame(std::move(writer));
@@ -136,6 +173,10 @@ std::string encode(const StoreHello& hello) {
   writer.u32(kMagic);
   writer.u32(hello.version);
   writer.text(std::string_view(hello.member).substr(0, kMaxMemberBytes));
+  writer.text(std::string_view(hello.job).substr(0, kMaxMemberBytes));
+  writer.u32(static_cast<std::uint32_t>(hello.rank));
+  writer.u32(hello.silence_ms);
+  writer.u64(hello.epoch);
   return finish_frame(std::move(writer));
 }
 
@@ -145,6 +186,8 @@ std::string encode(const StoreWelcome& welcome) {
   writer.u32(welcome.version);
   writer.u8(static_cast<std::uint8_t>(welcome.code));
   writer.text(welcome.message);
+  writer.u64(welcome.epoch);
+  writer.u64(welcome.session);
   return finish_frame(std::move(writer));
 }
 
@@ -157,6 +200,11 @@ Result<StoreRequest> decode_request(std::string_view body) {
   request.operation = static_cast<StoreOperation>(operation);
   request.timeout_ms = reader.u32();
   request.delta = reader.i64();
+  request.rank = static_cast<std::int32_t>(reader.u32());
+  request.size = reader.u32();
+  const std::uint8_t is_owned = reader.u8();
+  if (is_owned > 1) return malformed("request: neither owned nor not");
+  request.is_owned = is_owned == 1;
   request.keys = read_keys(reader);
   request.expected = reader.text();
   request.value = reader.text();
@@ -173,22 +221,32 @@ Result<StoreAnswer> decode_answer(std::string_view body) {
   if (!is_code(code)) return malformed("answer: no such code");
   answer.code = static_cast<Code>(code);
   answer.number = reader.i64();
+  const std::uint8_t event = reader.u8();
+  if (event > static_cast<std::uint8_t>(StoreEvent::kRemoved))
+    return malformed("answer: no such event");
+  answer.event = static_cast<StoreEvent>(event);
+  answer.key = reader.text();
   answer.message = reader.text();
   answer.value = reader.text();
   if (!reader.is_finished()) return malformed("answer");
   return answer;
 }
 
-// A greeting of another version may be longer: only what all versions share is read from it.
+// Of a greeting in another version only the version is read.
 Result<StoreHello> decode_hello(std::string_view body) {
   ByteReader reader(body);
   if (reader.u32() != kMagic) return malformed("hello: not a memspan store's client");
   StoreHello hello;
   hello.version = reader.u32();
+  if (!reader.is_ok()) return malformed("hello");
+  if (hello.version != kStoreProtocolVersion) return hello;
   hello.member = reader.text();
-  const bool is_ours = hello.version == kStoreProtocolVersion;
-  if (!reader.is_ok() || (is_ours && !reader.is_finished()) ||
-      hello.member.size() > kMaxMemberBytes)
+  hello.job = reader.text();
+  hello.rank = static_cast<std::int32_t>(reader.u32());
+  hello.silence_ms = reader.u32();
+  hello.epoch = reader.u64();
+  if (!reader.is_finished() || hello.member.size() > kMaxMemberBytes ||
+      hello.job.size() > kMaxMemberBytes || hello.rank < -1)
     return malformed("hello");
   return hello;
 }
@@ -200,11 +258,29 @@ Result<StoreWelcome> decode_welcome(std::string_view body) {
   welcome.version = reader.u32();
   const std::uint8_t code = reader.u8();
   welcome.message = reader.text();
-  const bool is_ours = welcome.version == kStoreProtocolVersion;
-  if (!reader.is_ok() || (is_ours && !reader.is_finished()) || !is_code(code))
-    return malformed("welcome");
+  if (!reader.is_ok() || !is_code(code)) return malformed("welcome");
   welcome.code = static_cast<Code>(code);
+  if (welcome.version != kStoreProtocolVersion) return welcome;
+  welcome.epoch = reader.u64();
+  welcome.session = reader.u64();
+  if (!reader.is_finished()) return malformed("welcome");
   return welcome;
+}
+
+std::string pack_texts(const std::vector<std::string>& texts) {
+  ByteWriter writer;
+  writer.u32(static_cast<std::uint32_t>(texts.size()));
+  for (const std::string& text : texts) writer.text(text);
+  return writer.take();
+}
+
+Result<std::vector<std::string>> unpack_texts(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const std::uint32_t count = reader.u32();
+  std::vector<std::string> texts;
+  for (std::uint32_t i = 0; i < count && reader.is_ok(); ++i) texts.emplace_back(reader.text());
+  if (!reader.is_finished()) return malformed("list of texts");
+  return texts;
 }
 
 std::string list_keys(const std::vector<std::string>& keys) {

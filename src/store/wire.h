@@ -21,19 +21,19 @@
 
 namespace memspan {
 
-inline constexpr std::size_t kMaxKeyBytes = 2048;
-inline constexpr std::size_t kMaxValueBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxKeyBytes = 8192;
+inline constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxKeysPerRequest = 65536;
 inline constexpr std::size_t kMaxMemberBytes = 256;
-// The two largest requests are a compare-and-swap of two whole values (128 MiB) and a wait for
-// the most and longest keys (128.25 MiB); the rest is room for the small fields.
+// The largest request is a compare-and-swap of two whole values; the rest is room for the key and
+// the small fields. A wait for many long keys has to fit as well.
 inline constexpr std::size_t kMaxFrameBytes = 2 * kMaxValueBytes + (std::size_t{1} << 20);
 // Before the hello nobody is trusted with more memory than this.
-inline constexpr std::size_t kMaxGreetingBytes = 1024;
+inline constexpr std::size_t kMaxGreetingBytes = 4096;
 // In `StoreRequest::timeout_ms`: wait for as long as the connection lives.
 inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
-inline constexpr std::uint32_t kStoreProtocolVersion = 1;
+inline constexpr std::uint32_t kStoreProtocolVersion = 2;
 
 // The numbers are the wire's.
 enum class StoreOperation : std::uint8_t {
@@ -45,7 +45,20 @@ enum class StoreOperation : std::uint8_t {
   kCompareAndSwap = 6,
   kRemove = 7,
   kWait = 8,
+  kList = 9,
+  kWatch = 10,
+  kUnwatch = 11,
+  kMeet = 12,
+  kLeave = 13,
+  kTakeRank = 14,
+  kPing = 15,
 };
+
+// What a watch saw. The numbers are the wire's.
+enum class StoreEvent : std::uint8_t { kNone = 0, kSet = 1, kRemoved = 2 };
+
+// One connection of one member, numbered by the store and never used again.
+using SessionId = std::uint64_t;
 
 // "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
 std::string_view operation_name(StoreOperation operation);
@@ -54,11 +67,14 @@ std::string_view operation_name(StoreOperation operation);
 struct StoreRequest {
   std::uint64_t id = 0;
   StoreOperation operation = StoreOperation::kGetNow;
-  std::vector<std::string> keys;  // exactly one, except for kWait
-  std::string value = {};         // set, append, compare-and-swap: the new value
+  std::vector<std::string> keys;  // the key, prefix, group or scope; several for kWait only
+  std::string value = {};         // set, append, compare-and-swap: the new value; meet: mine
   std::string expected = {};      // compare-and-swap
-  std::int64_t delta = 0;         // add
-  std::uint32_t timeout_ms = 0;   // get, wait: counted from the request's arrival
+  std::int64_t delta = 0;         // add; meet: the operation's number; unwatch: the watch's id
+  std::uint32_t timeout_ms = 0;   // get, wait, meet: counted from the request's arrival
+  std::int32_t rank = -1;         // meet; take_rank: -1 for the lowest that is free
+  std::uint32_t size = 0;         // meet; take_rank: 0 when the caller does not know
+  bool is_owned = false;          // set, append, add, compare-and-swap: goes with the session
   bool operator==(const StoreRequest&) const = default;
 };
 
@@ -67,22 +83,32 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  std::string value = {};    // get, get_now, compare-and-swap
-  std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed
+  std::string value = {};    // get, get_now, compare-and-swap; list, meet: pack_texts()
+  std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
+                             // take_rank: the rank
+  // Only in what a watch says after its first answer.
+  StoreEvent event = StoreEvent::kNone;
+  std::string key = {};
   bool operator==(const StoreAnswer&) const = default;
 };
 
 // The first frame of a client.
 struct StoreHello {
   std::uint32_t version = kStoreProtocolVersion;
-  std::string member;
+  std::string member;            // a name for messages
+  std::string job = {};          // empty: any
+  std::int32_t rank = -1;        // -1: none is claimed
+  std::uint32_t silence_ms = 0;  // silent for longer is dead; 0: only a lost connection is
+  std::uint64_t epoch = 0;       // of the store that is expected; 0: any
 };
 
 // The first frame of a server. Any code but kOk: the server refuses and closes.
 struct StoreWelcome {
   std::uint32_t version = kStoreProtocolVersion;
   Code code = Code::kOk;
-  std::string message;
+  std::string message = {};
+  std::uint64_t epoch = 0;  // another one is another store, that knows nothing of this one's keys
+  SessionId session = 0;
 };
 
 // kInvalidArgument when the keys or values are too few, too many, too short or too long.
@@ -101,6 +127,10 @@ Result<StoreAnswer> decode_answer(std::string_view body);
 Result<StoreHello> decode_hello(std::string_view body);
 Result<StoreWelcome> decode_welcome(std::string_view body);
 
+// Several texts as one: a count and the texts. unpack_texts() fails on anything else.
+std::string pack_texts(const std::vector<std::string>& texts);
+Result<std::vector<std::string>> unpack_texts(std::string_view bytes);
+
 // `"a", "b" and 7 more` for messages: at most 16 names, each shortened, unprintable bytes as '?'.
 std::string list_keys(const std::vector<std::string>& keys);
 
@@ -116,6 +146,8 @@ class FrameReader {
   std::optional<std::string_view> next();
   // A length was zero or over the limit. For good: no byte after it can be trusted.
   bool is_broken() const { return broken_; }
+  // Of the next frame something has come, but not all.
+  bool has_part() const { return used_ < buffer_.size(); }
   // For the frames that next() has not looked at yet.
   void set_limit(std::size_t limit) { limit_ = limit; }
 

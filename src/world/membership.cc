@@ -115,11 +115,14 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
   return std::optional<Rendezvous>(rendezvous);
 }
 
-Result<Membership> join_from_environment(Duration limit) {
+Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security) {
   MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "joining the job");
   if (launch) return join_launched(*launch);
   MEMSPAN_TRY_ASSIGN(auto rendezvous, rendezvous_from_environment(), "joining the job");
-  if (rendezvous) return join_rendezvous(*rendezvous, limit);
+  if (rendezvous) {
+    rendezvous->security = security;
+    return join_rendezvous(*rendezvous, limit);
+  }
   MEMSPAN_TRY(check_no_foreign_launcher(), "joining the job");
   return join_single();
 }

@@ -17,6 +17,7 @@
 #include "device/pages.h"
 #include "store/client.h"
 #include "store/endpoint.h"
+#include "store/security.h"
 #include "store/server.h"
 #include "world/board.h"
 #include "world/failure_detector.h"
@@ -29,6 +30,7 @@ struct Rendezvous {
   int rank = 0;
   int size = 1;
   Endpoint store;
+  StoreSecurity security = {};
   // Set by a unique id: the store's server, already listening in this process.
   std::shared_ptr<StoreServer> hosted;  // owners: the unique id's maker and the Membership
 };
@@ -46,7 +48,8 @@ struct Membership {
 };
 
 // kInvalidArgument (a variable is wrong), kTimeout (names who did not come), kNotSupported (a
-// member on another host), kUnavailable (this rank is taken by a live process).
+// member on another host), kUnavailable (this rank is taken by a live process), kPeerLost (who
+// died while joining), kAuth (the members do not trust each other).
 Result<Membership> join_launched(const Launch& launch);
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit);
 Result<Membership> join_single();
@@ -60,8 +63,9 @@ Status leave_rendezvous(Membership& member, Duration limit);
 // SHMEM_MASTER_PORT are taken as they are). nullopt when they are not set.
 Result<std::optional<Rendezvous>> rendezvous_from_environment();
 
-// Picks one of the three by the environment. An environment that shows another launcher (Open
-// MPI, PMI) without a way to meet is an error, not a job of one.
-Result<Membership> join_from_environment(Duration limit);
+// Picks one of the three by the environment; `security` protects the store of a rendezvous. An
+// environment that shows another launcher (Open MPI, PMI) without a way to meet is an error, not a
+// job of one.
+Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security);
 
 }  // namespace memspan

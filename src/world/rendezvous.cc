@@ -17,20 +17,9 @@ constexpr int kKeeper = 0;  // the lowest rank of the host, and there is one hos
 
 // Every rank once, and all with the same idea of how many there are.
 Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline) {
-  std::string size = std::to_string(rendezvous.size);
-  MEMSPAN_TRY_ASSIGN(std::string agreed, store.compare_and_swap("job/size", "", size, deadline),
-                     "entering the job");
-  if (agreed != size)
-    return {Code::kInvalidArgument,
-            fmt::format("this process was told that the job has {} members, others were told {}",
-                        size, agreed)};
-  MEMSPAN_TRY_ASSIGN(std::int64_t count,
-                     store.add(fmt::format("job/rank/{}", rendezvous.rank), 1, deadline),
-                     "entering the job");
-  if (count != 1)
-    return {Code::kUnavailable, fmt::format("rank {} has entered the job at {} already",
-                                            rendezvous.rank, rendezvous.store.to_string())};
-  return Status::ok();
+  return store.take_rank("job", rendezvous.rank, rendezvous.size, deadline)
+      .status()
+      .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
 }
 
 Status check_one_host(const std::vector<std::string>& hosts, int rank) {
@@ -81,8 +70,10 @@ Status take_from_keeper(Membership& joined, StoreClient& store, Deadline deadlin
 Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   joined.server = rendezvous.hosted;
   if (joined.rank != 0 || joined.server != nullptr) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(joined.server, StoreServer::listen(rendezvous.store),
-                     "hosting the job's store");
+  MEMSPAN_TRY_ASSIGN(
+      joined.server,
+      StoreServer::listen(rendezvous.store, StoreServerOptions{.security = rendezvous.security}),
+      "hosting the job's store");
   return Status::ok();
 }
 
@@ -92,10 +83,13 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   Deadline deadline = Deadline::after(limit);
   Membership joined(rendezvous.rank, rendezvous.size);
   MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");
-  MEMSPAN_TRY_ASSIGN(
-      joined.store,
-      StoreClient::connect(rendezvous.store, fmt::format("PE {}", rendezvous.rank), deadline),
-      "joining the job");
+  MEMSPAN_TRY_ASSIGN(joined.store,
+                     StoreClient::connect({.endpoint = rendezvous.store,
+                                           .security = rendezvous.security,
+                                           .member = fmt::format("PE {}", rendezvous.rank),
+                                           .rank = rendezvous.rank},
+                                          deadline),
+                     "joining the job");
   StoreClient& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
   Group group(store, "job/join", joined.rank, joined.size);

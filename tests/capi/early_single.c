@@ -32,10 +32,12 @@ static void check_what_is_refused(void) {
   CHECK(shmem_set_data_op_engine_type(attributes, (data_op_engine_type_t)8) == SHMEM_SUCCESS);
   CHECK(shmem_init_attr(attributes) == SHMEM_INVALID_VALUE &&
         shmem_init_attr(NULL) == SHMEM_INVALID_PARAM);
-  CHECK(shmem_set_conf_store_tls(true, NULL, 0) == SHMEM_NOT_SUPPORTED);
-  CHECK(shmem_set_conf_store_tls(false, "tlsCert: a", 10) == SHMEM_NOT_SUPPORTED);
+  CHECK(shmem_set_conf_store_tls(true, NULL, 0) == SHMEM_INVALID_PARAM);
+  CHECK(shmem_set_conf_store_tls(true, "tlsCart: a", 10) == SHMEM_INVALID_PARAM &&
+        strstr(memspan_last_error(), "tlsCart") != NULL);
   CHECK(shmem_set_conf_store_tls(false, NULL, 0) == SHMEM_SUCCESS);
-  CHECK(shmem_register_decrypt_handler(NULL) == SHMEM_NOT_SUPPORTED);
+  CHECK(shmem_register_decrypt_handler(NULL) == SHMEM_SUCCESS);
+  CHECK(shmem_set_config_store_tls_key(NULL, 0, NULL, 0, NULL) == SHMEM_INVALID_PARAM);
   CHECK(shmem_set_log_level(5) != SHMEM_SUCCESS && shmem_set_log_level(-1) != SHMEM_SUCCESS);
   CHECK(shmem_malloc(8) == NULL && shmem_my_pe() == -1 && shmem_team_n_pes(SHMEM_TEAM_WORLD) == -1);
   CHECK(shmem_init_status() == SHMEM_STATUS_NOT_INITIALIZED && shmem_finalize() == SHMEM_SUCCESS);

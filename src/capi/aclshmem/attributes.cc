@@ -8,6 +8,7 @@
 
 #include "capi/errors.h"
 #include "capi/process_state.h"
+#include "capi/store_security.h"
 #include "store/endpoint.h"
 #include "world/launch.h"
 #include "world/membership.h"
@@ -34,6 +35,10 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
   rendezvous.rank = attributes.my_rank;
   rendezvous.size = attributes.n_ranks;
   rendezvous.hosted = store.hosted;
+  MEMSPAN_TRY_ASSIGN(rendezvous.security, chosen_security(), "protecting the store");
+  if (!store.secret.empty())
+    rendezvous.security =
+        StoreSecurity{.kind = StoreSecurity::Kind::kSecret, .secret = store.secret};
   MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(store.url), "reading ip_port");
   return join_rendezvous(rendezvous, std::chrono::seconds(attributes.option_attr.shm_init_timeout));
 }

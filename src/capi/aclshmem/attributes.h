@@ -33,7 +33,8 @@ int check_attributes(const char* call, const shmem_init_attr_t& attributes);
 // by a unique id; else in the attributes).
 struct StorePlace {
   std::string url;
-  std::shared_ptr<StoreServer> hosted;  // owners: see Rendezvous
+  std::string secret = {};                   // of a unique id; empty: as the process chose
+  std::shared_ptr<StoreServer> hosted = {};  // owners: see Rendezvous
 };
 int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
                         const StorePlace& store);

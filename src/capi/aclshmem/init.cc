@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start by attributes or a unique id, end, and settings before the start.
 //
-// A unique id is, as text, 16 random digits and the address of a store that already listens in the
-// process that made it: "0123456789abcdef tcp://127.0.0.1:40123".
+// A unique id is, as text, the address of a store that already listens in the process that made it
+// and the secret that opens it, or "-" when the program chose certificates or no TLS:
+// "tcp://127.0.0.1:40123 0123456789abcdef0123456789abcdef".
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <climits>
@@ -16,6 +18,7 @@
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
+#include "capi/store_security.h"
 #include "core/log.h"
 #include "core/random.h"
 
@@ -25,22 +28,34 @@ namespace {
 constexpr int kVersionTag = 1 << 16;
 constexpr const char* kName = "SHMEM v1.1.1";
 
-int not_there_yet(const char* call) {
-  return shmem_failure(
-      call, ShmemCode::kNotSupported,
-      "TLS is not there yet; until then say shmem_set_conf_store_tls(false, NULL, 0)");
-}
+constexpr std::size_t kUniqueIdSecretBytes = 16;
+constexpr std::string_view kNoSecret = "-";
+constexpr std::uint32_t kMostTlsBytes = 10 << 10;
+// Room for what a decrypt handler writes.
+constexpr std::size_t kMostPasswordBytes = 4096;
 
 int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
 }
 
+// A program that said nothing about TLS gets a secret that only this id carries.
+Result<StoreSecurity> unique_id_security() {
+  MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "protecting the store");
+  if (security.kind == StoreSecurity::Kind::kHostSecret)
+    security = {.kind = StoreSecurity::Kind::kSecret, .secret = random_hex(kUniqueIdSecretBytes)};
+  return security;
+}
+
 Status make_unique_id(shmem_uniqueid_t* uid) {
   AclshmemState& state = aclshmem_state();
-  MEMSPAN_TRY_ASSIGN(std::shared_ptr<StoreServer> server,
-                     StoreServer::listen(Endpoint{"127.0.0.1", 0}),
-                     "opening the store of a unique id");
-  std::string text = random_hex(8) + " " + server->endpoint().to_string();
+  MEMSPAN_TRY_ASSIGN(const StoreSecurity security, unique_id_security(), "making a unique id");
+  MEMSPAN_TRY_ASSIGN(
+      std::shared_ptr<StoreServer> server,
+      StoreServer::listen(Endpoint{"127.0.0.1", 0}, StoreServerOptions{.security = security}),
+      "opening the store of a unique id");
+  const bool is_short = security.secret.size() == 2 * kUniqueIdSecretBytes;
+  std::string text = fmt::format("{} {}", server->endpoint().to_string(),
+                                 is_short ? std::string_view(security.secret) : kNoSecret);
   if (text.size() >= sizeof(uid->internal)) return {Code::kInternal, "the unique id is too long"};
   *uid = shmem_uniqueid_t{};
   uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
@@ -51,17 +66,45 @@ Status make_unique_id(shmem_uniqueid_t* uid) {
   return Status::ok();
 }
 
-// The store's address, and the store itself in the process that made the id.
+// The store's address and secret, and the store itself in the process that made the id.
 Result<StorePlace> read_unique_id(const shmem_uniqueid_t& uid) {
   std::string_view text(uid.internal, strnlen(uid.internal, sizeof(uid.internal)));
   std::size_t space = text.find(' ');
   if (uid.version != kVersionTag + static_cast<int>(sizeof(uid)) || space == std::string_view::npos)
     return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
-  StorePlace store{std::string(text.substr(space + 1)), nullptr};
+  const std::string_view secret = text.substr(space + 1);
+  StorePlace store{.url = std::string(text.substr(0, space)),
+                   .secret = secret == kNoSecret ? std::string() : std::string(secret)};
   AclshmemState& state = aclshmem_state();
   MutexLock lock(state.mutex);
   if (state.unique_id == text) store.hosted = std::exchange(state.unique_id_server, nullptr);
   return store;
+}
+
+// The handler as a function of ours. It gets room for one byte more than it may fill, since some
+// end what they write with a zero.
+DecryptPassword decryption_by(shmem_decrypt_handler handler) {
+  if (handler == nullptr) return {};
+  return [handler](std::string_view cipher) -> Result<std::string> {
+    std::string plain(kMostPasswordBytes + 1, '\0');
+    std::size_t length = kMostPasswordBytes;
+    const int failure = handler(cipher.data(), cipher.size(), plain.data(), length);
+    if (failure != 0)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("the decrypt handler returned {}", failure));
+    if (length == 0 || length > kMostPasswordBytes)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
+                                kMostPasswordBytes));
+    plain.resize(length);
+    return plain;
+  };
+}
+
+int too_long(const char* call, const char* argument, std::uint32_t bytes) {
+  return shmem_failure(
+      call, ShmemCode::kInvalidParam,
+      fmt::format("{} has {} bytes, at most {} are allowed", argument, bytes, kMostTlsBytes));
 }
 
 }  // namespace
@@ -114,7 +157,7 @@ MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) {
   if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
   std::string_view url(attributes->ip_port,
                        strnlen(attributes->ip_port, sizeof(attributes->ip_port)));
-  return start_by_attributes("shmem_init_attr", *attributes, StorePlace{std::string(url), nullptr});
+  return start_by_attributes("shmem_init_attr", *attributes, StorePlace{.url = std::string(url)});
 }
 
 MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
@@ -168,21 +211,32 @@ MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
 
 MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
                                                 const uint32_t tls_info_len) {
-  if (enable || tls_info != nullptr || tls_info_len != 0)
-    return not_there_yet("shmem_set_conf_store_tls");
+  constexpr const char* kCall = "shmem_set_conf_store_tls";
+  if (!enable) return shmem_result(kCall, choose_tls(false, {}));
+  if (tls_info == nullptr) return null_argument(kCall, "tls_info");
+  if (tls_info_len > kMostTlsBytes) return too_long(kCall, "tls_info", tls_info_len);
+  const std::string_view info(tls_info, strnlen(tls_info, tls_info_len));
+  return shmem_result(kCall, choose_tls(true, info));
+}
+
+MEMSPAN_EXPORT int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler) {
+  give_tls_decryption(decryption_by(decrypt_handler));
   return 0;
 }
 
-MEMSPAN_EXPORT int32_t
-shmem_register_decrypt_handler([[maybe_unused]] const shmem_decrypt_handler decrypt_handler) {
-  return not_there_yet("shmem_register_decrypt_handler");
-}
-
-MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(
-    [[maybe_unused]] const char* tls_pk, [[maybe_unused]] const uint32_t tls_pk_len,
-    [[maybe_unused]] const char* tls_pk_pw, [[maybe_unused]] const uint32_t tls_pk_pw_len,
-    [[maybe_unused]] const shmem_decrypt_handler decrypt_handler) {
-  return not_there_yet("shmem_set_config_store_tls_key");
+MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
+                                                      const char* tls_pk_pw,
+                                                      const uint32_t tls_pk_pw_len,
+                                                      const shmem_decrypt_handler decrypt_handler) {
+  constexpr const char* kCall = "shmem_set_config_store_tls_key";
+  if (tls_pk == nullptr || tls_pk_len == 0) return null_argument(kCall, "tls_pk");
+  if (tls_pk_len > kMostTlsBytes) return too_long(kCall, "tls_pk", tls_pk_len);
+  if (tls_pk_pw_len > kMostTlsBytes) return too_long(kCall, "tls_pk_pw", tls_pk_pw_len);
+  const std::string_view password =
+      tls_pk_pw == nullptr ? std::string_view() : std::string_view(tls_pk_pw, tls_pk_pw_len);
+  give_tls_key({tls_pk, tls_pk_len}, password);
+  if (decrypt_handler != nullptr) give_tls_decryption(decryption_by(decrypt_handler));
+  return 0;
 }
 
 MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const char* msg)) {

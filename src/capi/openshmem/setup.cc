@@ -9,6 +9,7 @@
 #include "capi/failures.h"
 #include "capi/openshmem/twin.h"
 #include "capi/process_state.h"
+#include "capi/store_security.h"
 #include "core/environment.h"
 #include "core/log.h"
 
@@ -22,7 +23,9 @@ constexpr const char* kStartVariable = "MEMSPAN_INIT_TIMEOUT";
 Result<Membership> join_by_environment() {
   MEMSPAN_TRY_ASSIGN(auto seconds, environment_integer(kStartVariable, 1, 1'000'000),
                      "reading the time limit");
-  return join_from_environment(std::chrono::seconds(seconds.value_or(kDefaultStartSeconds)));
+  MEMSPAN_TRY_ASSIGN(const StoreSecurity security, chosen_security(), "protecting the store");
+  return join_from_environment(std::chrono::seconds(seconds.value_or(kDefaultStartSeconds)),
+                               security);
 }
 
 // SHMEM_DEBUG, SHMEM_VERSION and SHMEM_INFO, or the deprecated SMA_ names.
@@ -42,6 +45,7 @@ void say_what_was_asked() {
         "SHMEM_INFO            print this at start\n"
         "SHMEM_DEBUG           log more (as MEMSPAN_LOG_LEVEL=DEBUG)\n"
         "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
+        "MEMSPAN_JOB_SECRET_FILE  file of a secret that all members share; protects the store\n"
         "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n",
         stderr);
 }

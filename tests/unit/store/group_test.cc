@@ -76,12 +76,12 @@ TEST(GroupTest, NamesTheMembersThatAreMissingAtTheTimeOut) {
   auto arrive = [&](int rank, Duration patience) {
     return Group(*client, "all", rank, 3).barrier(Deadline::after(patience));
   };
-  const Status first = arrive(1, std::chrono::milliseconds(500));
+  const Status first = arrive(1, std::chrono::milliseconds(50));
   EXPECT_EQ(first.code(), Code::kTimeout);
-  EXPECT_NE(first.message().find("missing of 3 members: rank 0, 2:"), std::string::npos)
+  EXPECT_NE(first.message().find("2 of 3 members did not come: rank 0, 2"), std::string::npos)
       << first.message();
-  const Status second = arrive(0, std::chrono::milliseconds(500));
-  EXPECT_NE(second.message().find("missing of 3 members: rank 2:"), std::string::npos)
+  const Status second = arrive(0, std::chrono::milliseconds(50));
+  EXPECT_NE(second.message().find("1 of 3 members did not come: rank 2"), std::string::npos)
       << second.message();
   EXPECT_TRUE(arrive(2, std::chrono::seconds(60)).is_ok());
 }
@@ -91,41 +91,80 @@ TEST(GroupTest, AFailedOperationStillCounts) {
   auto client = client_of(*server);
   Group first(*client, "all", 0, 2);
   Group second(*client, "all", 1, 2);
-  EXPECT_EQ(first.barrier(Deadline::after(std::chrono::milliseconds(400))).code(), Code::kTimeout);
+  EXPECT_EQ(first.barrier(Deadline::after(std::chrono::milliseconds(50))).code(), Code::kTimeout);
   EXPECT_TRUE(second.barrier(soon()).is_ok());
   auto later = std::thread([&] { EXPECT_EQ((*second.allgather("b", soon()))[0], "a"); });
   EXPECT_EQ((*first.allgather("a", soon()))[1], "b");
   later.join();
 }
 
-TEST(GroupTest, FindsTwoMembersOfTheSameRank) {
+TEST(GroupTest, RefusesASecondMemberOfTheSameRank) {
+  auto server = server_without_listener();
+  auto anna = client_of(*server);
+  auto ben = client_of(*server);
+  EXPECT_EQ(
+      Group(*anna, "all", 0, 3).barrier(Deadline::after(std::chrono::milliseconds(50))).code(),
+      Code::kTimeout);
+  const Status status = Group(*ben, "all", 0, 3).barrier(soon());
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.message().find("rank 0 is taken by a test"), std::string::npos)
+      << status.message();
+}
+
+TEST(GroupTest, RefusesAnotherSizeAndNamesBoth) {
   auto server = server_without_listener();
   auto client = client_of(*server);
-  Group first(*client, "all", 0, 3);
-  Group second(*client, "all", 0, 3);
-  EXPECT_EQ(first.barrier(Deadline::after(std::chrono::milliseconds(400))).code(), Code::kTimeout);
-  const Status status = second.barrier(Deadline::after(std::chrono::milliseconds(400)));
+  EXPECT_EQ(
+      Group(*client, "all", 0, 3).barrier(Deadline::after(std::chrono::milliseconds(50))).code(),
+      Code::kTimeout);
+  const Status status = Group(*client, "all", 1, 4).barrier(soon());
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_NE(status.message().find("two members have the rank 0"), std::string::npos);
+  EXPECT_NE(status.message().find("has 4 members, others said 3"), std::string::npos)
+      << status.message();
 }
 
 TEST(GroupTest, RefusesMoreBytesThanFitForEverybody) {
   auto server = server_without_listener();
-  auto client = client_of(*server);
-  Group group(*client, "all", 0, 2);
-  auto all = group.allgather(std::string(kMaxValueBytes / 2 - 7, 'v'), soon());
-  EXPECT_EQ(all.code(), Code::kInvalidArgument);
+  auto anna = client_of(*server);
+  auto ben = client_of(*server);
+  const std::string half(kMaxValueBytes / 2, 'v');
+  std::thread other([&] {
+    EXPECT_EQ(Group(*ben, "all", 1, 2).allgather(half, soon()).code(), Code::kInvalidArgument);
+  });
+  EXPECT_EQ(Group(*anna, "all", 0, 2).allgather(half, soon()).code(), Code::kInvalidArgument);
+  other.join();
 }
 
-TEST(GroupTest, ClearsTheKeysOfOperationsThatAreOver) {
+TEST(GroupTest, AMemberThatGoesIsNamedToThoseWhoWaitAndThoseWhoCome) {
   auto server = server_without_listener();
-  auto client = client_of(*server);
-  Group group(*client, "all", 0, 1);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(group.barrier(soon()).is_ok());
-  for (const char* what : {"parts", "count", "done"}) {
-    EXPECT_EQ(client->get_now(std::string("all/1/") + what, soon()).code(), Code::kNotFound);
-    EXPECT_TRUE(client->get_now(std::string("all/2/") + what, soon()).is_ok());
-  }
+  auto anna = client_of(*server);
+  auto ben = client_of(*server);
+  auto cleo = client_of(*server);
+  Group first(*anna, "all", 0, 3);
+  Group second(*ben, "all", 1, 3);
+  Group third(*cleo, "all", 2, 3);
+  std::thread one([&] { EXPECT_TRUE(first.barrier(soon()).is_ok()); });
+  std::thread two([&] { EXPECT_TRUE(second.barrier(soon()).is_ok()); });
+  EXPECT_TRUE(third.barrier(soon()).is_ok());
+  one.join();
+  two.join();
+  std::thread waiting([&] {
+    const Status status = first.barrier(soon());
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_NE(status.message().find("rank 2 (a test) is gone"), std::string::npos)
+        << status.message();
+  });
+  cleo.reset();
+  waiting.join();
+  EXPECT_EQ(second.barrier(soon()).code(), Code::kPeerLost);
+  // Those who are left go on in another group, and are in step.
+  Group left(*anna, "left", 0, 2);
+  std::thread other([&] {
+    Group also_left(*ben, "left", 1, 2);
+    EXPECT_TRUE(also_left.barrier(soon()).is_ok());
+  });
+  EXPECT_TRUE(left.barrier(soon()).is_ok());
+  other.join();
 }
 
 TEST(GroupTest, ReportsALostStore) {

@@ -18,7 +18,11 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
  protected:
   explicit StoreSessionTest() : StoreSessionTest(socket_pair()) {}
 
-  void start(Duration patience = std::chrono::hours(1)) { session_->start(patience); }
+  void start(StorePatience patience = {std::chrono::hours(1), std::chrono::hours(1)}) {
+    session_ = std::make_shared<StoreSession>(*this, 1, make_plain_stream(std::move(ours_)),
+                                              context_, std::span<char>(chunk_), patience);
+    session_->start();
+  }
   void say_hello() { peer_.send(encode(StoreHello{.member = "a test"})); }
   // Runs the loop until nothing more can happen without the peer.
   void run_ready() {
@@ -38,22 +42,29 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   std::vector<StoreRequest> served_;
   std::function<void(const StoreRequest&)> on_request_ = [](const StoreRequest&) {};
   bool is_closed_ = false;
+  Status why_;
   std::shared_ptr<StoreSession> session_;  // shared with Asio's handlers
 
  private:
   explicit StoreSessionTest(std::pair<Fd, Fd> ends) : peer_(std::move(ends.first)) {
-    StoreSession::Socket socket(context_);
-    socket.assign({AF_UNIX, 0}, ends.second.release());
-    session_ = std::make_shared<StoreSession>(*this, 1, std::move(socket));
+    ours_ = std::move(ends.second);
   }
-  void serve(StoreSession::Id, StoreRequest request) override {
+  StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream&) override {
+    if (hello.member != "an enemy") return {.epoch = 7, .session = from};
+    return {.code = Code::kAuth, .message = "no enemies"};
+  }
+  void spoke(SessionId) override {}
+  void serve(SessionId, StoreRequest request) override {
     served_.push_back(request);
     on_request_(request);
   }
-  void closed(StoreSession::Id) override {
+  void closed(SessionId, const Status& why) override {
     EXPECT_FALSE(is_closed_);
     is_closed_ = true;
+    why_ = why;
   }
+  Fd ours_;
+  std::vector<char> chunk_ = std::vector<char>(4096);
 };
 
 TEST_F(StoreSessionTest, WelcomesAndServes) {
@@ -69,12 +80,41 @@ TEST_F(StoreSessionTest, WelcomesAndServes) {
 }
 
 TEST_F(StoreSessionTest, ClosesAPeerThatDoesNotSayHello) {
-  start(std::chrono::milliseconds(1));
+  start({.hello = std::chrono::milliseconds(1)});
   EXPECT_TRUE(peer_sees_the_end());
 }
 
+TEST_F(StoreSessionTest, RefusesWhomItsOwnerRefuses) {
+  start();
+  peer_.send(encode(StoreHello{.member = "an enemy"}));
+  run_until_closed();
+  auto welcome = decode_welcome(peer_.receive());
+  ASSERT_TRUE(welcome.is_ok());
+  EXPECT_EQ(welcome->code, Code::kAuth);
+  EXPECT_EQ(welcome->message, "no enemies");
+  EXPECT_TRUE(peer_.sees_the_end());
+}
+
+TEST_F(StoreSessionTest, ClosesAPeerThatTakesTooLongOverAFrame) {
+  start({.hello = std::chrono::hours(1), .frame = std::chrono::milliseconds(1)});
+  say_hello();
+  peer_.send(
+      encode(StoreRequest{.operation = StoreOperation::kGetNow, .keys = {"k"}}).substr(0, 9));
+  EXPECT_TRUE(peer_sees_the_end());
+  EXPECT_NE(why_.message().find("over one frame"), std::string::npos) << why_.message();
+}
+
+TEST_F(StoreSessionTest, ClosesAPeerThatNeverReadsItsAnswers) {
+  start({.hello = std::chrono::hours(1), .frame = std::chrono::milliseconds(1)});
+  say_hello();
+  run_ready();
+  session_->send({.value = std::string(kMaxValueBytes, 'v')});
+  run_until_closed();
+  EXPECT_NE(why_.message().find("over one frame"), std::string::npos) << why_.message();
+}
+
 TEST_F(StoreSessionTest, HasNoPatienceForAPeerThatSaysHelloSlowly) {
-  start(std::chrono::milliseconds(1));
+  start({.hello = std::chrono::milliseconds(1)});
   peer_.send(encode(StoreHello{.member = "a test"}).substr(0, 9));
   EXPECT_TRUE(peer_sees_the_end());
 }

@@ -8,13 +8,17 @@
 namespace memspan {
 namespace {
 
-constexpr StoreState::ConnectionId kAnna = 1;
-constexpr StoreState::ConnectionId kBen = 2;
+constexpr SessionId kAnna = 1;
+constexpr SessionId kBen = 2;
 
 // A state and a clock that only moves when a test says so.
 class StoreStateTest : public testing::Test {
  protected:
-  StoreState::Answers apply(StoreState::ConnectionId from, StoreRequest request) {
+  StoreStateTest() {
+    state_.connect(kAnna, {.name = "Anna"}, now_);
+    state_.connect(kBen, {.name = "Ben"}, now_);
+  }
+  StoreAnswers apply(SessionId from, StoreRequest request) {
     request.id = ++last_id_;
     return state_.apply(from, std::move(request), now_);
   }
@@ -185,8 +189,8 @@ TEST_F(StoreStateTest, TellsWhatIsMissingWhenTheTimeIsOver) {
   const std::uint64_t bens = last_id_;
   set("b", "");
   EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(1));
-  EXPECT_TRUE(state_.expire(now_ + std::chrono::milliseconds(999)).empty());
-  auto answers = state_.expire(now_ + std::chrono::seconds(1));
+  EXPECT_TRUE(state_.expire(now_ + std::chrono::milliseconds(999)).answers.empty());
+  auto answers = state_.expire(now_ + std::chrono::seconds(1)).answers;
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].to, kBen);
   EXPECT_EQ(answers[0].answer,
@@ -199,7 +203,7 @@ TEST_F(StoreStateTest, EachWaitHasItsOwnTime) {
   apply(kAnna, get("k", 3000));
   apply(kBen, get("k", 1000));
   apply(kBen, get("k", kNoTimeout));
-  EXPECT_EQ(state_.expire(now_ + std::chrono::seconds(2)).size(), 1U);
+  EXPECT_EQ(state_.expire(now_ + std::chrono::seconds(2)).answers.size(), 1U);
   EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(3));
   now_ += std::chrono::seconds(2);
   EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 3U);
@@ -208,9 +212,9 @@ TEST_F(StoreStateTest, EachWaitHasItsOwnTime) {
 TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
   apply(kBen, get("k", 1000));
   apply(kBen, wait_for({"k", "l"}, kNoTimeout));
-  state_.disconnect(kBen);
+  state_.disconnect(kBen, "it went");
   EXPECT_FALSE(state_.next_deadline());
-  EXPECT_TRUE(state_.expire(now_ + std::chrono::hours(1)).empty());
+  EXPECT_TRUE(state_.expire(now_ + std::chrono::hours(1)).answers.empty());
   set("k", "");
   set("l", "");
 }
@@ -218,7 +222,8 @@ TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
 TEST_F(StoreStateTest, KeepsWhatAConnectionThatGoesHadSetAndOthersWaitFor) {
   apply(kBen, get("k", 1000));
   set("l", "stays");
-  state_.disconnect(kAnna);
+  state_.disconnect(kAnna, "it went");
+  state_.connect(kAnna, {.name = "Anna again"}, now_);
   EXPECT_EQ(get_now("l").value, "stays");
   EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 2U);
 }

@@ -27,11 +27,20 @@ StoreRequest full_request() {
           .value = "new",
           .expected = "old",
           .delta = -5,
-          .timeout_ms = 1234};
+          .timeout_ms = 1234,
+          .rank = 3,
+          .size = 4,
+          .is_owned = true};
 }
 
 StoreAnswer full_answer() {
-  return {.id = 7, .code = Code::kTimeout, .message = "why", .value = "value", .number = -1};
+  return {.id = 7,
+          .code = Code::kTimeout,
+          .message = "why",
+          .value = "value",
+          .number = -1,
+          .event = StoreEvent::kRemoved,
+          .key = "key"};
 }
 
 TEST(WireTest, RequestsComeBackAsTheyWere) {
@@ -83,7 +92,7 @@ TEST(WireTest, SurvivesEveryChangedByte) {
 
 TEST(WireTest, RefusesUnknownOperationsAndCodes) {
   StoreRequest request = full_request();
-  for (int operation : {0, 9, 255}) {
+  for (int operation : {0, 16, 255}) {
     request.operation = static_cast<StoreOperation>(operation);
     EXPECT_FALSE(decode_request(body_of(encode(request))).is_ok()) << operation;
   }
@@ -126,9 +135,18 @@ TEST(WireTest, ChecksTheSizesOfValues) {
 }
 
 TEST(WireTest, TheLargestRequestsFitIntoAFrame) {
-  StoreRequest request{.operation = StoreOperation::kWait, .keys = {}};
-  request.keys.assign(kMaxKeysPerRequest, std::string(kMaxKeyBytes, 'k'));
+  StoreRequest request{.operation = StoreOperation::kCompareAndSwap,
+                       .keys = {std::string(kMaxKeyBytes, 'k')},
+                       .value = std::string(kMaxValueBytes, 'v'),
+                       .expected = std::string(kMaxValueBytes, 'e')};
+  EXPECT_TRUE(check_request(request).is_ok());
   EXPECT_LE(encode(request).size(), kMaxFrameBytes);
+  StoreRequest wait{.operation = StoreOperation::kWait, .keys = {}};
+  wait.keys.assign(2 * kMaxValueBytes / (kMaxKeyBytes + 4), std::string(kMaxKeyBytes, 'k'));
+  EXPECT_TRUE(check_request(wait).is_ok());
+  EXPECT_LE(encode(wait).size(), kMaxFrameBytes);
+  wait.keys.emplace_back(kMaxKeyBytes, 'k');
+  EXPECT_EQ(check_request(wait).code(), Code::kInvalidArgument);
   EXPECT_LE(encode(StoreHello{.member = std::string(5000, 'm')}).size(), kMaxGreetingBytes);
 }
 
@@ -138,6 +156,9 @@ TEST(WireTest, DoesNotBelieveACountOfKeys) {
   writer.u8(static_cast<std::uint8_t>(StoreOperation::kWait));
   writer.u32(0);
   writer.i64(0);
+  writer.u32(0);
+  writer.u32(0);
+  writer.u8(0);
   writer.u32(0xffffffff);
   EXPECT_FALSE(decode_request(writer.bytes()).is_ok());
 }

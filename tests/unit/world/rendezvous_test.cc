@@ -80,13 +80,14 @@ TEST_F(RendezvousTest, NamesTheMemberThatDoesNotCome) {
 
 TEST_F(RendezvousTest, RefusesARankThatIsTakenAndASizeThatDiffers) {
   auto server = listen();
-  auto first = StoreClient::connect(server->endpoint(), "test", Deadline::after(kLimit)).value();
-  ASSERT_TRUE(first->set("job/size", "2", Deadline::after(kLimit)).is_ok());
-  ASSERT_TRUE(first->add("job/rank/1", 1, Deadline::after(kLimit)).is_ok());
+  auto first = StoreClient::connect({.endpoint = server->endpoint(), .member = "test"},
+                                    Deadline::after(kLimit))
+                   .value();
+  ASSERT_TRUE(first->take_rank("job", 1, 2, Deadline::after(kLimit)).is_ok());
   EXPECT_EQ(join_rendezvous(at(server, 1, 2), kLimit).code(), Code::kUnavailable);
   auto other_size = join_rendezvous(at(server, 2, 3), kLimit);
   EXPECT_EQ(other_size.code(), Code::kInvalidArgument);
-  EXPECT_THAT(other_size.status().message(), HasSubstr("others were told 2"));
+  EXPECT_THAT(other_size.status().message(), HasSubstr("there are 3 ranks, others said 2"));
 }
 
 TEST_F(RendezvousTest, NobodyAtTheAddressIsATimeoutThatNamesIt) {
@@ -118,13 +119,13 @@ TEST_F(RendezvousTest, ReadsTorchrunsVariables) {
 
 TEST_F(RendezvousTest, AnotherLaunchersJobIsNotAJobOfOne) {
   setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
-  auto joined = join_from_environment(kLimit);
+  auto joined = join_from_environment(kLimit, {});
   EXPECT_EQ(joined.code(), Code::kNotSupported);
   EXPECT_THAT(joined.status().message(), HasSubstr("OMPI_COMM_WORLD_SIZE"));
 }
 
 TEST_F(RendezvousTest, WithoutAnythingItIsAJobOfOne) {
-  auto joined = join_from_environment(kLimit);
+  auto joined = join_from_environment(kLimit, {});
   ASSERT_TRUE(joined.is_ok()) << joined.status().to_string();
   EXPECT_EQ(joined->size, 1);
 }

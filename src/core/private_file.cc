@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/private_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <optional>
+
+#include "core/environment.h"
+#include "core/random.h"
+
+namespace memspan {
+namespace {
+
+constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+
+Status bad(std::string_view what, const std::string& path, std::string_view why) {
+  return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}", what, path, why)};
+}
+
+bool is_ours(const struct stat& about) {
+  return about.st_uid == geteuid() || about.st_uid == 0;
+}
+
+Result<Fd> open_to_read(std::string_view what, const std::string& path, int more_flags) {
+  if (path.find('\0') != std::string::npos) return bad(what, "", "the path has a zero byte");
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
+  if (file.is_valid()) return file;
+  if (errno == ENOENT)
+    return Status(Code::kNotFound, fmt::format("{} \"{}\" is not there", what, path));
+  if (errno == ELOOP) return bad(what, path, "is a symbolic link");
+  return bad(what, path, Status::from_errno("opening it").message());
+}
+
+Status check_parent(std::string_view what, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  struct stat about = {};
+  if (::stat(parent.c_str(), &about) != 0)
+    return bad(what, path, Status::from_errno("looking at its folder").message());
+  if ((about.st_mode & kOthersWrite) != 0) return bad(what, path, "others may write to its folder");
+  return Status::ok();
+}
+
+Result<std::string> read_all(std::string_view what, const std::string& path, int file,
+                             std::size_t most) {
+  struct stat about = {};
+  if (::fstat(file, &about) != 0) return Status::from_errno("fstat");
+  if (!S_ISREG(about.st_mode)) return bad(what, path, "is not a regular file");
+  std::string bytes;
+  char chunk[4096];
+  for (;;) {
+    const ssize_t got = ::read(file, chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return bad(what, path, Status::from_errno("reading it").message());
+    if (got == 0) break;
+    bytes.append(chunk, static_cast<std::size_t>(got));
+    if (bytes.size() > most) return bad(what, path, fmt::format("has more than {} bytes", most));
+  }
+  if (bytes.empty()) return bad(what, path, "is empty");
+  return bytes;
+}
+
+// 0 or an errno.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+// Made, or found to be a folder of ours that nobody else may enter.
+Status make_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) == 0) return Status::ok();
+  if (errno != EEXIST) return Status::from_errno("making " + path);
+  struct stat about = {};
+  if (::lstat(path.c_str(), &about) != 0) return Status::from_errno("looking at " + path);
+  if (!S_ISDIR(about.st_mode) || about.st_uid != geteuid() || (about.st_mode & kOthers) != 0)
+    return bad("the runtime folder", path, "is not a folder that only this user may enter");
+  return Status::ok();
+}
+
+// A folder that exists, is this user's and closed to others.
+std::optional<std::string> usable(const std::string& path) {
+  struct stat about = {};
+  if (path.empty() || ::stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
+      about.st_uid != geteuid() || (about.st_mode & kOthers) != 0)
+    return std::nullopt;
+  return path;
+}
+
+}  // namespace
+
+Result<std::string> read_private_file(std::string_view what, const std::string& path,
+                                      std::size_t most) {
+  auto file = open_to_read(what, path, O_NOFOLLOW);
+  if (!file.is_ok()) return file.status();
+  struct stat about = {};
+  if (::fstat(file->get(), &about) != 0) return Status::from_errno("fstat");
+  if (!S_ISREG(about.st_mode)) return bad(what, path, "is not a regular file");
+  if (!is_ours(about)) return bad(what, path, "belongs to another user");
+  if ((about.st_mode & kOthers) != 0)
+    return bad(what, path,
+               fmt::format("is open to others (mode {:04o}); allowed is 0600 or less",
+                           about.st_mode & 07777U));
+  if (Status status = check_parent(what, path); !status.is_ok()) return status;
+  return read_all(what, path, file->get(), most);
+}
+
+Result<std::string> read_public_file(std::string_view what, const std::string& path,
+                                     std::size_t most) {
+  auto file = open_to_read(what, path, 0);
+  if (!file.is_ok()) return file.status();
+  return read_all(what, path, file->get(), most);
+}
+
+Result<Fd> write_private_file(const std::string& path, std::string_view bytes) {
+  const std::string fresh = path + "." + random_hex(8);
+  Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                 S_IRUSR | S_IWUSR));
+  if (!file.is_valid()) return Status::from_errno("making " + fresh);
+  int error = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  if (error == 0) error = write_all(file.get(), bytes);
+  if (error == 0 && ::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return file;
+  ::unlink(fresh.c_str());
+  return Status::from_errno("writing " + path, error);
+}
+
+void remove_abandoned_files(const std::string& folder, std::string_view prefix) {
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  if (entries == nullptr) return;
+  const int at = ::dirfd(entries.get());
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    const Fd file(::openat(at, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    // Without its writer's lock it is ours; and it must still be the file of that name.
+    struct stat held = {};
+    struct stat named = {};
+    if (file.is_valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
+        ::fstat(file.get(), &held) == 0 &&
+        ::fstatat(at, entry->d_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        held.st_ino == named.st_ino)
+      ::unlinkat(at, entry->d_name, 0);
+  }
+}
+
+Result<std::string> private_runtime_directory() {
+  std::string path;
+  if (auto given = usable(environment_or("XDG_RUNTIME_DIR", "")))
+    path = *given + "/memspan";
+  else if (auto run = usable(fmt::format("/run/user/{}", geteuid())))
+    path = *run + "/memspan";
+  else
+    path = fmt::format("/tmp/memspan-{}", geteuid());
+  if (Status status = make_private_folder(path); !status.is_ok()) return status;
+  return path;
+}
+
+}  // namespace memspan

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS without any set-up among the processes of one user on one host: whoever listens writes a
+// fresh secret into a file that only this user may read, and whoever connects reads it there.
+//
+//   <private runtime folder>/store-<network namespace>-<address>-<port>.secret
+//
+// The name follows from the address alone, so nobody has to be told. A file that outlived its
+// store (which was killed) holds a secret that opens nothing; the next store of the user removes
+// it.
+#pragma once
+
+#include <string>
+
+#include "core/fd.h"
+#include "core/status.h"
+#include "store/endpoint.h"
+
+namespace memspan {
+
+// The listening side's: there from publish() to destruction. Move-only.
+class HostSecret {
+ public:
+  // `endpoint` has a numeric address and the real port; all addresses ("0.0.0.0", "::") may be it.
+  static Result<HostSecret> publish(const Endpoint& endpoint);
+  HostSecret(HostSecret&& other) noexcept;
+  HostSecret& operator=(HostSecret&&) = delete;
+  ~HostSecret();
+
+  const std::string& secret() const { return secret_; }
+
+ private:
+  HostSecret(std::string path, std::string secret, Fd file)
+      : path_(std::move(path)), secret_(std::move(secret)), file_(std::move(file)) {}
+  std::string path_;  // empty: moved from
+  std::string secret_;
+  Fd file_;  // its lock tells that we live
+};
+
+// What the store at that numeric address published last. kNotFound names the file.
+Result<std::string> read_host_secret(const Endpoint& endpoint);
+
+}  // namespace memspan

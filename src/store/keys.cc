@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace memspan {
+namespace {
+
+std::optional<std::int64_t> parse_counter(std::string_view text) {
+  std::int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+StoreAnswer invalid(const StoreRequest& request, std::string why) {
+  return refuse(request.id, Code::kInvalidArgument, std::move(why));
+}
+
+StoreAnswer full(const StoreRequest& request, std::string why) {
+  return refuse(request.id, Code::kOutOfMemory, std::move(why));
+}
+
+std::vector<std::string> sorted_once(std::vector<std::string> keys) {
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+std::size_t total_bytes(const std::vector<std::string>& keys) {
+  std::size_t bytes = 0;
+  for (const std::string& key : keys) bytes += key.size();
+  return bytes;
+}
+
+// Whose the key is after a request: the caller's when it says so, as before otherwise.
+std::optional<SessionId> owner_after(SessionId from, const StoreRequest& request) {
+  if (request.is_owned) return from;
+  return std::nullopt;
+}
+
+template <typename Key, typename Id>
+void forget(std::map<Key, std::set<Id>>& index, const Key& key, const Id& id) {
+  auto found = index.find(key);
+  if (found == index.end()) return;
+  found->second.erase(id);
+  if (found->second.empty()) index.erase(found);
+}
+
+}  // namespace
+
+void StoreKeys::apply(SessionId from, StoreRequest request, Clock::time_point now,
+                      StoreAnswers& answers) {
+  if (request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait) {
+    if (auto own = get_or_wait(from, std::move(request), now))
+      answers.push_back({from, std::move(*own)});
+    return;
+  }
+  StoreAnswer own = answer(from, request, answers);
+  answers.push_back({from, std::move(own)});
+}
+
+StoreAnswer StoreKeys::answer(SessionId from, StoreRequest& request, StoreAnswers& answers) {
+  switch (request.operation) {
+    case StoreOperation::kSet:
+      return set(from, request, answers);
+    case StoreOperation::kAdd:
+      return add(from, request, answers);
+    case StoreOperation::kAppend:
+      return append(from, request, answers);
+    case StoreOperation::kCompareAndSwap:
+      return compare_and_swap(from, request, answers);
+    case StoreOperation::kRemove:
+      return {.id = request.id, .number = erase(request.keys.front(), answers) ? 1 : 0};
+    case StoreOperation::kGetNow:
+      return get_now(request);
+    case StoreOperation::kList:
+      return list(request);
+    case StoreOperation::kWatch:
+      return watch(from, request);
+    case StoreOperation::kUnwatch:
+      return unwatch(from, request);
+    default:
+      return refuse(request.id, Code::kInternal, "not an operation on keys");
+  }
+}
+
+// A plain set takes the key from its owner, so that what a member published to stay does stay.
+StoreAnswer StoreKeys::set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
+  const std::string& key = request.keys.front();
+  if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
+  put(key, std::move(request.value), request.is_owned ? from : 0, answers);
+  return {.id = request.id};
+}
+
+StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
+  const std::string& key = request.keys.front();
+  const std::string* old = find(key);
+  std::optional<std::int64_t> sum = old == nullptr ? 0 : parse_counter(*old);
+  if (!sum) return invalid(request, "the value is not a 64-bit decimal number");
+  if (__builtin_add_overflow(*sum, request.delta, &*sum))
+    return invalid(request, fmt::format("{} + {} overflows", *old, request.delta));
+  std::string text = std::to_string(*sum);
+  if (auto why = over_quota(key, text.size())) return full(request, std::move(*why));
+  put(key, std::move(text), owner_after(from, request), answers);
+  return {.id = request.id, .number = *sum};
+}
+
+StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
+  const std::string& key = request.keys.front();
+  const std::string* old = find(key);
+  const std::size_t after = (old == nullptr ? 0 : old->size()) + request.value.size();
+  if (after > kMaxValueBytes)
+    return invalid(request, fmt::format("the value would have {} bytes; at most {} are allowed",
+                                        after, kMaxValueBytes));
+  if (auto why = over_quota(key, after)) return full(request, std::move(*why));
+  put(key, old == nullptr ? request.value : *old + request.value, owner_after(from, request),
+      answers);
+  return {.id = request.id, .number = static_cast<std::int64_t>(after)};
+}
+
+// A missing key counts as an empty value, as what is expected and as what is given back.
+StoreAnswer StoreKeys::compare_and_swap(SessionId from, StoreRequest& request,
+                                        StoreAnswers& answers) {
+  const std::string& key = request.keys.front();
+  const std::string* old = find(key);
+  const std::string current = old == nullptr ? std::string() : *old;
+  if (current != request.expected) return {.id = request.id, .value = current};
+  if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
+  put(key, request.value, owner_after(from, request), answers);
+  return {.id = request.id, .value = std::move(request.value)};
+}
+
+StoreAnswer StoreKeys::get_now(const StoreRequest& request) const {
+  if (const std::string* value = find(request.keys.front()))
+    return {.id = request.id, .value = *value};
+  return refuse(request.id, Code::kNotFound, "there is no such key");
+}
+
+// Keys and values in turn, in the order of the keys.
+StoreAnswer StoreKeys::list(const StoreRequest& request) const {
+  const std::string& prefix = request.keys.front();
+  std::vector<std::string> texts;
+  std::size_t bytes = 0;
+  for (auto entry = entries_.lower_bound(prefix);
+       entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
+    bytes += entry->first.size() + entry->second.value.size();
+    if (bytes > kMaxValueBytes)
+      return invalid(request, fmt::format("the keys and values have more than {} bytes; a longer "
+                                          "prefix names fewer",
+                                          kMaxValueBytes));
+    texts.push_back(entry->first);
+    texts.push_back(entry->second.value);
+  }
+  return {.id = request.id,
+          .value = pack_texts(texts),
+          .number = static_cast<std::int64_t>(texts.size() / 2)};
+}
+
+StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
+  const WatchId id{from, request.id};
+  if (watches_.size() >= quota_.watches)
+    return full(request, fmt::format("the store has {} watches, which is all that it keeps",
+                                     quota_.watches));
+  if (!watches_.emplace(id, request.keys.front()).second)
+    return invalid(request, "this id has a watch already");
+  watches_by_prefix_[request.keys.front()].insert(id);
+  return {.id = request.id};
+}
+
+StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
+  auto found = watches_.find({from, static_cast<std::uint64_t>(request.delta)});
+  if (found == watches_.end()) return refuse(request.id, Code::kNotFound, "there is no such watch");
+  forget(watches_by_prefix_, found->second, found->first);
+  watches_.erase(found);
+  return {.id = request.id};
+}
+
+std::optional<StoreAnswer> StoreKeys::get_or_wait(SessionId from, StoreRequest request,
+                                                  Clock::time_point now) {
+  Wait wait;
+  wait.session = from;
+  wait.request = request.id;
+  wait.operation = request.operation;
+  wait.keys = sorted_once(std::move(request.keys));
+  wait.missing = static_cast<std::size_t>(std::count_if(
+      wait.keys.begin(), wait.keys.end(), [&](const auto& key) { return find(key) == nullptr; }));
+  if (wait.missing == 0) return satisfied(wait);
+  if (request.timeout_ms == 0) return timed_out(wait);
+  if (bytes_ + total_bytes(wait.keys) > quota_.bytes || waits_.size() >= quota_.keys)
+    return full(request, "the store keeps as many waits as it can");
+  if (request.timeout_ms != kNoTimeout)
+    wait.deadline = now + std::chrono::milliseconds(request.timeout_ms);
+  keep(std::move(wait));
+  return std::nullopt;
+}
+
+void StoreKeys::disconnect(SessionId session, StoreAnswers& answers) {
+  if (auto waiting = waits_by_session_.find(session); waiting != waits_by_session_.end()) {
+    const std::set<WaitId> gone = waiting->second;  // a copy: drop() changes the set
+    for (WaitId id : gone) drop(id);
+  }
+  auto watch = watches_.lower_bound({session, 0});
+  while (watch != watches_.end() && watch->first.first == session) {
+    forget(watches_by_prefix_, watch->second, watch->first);
+    watch = watches_.erase(watch);
+  }
+  auto owned = owned_.extract(session);
+  if (owned.empty()) return;
+  for (const std::string& key : owned.mapped()) {
+    entries_.at(key).owner = 0;  // no index to keep any more
+    erase(key, answers);
+  }
+}
+
+void StoreKeys::expire(Clock::time_point now, StoreAnswers& answers) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const WaitId id = deadlines_.begin()->second;
+    const Wait& wait = waits_.at(id);
+    answers.push_back({wait.session, timed_out(wait)});
+    drop(id);
+  }
+}
+
+std::optional<Clock::time_point> StoreKeys::next_deadline() const {
+  if (deadlines_.empty()) return std::nullopt;
+  return deadlines_.begin()->first;
+}
+
+const std::string* StoreKeys::find(const std::string& key) const {
+  auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : &found->second.value;
+}
+
+std::optional<std::string> StoreKeys::over_quota(const std::string& key,
+                                                 std::size_t value_bytes) const {
+  const std::string* old = find(key);
+  if (old == nullptr && entries_.size() >= quota_.keys)
+    return fmt::format("the store has {} keys, which is all that it keeps", quota_.keys);
+  const std::size_t held = bytes_ - (old == nullptr ? 0 : old->size());
+  const std::size_t wanted = value_bytes + (old == nullptr ? key.size() : 0);
+  if (held + wanted <= quota_.bytes) return std::nullopt;
+  return fmt::format("{} bytes more do not fit into the store, which holds {} of at most {}",
+                     wanted, held, quota_.bytes);
+}
+
+void StoreKeys::put(const std::string& key, std::string value, std::optional<SessionId> owner,
+                    StoreAnswers& answers) {
+  auto [found, is_new] = entries_.try_emplace(key);
+  Entry& entry = found->second;
+  bytes_ += value.size() + (is_new ? key.size() : 0);
+  bytes_ -= entry.value.size();
+  entry.value = std::move(value);
+  if (owner) own(key, entry, *owner);
+  tell_watchers(key, StoreEvent::kSet, entry.value, answers);
+  auto waiting = waits_by_key_.find(key);
+  if (!is_new || waiting == waits_by_key_.end()) return;
+  const std::set<WaitId> ids = waiting->second;  // a copy: drop() changes the set
+  for (WaitId id : ids) {
+    Wait& wait = waits_.at(id);
+    if (--wait.missing > 0) continue;
+    answers.push_back({wait.session, satisfied(wait)});
+    drop(id);
+  }
+}
+
+void StoreKeys::own(const std::string& key, Entry& entry, SessionId owner) {
+  if (entry.owner == owner) return;
+  if (entry.owner != 0) forget(owned_, entry.owner, key);
+  if (owner != 0) owned_[owner].insert(key);
+  entry.owner = owner;
+}
+
+bool StoreKeys::erase(const std::string& key, StoreAnswers& answers) {
+  auto found = entries_.find(key);
+  if (found == entries_.end()) return false;
+  own(key, found->second, 0);
+  bytes_ -= key.size() + found->second.value.size();
+  entries_.erase(found);
+  tell_watchers(key, StoreEvent::kRemoved, {}, answers);
+  auto waiting = waits_by_key_.find(key);
+  if (waiting == waits_by_key_.end()) return true;
+  for (WaitId id : waiting->second) ++waits_.at(id).missing;
+  return true;
+}
+
+void StoreKeys::tell_watchers(const std::string& key, StoreEvent event, const std::string& value,
+                              StoreAnswers& answers) const {
+  for (const auto& [prefix, watches] : watches_by_prefix_) {
+    if (!key.starts_with(prefix)) continue;
+    for (const auto& [session, id] : watches)
+      answers.push_back({session, {.id = id, .value = value, .event = event, .key = key}});
+  }
+}
+
+StoreAnswer StoreKeys::satisfied(const Wait& wait) const {
+  if (wait.operation == StoreOperation::kWait) return {.id = wait.request};
+  return {.id = wait.request, .value = *find(wait.keys.front())};
+}
+
+StoreAnswer StoreKeys::timed_out(const Wait& wait) const {
+  std::vector<std::string> missing;
+  std::copy_if(wait.keys.begin(), wait.keys.end(), std::back_inserter(missing),
+               [&](const auto& key) { return find(key) == nullptr; });
+  return refuse(wait.request, Code::kTimeout, "missing " + list_keys(missing));
+}
+
+void StoreKeys::keep(Wait wait) {
+  const WaitId id = next_wait_++;
+  bytes_ += total_bytes(wait.keys);
+  for (const std::string& key : wait.keys) waits_by_key_[key].insert(id);
+  waits_by_session_[wait.session].insert(id);
+  if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
+  waits_.emplace(id, std::move(wait));
+}
+
+void StoreKeys::drop(WaitId id) {
+  auto node = waits_.extract(id);
+  const Wait& wait = node.mapped();
+  bytes_ -= total_bytes(wait.keys);
+  if (wait.deadline) deadlines_.erase({*wait.deadline, id});
+  for (const std::string& key : wait.keys) forget(waits_by_key_, key, id);
+  forget(waits_by_session_, wait.session, id);
+}
+
+}  // namespace memspan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's keys and values, who waits for which, who watches which and whose they are.
+//
+// A request is answered at once, except a get or a wait for keys that are not there yet: it is
+// kept until its last key appears, its time is over or its session ends. A watch is answered at
+// once and then at every change of a key with its prefix, in the order of the changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "store/answers.h"
+#include "store/quota.h"
+
+namespace memspan {
+
+// One thread at a time.
+class StoreKeys {
+ public:
+  explicit StoreKeys(StoreQuota quota) : quota_(quota) {}
+
+  // For the operations on keys. Appends what to send now: the request's own answer, if it has one
+  // yet, and those of other requests that it satisfied or that watch.
+  void apply(SessionId from, StoreRequest request, Clock::time_point now, StoreAnswers& answers);
+  // Drops what the session waits for and watches, and removes the keys that it owns.
+  void disconnect(SessionId session, StoreAnswers& answers);
+  // Answers kTimeout, naming the missing keys, to all whose time was over at `now`.
+  void expire(Clock::time_point now, StoreAnswers& answers);
+  std::optional<Clock::time_point> next_deadline() const;
+
+ private:
+  using WaitId = std::uint64_t;
+  struct Entry {
+    std::string value;
+    SessionId owner = 0;  // 0: nobody's
+  };
+  // Invariant: `missing` is the number of its keys that are not in entries_, and is not zero.
+  struct Wait {
+    SessionId session = 0;
+    std::uint64_t request = 0;
+    StoreOperation operation = StoreOperation::kWait;
+    std::vector<std::string> keys;  // sorted, each once
+    std::size_t missing = 0;
+    std::optional<Clock::time_point> deadline;
+  };
+  using WatchId = std::pair<SessionId, std::uint64_t>;  // the request's id names the watch
+
+  StoreAnswer answer(SessionId from, StoreRequest& request, StoreAnswers& answers);
+  StoreAnswer set(SessionId from, StoreRequest& request, StoreAnswers& answers);
+  StoreAnswer add(SessionId from, const StoreRequest& request, StoreAnswers& answers);
+  StoreAnswer append(SessionId from, const StoreRequest& request, StoreAnswers& answers);
+  StoreAnswer compare_and_swap(SessionId from, StoreRequest& request, StoreAnswers& answers);
+  StoreAnswer get_now(const StoreRequest& request) const;
+  StoreAnswer list(const StoreRequest& request) const;
+  StoreAnswer watch(SessionId from, const StoreRequest& request);
+  StoreAnswer unwatch(SessionId from, const StoreRequest& request);
+  std::optional<StoreAnswer> get_or_wait(SessionId from, StoreRequest request,
+                                         Clock::time_point now);
+
+  const std::string* find(const std::string& key) const;
+  // kOutOfMemory in words when the key may not become that long, nullopt when it may.
+  std::optional<std::string> over_quota(const std::string& key, std::size_t value_bytes) const;
+  // Keeps the owner of an existing key when `owner` is nullopt.
+  void put(const std::string& key, std::string value, std::optional<SessionId> owner,
+           StoreAnswers& answers);
+  void own(const std::string& key, Entry& entry, SessionId owner);
+  bool erase(const std::string& key, StoreAnswers& answers);
+  void tell_watchers(const std::string& key, StoreEvent event, const std::string& value,
+                     StoreAnswers& answers) const;
+
+  StoreAnswer satisfied(const Wait& wait) const;
+  StoreAnswer timed_out(const Wait& wait) const;
+  void keep(Wait wait);
+  void drop(WaitId id);
+
+  const StoreQuota quota_;
+  std::size_t bytes_ = 0;
+  std::map<std::string, Entry> entries_;
+  std::map<SessionId, std::set<std::string>> owned_;
+  std::map<WaitId, Wait> waits_;
+  std::map<std::string, std::set<WaitId>> waits_by_key_;  // each wait under each of its keys
+  std::map<SessionId, std::set<WaitId>> waits_by_session_;
+  std::set<std::pair<Clock::time_point, WaitId>> deadlines_;
+  WaitId next_wait_ = 0;
+  std::map<WatchId, std::string> watches_;  // its prefix
+  std::map<std::string, std::set<WatchId>> watches_by_prefix_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/meetings.h"
+
+#include <fmt/format.h>
+
+namespace memspan {
+namespace {
+
+StoreAnswer invalid(const StoreRequest& request, std::string why) {
+  return refuse(request.id, Code::kInvalidArgument, std::move(why));
+}
+
+// `0, 3 and 5`, at most 16 of them.
+std::string list_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kNamed = 16;
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < kNamed; ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
+  return text;
+}
+
+std::string missing_ranks(std::uint32_t size, const std::map<int, std::string>& parts) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < static_cast<int>(size); ++rank)
+    if (!parts.contains(rank)) missing.push_back(rank);
+  return fmt::format("{} of {} members did not come: rank {}", missing.size(), size,
+                     list_ranks(missing));
+}
+
+}  // namespace
+
+void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest request,
+                         Clock::time_point now, StoreAnswers& answers) {
+  const std::string name = request.keys.front();
+  if (auto why = unfit(request)) {
+    answers.push_back({from, invalid(request, std::move(*why))});
+    return;
+  }
+  if (bytes_ + request.value.size() > quota_.bytes ||
+      (groups_.size() >= quota_.keys && !groups_.contains(name))) {
+    answers.push_back({from, refuse(request.id, Code::kOutOfMemory,
+                                    "the store keeps as many groups and parts as it can")});
+    return;
+  }
+  auto [found, is_new] = groups_.try_emplace(name);
+  Group& group = found->second;
+  if (is_new) group.size = request.size;
+  if (auto refusal = enter(group, from, member, request)) {
+    answers.push_back({from, std::move(*refusal)});
+    return;
+  }
+  const auto number = static_cast<std::uint64_t>(request.delta);
+  Operation& operation = group.operations[number];
+  wait(name, number, operation, from, request, now);
+  bytes_ += request.value.size();
+  operation.parts[request.rank] = std::move(request.value);
+  complete(name, group, number, answers);
+}
+
+std::optional<std::string> StoreMeetings::unfit(const StoreRequest& request) const {
+  if (request.size == 0 || request.size > kMostMembers)
+    return fmt::format("a group has 1 to {} members, not {}", kMostMembers, request.size);
+  if (request.rank < 0 || static_cast<std::uint32_t>(request.rank) >= request.size)
+    return fmt::format("the rank is {}, allowed are 0 to {}", request.rank, request.size - 1);
+  if (request.delta < 0) return fmt::format("the operation's number is {}", request.delta);
+  return std::nullopt;
+}
+
+void StoreMeetings::wait(const std::string& name, std::uint64_t number, Operation& operation,
+                         SessionId from, const StoreRequest& request, Clock::time_point now) {
+  Waiting waiting{.session = from, .request = request.id, .deadline = std::nullopt};
+  if (request.timeout_ms != kNoTimeout) {
+    waiting.deadline = now + std::chrono::milliseconds(request.timeout_ms);
+    alarms_.insert({*waiting.deadline, name, number, request.rank});
+  }
+  operation.waiting[request.rank] = waiting;
+}
+
+// The member's place, made at its first operation.
+std::optional<StoreAnswer> StoreMeetings::enter(Group& group, SessionId from,
+                                                const std::string& name,
+                                                const StoreRequest& request) {
+  if (request.size != group.size)
+    return invalid(request, fmt::format("this member says that the group has {} members, others "
+                                        "said {}",
+                                        request.size, group.size));
+  const auto number = static_cast<std::uint64_t>(request.delta);
+  auto [found, is_new] = group.members.try_emplace(request.rank);
+  Member& member = found->second;
+  if (is_new) {
+    member = {.session = from, .name = name, .next = number, .gone_because = {}};
+    places_[from].insert({request.keys.front(), request.rank});
+  }
+  if (!member.gone_because.empty())
+    return refuse(request.id, Code::kPeerLost,
+                  fmt::format("rank {} is gone: {}; who takes its place meets in another group",
+                              request.rank, member.gone_because));
+  if (member.session != from)
+    return refuse(request.id, Code::kUnavailable,
+                  fmt::format("rank {} is taken by {}", request.rank, member.name));
+  if (number < member.next)
+    return invalid(request,
+                   fmt::format("operation {} was before; the next is {}", number, member.next));
+  member.next = number + 1;
+  return std::nullopt;
+}
+
+// Answers everybody when all have come, or when somebody who has not will not come any more.
+void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_t number,
+                             StoreAnswers& answers) {
+  Operation& operation = group.operations.at(number);
+  if (operation.parts.size() < group.size)
+    return fail_if_hopeless(name, group, number, operation, answers);
+  std::vector<std::string> parts;
+  std::size_t bytes = 0;
+  for (const auto& [rank, part] : operation.parts) {
+    bytes += part.size() + sizeof(std::uint32_t);
+    parts.push_back(part);
+  }
+  StoreAnswer answer;
+  if (bytes <= kMaxValueBytes)
+    answer.value = pack_texts(parts);
+  else
+    answer = refuse(0, Code::kInvalidArgument,
+                    fmt::format("all members together brought {} bytes, at most {} are allowed",
+                                bytes, kMaxValueBytes));
+  answer_all(name, number, operation, answer, answers);
+  forget(operation);
+  group.operations.erase(number);
+}
+
+void StoreMeetings::fail_if_hopeless(const std::string& name, const Group& group,
+                                     std::uint64_t number, Operation& operation,
+                                     StoreAnswers& answers) {
+  for (const auto& [rank, member] : group.members) {
+    if (member.gone_because.empty() || operation.parts.contains(rank)) continue;
+    const std::string why =
+        fmt::format("rank {} ({}) is gone: {}", rank, member.name, member.gone_because);
+    answer_all(name, number, operation, refuse(0, Code::kPeerLost, why), answers);
+    return;
+  }
+}
+
+void StoreMeetings::forget(Operation& operation) {
+  for (const auto& [rank, part] : operation.parts) bytes_ -= part.size();
+}
+
+void StoreMeetings::answer_all(const std::string& name, std::uint64_t number, Operation& operation,
+                               const StoreAnswer& answer, StoreAnswers& answers) {
+  for (const auto& [rank, waiting] : operation.waiting) {
+    StoreAnswer own = answer;
+    own.id = waiting.request;
+    answers.push_back({waiting.session, std::move(own)});
+    if (waiting.deadline) alarms_.erase({*waiting.deadline, name, number, rank});
+  }
+  operation.waiting.clear();
+}
+
+StoreAnswer StoreMeetings::leave(SessionId from, const StoreRequest& request,
+                                 StoreAnswers& answers) {
+  const std::string& name = request.keys.front();
+  const auto places = places_.find(from);
+  std::vector<int> ranks;
+  if (places != places_.end())
+    for (const auto& [group, rank] : places->second)
+      if (group == name) ranks.push_back(rank);
+  if (ranks.empty()) return refuse(request.id, Code::kNotFound, "this member is not in the group");
+  for (int rank : ranks) {
+    places->second.erase({name, rank});
+    remove_member(name, rank, "it left", answers);
+  }
+  if (places->second.empty()) places_.erase(places);
+  return {.id = request.id};
+}
+
+void StoreMeetings::disconnect(SessionId session, const std::string& why, StoreAnswers& answers) {
+  auto places = places_.extract(session);
+  if (places.empty()) return;
+  for (const auto& [group, rank] : places.mapped()) remove_member(group, rank, why, answers);
+}
+
+void StoreMeetings::remove_member(const std::string& name, int rank, const std::string& why,
+                                  StoreAnswers& answers) {
+  auto found = groups_.find(name);
+  if (found == groups_.end()) return;
+  Group& group = found->second;
+  group.members.at(rank).gone_because = why;
+  for (auto& [number, operation] : group.operations) {
+    auto own = operation.waiting.find(rank);
+    if (own != operation.waiting.end()) {
+      if (own->second.deadline) alarms_.erase({*own->second.deadline, name, number, rank});
+      operation.waiting.erase(own);
+    }
+    fail_if_hopeless(name, group, number, operation, answers);
+  }
+  for (const auto& [other, member] : group.members)
+    if (member.gone_because.empty()) return;
+  for (auto& [number, operation] : group.operations) forget(operation);
+  groups_.erase(found);
+}
+
+void StoreMeetings::expire(Clock::time_point now, StoreAnswers& answers) {
+  while (!alarms_.empty() && alarms_.begin()->when <= now) {
+    const Alarm alarm = *alarms_.begin();
+    alarms_.erase(alarms_.begin());
+    Group& group = groups_.at(alarm.group);
+    Operation& operation = group.operations.at(alarm.operation);
+    const Waiting waiting = operation.waiting.at(alarm.rank);
+    operation.waiting.erase(alarm.rank);
+    answers.push_back({waiting.session, refuse(waiting.request, Code::kTimeout,
+                                               missing_ranks(group.size, operation.parts))});
+  }
+}
+
+std::optional<Clock::time_point> StoreMeetings::next_deadline() const {
+  if (alarms_.empty()) return std::nullopt;
+  return alarms_.begin()->when;
+}
+
+}  // namespace memspan

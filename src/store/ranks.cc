@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/ranks.h"
+
+#include <fmt/format.h>
+
+#include "core/bytes.h"
+
+namespace memspan {
+
+std::string StoreRank::encode() const {
+  ByteWriter writer;
+  writer.u32(static_cast<std::uint32_t>(rank));
+  writer.u32(size);
+  writer.u64(generation);
+  return writer.take();
+}
+
+Result<StoreRank> StoreRank::decode(std::string_view bytes) {
+  ByteReader reader(bytes);
+  StoreRank taken;
+  taken.rank = static_cast<int>(reader.u32());
+  taken.size = reader.u32();
+  taken.generation = reader.u64();
+  if (!reader.is_finished()) return Status(Code::kInvalidArgument, "a malformed rank");
+  return taken;
+}
+
+StoreAnswer StoreRanks::take(SessionId from, const std::string& member,
+                             const StoreRequest& request) {
+  StoreAnswer answer = try_to_take(from, member, request);
+  const auto scope = scopes_.find(request.keys.front());
+  if (scope != scopes_.end() && scope->second.taken.empty()) scopes_.erase(scope);
+  return answer;
+}
+
+StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
+                                    const StoreRequest& request) {
+  const std::string& name = request.keys.front();
+  const auto invalid = [&](std::string why) {
+    return refuse(request.id, Code::kInvalidArgument, std::move(why));
+  };
+  if (request.size > kMostRanks || request.rank < -1 ||
+      request.rank >= static_cast<std::int32_t>(kMostRanks))
+    return invalid(fmt::format("rank {} of {}: at most {} are allowed", request.rank, request.size,
+                               kMostRanks));
+  if (scopes_.size() >= quota_.keys && !scopes_.contains(name))
+    return refuse(request.id, Code::kOutOfMemory, "the store keeps as many scopes as it can");
+  Scope& scope = scopes_[name];
+  if (scope.size == 0) scope.size = request.size;
+  if (request.size != 0 && request.size != scope.size)
+    return invalid(fmt::format("this member says that there are {} ranks, others said {}",
+                               request.size, scope.size));
+  const int rank = request.rank >= 0 ? request.rank : lowest_free(scope);
+  if (auto other = scope.taken.find(rank); other != scope.taken.end())
+    return refuse(request.id, Code::kUnavailable,
+                  fmt::format("rank {} is taken by {}", rank, other->second.second));
+  const std::uint32_t size = scope.size == 0 ? kMostRanks : scope.size;
+  if (static_cast<std::uint32_t>(rank) >= size)
+    return request.rank >= 0
+               ? invalid(fmt::format("the rank is {}, allowed are 0 to {}", rank, size - 1))
+               : refuse(request.id, Code::kUnavailable,
+                        fmt::format("all {} ranks are taken", size));
+  scope.taken[rank] = {from, member};
+  held_[from].insert({name, rank});
+  const StoreRank taken{.rank = rank, .size = scope.size, .generation = ++generation_};
+  return {.id = request.id, .value = taken.encode(), .number = rank};
+}
+
+void StoreRanks::disconnect(SessionId session) {
+  auto held = held_.extract(session);
+  if (held.empty()) return;
+  for (const auto& [name, rank] : held.mapped()) {
+    Scope& scope = scopes_.at(name);
+    scope.taken.erase(rank);
+    // Nobody is left: the next job may have another size.
+    if (scope.taken.empty()) scopes_.erase(name);
+  }
+}
+
+int StoreRanks::lowest_free(const Scope& scope) {
+  int rank = 0;
+  for (const auto& [taken, by] : scope.taken) {
+    if (taken != rank) break;
+    ++rank;
+  }
+  return rank;
+}
+
+}  // namespace memspan

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks by arrival: within a scope every session has one number, the lowest that is free or the
+// one it asks for, until it ends. The first who knows the size tells the store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "store/answers.h"
+#include "store/quota.h"
+
+namespace memspan {
+
+// What take_rank gives.
+struct StoreRank {
+  int rank = 0;
+  std::uint32_t size = 0;        // 0: nobody has said it yet
+  std::uint64_t generation = 0;  // of the store's all takings; never the same twice
+
+  std::string encode() const;
+  static Result<StoreRank> decode(std::string_view bytes);
+  bool operator==(const StoreRank&) const = default;
+};
+
+// One thread at a time.
+class StoreRanks {
+ public:
+  static constexpr std::uint32_t kMostRanks = 65536;
+
+  explicit StoreRanks(StoreQuota quota) : quota_(quota) {}
+
+  // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
+  // kUnavailable when the rank, or every rank, is taken.
+  StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request);
+  void disconnect(SessionId session);
+
+ private:
+  struct Scope {
+    std::uint32_t size = 0;
+    std::map<int, std::pair<SessionId, std::string>> taken;  // by whom, and its name
+  };
+  StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
+  static int lowest_free(const Scope& scope);
+
+  const StoreQuota quota_;
+  std::map<std::string, Scope> scopes_;
+  std::map<SessionId, std::set<std::pair<std::string, int>>> held_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace memspan

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of TLS: contexts from secrets or certificates. The connections are in tls_stream.cc, the
+// files in tls_files.cc.
+#include "store/tls.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/ssl.h>
+
+#include <array>
+
+#include "store/tls_files.h"
+#include "store/tls_stream.h"
+
+namespace memspan {
+namespace {
+
+constexpr const char* kSuites =
+    "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+// The key of a shared secret is made for SHA-384: with another hash the server ignores it.
+constexpr const char* kSecretSuite = "TLS_AES_256_GCM_SHA384";
+constexpr unsigned char kSecretSuiteNumber[] = {0x13, 0x02};
+// 128 bits' worth: RSA of 3072 bits, curves of 256, no SHA-1.
+constexpr int kSecurityLevel = 3;
+constexpr std::string_view kIdentity = "memspan";
+// Keeps the key that TLS uses apart from anything else that may be made of the same secret.
+constexpr std::string_view kLabel = "memspan store connection, version 1";
+
+// The external key, kept with the context that uses it.
+struct SharedKey {
+  std::array<unsigned char, 48> bytes = {};
+  ~SharedKey() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+};
+
+int shared_key_index() {
+  static const int index = SSL_CTX_get_ex_new_index(
+      0, nullptr, nullptr, nullptr, [](void*, void* key, CRYPTO_EX_DATA*, int, long, void*) {
+        delete static_cast<SharedKey*>(key);
+      });
+  return index;
+}
+
+SSL_SESSION* session_with_key(SSL* ssl) {
+  const auto* key =
+      static_cast<const SharedKey*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), shared_key_index()));
+  SSL_SESSION* session = SSL_SESSION_new();
+  const SSL_CIPHER* suite = SSL_CIPHER_find(ssl, kSecretSuiteNumber);
+  if (session != nullptr && suite != nullptr &&
+      SSL_SESSION_set1_master_key(session, key->bytes.data(), key->bytes.size()) == 1 &&
+      SSL_SESSION_set_cipher(session, suite) == 1 &&
+      SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1)
+    return session;
+  SSL_SESSION_free(session);
+  return nullptr;
+}
+
+int use_key(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* length,
+            SSL_SESSION** session) {
+  *session = session_with_key(ssl);
+  *id = reinterpret_cast<const unsigned char*>(kIdentity.data());
+  *length = kIdentity.size();
+  return *session == nullptr ? 0 : 1;
+}
+
+// No session for another identity: the handshake then fails, since there is no certificate.
+int find_key(SSL* ssl, const unsigned char* id, std::size_t length, SSL_SESSION** session) {
+  *session = nullptr;
+  if (std::string_view(reinterpret_cast<const char*>(id), length) != kIdentity) return 1;
+  *session = session_with_key(ssl);
+  return *session == nullptr ? 0 : 1;
+}
+
+Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites) {
+  ERR_clear_error();
+  const bool is_server = side == TlsContext::Side::kServer;
+  TlsHandle<SSL_CTX> context(SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method()));
+  if (context == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
+  SSL_CTX* raw = context.get();
+  SSL_CTX_set_security_level(raw, kSecurityLevel);
+  SSL_CTX_set_options(raw, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                            SSL_MODE_RELEASE_BUFFERS);
+  const bool is_set = SSL_CTX_set_min_proto_version(raw, TLS1_3_VERSION) == 1 &&
+                      SSL_CTX_set_max_proto_version(raw, TLS1_3_VERSION) == 1 &&
+                      SSL_CTX_get_min_proto_version(raw) == TLS1_3_VERSION &&
+                      SSL_CTX_set_ciphersuites(raw, suites) == 1 &&
+                      SSL_CTX_set_num_tickets(raw, 0) == 1;
+  if (!is_set) return Status(Code::kInternal, "OpenSSL refuses TLS 1.3: " + openssl_reason());
+  return context;
+}
+
+}  // namespace
+
+struct TlsContext::State {
+  Side side;
+  TlsHandle<SSL_CTX> context;
+  bool has_certificates = false;
+  std::vector<std::string> warnings = {};
+};
+
+TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TlsContext::~TlsContext() = default;
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
+                                                                  std::string_view secret) {
+  if (secret.size() < kLeastSecretBytes || secret.size() > kMostSecretBytes)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("a job's secret has {} to {} bytes, not {}", kLeastSecretBytes,
+                              kMostSecretBytes, secret.size()));
+  MEMSPAN_TRY_ASSIGN(TlsHandle<SSL_CTX> context, new_context(side, kSecretSuite), "setting up TLS");
+  auto key = std::make_unique<SharedKey>();
+  unsigned length = 0;
+  if (HMAC(EVP_sha384(), secret.data(), static_cast<int>(secret.size()),
+           reinterpret_cast<const unsigned char*>(kLabel.data()), kLabel.size(), key->bytes.data(),
+           &length) == nullptr ||
+      SSL_CTX_set_ex_data(context.get(), shared_key_index(), key.get()) != 1)
+    return Status(Code::kInternal, "deriving the key: " + openssl_reason());
+  static_cast<void>(key.release());  // the context's now
+  if (side == Side::kServer)
+    SSL_CTX_set_psk_find_session_callback(context.get(), find_key);
+  else
+    SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
+  return std::shared_ptr<const TlsContext>(
+      new TlsContext(std::make_unique<State>(State{.side = side, .context = std::move(context)})));
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
+    Side side, const StoreCertificates& certificates) {
+  MEMSPAN_TRY_ASSIGN(TlsHandle<SSL_CTX> context, new_context(side, kSuites), "setting up TLS");
+  MEMSPAN_PASS(load_identity(context.get(), certificates));
+  MEMSPAN_PASS(load_trust(context.get(), certificates));
+  MEMSPAN_PASS(check_own_certificate(context.get(), side == Side::kServer));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  auto state = std::make_unique<State>(
+      State{.side = side, .context = std::move(context), .has_certificates = true});
+  state->warnings = warn_of_end(state->context.get(), certificates.certificate);
+  return std::shared_ptr<const TlsContext>(new TlsContext(std::move(state)));
+}
+
+Result<std::unique_ptr<StoreStream>> TlsContext::open(Fd socket, const std::string& host) const {
+  const bool is_server = state_->side == Side::kServer;
+  TlsHandle<SSL> ssl(SSL_new(state_->context.get()));
+  if (ssl == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
+  if (state_->has_certificates && !is_server)
+    if (Status status = expect_host(ssl.get(), host); !status.is_ok()) return status;
+  return make_tls_stream(std::move(socket), std::move(ssl),
+                         is_server ? TlsSide::kServer : TlsSide::kClient);
+}
+
+Status TlsContext::accepts(const StoreStream& stream) const {
+  if (!state_->has_certificates) return Status::ok();
+  return verify_peer_again(stream, state_->context.get());
+}
+
+const std::vector<std::string>& TlsContext::warnings() const {
+  return state_->warnings;
+}
+
+}  // namespace memspan

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/tls_stream.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "core/check.h"
+#include "core/mutex.h"
+
+namespace memspan {
+namespace {
+
+// The first byte of every TLS handshake record. Whoever sends another one is no TLS client.
+constexpr unsigned char kHandshakeRecord = 22;
+constexpr std::string_view kMemberName = "urn:memspan:job:";
+
+// ---- the BIO
+// --------------------------------------------------------------------------------------
+
+int bio_socket(BIO* bio) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+}
+
+int bio_write(BIO* bio, const char* bytes, int length) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t sent =
+      ::send(bio_socket(bio), bytes, static_cast<std::size_t>(length), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+int bio_read(BIO* bio, char* into, int room) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t got = ::recv(bio_socket(bio), into, static_cast<std::size_t>(room), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    BIO_set_retry_read(bio);
+  if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+  return static_cast<int>(got);
+}
+
+long bio_control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_FLUSH) return 1;
+  if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
+  return 0;
+}
+
+// Made once and kept: OpenSSL has no owner for it.
+const BIO_METHOD* socket_method() {
+  static const BIO_METHOD* const made = [] {
+    BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "memspan");
+    MEMSPAN_CHECK(method != nullptr);
+    BIO_meth_set_write(method, bio_write);
+    BIO_meth_set_read(method, bio_read);
+    BIO_meth_set_ctrl(method, bio_control);
+    return method;
+  }();
+  return made;
+}
+
+// ---- names
+// ----------------------------------------------------------------------------------------
+
+bool is_address(const std::string& host) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return ::inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+// "urn:memspan:job:JOB:rank:3"
+std::optional<StreamIdentity> parse_member(std::string_view uri) {
+  constexpr std::string_view kRank = ":rank:";
+  if (!uri.starts_with(kMemberName)) return std::nullopt;
+  uri.remove_prefix(kMemberName.size());
+  const std::size_t at = uri.rfind(kRank);
+  if (at == std::string_view::npos) return std::nullopt;
+  StreamIdentity member{.job = std::string(uri.substr(0, at))};
+  const std::string_view rank = uri.substr(at + kRank.size());
+  auto [end, error] = std::from_chars(rank.data(), rank.data() + rank.size(), member.rank);
+  if (error != std::errc() || end != rank.data() + rank.size() || member.rank < 0)
+    return std::nullopt;
+  return member;
+}
+
+std::optional<StreamIdentity> member_of(const X509* certificate) {
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  std::optional<StreamIdentity> member;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names) && !member; ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
+    member = parse_member({reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                           static_cast<std::size_t>(ASN1_STRING_length(uri))});
+  }
+  GENERAL_NAMES_free(names);
+  return member;
+}
+
+// ---- the stream
+// -----------------------------------------------------------------------------------
+
+class TlsStream final : public StoreStream {
+ public:
+  TlsStream(Fd socket, TlsHandle<SSL> ssl, TlsSide side)
+      : StoreStream(std::move(socket)), side_(side), ssl_(std::move(ssl)) {}
+
+  StreamStep handshake() override;
+  StreamStep read(char* into, std::size_t room) override;
+  StreamStep write(std::string_view bytes) override;
+  std::optional<StreamIdentity> identity() const override;
+  bool has_peer_certificate() const override;
+  Status verify_again(SSL_CTX* context) const;
+
+ private:
+  StreamStep step(int result, std::size_t bytes, std::string_view doing) MEMSPAN_REQUIRES(mutex_);
+  Status why_failed(std::string_view doing) const MEMSPAN_REQUIRES(mutex_);
+  std::optional<StreamStep> look_at_first_byte();
+
+  const TlsSide side_;
+  bool has_first_byte_ = false;
+  mutable Mutex mutex_;  // OpenSSL lets one thread at a time into a connection
+  TlsHandle<SSL> ssl_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+StreamStep TlsStream::handshake() {
+  if (side_ == TlsSide::kServer && !has_first_byte_)
+    if (auto step = look_at_first_byte()) return *step;
+  MutexLock lock(mutex_);
+  ERR_clear_error();
+  const int result = side_ == TlsSide::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
+  return step(result, 0, "shaking hands under TLS");
+}
+
+// OpenSSL would answer plain bytes with an alert, in plain.
+std::optional<StreamStep> TlsStream::look_at_first_byte() {
+  unsigned char first = 0;
+  const ssize_t got = ::recv(socket(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    return StreamStep{.next = StreamStep::Next::kReadable};
+  if (got <= 0) return StreamStep{.next = StreamStep::Next::kEnd};
+  if (first != kHandshakeRecord)
+    return StreamStep{.next = StreamStep::Next::kFailed,
+                      .failure = Status(Code::kAuth, "the other side does not speak TLS")};
+  has_first_byte_ = true;
+  return std::nullopt;
+}
+
+StreamStep TlsStream::read(char* into, std::size_t room) {
+  MutexLock lock(mutex_);
+  ERR_clear_error();
+  std::size_t bytes = 0;
+  const int result = SSL_read_ex(ssl_.get(), into, room, &bytes);
+  return step(result, bytes, "reading under TLS");
+}
+
+StreamStep TlsStream::write(std::string_view bytes) {
+  MutexLock lock(mutex_);
+  ERR_clear_error();
+  std::size_t written = 0;
+  const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written);
+  return step(result, written, "writing under TLS");
+}
+
+StreamStep TlsStream::step(int result, std::size_t bytes, std::string_view doing) {
+  if (result > 0) return {.bytes = bytes};
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return {.next = StreamStep::Next::kReadable};
+    case SSL_ERROR_WANT_WRITE:
+      return {.next = StreamStep::Next::kWritable};
+    case SSL_ERROR_ZERO_RETURN:
+      return {.next = StreamStep::Next::kEnd};
+    default:
+      return {.next = StreamStep::Next::kFailed, .failure = why_failed(doing)};
+  }
+}
+
+// A broken connection may be tried again; that one of us does not trust the other will not change.
+Status TlsStream::why_failed(std::string_view doing) const {
+  const unsigned long error = ERR_peek_error();
+  const std::string reason = openssl_reason();
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL ||
+      ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    return {Code::kStoreLost, fmt::format("the connection ended while {}", doing)};
+  if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+    return {Code::kAuth,
+            fmt::format("the other side's certificate is refused: {}",
+                        X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())))};
+  const bool is_no_tls = ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER ||
+                         ERR_GET_REASON(error) == SSL_R_PACKET_LENGTH_TOO_LONG;
+  return {Code::kAuth,
+          fmt::format("{}: {}", doing, is_no_tls ? "the other side does not speak TLS" : reason)};
+}
+
+std::optional<StreamIdentity> TlsStream::identity() const {
+  MutexLock lock(mutex_);
+  const X509* certificate = SSL_get0_peer_certificate(ssl_.get());
+  return certificate == nullptr ? std::nullopt : member_of(certificate);
+}
+
+bool TlsStream::has_peer_certificate() const {
+  MutexLock lock(mutex_);
+  return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
+}
+
+Status TlsStream::verify_again(SSL_CTX* context) const {
+  MutexLock lock(mutex_);
+  X509* certificate = SSL_get0_peer_certificate(ssl_.get());
+  if (certificate == nullptr) return {Code::kAuth, "the other side showed no certificate"};
+  return verify(context, certificate, SSL_get_peer_cert_chain(ssl_.get()),
+                side_ == TlsSide::kClient);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side) {
+  BIO* bio = BIO_new(socket_method());
+  if (bio == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket.get())));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl.get(), bio, bio);  // the connection's now
+  return std::unique_ptr<StoreStream>(
+      std::make_unique<TlsStream>(std::move(socket), std::move(ssl), side));
+}
+
+Status expect_host(SSL* ssl, const std::string& host) {
+  X509_VERIFY_PARAM* rules = SSL_get0_param(ssl);
+  X509_VERIFY_PARAM_set_hostflags(
+      rules, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  const int is_set = is_address(host)
+                         ? X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str())
+                         : X509_VERIFY_PARAM_set1_host(rules, host.c_str(), host.size());
+  if (is_set == 1) return Status::ok();
+  return {Code::kInvalidArgument, fmt::format("\"{}\" is not a host's name or address", host)};
+}
+
+Status verify_peer_again(const StoreStream& stream, SSL_CTX* context) {
+  if (!stream.has_peer_certificate()) return Status::ok();
+  // Only streams of ours show certificates.
+  return static_cast<const TlsStream&>(stream).verify_again(context);
+}
+
+}  // namespace memspan

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection under TLS.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/fd.h"
+#include "core/status.h"
+#include "store/stream.h"
+#include "store/tls_files.h"
+
+namespace memspan {
+
+enum class TlsSide { kServer, kClient };
+
+// Over a BIO of ours, which never raises SIGPIPE.
+Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side);
+// The name or numeric address that the server's certificate must have; its common name counts for
+// nothing.
+Status expect_host(SSL* ssl, const std::string& host);
+// As TlsContext::accepts().
+Status verify_peer_again(const StoreStream& stream, SSL_CTX* context);
+
+}  // namespace memspan
