@@ -48,7 +48,7 @@ endfunction()
 memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc)
 memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ shmemc++)
 if(TARGET oshrun)
-  install(TARGETS oshrun memspan-info RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS oshrun memspan-info memspan-store RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   memspan_add_alias(oshrun shmemrun)
 endif()
 

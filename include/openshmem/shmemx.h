@@ -1,10 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Extensions to OpenSHMEM, all named shmemx_ or SHMEMX_. There are none yet.
+ * Extensions to OpenSHMEM, all named shmemx_ or SHMEMX_.
  */
 #ifndef MEMSPAN_OPENSHMEM_SHMEMX_H
 #define MEMSPAN_OPENSHMEM_SHMEMX_H
 
 #include "shmem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Told of the death of another PE by the call that noticed it: the call's name, the PE that died
+ * first (numbered as in SHMEM_TEAM_WORLD) and a sentence, all valid during the call only. Runs on
+ * the calling thread and may call the library. */
+typedef void (*shmemx_error_handler_t)(const char* call, int pe, const char* message);
+
+/* Without a handler (NULL, as at start) the death of a PE ends the job. With one, each call that
+ * cannot be completed because of it calls the handler and returns: without its effect, with the
+ * value of a failure where it has one (NULL, non-zero). What needs no dead PE goes on working:
+ * put, get and atomics among the living, and collectives of teams that the dead was no member of.
+ * The memory of the dead stays readable until the job ends. shmem_finalize then returns without
+ * meeting anybody. A mistake of the program's own still ends it. Start the job with
+ * `oshrun --keep-going`, or oshrun ends it. Thread-safe; at any time. Returns 0. */
+int shmemx_set_error_handler(shmemx_error_handler_t handler);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* MEMSPAN_OPENSHMEM_SHMEMX_H */

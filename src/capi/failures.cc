@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 
+#include "capi/errors.h"
 #include "capi/process_state.h"
 #include "core/log.h"
+#include "world/wait.h"
 
 namespace memspan::capi {
 namespace {
+
+constinit std::atomic<ErrorHandler> error_handler{nullptr};
 
 [[noreturn]] void end_with_message(const char* call, std::string_view message) {
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
@@ -36,6 +41,21 @@ void end_process(const char* call, const Status& status) {
   log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
   std::fflush(nullptr);
   _exit(1);
+}
+
+void set_error_handler(ErrorHandler handler) {
+  error_handler.store(handler, std::memory_order_release);
+}
+
+void fail(const char* call, const Status& status) {
+  // Pairs with the release of set_error_handler().
+  const ErrorHandler handler = error_handler.load(std::memory_order_acquire);
+  if (status.code() != Code::kPeerLost || handler == nullptr || !is_started())
+    end_process(call, status);
+  remember_error(call, status.message());
+  // First, so that the handler may use teams that the dead was no member of.
+  acknowledge_deaths(process_state.world->waiting());
+  handler(call, first_dead_peer(process_state.world->board()), status.message().c_str());
 }
 
 void require_started(const char* call) {

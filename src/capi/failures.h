@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a call that cannot report an error ends the process: one line that names this process, the
-// call and the reason, then code 1, without exit handlers. The job's other processes notice.
+// call and the reason, then code 1, without exit handlers. The job's other processes notice. Only
+// the death of a peer can be survived, by a program that sets a handler.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,21 @@ namespace memspan::capi {
 // Only when a peer has asked the whole job to end.
 void end_process_if_asked();
 
-// Does nothing when ok.
-inline void require(const char* call, const Status& status) {
-  if (!status.is_ok()) [[unlikely]]
-    end_process(call, status);
+// What the program wants to be told of the death of a peer instead of ending: the call, the peer
+// and a sentence. Null: nothing, the process ends.
+using ErrorHandler = void (*)(const char* call, int pe, const char* message);
+void set_error_handler(ErrorHandler handler);
+
+// Ends the process, or tells the program's handler of a peer's death; the call then returns without
+// its effect.
+[[gnu::cold]] void fail(const char* call, const Status& status);
+
+// True when ok; false, if it returns at all, when a handler was told.
+inline bool require(const char* call, const Status& status) {
+  if (status.is_ok()) [[likely]]
+    return true;
+  fail(call, status);
+  return false;
 }
 
 // Says why RouteTable::find() failed: before init, peer out of range, or address not symmetric.

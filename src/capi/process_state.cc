@@ -81,6 +81,7 @@ Status join(const Start& how) {
   set_log_identity(fmt::format("PE {}", membership.rank));
   MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
                      "connecting to the peers");
+  world->waiting().limit = how.call_limit;
   auto world_team = Team::world(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "capi/handle_table.h"
+#include "core/clock.h"
 #include "core/status.h"
 #include "pgas/team.h"
 #include "world/membership.h"
@@ -47,6 +48,8 @@ struct Start {
   const char* what;  // the call, for messages
   std::function<Result<Membership>()> join;
   std::function<Result<std::size_t>()> heap_bytes;
+  // The longest that a call may wait for peers; zero: as long as they live.
+  Duration call_limit = Duration::zero();
 };
 enum class Sharing {
   kCounted,    // in a job already: one more user of it

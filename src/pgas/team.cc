@@ -60,6 +60,8 @@ Status Team::meet(const char* what) {
 }
 
 Status Team::meet(const char* what, const std::uint64_t* words, int count) {
+  if (!broken_.is_ok()) [[unlikely]]
+    return broken_;
   std::uint64_t sequence = sequence_ + 1;
   SyncSlot::Line& mine = area_.line(index_, sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
@@ -67,10 +69,19 @@ Status Team::meet(const char* what, const std::uint64_t* words, int count) {
   mine.sequence.store(sequence, std::memory_order_release);
   if (shape_.size > 1) {
     Status status = by_counter_ ? meet_by_counter(what, sequence) : meet_by_flags(what, sequence);
-    if (!status.is_ok()) return status;
+    if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
   return Status::ok();
+}
+
+Status Team::explain(const Status& status, std::uint64_t sequence) const {
+  if (status.code() != Code::kTimeout) return status;
+  std::string missing;
+  for (int member = 0; member < shape_.size; ++member)
+    if (area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer_of(member));
+  return status.annotate(fmt::format("PE {} did not come", missing));
 }
 
 Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
@@ -79,9 +90,9 @@ Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
   for (int i = 1; i < shape_.size; ++i) {
     int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
     const SyncSlot::Line& line = area_.line(member, sequence);
-    Status status = wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(), [&] {
-      return line.sequence.load(std::memory_order_acquire) >= sequence;
-    });
+    Status status = wait_for(
+        world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; }, peers());
     if (!status.is_ok()) return status;
   }
   return Status::ok();
@@ -97,8 +108,9 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
       world_.board().ring_all();
     return Status::ok();
   }
-  return wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-                  [&] { return header.released.load(std::memory_order_acquire) >= sequence; });
+  return wait_for(
+      world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
+      [&] { return header.released.load(std::memory_order_acquire) >= sequence; }, peers());
 }
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
@@ -146,9 +158,9 @@ Status Team::disband(const char* what) {
   if (index_ != 0) return Status::ok();
   // Only when the last member has taken its last look may the area serve another team.
   auto members = static_cast<std::uint64_t>(shape_.size);
-  MEMSPAN_PASS(wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(), [&] {
-    return header.departed.load(std::memory_order_acquire) == members;
-  }));
+  MEMSPAN_PASS(wait_for(
+      world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
+      [&] { return header.departed.load(std::memory_order_acquire) == members; }, peers()));
   world_.internal_allocator().free(area_offset_);
   return Status::ok();
 }

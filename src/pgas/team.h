@@ -52,7 +52,9 @@ class Team {
   // The object is then good for destruction only.
   Status disband(const char* what);
 
-  // Collective: returns when all members have arrived; their earlier stores are then visible.
+  // Collective: returns when all members have arrived; their earlier stores are then visible. After
+  // a kTimeout, which names who did not come, or a kPeerLost the members are out of step, and every
+  // later meeting fails in the same way.
   Status meet(const char* what);
   // The same, carrying up to kMeetingWords words of each member, readable through word() until
   // this process's next meeting.
@@ -67,6 +69,8 @@ class Team {
 
  private:
   Team(World& world, const TeamShape& shape, int index, std::byte* area, std::uint64_t area_offset);
+  PeerSet peers() const { return {shape_.start, shape_.stride, shape_.size}; }
+  Status explain(const Status& status, std::uint64_t sequence) const;
   Status meet_by_flags(const char* what, std::uint64_t sequence);
   Status meet_by_counter(const char* what, std::uint64_t sequence);
 
@@ -78,6 +82,7 @@ class Team {
   std::uint64_t sequence_;     // of the last meeting
   bool by_counter_;
   int num_contexts_ = 0;
+  Status broken_;  // why the team cannot meet any more
 };
 
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.

@@ -33,8 +33,14 @@ std::string cause_of_death(int wait_status) {
   return "";
 }
 
-// -1 when nobody is noted as dead.
-int first_dead(const Board& board) {
+Deadline earlier(const Deadline& deadline, Duration limit) {
+  if (limit == Duration::zero() || deadline.remaining() < limit) return deadline;
+  return Deadline::after(limit);
+}
+
+}  // namespace
+
+int first_dead_peer(const Board& board) {
   int first = -1;
   std::uint32_t least = 0;
   for (int rank = 0; rank < board.peers(); ++rank) {
@@ -46,13 +52,18 @@ int first_dead(const Board& board) {
   return first;
 }
 
-}  // namespace
+void acknowledge_deaths(WaitPlace& place) {
+  place.known_alarms.store(place.board->header().alarms.load(std::memory_order_acquire),
+                           std::memory_order_relaxed);
+}
 
-SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline)
+SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
+                   PeerSet needed)
     : place_(place),
       kind_(kind),
       what_(what),
-      deadline_(deadline),
+      needed_(needed),
+      deadline_(earlier(deadline, place.limit)),
       since_(Clock::now()),
       next_report_(since_ + kReportEvery) {}
 
@@ -60,6 +71,8 @@ Status SlowWait::pause() {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.board->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) return alarm_status();
+  if (alarms != 0)
+    if (Status status = needed_status(); !status.is_ok()) return status;
   auto now = Clock::now();
   if (now >= next_report_) {
     next_report_ += kReportEvery;
@@ -102,17 +115,31 @@ void SlowWait::arm() {
 
 Status SlowWait::alarm_status() {
   const BoardHeader& header = place_.board->header();
-  double waited = to_seconds(Clock::now() - since_);
   if (header.exit_requested.load(std::memory_order_acquire) == 2)
     return {Code::kUnavailable, fmt::format("PE {} asked the job to end with code {}",
                                             header.exit_rank.load(), header.exit_code.load())};
   // The first death is the cause; others may have ended because of it.
-  int first = first_dead(*place_.board);
+  int first = first_dead_peer(*place_.board);
   if (first < 0) return Status::ok();  // a note that is still being written: look again
-  const BoardPeer& peer = place_.board->peer(first);
+  return death_status(first);
+}
+
+// A known death ends only what cannot end any more.
+Status SlowWait::needed_status() const {
+  for (int i = 0; i < needed_.count; ++i) {
+    const int rank = needed_.start + i * needed_.stride;
+    if (place_.board->peer(rank).death.load(std::memory_order_acquire) != 0)
+      return death_status(rank);
+  }
+  return Status::ok();
+}
+
+Status SlowWait::death_status(int rank) const {
+  const BoardPeer& peer = place_.board->peer(rank);
   return {Code::kPeerLost,
-          fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", first,
-                      peer.pid.load(), cause_of_death(peer.wait_status.load()), waited)};
+          fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", rank,
+                      peer.pid.load(), cause_of_death(peer.wait_status.load()),
+                      to_seconds(Clock::now() - since_))};
 }
 
 }  // namespace memspan

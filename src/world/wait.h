@@ -4,7 +4,8 @@
 // sleep on the process's doorbell.
 //
 // A wait ends early with kPeerLost when a peer has died, with kUnavailable when a peer asked the
-// job to end, with kTimeout at its deadline.
+// job to end, with kTimeout at its deadline. A process that goes on after a death has acknowledged
+// it: that death then ends only the meetings of which the dead was a member.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,20 @@ struct WaitPlace {
   int spins = 0;  // looks before the first sched_yield
   // Deaths and requests up to this count of BoardHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
+  // No wait lasts longer, whatever its own deadline; zero: it may. Set before the first wait.
+  Duration limit = Duration::zero();
+};
+
+// From now on the deaths that have been noted end only what needs the dead.
+void acknowledge_deaths(WaitPlace& place);
+// The rank of the first process of the job that died; -1 when all live.
+int first_dead_peer(const Board& board);
+
+// Peers start, start + stride, ... as a team has them. A value; empty: nobody in particular.
+struct PeerSet {
+  int start = 0;
+  int stride = 1;
+  int count = 0;
 };
 
 // Whose store ends the wait, and so who has to ring. A sleeper in a meeting costs those who put
@@ -36,8 +51,9 @@ enum class WaitsFor {
 // The patient part of one wait; lives on the waiter's stack.
 class SlowWait {
  public:
-  // `what` names the call, for messages and the line that is logged every 60 s.
-  SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline);
+  // `what` names the call, for messages and the line that is logged every 60 s. The death of one
+  // of `needed` ends it even when it is known.
+  SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, PeerSet needed);
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
@@ -47,13 +63,16 @@ class SlowWait {
 
  private:
   Status alarm_status();
+  Status needed_status() const;
+  Status death_status(int rank) const;
   void sleep();
   void arm();
 
   WaitPlace& place_;
   const WaitsFor kind_;
   const char* what_;
-  Deadline deadline_;
+  const PeerSet needed_;
+  const Deadline deadline_;
   Clock::time_point since_;
   Clock::time_point next_report_;
   std::uint32_t bell_ = 0;
@@ -63,13 +82,14 @@ class SlowWait {
 
 // Returns once ready() is true; ready() must load with acquire order.
 template <typename Ready>
-Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready) {
+Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready,
+                PeerSet needed = {}) {
   for (int spin = place.spins; spin > 0; --spin) {
     if (ready()) return Status::ok();
     cpu_pause();
   }
   if (ready()) return Status::ok();
-  SlowWait slow(place, kind, what, deadline);
+  SlowWait slow(place, kind, what, deadline, needed);
   while (!ready())
     if (Status status = slow.pause(); !status.is_ok()) return ready() ? Status::ok() : status;
   return Status::ok();

@@ -79,6 +79,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   std::string timeout;
   std::string binding = "auto";
   bool label = false;
+  bool keep_going = false;
 
   CLI::App app("Starts an OpenSHMEM job on this host and ends it as a whole.", "oshrun");
   app.formatter(std::make_shared<HelpText>());
@@ -97,6 +98,10 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
          "--bind", binding,
          "core: each process keeps to a core of its own (the default where there are enough)")
       ->type_name("core|none");
+
+  app.add_flag("--keep-going", keep_going,
+               "do not end the job when a process fails: for programs that survive it "
+               "(shmemx_set_error_handler)");
 
   Words words = split(app, argc, argv);
   try {
@@ -125,6 +130,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   if (found == kBindings.end())
     return invalid(fmt::format("--bind is \"{}\"; allowed is core or none", binding));
   options.binding = found->second;
+  options.on_failure = keep_going ? OnFailure::kKeepGoing : OnFailure::kEndJob;
   options.output = label ? Output::kLabelled : Output::kInherited;
   if (words.command.empty()) return invalid("the program to start is missing");
   options.command = std::move(words.command);

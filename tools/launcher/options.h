@@ -19,10 +19,16 @@ enum class Binding {
 
 enum class Output { kInherited, kLabelled };
 
+enum class OnFailure {
+  kEndJob,
+  kKeepGoing,  // the others are told, and decide themselves
+};
+
 struct Options {
   int processes = 1;
   Output output = Output::kInherited;
   Binding binding = Binding::kWhenItFits;
+  OnFailure on_failure = OnFailure::kEndJob;
   std::optional<Duration> timeout;
   std::vector<std::string> environment;  // "K=V"
   std::vector<std::string> command;      // the program and its arguments, never empty

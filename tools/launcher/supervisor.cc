@@ -212,7 +212,7 @@ void Supervisor::handle_endings() {
   }
   if (auto failure = judge_.first_failure(endings)) {
     fail(*failure);
-    return;
+    if (phase_ != Phase::kRunning) return;
   }
   // Whoever waits for a process that ended without joining waits in vain. (One that left properly
   // is not marked.)
@@ -221,13 +221,14 @@ void Supervisor::handle_endings() {
 
 void Supervisor::fail(const Failure& failure) {
   job_.board().mark_lost(failure.ending.rank, failure.ending.wait_status);
-  result_ = failure.code;
+  if (result_ == 0) result_ = failure.code;
   if (asked_ != 0 && failure.code == 128 + asked_)
     say(fmt::format("the job was ended by signal {}", describe_signal(asked_)));
   else
     say(fmt::format("PE {} (process {}) {}", failure.ending.rank, failure.ending.pid,
                     failure.description));
-  end_job(Phase::kSurviving, kSurvivorsPatience);
+  if (job_.options().on_failure == OnFailure::kEndJob)
+    end_job(Phase::kSurviving, kSurvivorsPatience);
 }
 
 void Supervisor::end_job(Phase phase, Duration patience) {

@@ -26,8 +26,8 @@ int broadcast(const char* call, shmem_team_t handle, const Buffers& buffers, std
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes);
   require_symmetric(call, "source", buffers.source, bytes);
-  require(call, pgas::broadcast(team, call, buffers.dest, buffers.source, bytes, root));
-  return 0;
+  return require(call, pgas::broadcast(team, call, buffers.dest, buffers.source, bytes, root)) ? 0
+                                                                                               : 1;
 }
 
 int fcollect(const char* call, shmem_team_t handle, const Buffers& buffers, std::size_t count,
@@ -36,8 +36,7 @@ int fcollect(const char* call, shmem_team_t handle, const Buffers& buffers, std:
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes_of(bytes, members(team)));
   require_symmetric(call, "source", buffers.source, bytes);
-  require(call, pgas::fcollect(team, call, buffers.dest, buffers.source, bytes));
-  return 0;
+  return require(call, pgas::fcollect(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
 }
 
 // How much comes from the others is only known in the call itself.
@@ -47,8 +46,7 @@ int collect(const char* call, shmem_team_t handle, const Buffers& buffers, std::
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes);
   require_symmetric(call, "source", buffers.source, bytes);
-  require(call, pgas::collect(team, call, buffers.dest, buffers.source, bytes));
-  return 0;
+  return require(call, pgas::collect(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
 }
 
 int alltoall(const char* call, shmem_team_t handle, const Buffers& buffers, std::size_t count,
@@ -57,8 +55,7 @@ int alltoall(const char* call, shmem_team_t handle, const Buffers& buffers, std:
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes_of(bytes, members(team)));
   require_symmetric(call, "source", buffers.source, bytes_of(bytes, members(team)));
-  require(call, pgas::alltoall(team, call, buffers.dest, buffers.source, bytes));
-  return 0;
+  return require(call, pgas::alltoall(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
 }
 
 // From the first to the last of `count` elements a member, at `stride`.
@@ -81,9 +78,10 @@ int alltoalls(const char* call, shmem_team_t handle, const Buffers& buffers,
   if (source_stride < 1) end_for_bad_number(call, "sst", source_stride, 1, kMost);
   require_symmetric(call, "dest", buffers.dest, spread_bytes(team, count, dest_stride, size));
   require_symmetric(call, "source", buffers.source, spread_bytes(team, count, source_stride, size));
-  require(call, pgas::alltoalls(team, call, buffers.dest, buffers.source, dest_stride,
-                                source_stride, count, size));
-  return 0;
+  return require(call, pgas::alltoalls(team, call, buffers.dest, buffers.source, dest_stride,
+                                       source_stride, count, size))
+             ? 0
+             : 1;
 }
 
 }  // namespace

@@ -20,11 +20,14 @@ void say_why(const char* call, std::string_view reason) {
   log_line(LogLevel::kWarn, std::string(call) + ": " + std::string(reason));
 }
 
-// A shortage, which all PEs see alike, is a null pointer; anything else ends the process.
+// A shortage, which all PEs see alike, is a null pointer; so is a death that the program survives.
+// Anything else ends the process.
 void* address_or_null(const char* call, const Result<void*>& result) {
   if (result.is_ok()) return result.value();
-  if (result.code() != Code::kOutOfMemory) end_process(call, result.status());
-  say_why(call, result.status().message());
+  if (result.code() == Code::kOutOfMemory)
+    say_why(call, result.status().message());
+  else
+    fail(call, result.status());
   return nullptr;
 }
 
@@ -72,7 +75,8 @@ MEMSPAN_TWIN(void*, calloc, (size_t count, size_t size)) {
   if (pointer == nullptr) return nullptr;
   std::memset(pointer, 0, bytes);
   // A peer's put must not come before the zeros.
-  require("shmem_calloc", pgas::sync(*process_state.world_team, "shmem_calloc"));
+  if (!require("shmem_calloc", pgas::sync(*process_state.world_team, "shmem_calloc")))
+    return nullptr;
   return pointer;
 }
 

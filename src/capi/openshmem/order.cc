@@ -80,6 +80,6 @@ MEMSPAN_TWIN(void, sync_all, (void)) {
   require("shmem_sync_all", pgas::sync(*process_state.world_team, "shmem_sync_all"));
 }
 MEMSPAN_TWIN(int, team_sync, (shmem_team_t team)) {
-  require("shmem_team_sync", pgas::sync(team_of("shmem_team_sync", team), "shmem_team_sync"));
-  return 0;
+  constexpr const char* kCall = "shmem_team_sync";
+  return require(kCall, pgas::sync(team_of(kCall, team), kCall)) ? 0 : 1;
 }

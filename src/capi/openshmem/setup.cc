@@ -95,7 +95,10 @@ MEMSPAN_TWIN(void, query_initialized, (int* initialized)) {
 
 MEMSPAN_TWIN(void, finalize, (void)) {
   require_started("shmem_finalize");
-  require("shmem_finalize", stop("shmem_finalize"));
+  Status status = stop("shmem_finalize");
+  if (status.is_ok()) return;
+  fail("shmem_finalize", status);
+  abandon();
 }
 
 MEMSPAN_TWIN(void, global_exit, (int status)) {

@@ -20,7 +20,10 @@ bool is_end_of_job(const Status& status) {
 }
 
 int failed(const char* call, const Status& status) {
-  if (is_end_of_job(status)) end_process(call, status);
+  if (is_end_of_job(status)) {
+    fail(call, status);
+    return 1;
+  }
   log_line(LogLevel::kWarn, std::string(call) + ": " + status.message());
   return 1;
 }

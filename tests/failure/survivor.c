@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * PE 1 of three kills itself; the others are told, go on in a team of their own, and end well. */
+#include <shmem.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int told = 0;
+static char told_call[64];
+
+static void remember(const char* call, int pe, const char* message) {
+  if (pe != 1 || strstr(message, "PE 1") == NULL) _exit(3);
+  strncpy(told_call, call, sizeof told_call - 1);
+  ++told;
+}
+
+static void check(int holds, const char* what) {
+  if (holds) return;
+  printf("not so: %s (told %d times, last by %s)\n", what, told, told_call);
+  fflush(stdout);
+  _exit(4);
+}
+
+int main(void) {
+  shmem_init();
+  const int me = shmem_my_pe();
+  long* word = shmem_calloc(2, sizeof(long));
+  shmem_team_t outer = SHMEM_TEAM_INVALID;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 2, NULL, 0, &outer);
+  shmemx_set_error_handler(remember);
+  shmem_barrier_all();
+  if (me == 1) raise(SIGKILL);
+
+  shmem_barrier_all();
+  check(told == 1 && strcmp(told_call, "shmem_barrier_all") == 0, "the barrier tells of the death");
+  word[0] = me;
+  check(shmem_long_sum_reduce(outer, &word[1], &word[0], 1) == 0, "the living reduce");
+  check(word[1] == 2, "the sum is right");
+  check(shmem_team_sync(outer) == 0, "the living synchronise");
+  shmem_long_p(&word[0], 40 + me, me == 0 ? 2 : 0);
+  check(shmem_team_sync(outer) == 0, "the living synchronise again");
+  check(word[0] == (me == 0 ? 42 : 40), "puts among the living arrive");
+  check(told == 1, "what needs no dead PE tells nothing");
+  check(shmem_malloc(64) == NULL && told == 2, "malloc needs all PEs");
+  check(shmem_team_sync(SHMEM_TEAM_WORLD) != 0 && told == 3, "so does the world's sync");
+  shmem_finalize();
+  check(told == 4, "finalize tells, and returns");
+  printf("survived %d\n", me);
+  return 0;
+}

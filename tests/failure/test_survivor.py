@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program with an error handler survives the death of a peer, and goes on without it."""
+
+import os
+import unittest
+
+import jobs
+
+SURVIVOR = os.environ["MEMSPAN_SURVIVOR"]
+
+
+class SurvivorTest(unittest.TestCase):
+    def test_goes_on_in_a_team_of_the_living(self):
+        before = jobs.traces()
+        for _ in range(10):
+            job = jobs.start([jobs.OSHRUN, "--keep-going", "--timeout", "30", "-n", "3", SURVIVOR])
+            out, errors = job.communicate(timeout=60)
+            self.assertEqual(sorted(out.split("\n")), ["", "survived 0", "survived 2"], errors)
+            self.assertIn("PE 1 ", errors)
+            self.assertEqual(job.returncode, 137, errors)
+        self.assertEqual(jobs.traces(), before)
+
+    def test_without_keep_going_the_launcher_ends_the_job(self):
+        job = jobs.start([jobs.OSHRUN, "--timeout", "30", "-n", "3", SURVIVOR])
+        job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 137)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// memspan-store: the store as a process of its own, for jobs that no launcher of ours starts.
+//
+// Prints one line, "memspan-store: listening at tcp://127.0.0.1:8666", when members can come.
+// SIGHUP reads certificates again and closes the connections that they do not allow any more;
+// SIGTERM and SIGINT end it.
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstdio>
+
+#include "core/log.h"
+#include "store/server.h"
+#include "store_tool/options.h"
+
+namespace memspan {
+namespace {
+
+Status write_address(const std::string& path, const std::string& address) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return Status::from_errno("--address-file " + path);
+  const bool is_written = std::fprintf(file, "%s\n", address.c_str()) > 0;
+  if (std::fclose(file) != 0 || !is_written) return Status::from_errno("--address-file " + path);
+  return Status::ok();
+}
+
+Status reload(StoreServer& server, int argc, const char* const* argv) {
+  auto security = store_tool::read_security(argc, argv);
+  if (!security.is_ok()) return security.status();
+  return server.reload(*security);
+}
+
+Status serve(const store_tool::Options& options, int argc, const char* const* argv) {
+  // Waited for below; blocked first, so that the store's thread inherits it.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<StoreServer> server,
+                     StoreServer::listen(options.listen, options.server), "hosting the store");
+  const std::string address = server->endpoint().to_string();
+  if (!options.address_file.empty())
+    MEMSPAN_TRY(write_address(options.address_file, address), "publishing the address");
+  std::printf("memspan-store: listening at %s\n", address.c_str());
+  std::fflush(stdout);
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) return Status::ok();
+    if (Status status = reload(*server, argc, argv); !status.is_ok())
+      log_line(LogLevel::kError, "memspan-store: nothing is changed: " + status.message());
+  }
+}
+
+}  // namespace
+}  // namespace memspan
+
+int main(int argc, char** argv) {
+  auto options = memspan::store_tool::parse_options(argc, argv);
+  memspan::Status status = options.status();
+  if (options.is_ok() && options->has_value()) status = memspan::serve(**options, argc, argv);
+  if (status.is_ok()) return 0;
+  std::fprintf(stderr, "memspan-store: %s\n", status.message().c_str());
+  return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
+}
