@@ -92,27 +92,45 @@ Result<Membership> join_single() {
   return joined;
 }
 
-Result<std::optional<Rendezvous>> rendezvous_from_environment() {
+namespace {
+
+// The store's place by an address and a port; nullopt when they are not set.
+Result<std::optional<Endpoint>> master_from_environment() {
   auto address = environment("SHMEM_MASTER_ADDR");
   bool is_ours = address.has_value();
   if (!address) address = environment("MASTER_ADDR");
   const char* port_name = is_ours ? "SHMEM_MASTER_PORT" : "MASTER_PORT";
   auto port_text = environment(port_name);
-  if (!address || !port_text || !environment("RANK") || !environment("WORLD_SIZE"))
-    return std::optional<Rendezvous>();
+  if (!address || !port_text) return std::optional<Endpoint>();
   constexpr std::int64_t kPortOffset = 11;  // torchrun's own store has MASTER_PORT itself
   std::int64_t offset = is_ours ? 0 : kPortOffset;
   MEMSPAN_TRY_ASSIGN(std::int64_t port, parse_integer(port_name, *port_text, 1, 65535 - offset),
                      "reading the environment");
+  return std::optional<Endpoint>(Endpoint{*address, static_cast<std::uint16_t>(port + offset)});
+}
+
+}  // namespace
+
+Result<std::optional<Rendezvous>> rendezvous_from_environment() {
+  Rendezvous rendezvous;
+  const auto url = environment("MEMSPAN_STORE");
+  if (url) {
+    MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(*url), "reading MEMSPAN_STORE");
+    rendezvous.host = Rendezvous::Host::kElsewhere;
+    rendezvous.job = environment_or("MEMSPAN_JOB", rendezvous.job);
+  } else {
+    MEMSPAN_TRY_ASSIGN(auto master, master_from_environment(), "joining the job");
+    if (!master) return std::optional<Rendezvous>();
+    rendezvous.store = *master;
+  }
+  if (!environment("RANK") || !environment("WORLD_SIZE")) return std::optional<Rendezvous>();
   MEMSPAN_TRY_ASSIGN(auto size, environment_integer("WORLD_SIZE", 1, kMostPeersPerHost),
                      "reading the environment");
   MEMSPAN_TRY_ASSIGN(auto rank, environment_integer("RANK", 0, *size - 1),
                      "reading the environment");
-  Rendezvous rendezvous;
   rendezvous.rank = static_cast<int>(*rank);
   rendezvous.size = static_cast<int>(*size);
-  rendezvous.store = Endpoint{*address, static_cast<std::uint16_t>(port + offset)};
-  return std::optional<Rendezvous>(rendezvous);
+  return std::optional<Rendezvous>(std::move(rendezvous));
 }
 
 Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security) {

@@ -31,6 +31,11 @@ struct Rendezvous {
   int size = 1;
   Endpoint store;
   StoreSecurity security = {};
+  std::string job = "job";  // keeps jobs apart that meet at one store
+  enum class Host {
+    kRankZero,   // rank 0 hosts the store
+    kElsewhere,  // it is there already: memspan-store
+  } host = Host::kRankZero;
   // Set by a unique id: the store's server, already listening in this process.
   std::shared_ptr<StoreServer> hosted;  // owners: the unique id's maker and the Membership
 };
@@ -40,6 +45,8 @@ struct Membership {
   Membership(int its_rank, int its_size) : rank(its_rank), size(its_size) {}
   int rank;
   int size;
+  std::string job;  // of a rendezvous
+  Rendezvous::Host host = Rendezvous::Host::kRankZero;
   std::shared_ptr<StoreServer> server;  // rank 0 of a rendezvous only; shared with the unique id
   std::unique_ptr<StoreClient> store;   // of a rendezvous
   std::unique_ptr<Board> board;
@@ -60,7 +67,9 @@ Status leave_rendezvous(Membership& member, Duration limit);
 
 // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them (the store listens at
 // MASTER_PORT + 11, since torchrun's own store has MASTER_PORT; SHMEM_MASTER_ADDR and
-// SHMEM_MASTER_PORT are taken as they are). nullopt when they are not set.
+// SHMEM_MASTER_PORT are taken as they are). With MEMSPAN_STORE=tcp://HOST:PORT instead of an
+// address and a port the store is a process of its own, and MEMSPAN_JOB names the job there.
+// nullopt when they are not set.
 Result<std::optional<Rendezvous>> rendezvous_from_environment();
 
 // Picks one of the three by the environment; `security` protects the store of a rendezvous. An

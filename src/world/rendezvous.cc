@@ -12,14 +12,17 @@
 namespace memspan {
 namespace {
 
-constexpr const char* kTicketKey = "job/hand-over";
 constexpr int kKeeper = 0;  // the lowest rank of the host, and there is one host
 
 // Every rank once, and all with the same idea of how many there are.
 Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline) {
-  return store.take_rank("job", rendezvous.rank, rendezvous.size, deadline)
+  return store.take_rank(rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
       .status()
       .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
+}
+
+std::string ticket_key(const Membership& joined) {
+  return joined.job + "/hand-over";
 }
 
 Status check_one_host(const std::vector<std::string>& hosts, int rank) {
@@ -38,7 +41,9 @@ Status keep_host(Membership& joined, StoreClient& store, Deadline deadline) {
   joined.board = std::move(memory.board);
   joined.heap = std::move(memory.heap);
   MEMSPAN_TRY_ASSIGN(HandOver hand_over, HandOver::open(), "keeping the host");
-  MEMSPAN_TRY(store.set(kTicketKey, hand_over.ticket(), deadline), "keeping the host");
+  // The next job at this store must not find it.
+  MEMSPAN_TRY(store.set(ticket_key(joined), hand_over.ticket(), deadline, StoreOwner::kSession),
+              "keeping the host");
   MEMSPAN_TRY_ASSIGN(
       std::vector<Fd> pidfds,
       hand_over.serve(joined.size, joined.board->descriptor(), joined.heap->descriptor(), deadline),
@@ -52,7 +57,7 @@ Status keep_host(Membership& joined, StoreClient& store, Deadline deadline) {
 }
 
 Status take_from_keeper(Membership& joined, StoreClient& store, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(std::string ticket, store.get(kTicketKey, deadline),
+  MEMSPAN_TRY_ASSIGN(std::string ticket, store.get(ticket_key(joined), deadline),
                      "waiting for the keeper of this host");
   MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(ticket, joined.rank, deadline),
                      "taking over the memory");
@@ -69,7 +74,9 @@ Status take_from_keeper(Membership& joined, StoreClient& store, Deadline deadlin
 
 Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   joined.server = rendezvous.hosted;
-  if (joined.rank != 0 || joined.server != nullptr) return Status::ok();
+  if (joined.rank != 0 || joined.server != nullptr ||
+      rendezvous.host == Rendezvous::Host::kElsewhere)
+    return Status::ok();
   MEMSPAN_TRY_ASSIGN(
       joined.server,
       StoreServer::listen(rendezvous.store, StoreServerOptions{.security = rendezvous.security}),
@@ -82,6 +89,8 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit) {
   Deadline deadline = Deadline::after(limit);
   Membership joined(rendezvous.rank, rendezvous.size);
+  joined.job = rendezvous.job;
+  joined.host = rendezvous.host;
   MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");
   MEMSPAN_TRY_ASSIGN(joined.store,
                      StoreClient::connect({.endpoint = rendezvous.store,
@@ -92,7 +101,7 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
                      "joining the job");
   StoreClient& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
-  Group group(store, "job/join", joined.rank, joined.size);
+  Group group(store, joined.job + "/join", joined.rank, joined.size);
   MEMSPAN_TRY_ASSIGN(std::vector<std::string> hosts, group.allgather(host_identity(), deadline),
                      "waiting for all processes of the job");
   MEMSPAN_TRY(check_one_host(hosts, joined.rank), "joining the job");
@@ -109,11 +118,11 @@ Status leave_rendezvous(Membership& member, Duration limit) {
   if (member.store == nullptr) return Status::ok();
   member.detector.reset();
   Deadline deadline = Deadline::after(limit);
-  Group group(*member.store, "job/leave", member.rank, member.size);
+  Group group(*member.store, member.job + "/leave", member.rank, member.size);
   MEMSPAN_TRY(group.barrier(deadline), "leaving the job");
   // The same address may serve the next job at once: the others wait until this store is gone.
-  if (member.server == nullptr) {
-    auto gone = member.store->get("job/never", deadline);
+  if (member.server == nullptr && member.host == Rendezvous::Host::kRankZero) {
+    auto gone = member.store->get(member.job + "/never", deadline);
     if (gone.code() != Code::kStoreLost)
       return gone.status().annotate("waiting for the store to close");
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +16,9 @@ using testing::HasSubstr;
 class RendezvousTest : public testing::Test {
  protected:
   RendezvousTest() {
-    for (const char* name :
-         {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "SHMEM_MASTER_ADDR",
-          "SHMEM_MASTER_PORT", "MEMSPAN_LAUNCH", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+                             "SHMEM_MASTER_ADDR", "SHMEM_MASTER_PORT", "MEMSPAN_LAUNCH",
+                             "MEMSPAN_STORE", "MEMSPAN_JOB", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
       unsetenv(name);
   }
   static Rendezvous at(const std::shared_ptr<StoreServer>& server, int rank, int size) {
@@ -69,6 +70,30 @@ TEST_F(RendezvousTest, OneAddressServesJobAfterJob) {
         ASSERT_TRUE(left.is_ok()) << left.to_string();
       }
     });
+  for (std::thread& member : members) member.join();
+}
+
+// Jobs of two names meet at one store, one after the other and both at once.
+TEST_F(RendezvousTest, AStoreOfItsOwnServesSeveralJobs) {
+  auto server = listen();
+  std::vector<std::thread> members;
+  for (const char* job : {"one", "other"})
+    for (int rank : {0, 1})
+      members.emplace_back([rank, job, address = server->endpoint()] {
+        for (int round = 0; round < 3; ++round) {
+          Rendezvous rendezvous;
+          rendezvous.rank = rank;
+          rendezvous.size = 2;
+          rendezvous.store = address;
+          rendezvous.job = fmt::format("{}{}", job, round);
+          rendezvous.host = Rendezvous::Host::kElsewhere;
+          auto joined = join_rendezvous(rendezvous, kLimit);
+          ASSERT_TRUE(joined.is_ok()) << joined.status().to_string();
+          joined->board->peer(rank).state.store(PeerState::kLeft);
+          Status left = leave_rendezvous(*joined, kLimit);
+          ASSERT_TRUE(left.is_ok()) << left.to_string();
+        }
+      });
   for (std::thread& member : members) member.join();
 }
 
