@@ -17,6 +17,7 @@ target_include_directories(memspan INTERFACE
 set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
 install(TARGETS memspan EXPORT memspanTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS memspan_tls LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The faces' own folders vanish: users write <shmem.h> and <shmem_api.h>.

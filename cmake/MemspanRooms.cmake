@@ -37,13 +37,17 @@ function(memspan_add_room)
   set_property(GLOBAL APPEND PROPERTY MEMSPAN_ROOMS ${target})
 endfunction()
 
-# memspan_add_executable(NAME x SOURCES ... [ROOMS]): a program of ours that is linked with
+# memspan_add_executable(NAME x SOURCES ... [LOADS_TLS]): a program of ours that is linked with
 # the objects of all rooms (tests and tools look inside), not with the shared library.
 function(memspan_add_executable)
-  cmake_parse_arguments(EXE "" "NAME" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(EXE "LOADS_TLS" "NAME" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${EXE_NAME} ${EXE_SOURCES})
   target_include_directories(${EXE_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${EXE_NAME} PRIVATE memspan_objects ${EXE_LIBRARIES})
+  if(EXE_LOADS_TLS)
+    target_link_libraries(${EXE_NAME} PRIVATE memspan_rooms ${EXE_LIBRARIES})
+  else()
+    target_link_libraries(${EXE_NAME} PRIVATE memspan_objects ${EXE_LIBRARIES})
+  endif()
 endfunction()
 
 # memspan_add_program(NAME x SOURCES ...): a program linked with libmemspan.so, as a user's would be.

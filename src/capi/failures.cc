@@ -22,6 +22,8 @@ constinit std::atomic<ErrorHandler> error_handler{nullptr};
 }
 
 Status not_started() {
+  if (process_state.is_forked)
+    return {Code::kForked, "called in a child of fork(), which is in no job"};
   return {Code::kUnavailable, "called before shmem_init or after shmem_finalize"};
 }
 

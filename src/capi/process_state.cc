@@ -2,11 +2,13 @@
 #include "capi/process_state.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "capi/failures.h"
@@ -65,8 +67,21 @@ void leave_at_exit(int status) {
   require("leaving at exit", leave("exit"));
 }
 
+// A child of fork() would act in its parent's name, so it is in no job. What it inherited stays as
+// it is, since threads that would have to be joined are not there. No other thread runs here.
+void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  static constinit ProcessState of_parent{};
+  const bool has_exit_handler = lifecycle.has_exit_handler;
+  new (&lifecycle) Lifecycle;  // a thread of the parent may have held the mutex
+  lifecycle.has_exit_handler = has_exit_handler;
+  if (!is_started()) return;
+  of_parent = std::exchange(process_state, ProcessState{});
+  process_state.is_forked = true;
+}
+
 void add_exit_handler() MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (std::exchange(lifecycle.has_exit_handler, true)) return;
+  pthread_atfork(nullptr, nullptr, forget_in_child);
 #if defined(__GLIBC__)
   on_exit([](int status, void*) { leave_at_exit(status); }, nullptr);
 #else

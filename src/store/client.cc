@@ -34,11 +34,23 @@ bool may_come_later(Code code) {
 // A store that wants TLS closes a plain connection without a word. One that is overrun does so
 // too, but not so often in a row.
 constexpr int kPlainAttempts = 6;
+// How long a listener may be there without a secret.
+constexpr Duration kSecretPatience = std::chrono::milliseconds(800);
+// Of a member or a store on another host.
+constexpr Duration kSilenceElsewhere = std::chrono::seconds(3);
 
 constexpr std::string_view kThreeWays =
     "the store is on another host and nothing protects the connection; give every member the same "
     "secret (MEMSPAN_JOB_SECRET_FILE), or certificates (shmem_set_conf_store_tls(true, tls_info, "
     "length)), or say that it shall be plain (shmem_set_conf_store_tls(false, NULL, 0))";
+
+// On one host a connection that lives tells enough.
+std::uint32_t silence_ms(const StoreAccess& access, int socket) {
+  const Duration silence =
+      access.silence.value_or(has_local_peer(socket) ? Duration::zero() : kSilenceElsewhere);
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
+}
 
 // One attempt after the other to reach a store.
 class Attempts {
@@ -93,9 +105,21 @@ class Attempts {
   Status use_host_secret(const TcpConnection& connection) {
     if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays)};
     auto secret = read_host_secret(connection.peer);
-    if (secret.code() == Code::kNotFound) return {Code::kUnavailable, secret.status().message()};
+    if (secret.code() == Code::kNotFound) return no_secret(secret.status());
     if (!secret.is_ok()) return secret.status();
+    without_secret_since_ = {};
     return use_secret(*secret);
+  }
+
+  // A store that begins or ends is without for a moment.
+  Status no_secret(const Status& status) {
+    if (without_secret_since_ == Clock::time_point()) without_secret_since_ = Clock::now();
+    if (Clock::now() - without_secret_since_ < kSecretPatience)
+      return {Code::kUnavailable, status.message()};
+    return {Code::kAuth, fmt::format("somebody listens at {} but shares no secret with this user "
+                                     "({}): a store with certificates or without TLS, another "
+                                     "user's, or no store at all",
+                                     access_.endpoint.to_string(), status.message())};
   }
 
   Result<std::unique_ptr<StoreStream>> open_plain(TcpConnection& connection) {
@@ -108,7 +132,8 @@ class Attempts {
   }
 
   const StoreAccess& access_;
-  std::shared_ptr<const TlsContext> tls_;  // shared with nobody
+  std::shared_ptr<const TlsContext> tls_;        // shared with nobody
+  Clock::time_point without_secret_since_ = {};  // zero: it had one, or nobody listened
   int plain_attempts_ = 0;
   bool has_warned_ = false;
 };
@@ -125,7 +150,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
   socklen_t length = sizeof type;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return Status(Code::kInvalidArgument, "the descriptor is not a stream socket");
-  send_small_messages_at_once(socket.get());
+  tune_connection(socket.get());
   const StoreHello hello{.member = std::string(member)};
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<Connection> connection,
                      Connection::greet(make_plain_stream(std::move(socket)), "on an adopted socket",
@@ -138,13 +163,8 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
                                                           Deadline deadline) {
   const Clock::time_point begin = Clock::now();
   const std::string where = access.endpoint.to_string();
-  const StoreHello hello{
-      .member = access.member,
-      .job = access.job,
-      .rank = access.rank,
-      .silence_ms = static_cast<std::uint32_t>(
-          std::chrono::duration_cast<std::chrono::milliseconds>(access.silence).count()),
-      .epoch = access.epoch};
+  StoreHello hello{
+      .member = access.member, .job = access.job, .rank = access.rank, .epoch = access.epoch};
   Attempts attempts(access);
   if (Status status = attempts.prepare(); !status.is_ok())
     return status.annotate("connecting to the store at " + where);
@@ -153,6 +173,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
     auto stream = attempts.open(deadline);
     last = stream.status();
     if (stream.is_ok()) {
+      hello.silence_ms = silence_ms(access, (*stream)->socket());
       auto connection = Connection::greet(std::move(stream).value(), where, hello, deadline);
       if (connection.is_ok())
         return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection).value()));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +39,8 @@ struct StoreAccess {
   std::string job = {};     // empty: whatever the store serves
   int rank = -1;            // claimed, when a certificate names one
   // Silent for longer is dead, for both sides; the client then keeps a thread that pings. Zero:
-  // only a connection that ends is, which is enough on one host.
-  Duration silence = Duration::zero();
+  // only a connection that ends is. Not set: zero on one host, 3 s between hosts.
+  std::optional<Duration> silence = {};
   std::uint64_t epoch = 0;  // of the store that is expected, when it was met before
 };
 

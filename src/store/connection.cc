@@ -21,6 +21,10 @@ constexpr std::uint64_t kWelcomeId = 0;
 constexpr Duration kAnswerGrace = std::chrono::seconds(1);
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
+Status lost(std::string because) {
+  return {Code::kStoreLost, std::move(because)};
+}
+
 bool is_blocking(const StoreRequest& request) {
   return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait ||
          request.operation == StoreOperation::kMeet;
@@ -233,7 +237,7 @@ void StoreClient::Connection::flush() {
     Outgoing& next = unsent_.front();
     const StreamStep step = stream_->write(std::string_view(next.frame).substr(next.sent));
     next.has_begun = true;
-    if (step.next == StreamStep::Next::kFailed) return lose(step.failure.message());
+    if (step.next == StreamStep::Next::kFailed) return lose(step.failure);
     if (step.next != StreamStep::Next::kDone) return;
     next.sent += step.bytes;
     if (next.sent == next.frame.size()) unsent_.pop_front();
@@ -264,8 +268,8 @@ void StoreClient::Connection::drive(const Deadline& deadline) {
   is_driven_ = false;
   if (turn.has_heard) heard_ = Clock::now();
   hand_out(std::move(turn.answers));
-  if (!turn.lost_because.empty())
-    lose(turn.lost_because);
+  if (!turn.lost.is_ok())
+    lose(turn.lost);
   else
     flush();
 }
@@ -277,6 +281,7 @@ void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
       events_.push_back(std::move(answer));
       continue;
     }
+    is_greeted_ = is_greeted_ || answer.id == kWelcomeId;
     auto call = calls_.find(answer.id);
     if (call == calls_.end()) continue;  // its caller has given up
     call->second->answer = std::move(answer);
@@ -332,15 +337,19 @@ void StoreClient::Connection::keep_in_touch() {
   if (silence_ == Duration::zero()) return;
   const Clock::time_point now = Clock::now();
   if (now - heard_ > silence_)
-    return lose(fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - heard_)));
+    return lose(
+        lost(fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - heard_))));
   if (now - pinged_ < silence_ / kPingsInSilence) return;
   pinged_ = now;
   const std::uint64_t id = next_id();
   send(id, encode(StoreRequest{.id = id, .operation = StoreOperation::kPing, .keys = {}}));
 }
 
-void StoreClient::Connection::lose(std::string_view because) {
-  if (lost_.is_ok()) lost_ = {Code::kStoreLost, fmt::format("lost {}: {}", where_, because)};
+// In TLS 1.3 the store judges our certificate after our handshake is over: before the welcome that
+// is a refusal, and no other attempt would end otherwise.
+void StoreClient::Connection::lose(const Status& why) {
+  const Code code = why.code() == Code::kAuth && !is_greeted_ ? Code::kAuth : Code::kStoreLost;
+  if (lost_.is_ok()) lost_ = {code, fmt::format("lost {}: {}", where_, why.message())};
   unsent_.clear();
   ::shutdown(stream_->socket(), SHUT_RDWR);  // ends the driver's poll, whoever found the loss
   changed_.notify_all();
@@ -353,7 +362,7 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
   pollfd polled[] = {{.fd = stream_->socket(), .events = events, .revents = 0},
                      {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
   if (::poll(polled, 2, deadline.remaining_poll_ms()) < 0) {
-    if (errno != EINTR) turn.lost_because = Status::from_errno("polling").message();
+    if (errno != EINTR) turn.lost = Status::from_errno("polling");
     return turn;
   }
   if (polled[1].revents != 0) silence(wake_.get());
@@ -365,14 +374,14 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
 void StoreClient::Connection::receive(Turn& turn) {
   for (;;) {
     const StreamStep step = stream_->read(chunk_.data(), chunk_.size());
-    if (step.next == StreamStep::Next::kEnd) turn.lost_because = "it closed the connection";
-    if (step.next == StreamStep::Next::kFailed) turn.lost_because = step.failure.message();
+    if (step.next == StreamStep::Next::kEnd) turn.lost = lost("it closed the connection");
+    if (step.next == StreamStep::Next::kFailed) turn.lost = step.failure;
     if (step.next != StreamStep::Next::kDone) return;
     turn.has_heard = true;
     reader_.feed({chunk_.data(), step.bytes});
     while (auto body = reader_.next()) decode(*body, turn);
-    if (reader_.is_broken()) turn.lost_because = "it sent a frame that is too long or empty";
-    if (!turn.lost_because.empty()) return;
+    if (reader_.is_broken()) turn.lost = lost("it sent a frame that is too long or empty");
+    if (!turn.lost.is_ok()) return;
   }
 }
 
@@ -383,7 +392,7 @@ void StoreClient::Connection::decode(std::string_view body, Turn& turn) {
     return;
   }
   auto answer = decode_answer(body);
-  if (!answer.is_ok()) turn.lost_because = answer.status().message();
+  if (!answer.is_ok()) turn.lost = lost(answer.status().message());
   if (answer.is_ok()) turn.answers.push_back(std::move(answer).value());
 }
 

@@ -78,7 +78,7 @@ class StoreClient::Connection {
   struct Turn {
     std::vector<StoreAnswer> answers;
     bool has_heard = false;
-    std::string lost_because = {};
+    Status lost = {};  // not ok: why the store is lost
   };
 
   Connection(std::unique_ptr<StoreStream> stream, Fd wake, std::string where, Duration silence);
@@ -91,7 +91,7 @@ class StoreClient::Connection {
   void await(const Call& call, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   void drive(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
-  void lose(std::string_view because) MEMSPAN_REQUIRES(mutex_);
+  void lose(const Status& why) MEMSPAN_REQUIRES(mutex_);
 
   // The attendant's.
   Status need_attendant();
@@ -123,6 +123,7 @@ class StoreClient::Connection {
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::unique_ptr<std::thread> attendant_ MEMSPAN_GUARDED_BY(mutex_);
 

@@ -166,6 +166,7 @@ StoreAnswer StoreMeetings::leave(SessionId from, const StoreRequest& request,
     for (const auto& [group, rank] : places->second)
       if (group == name) ranks.push_back(rank);
   if (ranks.empty()) return refuse(request.id, Code::kNotFound, "this member is not in the group");
+  for (int rank : ranks) end_waits(name, rank, "it left", answers);
   for (int rank : ranks) {
     places->second.erase({name, rank});
     remove_member(name, rank, "it left", answers);
@@ -177,7 +178,26 @@ StoreAnswer StoreMeetings::leave(SessionId from, const StoreRequest& request,
 void StoreMeetings::disconnect(SessionId session, const std::string& why, StoreAnswers& answers) {
   auto places = places_.extract(session);
   if (places.empty()) return;
+  StoreAnswers unread;  // nobody is there to read them
+  for (const auto& [group, rank] : places.mapped()) end_waits(group, rank, why, unread);
   for (const auto& [group, rank] : places.mapped()) remove_member(group, rank, why, answers);
+}
+
+// Answers what the member itself waits for.
+void StoreMeetings::end_waits(const std::string& name, int rank, const std::string& why,
+                              StoreAnswers& answers) {
+  auto found = groups_.find(name);
+  if (found == groups_.end()) return;
+  for (auto& [number, operation] : found->second.operations) {
+    auto own = operation.waiting.find(rank);
+    if (own == operation.waiting.end()) continue;
+    const Waiting& waiting = own->second;
+    answers.push_back(
+        {waiting.session, refuse(waiting.request, Code::kPeerLost,
+                                 fmt::format("this member, rank {}, is gone: {}", rank, why))});
+    if (waiting.deadline) alarms_.erase({*waiting.deadline, name, number, rank});
+    operation.waiting.erase(own);
+  }
 }
 
 void StoreMeetings::remove_member(const std::string& name, int rank, const std::string& why,
@@ -186,14 +206,8 @@ void StoreMeetings::remove_member(const std::string& name, int rank, const std::
   if (found == groups_.end()) return;
   Group& group = found->second;
   group.members.at(rank).gone_because = why;
-  for (auto& [number, operation] : group.operations) {
-    auto own = operation.waiting.find(rank);
-    if (own != operation.waiting.end()) {
-      if (own->second.deadline) alarms_.erase({*own->second.deadline, name, number, rank});
-      operation.waiting.erase(own);
-    }
+  for (auto& [number, operation] : group.operations)
     fail_if_hopeless(name, group, number, operation, answers);
-  }
   for (const auto& [other, member] : group.members)
     if (member.gone_because.empty()) return;
   for (auto& [number, operation] : group.operations) forget(operation);

@@ -85,6 +85,7 @@ class StoreMeetings {
   void fail_if_hopeless(const std::string& name, const Group& group, std::uint64_t number,
                         Operation& operation, StoreAnswers& answers);
   void forget(Operation& operation);
+  void end_waits(const std::string& name, int rank, const std::string& why, StoreAnswers& answers);
   void remove_member(const std::string& name, int rank, const std::string& why,
                      StoreAnswers& answers);
   void answer_all(const std::string& name, std::uint64_t number, Operation& operation,

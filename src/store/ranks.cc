@@ -46,20 +46,28 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
   if (scopes_.size() >= quota_.keys && !scopes_.contains(name))
     return refuse(request.id, Code::kOutOfMemory, "the store keeps as many scopes as it can");
   Scope& scope = scopes_[name];
-  if (scope.size == 0) scope.size = request.size;
-  if (request.size != 0 && request.size != scope.size)
+  // Becomes the scope's only when this taking succeeds.
+  const std::uint32_t said = scope.size != 0 ? scope.size : request.size;
+  if (request.size != 0 && request.size != said)
     return invalid(fmt::format("this member says that there are {} ranks, others said {}",
-                               request.size, scope.size));
+                               request.size, said));
+  if (const auto last = scope.taken.rbegin();
+      said != 0 && last != scope.taken.rend() && static_cast<std::uint32_t>(last->first) >= said)
+    return invalid(
+        fmt::format("this member says that there are {} ranks, but rank {} is taken by "
+                    "{}",
+                    said, last->first, last->second.second));
   const int rank = request.rank >= 0 ? request.rank : lowest_free(scope);
   if (auto other = scope.taken.find(rank); other != scope.taken.end())
     return refuse(request.id, Code::kUnavailable,
                   fmt::format("rank {} is taken by {}", rank, other->second.second));
-  const std::uint32_t size = scope.size == 0 ? kMostRanks : scope.size;
+  const std::uint32_t size = said == 0 ? kMostRanks : said;
   if (static_cast<std::uint32_t>(rank) >= size)
     return request.rank >= 0
                ? invalid(fmt::format("the rank is {}, allowed are 0 to {}", rank, size - 1))
                : refuse(request.id, Code::kUnavailable,
                         fmt::format("all {} ranks are taken", size));
+  scope.size = said;
   scope.taken[rank] = {from, member};
   held_[from].insert({name, rank});
   const StoreRank taken{.rank = rank, .size = scope.size, .generation = ++generation_};

@@ -110,7 +110,8 @@ class StoreServer::Loop final : public StoreSession::Owner {
   void end(SessionId id, const Status& why);
   void trust(std::shared_ptr<const TlsContext> tls);
   StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
-  std::optional<Status> unfit(const StoreHello& hello, const StoreStream& stream) const;
+  std::optional<Status> unfit(SessionId from, const StoreHello& hello,
+                              const StoreStream& stream) const;
   void spoke(SessionId from) override;
   void serve(SessionId from, StoreRequest request) override;
   void closed(SessionId id, const Status& why) override;
@@ -139,6 +140,7 @@ class StoreServer::Loop final : public StoreSession::Owner {
   // Owned together with Asio's pending handlers.
   std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
   SessionId next_session_ = 1;
+  SessionId trusted_since_ = 0;  // the first session that began with this tls_
   std::deque<StoreOutgoing> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_complaint_ = {};
@@ -175,7 +177,7 @@ Status StoreServer::Loop::adopt(Fd socket) {
   socklen_t length = sizeof type;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return {Code::kInvalidArgument, "the descriptor is not a stream socket"};
-  send_small_messages_at_once(socket.get());
+  tune_connection(socket.get());
   asio::post(context_, [this, stream = make_plain_stream(std::move(socket))]() mutable {
     if (!is_stopping_) add(next_session_++, std::move(stream));
   });
@@ -196,6 +198,7 @@ Status StoreServer::Loop::reload(const StoreSecurity& security) {
 
 void StoreServer::Loop::trust(std::shared_ptr<const TlsContext> tls) {
   tls_ = std::move(tls);
+  trusted_since_ = next_session_;
   std::map<SessionId, Status> refused;
   for (const auto& [id, session] : sessions_)
     if (session->is_serving())
@@ -267,7 +270,7 @@ void StoreServer::Loop::let_to_the_door(Fd socket) {
     if (*goes == id) return;
     end(*goes, {Code::kUnavailable, "others wait at the door"});
   }
-  send_small_messages_at_once(socket.get());
+  tune_connection(socket.get());
   if (tls_ == nullptr) return add(id, make_plain_stream(std::move(socket)));
   auto stream = tls_->open(std::move(socket), {});
   if (stream.is_ok()) return add(id, std::move(stream).value());
@@ -284,7 +287,7 @@ void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
 StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
                                       const StoreStream& stream) {
   StoreWelcome welcome{.epoch = epoch_, .session = from};
-  if (auto refusal = unfit(hello, stream)) {
+  if (auto refusal = unfit(from, hello, stream)) {
     welcome.code = refusal->code();
     welcome.message = refusal->message();
     return welcome;
@@ -297,8 +300,12 @@ StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
   return welcome;
 }
 
-std::optional<Status> StoreServer::Loop::unfit(const StoreHello& hello,
+std::optional<Status> StoreServer::Loop::unfit(SessionId from, const StoreHello& hello,
                                                const StoreStream& stream) const {
+  // Its handshake may have gone by what was trusted before.
+  if (tls_ != nullptr && from < trusted_since_)
+    if (Status status = tls_->accepts(stream); !status.is_ok())
+      return Status(Code::kAuth, "the certificate is not good any more: " + status.message());
   if (!options_.job.empty() && !hello.job.empty() && hello.job != options_.job)
     return Status(
         Code::kInvalidArgument,
@@ -310,9 +317,10 @@ std::optional<Status> StoreServer::Loop::unfit(const StoreHello& hello,
   if (hello.rank >= 0 && named->rank != hello.rank)
     return Status(Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
                                            named->rank, hello.rank));
-  if (!hello.job.empty() && named->job != hello.job)
-    return Status(Code::kAuth, fmt::format("the certificate names the job \"{}\", not \"{}\"",
-                                           named->job, hello.job));
+  const std::string& job = options_.job.empty() ? hello.job : options_.job;
+  if (!job.empty() && named->job != job)
+    return Status(Code::kAuth,
+                  fmt::format("the certificate names the job \"{}\", not \"{}\"", named->job, job));
   return std::nullopt;
 }
 

@@ -13,6 +13,13 @@ constexpr std::size_t kMaxQueuedBytes = kMaxValueBytes;
 // Chunks taken from one connection before the others get their turn.
 constexpr int kChunksInARow = 8;
 
+// Fatal, protocol_version: as TLS 1.0 to 1.3 read it.
+constexpr std::string_view kProtocolVersionAlert("\x15\x03\x01\x00\x02\x02\x46", 7);
+
+bool is_tls_record(std::string_view bytes) {
+  return bytes.starts_with("\x16\x03");
+}
+
 Status lost(std::string why) {
   return {Code::kStoreLost, std::move(why)};
 }
@@ -111,10 +118,19 @@ void StoreSession::read() {
     if (is_paused_ || (stage_ != Stage::kGreeting && stage_ != Stage::kServing)) return;
     const StreamStep step = stream_->read(chunk_.data(), chunk_.size());
     if (!goes_on(step)) return;
-    reader_.feed({chunk_.data(), step.bytes});
+    const std::string_view bytes(chunk_.data(), step.bytes);
+    if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
+    reader_.feed(bytes);
     owner_.spoke(id_);
   }
   read_soon();
+}
+
+// Somebody wants TLS where there is none (under TLS a record is never seen here): an alert in his
+// own language tells him at once, or he would take us for a store that is about to come.
+void StoreSession::refuse_tls() {
+  static_cast<void>(stream_->write(kProtocolVersionAlert));
+  close({Code::kAuth, "the other side speaks TLS, and this store was told to do without"});
 }
 
 void StoreSession::read_soon() {

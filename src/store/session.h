@@ -68,6 +68,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void await_bytes();
   void await_room();
   void read();
+  void refuse_tls();
   void read_soon();
   void take_frames();
   void take_frame(std::string_view body);
@@ -89,6 +90,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   bool is_reading_ = false;  // a handler waits for bytes
   bool is_writing_ = false;  // a handler waits for room
   bool is_paused_ = false;   // not reading until the queue is shorter
+  bool has_read_ = false;
   FrameReader reader_{kMaxGreetingBytes};
   std::deque<std::string> queue_;
   std::size_t sent_ = 0;  // of the first in the queue

@@ -169,13 +169,6 @@ bool is_of_this_host(Address address) {
   return socket.is_valid() && ::bind(socket.get(), address.get(), address.length) == 0;
 }
 
-// So that a peer host that lost power is noticed while data is on its way to it.
-void limit_silence(int socket) {
-  const auto ms = static_cast<unsigned>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(kTcpPatience).count());
-  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
-}
-
 Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& address,
                                  const Deadline& deadline) {
   TcpConnection connection{.socket = open_socket(address), .peer = {}};
@@ -185,8 +178,7 @@ Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& addres
   if (error == EINPROGRESS || error == EINTR) error = finish_connecting(socket, deadline);
   if (error == 0 && is_connected_to_itself(socket)) error = ECONNREFUSED;
   if (error != 0) return unavailable(endpoint, "connecting to", error);
-  send_small_messages_at_once(socket);
-  limit_silence(socket);
+  tune_connection(socket);
   MEMSPAN_TRY_ASSIGN(connection.peer, to_endpoint(address), "connecting");
   connection.is_loopback = is_loopback(address);
   connection.is_local = is_of_this_host(address);
@@ -240,9 +232,13 @@ bool has_local_peer(int socket) {
   return is_of_this_host(peer);
 }
 
-void send_small_messages_at_once(int socket) {
+void tune_connection(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // So that a peer host that lost power is noticed while data is on its way to it.
+  const auto ms = static_cast<unsigned>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kTcpPatience).count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
 }  // namespace memspan

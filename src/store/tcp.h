@@ -3,7 +3,7 @@
 //
 // All sockets are non-blocking and close on exec. A listener is bound to the address that was
 // named, or to the first of the interface or the host that was named; to all addresses only when
-// "0.0.0.0" or "::" asks for it. A lost peer host is noticed by the kernel within kTcpPatience.
+// "0.0.0.0" or "::" asks for it.
 #pragma once
 
 #include <string>
@@ -43,7 +43,8 @@ std::string peer_address(int socket);
 // Whether the other end of a connected socket is on this host, as far as its address tells.
 bool has_local_peer(int socket);
 
-// For sockets that are not TCP (a socket pair) this does nothing.
-void send_small_messages_at_once(int socket);
+// Small messages leave at once, and a peer host that does not answer ends the connection after
+// kTcpPatience. For sockets that are not TCP (a socket pair) this does nothing.
+void tune_connection(int socket);
 
 }  // namespace memspan

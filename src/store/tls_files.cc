@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 #include <cstring>
 #include <ctime>
@@ -30,9 +31,19 @@ struct Secret {
   ~Secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
 };
 
+// A file that is not there is as wrong an argument as one that is not readable.
+Result<std::string> checked(Result<std::string> bytes) {
+  if (bytes.code() != Code::kNotFound) return bytes;
+  return Status(Code::kInvalidArgument, bytes.status().message());
+}
+
+Result<std::string> read_file(std::string_view what, const std::string& path) {
+  return checked(read_public_file(what, path, kMostFileBytes));
+}
+
 Result<Secret> read_secret(std::string_view what, const PemSource& source) {
   if (source.path.empty()) return Secret(source.text);
-  auto bytes = read_private_file(what, source.path, kMostFileBytes);
+  auto bytes = checked(read_private_file(what, source.path, kMostFileBytes));
   if (!bytes.is_ok()) return bytes.status();
   return Secret(std::move(bytes).value());
 }
@@ -44,8 +55,7 @@ TlsHandle<BIO> reader(const std::string& text) {
 // The first is ours, the others stand between it and an authority.
 Status load_chain(SSL_CTX* context, const std::string& path) {
   constexpr std::string_view kWhat = "the certificate";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_public_file(kWhat, path, kMostFileBytes),
-                     "reading the TLS files");
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   TlsHandle<X509> own(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   if (own == nullptr) return bad_file(kWhat, path, "has no certificate in PEM form");
@@ -107,8 +117,7 @@ Status load_key(SSL_CTX* context, const StoreCertificates& certificates) {
 
 Status load_authorities(X509_STORE* store, const std::string& path) {
   constexpr std::string_view kWhat = "the authority";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_public_file(kWhat, path, kMostFileBytes),
-                     "reading the TLS files");
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   int count = 0;
   for (;;) {
@@ -125,8 +134,7 @@ Status load_authorities(X509_STORE* store, const std::string& path) {
 
 Status load_revocations(X509_STORE* store, const std::string& path) {
   constexpr std::string_view kWhat = "the revocation list";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_public_file(kWhat, path, kMostFileBytes),
-                     "reading the TLS files");
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   int count = 0;
   for (;;) {
@@ -141,6 +149,16 @@ Status load_revocations(X509_STORE* store, const std::string& path) {
   ERR_clear_error();
   if (count == 0) return bad_file(kWhat, path, "has no list in PEM form");
   return Status::ok();
+}
+
+// OpenSSL takes an authority for a member when its purposes allow. Ours do not: whoever has a
+// member's key could make more members.
+int refuse_authority_as_member(int is_good, X509_STORE_CTX* check) {
+  if (is_good != 1 || X509_STORE_CTX_get_error_depth(check) != 0 ||
+      X509_check_ca(X509_STORE_CTX_get_current_cert(check)) == 0)
+    return is_good;
+  X509_STORE_CTX_set_error(check, X509_V_ERR_INVALID_CA);
+  return 0;
 }
 
 }  // namespace
@@ -167,6 +185,7 @@ Status load_trust(SSL_CTX* context, const StoreCertificates& certificates) {
   unsigned long flags = X509_V_FLAG_X509_STRICT;
   if (!certificates.revocations.empty()) flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
   X509_STORE_set_flags(store, flags);
+  X509_STORE_set_verify_cb(store, refuse_authority_as_member);
   X509_VERIFY_PARAM* rules = SSL_CTX_get0_param(context);
   X509_VERIFY_PARAM_set_flags(rules, flags);
   return Status::ok();

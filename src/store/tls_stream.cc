@@ -18,19 +18,36 @@ namespace {
 
 // The first byte of every TLS handshake record. Whoever sends another one is no TLS client.
 constexpr unsigned char kHandshakeRecord = 22;
+// New keys cost us as much as the other side, and OpenSSL would go on making them for as long as
+// they are asked for: who asks so often in a row, and says nothing else, is cut off.
+constexpr int kMostKeyUpdates = 32;
 constexpr std::string_view kMemberName = "urn:memspan:job:";
 
 // ---- the BIO
 // --------------------------------------------------------------------------------------
 
-int bio_socket(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+// What the BIO of a connection works on. Used under the connection's lock.
+struct Wire {
+  int socket = -1;
+  int key_updates = 0;  // since the last bytes for us
+  bool is_flooded() const { return key_updates > kMostKeyUpdates; }
+};
+
+Wire& wire_of(BIO* bio) {
+  return *static_cast<Wire*>(BIO_get_data(bio));
+}
+
+void count_key_updates(int is_ours, int, int type, const void* bytes, std::size_t length, SSL*,
+                       void* wire) {
+  if (is_ours == 0 && type == SSL3_RT_HANDSHAKE && length > 0 &&
+      *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE)
+    ++static_cast<Wire*>(wire)->key_updates;
 }
 
 int bio_write(BIO* bio, const char* bytes, int length) {
   BIO_clear_retry_flags(bio);
-  const ssize_t sent =
-      ::send(bio_socket(bio), bytes, static_cast<std::size_t>(length), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = ::send(wire_of(bio).socket, bytes, static_cast<std::size_t>(length),
+                              MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     BIO_set_retry_write(bio);
   return static_cast<int>(sent);
@@ -38,7 +55,9 @@ int bio_write(BIO* bio, const char* bytes, int length) {
 
 int bio_read(BIO* bio, char* into, int room) {
   BIO_clear_retry_flags(bio);
-  const ssize_t got = ::recv(bio_socket(bio), into, static_cast<std::size_t>(room), MSG_DONTWAIT);
+  if (wire_of(bio).is_flooded()) return -1;
+  const ssize_t got =
+      ::recv(wire_of(bio).socket, into, static_cast<std::size_t>(room), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     BIO_set_retry_read(bio);
   if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
@@ -109,7 +128,11 @@ std::optional<StreamIdentity> member_of(const X509* certificate) {
 class TlsStream final : public StoreStream {
  public:
   TlsStream(Fd socket, TlsHandle<SSL> ssl, TlsSide side)
-      : StoreStream(std::move(socket)), side_(side), ssl_(std::move(ssl)) {}
+      : StoreStream(std::move(socket)), side_(side), ssl_(std::move(ssl)) {
+    wire_.socket = StoreStream::socket();
+  }
+  // Before anything else.
+  Status connect_bio();
 
   StreamStep handshake() override;
   StreamStep read(char* into, std::size_t room) override;
@@ -125,9 +148,22 @@ class TlsStream final : public StoreStream {
 
   const TlsSide side_;
   bool has_first_byte_ = false;
+  Wire wire_;            // OpenSSL's calls see it, all of them under the lock
   mutable Mutex mutex_;  // OpenSSL lets one thread at a time into a connection
   TlsHandle<SSL> ssl_ MEMSPAN_GUARDED_BY(mutex_);
 };
+
+Status TlsStream::connect_bio() {
+  MutexLock lock(mutex_);
+  BIO* bio = BIO_new(socket_method());
+  if (bio == nullptr) return {Code::kInternal, "OpenSSL: " + openssl_reason()};
+  BIO_set_data(bio, &wire_);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);  // the connection's now
+  SSL_set_msg_callback(ssl_.get(), count_key_updates);
+  SSL_set_msg_callback_arg(ssl_.get(), &wire_);
+  return Status::ok();
+}
 
 StreamStep TlsStream::handshake() {
   if (side_ == TlsSide::kServer && !has_first_byte_)
@@ -157,6 +193,7 @@ StreamStep TlsStream::read(char* into, std::size_t room) {
   ERR_clear_error();
   std::size_t bytes = 0;
   const int result = SSL_read_ex(ssl_.get(), into, room, &bytes);
+  if (result > 0) wire_.key_updates = 0;
   return step(result, bytes, "reading under TLS");
 }
 
@@ -184,6 +221,7 @@ StreamStep TlsStream::step(int result, std::size_t bytes, std::string_view doing
 
 // A broken connection may be tried again; that one of us does not trust the other will not change.
 Status TlsStream::why_failed(std::string_view doing) const {
+  if (wire_.is_flooded()) return {Code::kStoreLost, "the other side changes its keys all the time"};
   const unsigned long error = ERR_peek_error();
   const std::string reason = openssl_reason();
   if (ERR_GET_LIB(error) != ERR_LIB_SSL ||
@@ -193,6 +231,12 @@ Status TlsStream::why_failed(std::string_view doing) const {
     return {Code::kAuth,
             fmt::format("the other side's certificate is refused: {}",
                         X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())))};
+  if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
+    return {Code::kAuth, fmt::format("the other side refuses us: {}", reason)};
+  if (ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION)
+    return {Code::kAuth, fmt::format("{}: the other side does not speak TLS 1.3, or was told to do "
+                                     "without TLS",
+                                     doing)};
   const bool is_no_tls = ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER ||
                          ERR_GET_REASON(error) == SSL_R_PACKET_LENGTH_TOO_LONG;
   return {Code::kAuth,
@@ -221,13 +265,9 @@ Status TlsStream::verify_again(SSL_CTX* context) const {
 }  // namespace
 
 Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side) {
-  BIO* bio = BIO_new(socket_method());
-  if (bio == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket.get())));
-  BIO_set_init(bio, 1);
-  SSL_set_bio(ssl.get(), bio, bio);  // the connection's now
-  return std::unique_ptr<StoreStream>(
-      std::make_unique<TlsStream>(std::move(socket), std::move(ssl), side));
+  auto stream = std::make_unique<TlsStream>(std::move(socket), std::move(ssl), side);
+  if (Status status = stream->connect_bio(); !status.is_ok()) return status;
+  return std::unique_ptr<StoreStream>(std::move(stream));
 }
 
 Status expect_host(SSL* ssl, const std::string& host) {

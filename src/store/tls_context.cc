@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of TLS: contexts from secrets or certificates. The connections are in tls_stream.cc, the
-// files in tls_files.cc.
+// Contexts from secrets or certificates.
 #include "store/tls.h"
 
 #include <fmt/format.h>
@@ -91,20 +90,39 @@ Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites
   return context;
 }
 
-}  // namespace
+class OpenSslContext final : public TlsContext {
+ public:
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context)
+      : side_(side), context_(std::move(context)) {}
+  // With certificates, which `context` has.
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, std::vector<std::string> warnings)
+      : side_(side),
+        context_(std::move(context)),
+        has_certificates_(true),
+        warnings_(std::move(warnings)) {}
 
-struct TlsContext::State {
-  Side side;
-  TlsHandle<SSL_CTX> context;
-  bool has_certificates = false;
-  std::vector<std::string> warnings = {};
+  Result<std::unique_ptr<StoreStream>> open(Fd socket, const std::string& host) const override {
+    TlsHandle<SSL> ssl(SSL_new(context_.get()));
+    if (ssl == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
+    if (has_certificates_ && side_ == Side::kClient)
+      if (Status status = expect_host(ssl.get(), host); !status.is_ok()) return status;
+    return make_tls_stream(std::move(socket), std::move(ssl),
+                           side_ == Side::kServer ? TlsSide::kServer : TlsSide::kClient);
+  }
+  Status accepts(const StoreStream& stream) const override {
+    return has_certificates_ ? verify_peer_again(stream, context_.get()) : Status::ok();
+  }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+
+ private:
+  const Side side_;
+  const TlsHandle<SSL_CTX> context_;
+  const bool has_certificates_ = false;
+  const std::vector<std::string> warnings_;
 };
 
-TlsContext::TlsContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TlsContext::~TlsContext() = default;
-
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
-                                                                  std::string_view secret) {
+Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side,
+                                                           std::string_view secret) {
   if (secret.size() < kLeastSecretBytes || secret.size() > kMostSecretBytes)
     return Status(Code::kInvalidArgument,
                   fmt::format("a job's secret has {} to {} bytes, not {}", kLeastSecretBytes,
@@ -118,44 +136,31 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
       SSL_CTX_set_ex_data(context.get(), shared_key_index(), key.get()) != 1)
     return Status(Code::kInternal, "deriving the key: " + openssl_reason());
   static_cast<void>(key.release());  // the context's now
-  if (side == Side::kServer)
+  if (side == TlsContext::Side::kServer)
     SSL_CTX_set_psk_find_session_callback(context.get(), find_key);
   else
     SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
   return std::shared_ptr<const TlsContext>(
-      new TlsContext(std::make_unique<State>(State{.side = side, .context = std::move(context)})));
+      std::make_shared<OpenSslContext>(side, std::move(context)));
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
-    Side side, const StoreCertificates& certificates) {
+Result<std::shared_ptr<const TlsContext>> make_from_certificates(
+    TlsContext::Side side, const StoreCertificates& certificates) {
   MEMSPAN_TRY_ASSIGN(TlsHandle<SSL_CTX> context, new_context(side, kSuites), "setting up TLS");
   MEMSPAN_PASS(load_identity(context.get(), certificates));
   MEMSPAN_PASS(load_trust(context.get(), certificates));
-  MEMSPAN_PASS(check_own_certificate(context.get(), side == Side::kServer));
+  MEMSPAN_PASS(check_own_certificate(context.get(), side == TlsContext::Side::kServer));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  auto state = std::make_unique<State>(
-      State{.side = side, .context = std::move(context), .has_certificates = true});
-  state->warnings = warn_of_end(state->context.get(), certificates.certificate);
-  return std::shared_ptr<const TlsContext>(new TlsContext(std::move(state)));
+  auto warnings = warn_of_end(context.get(), certificates.certificate);
+  return std::shared_ptr<const TlsContext>(
+      std::make_shared<OpenSslContext>(side, std::move(context), std::move(warnings)));
 }
 
-Result<std::unique_ptr<StoreStream>> TlsContext::open(Fd socket, const std::string& host) const {
-  const bool is_server = state_->side == Side::kServer;
-  TlsHandle<SSL> ssl(SSL_new(state_->context.get()));
-  if (ssl == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
-  if (state_->has_certificates && !is_server)
-    if (Status status = expect_host(ssl.get(), host); !status.is_ok()) return status;
-  return make_tls_stream(std::move(socket), std::move(ssl),
-                         is_server ? TlsSide::kServer : TlsSide::kClient);
-}
+}  // namespace
 
-Status TlsContext::accepts(const StoreStream& stream) const {
-  if (!state_->has_certificates) return Status::ok();
-  return verify_peer_again(stream, state_->context.get());
-}
-
-const std::vector<std::string>& TlsContext::warnings() const {
-  return state_->warnings;
+const TlsFactory& openssl_tls_factory() {
+  static constexpr TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates};
+  return kFactory;
 }
 
 }  // namespace memspan

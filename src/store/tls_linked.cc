@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// For programs that have OpenSSL linked.
+#include "store/tls.h"
+
+namespace memspan {
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
+                                                                  std::string_view secret) {
+  return openssl_tls_factory().from_secret(side, secret);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
+    Side side, const StoreCertificates& certificates) {
+  return openssl_tls_factory().from_certificates(side, certificates);
+}
+
+}  // namespace memspan
