@@ -11,8 +11,10 @@
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
+#   rows      the promises of docs/reliability.md, 50 rounds each
 #   tidy      clang-tidy on the files changed since the main branch
 #   clang     build with clang's warnings as errors, unit and contract tests
+#   fuzz      the fuzz targets for 60 s over their corpora
 #   asan      build and test with the address and undefined-behaviour sanitizers
 #   tsan      build and test with the thread sanitizer
 #
@@ -25,14 +27,14 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
-all=(format layers shell dev run example tidy clang asan tsan)
+all=(format layers shell dev run example rows tidy clang fuzz asan tsan)
 parts=()
 long=false
 while (($# > 0)); do
   case $1 in
     --long | -long) long=true ;;
     -h | --help)
-      sed -n '3,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,25s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -217,6 +219,15 @@ part_tidy() {
 part_clang() {
   step 'build clang' build_preset clang || return 0
   if $long; then run_ctest clang build-clang; else run_ctest clang build-clang -L 'unit|contract'; fi
+}
+part_fuzz() {
+  step 'fuzz' bash scripts/fuzz.sh --seconds "$($long && echo 600 || echo 60)" || true
+}
+part_rows() {
+  need_dev || return 0
+  local length=()
+  if $long; then length=(--long); fi
+  step 'rows' bash tests/failure/run.sh --build build "${length[@]}" || true
 }
 part_asan() {
   step 'build asan' build_preset asan OFF || return 0

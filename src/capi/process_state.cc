@@ -102,6 +102,7 @@ Status join(const Start& how) {
                      "making the team of this host");
   if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
   if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
+  process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
   process_state.has_links = pgas::has_links(world->routes());

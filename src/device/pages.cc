@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +25,26 @@ std::size_t page_size() {
   return bytes;
 }
 
+namespace {
+
+// The kernel would end the process (SIGXFSZ) instead of failing the call.
+Status check_file_size_limit(std::size_t bytes) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      bytes <= limit.rlim_cur)
+    return Status::ok();
+  return {
+      Code::kOutOfMemory,
+      fmt::format("shared memory of {} ({} bytes) is more than the {} ({} bytes) that a file may "
+                  "have here (RLIMIT_FSIZE; \"ulimit -f unlimited\" lifts it)",
+                  format_size(bytes), bytes, format_size(limit.rlim_cur), limit.rlim_cur)};
+}
+
+}  // namespace
+
 Result<Pages> Pages::create(std::size_t bytes, const char* label) {
   bytes = align_up(bytes, page_size());
+  if (Status status = check_file_size_limit(bytes); !status.is_ok()) return status;
   Fd descriptor(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!descriptor.is_valid()) return Status::from_errno("memfd_create");
   if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace memspan {
 namespace {
 
@@ -10,22 +12,16 @@ StoreAnswer invalid(const StoreRequest& request, std::string why) {
   return refuse(request.id, Code::kInvalidArgument, std::move(why));
 }
 
-// `0, 3 and 5`, at most 16 of them.
-std::string list_ranks(const std::vector<int>& ranks) {
-  constexpr std::size_t kNamed = 16;
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size() && i < kNamed; ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
-  if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
-  return text;
-}
-
+// Names the first few: a group may be large, and each member that gives up asks.
 std::string missing_ranks(std::uint32_t size, const std::map<int, std::string>& parts) {
-  std::vector<int> missing;
-  for (int rank = 0; rank < static_cast<int>(size); ++rank)
-    if (!parts.contains(rank)) missing.push_back(rank);
-  return fmt::format("{} of {} members did not come: rank {}", missing.size(), size,
-                     list_ranks(missing));
+  constexpr std::size_t kNamed = 16;
+  const std::size_t missing = size - parts.size();
+  std::string text = fmt::format("{} of {} members did not come: rank ", missing, size);
+  std::size_t named = 0;
+  for (int rank = 0; named < std::min(missing, kNamed); ++rank)
+    if (!parts.contains(rank)) text += fmt::format("{}{}", named++ == 0 ? "" : ", ", rank);
+  if (missing > named) text += fmt::format(" and {} more", missing - named);
+  return text;
 }
 
 }  // namespace
@@ -110,8 +106,13 @@ std::optional<StoreAnswer> StoreMeetings::enter(Group& group, SessionId from,
 void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_t number,
                              StoreAnswers& answers) {
   Operation& operation = group.operations.at(number);
-  if (operation.parts.size() < group.size)
-    return fail_if_hopeless(name, group, number, operation, answers);
+  if (operation.parts.size() < group.size) {
+    if (give_up(name, group, number, operation, answers)) {
+      forget(operation);
+      group.operations.erase(number);
+    }
+    return;
+  }
   std::vector<std::string> parts;
   std::size_t bytes = 0;
   for (const auto& [rank, part] : operation.parts) {
@@ -130,16 +131,18 @@ void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_
   group.operations.erase(number);
 }
 
-void StoreMeetings::fail_if_hopeless(const std::string& name, const Group& group,
-                                     std::uint64_t number, Operation& operation,
-                                     StoreAnswers& answers) {
+// True when somebody who has not come will not come any more; all who wait have been told then.
+// What they brought is of no use, and the next who comes finds out in the same way.
+bool StoreMeetings::give_up(const std::string& name, const Group& group, std::uint64_t number,
+                            Operation& operation, StoreAnswers& answers) {
   for (const auto& [rank, member] : group.members) {
     if (member.gone_because.empty() || operation.parts.contains(rank)) continue;
     const std::string why =
         fmt::format("rank {} ({}) is gone: {}", rank, member.name, member.gone_because);
     answer_all(name, number, operation, refuse(0, Code::kPeerLost, why), answers);
-    return;
+    return true;
   }
+  return false;
 }
 
 void StoreMeetings::forget(Operation& operation) {
@@ -206,8 +209,12 @@ void StoreMeetings::remove_member(const std::string& name, int rank, const std::
   if (found == groups_.end()) return;
   Group& group = found->second;
   group.members.at(rank).gone_because = why;
-  for (auto& [number, operation] : group.operations)
-    fail_if_hopeless(name, group, number, operation, answers);
+  for (auto at = group.operations.begin(); at != group.operations.end();) {
+    auto& [number, operation] = *at;
+    const bool is_over = give_up(name, group, number, operation, answers);
+    if (is_over) forget(operation);
+    at = is_over ? group.operations.erase(at) : std::next(at);
+  }
   for (const auto& [other, member] : group.members)
     if (member.gone_because.empty()) return;
   for (auto& [number, operation] : group.operations) forget(operation);

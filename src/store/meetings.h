@@ -66,7 +66,7 @@ class StoreMeetings {
   struct Group {
     std::uint32_t size = 0;
     std::map<int, Member> members;
-    std::map<std::uint64_t, Operation> operations;  // that not all have come to
+    std::map<std::uint64_t, Operation> operations;  // that not all have come to yet
   };
   struct Alarm {
     Clock::time_point when;
@@ -82,8 +82,8 @@ class StoreMeetings {
   void wait(const std::string& name, std::uint64_t number, Operation& operation, SessionId from,
             const StoreRequest& request, Clock::time_point now);
   void complete(const std::string& name, Group& group, std::uint64_t number, StoreAnswers& answers);
-  void fail_if_hopeless(const std::string& name, const Group& group, std::uint64_t number,
-                        Operation& operation, StoreAnswers& answers);
+  bool give_up(const std::string& name, const Group& group, std::uint64_t number,
+               Operation& operation, StoreAnswers& answers);
   void forget(Operation& operation);
   void end_waits(const std::string& name, int rank, const std::string& why, StoreAnswers& answers);
   void remove_member(const std::string& name, int rank, const std::string& why,

@@ -22,6 +22,8 @@ constexpr const char* kSecretSuite = "TLS_AES_256_GCM_SHA384";
 constexpr unsigned char kSecretSuiteNumber[] = {0x13, 0x02};
 // 128 bits' worth: RSA of 3072 bits, curves of 256, no SHA-1.
 constexpr int kSecurityLevel = 3;
+// Room for chains of ten and more; what OpenSSL would take of a peer is four times as much.
+constexpr long kMostChainBytes = 24L << 10;
 constexpr std::string_view kIdentity = "memspan";
 // Keeps the key that TLS uses apart from anything else that may be made of the same secret.
 constexpr std::string_view kLabel = "memspan store connection, version 1";
@@ -78,6 +80,7 @@ Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites
   SSL_CTX* raw = context.get();
   SSL_CTX_set_security_level(raw, kSecurityLevel);
   SSL_CTX_set_options(raw, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_max_cert_list(raw, kMostChainBytes);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_RELEASE_BUFFERS);
@@ -140,6 +143,10 @@ Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side
     SSL_CTX_set_psk_find_session_callback(context.get(), find_key);
   else
     SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
+  // A store that does not know the secret could show a certificate instead, and whoever does not
+  // look at it would tell everything to anybody. Trusting nobody, we refuse all of them.
+  if (side == TlsContext::Side::kClient)
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return std::shared_ptr<const TlsContext>(
       std::make_shared<OpenSslContext>(side, std::move(context)));
 }

@@ -9,9 +9,11 @@
 
 #include <cerrno>
 #include <charconv>
+#include <utility>
 
 #include "core/check.h"
 #include "core/mutex.h"
+#include "store/tls_records.h"
 
 namespace memspan {
 namespace {
@@ -21,6 +23,8 @@ constexpr unsigned char kHandshakeRecord = 22;
 // New keys cost us as much as the other side, and OpenSSL would go on making them for as long as
 // they are asked for: who asks so often in a row, and says nothing else, is cut off.
 constexpr int kMostKeyUpdates = 32;
+// Until the other side has proved something, OpenSSL's buffer for writing is this small.
+constexpr long kHandshakeFragment = 2048;
 constexpr std::string_view kMemberName = "urn:memspan:job:";
 
 // ---- the BIO
@@ -31,6 +35,9 @@ struct Wire {
   int socket = -1;
   int key_updates = 0;  // since the last bytes for us
   bool is_flooded() const { return key_updates > kMostKeyUpdates; }
+  TlsRecords records = {};
+  bool is_guarded = false;  // records are looked at
+  bool has_excess = false;  // and one of them announced too much
 };
 
 Wire& wire_of(BIO* bio) {
@@ -60,6 +67,10 @@ int bio_read(BIO* bio, char* into, int room) {
       ::recv(wire_of(bio).socket, into, static_cast<std::size_t>(room), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     BIO_set_retry_read(bio);
+  Wire& wire = wire_of(bio);
+  wire.has_excess =
+      wire.is_guarded && got > 0 && !wire.records.look_at({into, static_cast<std::size_t>(got)});
+  if (wire.has_excess) return -1;
   if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
   return static_cast<int>(got);
 }
@@ -130,6 +141,7 @@ class TlsStream final : public StoreStream {
   TlsStream(Fd socket, TlsHandle<SSL> ssl, TlsSide side)
       : StoreStream(std::move(socket)), side_(side), ssl_(std::move(ssl)) {
     wire_.socket = StoreStream::socket();
+    wire_.is_guarded = side == TlsSide::kServer;
   }
   // Before anything else.
   Status connect_bio();
@@ -160,6 +172,7 @@ Status TlsStream::connect_bio() {
   BIO_set_data(bio, &wire_);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // the connection's now
+  if (wire_.is_guarded) SSL_set_max_send_fragment(ssl_.get(), kHandshakeFragment);
   SSL_set_msg_callback(ssl_.get(), count_key_updates);
   SSL_set_msg_callback_arg(ssl_.get(), &wire_);
   return Status::ok();
@@ -171,6 +184,10 @@ StreamStep TlsStream::handshake() {
   MutexLock lock(mutex_);
   ERR_clear_error();
   const int result = side_ == TlsSide::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
+  if (result > 0 && std::exchange(wire_.is_guarded, false)) {
+    SSL_set_max_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
+    SSL_set_split_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
+  }
   return step(result, 0, "shaking hands under TLS");
 }
 
@@ -221,12 +238,16 @@ StreamStep TlsStream::step(int result, std::size_t bytes, std::string_view doing
 
 // A broken connection may be tried again; that one of us does not trust the other will not change.
 Status TlsStream::why_failed(std::string_view doing) const {
+  if (wire_.has_excess) return {Code::kAuth, "its first message is longer than its record"};
   if (wire_.is_flooded()) return {Code::kStoreLost, "the other side changes its keys all the time"};
   const unsigned long error = ERR_peek_error();
   const std::string reason = openssl_reason();
   if (ERR_GET_LIB(error) != ERR_LIB_SSL ||
       ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
     return {Code::kStoreLost, fmt::format("the connection ended while {}", doing)};
+  if (ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION)
+    return {Code::kAuth,
+            "the other side does not speak TLS 1.3; if it is a store, it was told to do without"};
   if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
     return {Code::kAuth,
             fmt::format("the other side's certificate is refused: {}",

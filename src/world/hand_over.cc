@@ -15,6 +15,7 @@ namespace {
 
 // A connected stranger may not hold the keeper up for longer than this.
 constexpr auto kGreetingLimit = std::chrono::seconds(2);
+constexpr auto kCheckEvery = std::chrono::milliseconds(100);
 
 Status check_same_user(const Fd& socket) {
   MEMSPAN_TRY_ASSIGN(uid_t user, unix_peer_user(socket), "checking the other end");
@@ -64,15 +65,20 @@ Result<HandOver> HandOver::open() {
   return HandOver(std::move(listener), name + " " + random_hex(16));
 }
 
-Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline deadline) {
+Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline deadline,
+                                        const std::function<Status()>& check) {
   std::string nonce = ticket_.substr(ticket_.find(' ') + 1);
   MEMSPAN_TRY_ASSIGN(Fd self, open_pidfd(getpid()), "handing over");
   std::vector<Fd> pidfds(static_cast<std::size_t>(size));
   for (std::string missing = missing_ranks(pidfds); !missing.empty();
        missing = missing_ranks(pidfds)) {
-    auto socket = unix_accept(listener_, deadline);
-    if (socket.code() == Code::kTimeout)
-      return Status(Code::kTimeout, "ranks that did not come: " + missing);
+    auto socket = unix_accept(listener_, earlier(deadline, kCheckEvery));
+    if (socket.code() == Code::kTimeout) {
+      if (deadline.has_passed())
+        return Status(Code::kTimeout, "ranks that did not come: " + missing);
+      MEMSPAN_TRY(check(), "waiting for ranks " + missing);
+      continue;
+    }
     if (!socket.is_ok()) return socket.status().annotate("handing over");
     auto rank = greet(*socket, nonce, size, pidfds, earlier(deadline, kGreetingLimit));
     if (!rank.is_ok()) continue;

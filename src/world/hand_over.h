@@ -4,6 +4,7 @@
 // kernel's word on the caller's user and a nonce that only members know.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,10 @@ class HandOver {
   // "NAME NONCE", for take_over() of the members; to be told over the store only.
   const std::string& ticket() const { return ticket_; }
   // Serves every rank from 1 to `size` - 1 once and gives their pidfds, by rank (entry 0 is
-  // empty). kTimeout names the ranks that did not come. Strangers are dropped.
-  Result<std::vector<Fd>> serve(int size, int board, int heap, Deadline deadline);
+  // empty). kTimeout names the ranks that did not come. Strangers are dropped. While somebody is
+  // missing `check` is asked ten times a second; its failure ends serving.
+  Result<std::vector<Fd>> serve(int size, int board, int heap, Deadline deadline,
+                                const std::function<Status()>& check = Status::ok);
 
  private:
   HandOver(Fd listener, std::string ticket)

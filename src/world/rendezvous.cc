@@ -2,6 +2,9 @@
 // Meeting over the store: who is there, are all on this host, then the keeper hands out the memory.
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+
 #include "store/group.h"
 #include "transport/host_identity.h"
 #include "world/hand_over.h"
@@ -21,8 +24,20 @@ Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline
       .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
 }
 
-std::string ticket_key(const Membership& joined) {
-  return joined.job + "/hand-over";
+// A key of each member, which goes with it.
+std::string here_prefix(const Membership& joined) {
+  return joined.job + "/here/";
+}
+
+Status check_all_here(const Membership& joined, StoreClient& store, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(const StoreClient::Listing here, store.list(here_prefix(joined), deadline),
+                     "looking who is there");
+  std::set<std::string> ranks;
+  for (const auto& [key, value] : here) ranks.insert(value);
+  for (int rank = 0; rank < joined.size; ++rank)
+    if (!ranks.contains(std::to_string(rank)))
+      return {Code::kPeerLost, fmt::format("PE {} died while it joined", rank)};
+  return Status::ok();
 }
 
 Status check_one_host(const std::vector<std::string>& hosts, int rank) {
@@ -36,17 +51,17 @@ Status check_one_host(const std::vector<std::string>& hosts, int rank) {
   return Status::ok();
 }
 
-Status keep_host(Membership& joined, StoreClient& store, Deadline deadline) {
+// The ticket goes round as an operation of the group, since that ends when a member dies.
+Status keep_host(Membership& joined, StoreClient& store, Group& group, Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(joined.size), "keeping the host");
   joined.board = std::move(memory.board);
   joined.heap = std::move(memory.heap);
   MEMSPAN_TRY_ASSIGN(HandOver hand_over, HandOver::open(), "keeping the host");
-  // The next job at this store must not find it.
-  MEMSPAN_TRY(store.set(ticket_key(joined), hand_over.ticket(), deadline, StoreOwner::kSession),
-              "keeping the host");
+  MEMSPAN_TRY(group.allgather(hand_over.ticket(), deadline).status(), "keeping the host");
   MEMSPAN_TRY_ASSIGN(
       std::vector<Fd> pidfds,
-      hand_over.serve(joined.size, joined.board->descriptor(), joined.heap->descriptor(), deadline),
+      hand_over.serve(joined.size, joined.board->descriptor(), joined.heap->descriptor(), deadline,
+                      [&] { return check_all_here(joined, store, deadline); }),
       "handing the memory to the other processes");
   std::vector<FailureDetector::Watched> watched;
   for (int rank = 1; rank < joined.size; ++rank)
@@ -56,10 +71,10 @@ Status keep_host(Membership& joined, StoreClient& store, Deadline deadline) {
   return Status::ok();
 }
 
-Status take_from_keeper(Membership& joined, StoreClient& store, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(std::string ticket, store.get(ticket_key(joined), deadline),
+Status take_from_keeper(Membership& joined, Group& group, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> tickets, group.allgather("", deadline),
                      "waiting for the keeper of this host");
-  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(ticket, joined.rank, deadline),
+  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(tickets[kKeeper], joined.rank, deadline),
                      "taking over the memory");
   MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(handed.board)), "taking over the memory");
   MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(handed.heap)), "taking over the memory");
@@ -101,12 +116,15 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
                      "joining the job");
   StoreClient& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
+  const std::string rank = std::to_string(joined.rank);
+  MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, StoreOwner::kSession),
+              "joining the job");
   Group group(store, joined.job + "/join", joined.rank, joined.size);
   MEMSPAN_TRY_ASSIGN(std::vector<std::string> hosts, group.allgather(host_identity(), deadline),
                      "waiting for all processes of the job");
   MEMSPAN_TRY(check_one_host(hosts, joined.rank), "joining the job");
-  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, store, deadline)
-                                     : take_from_keeper(joined, store, deadline),
+  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, store, group, deadline)
+                                     : take_from_keeper(joined, group, deadline),
               "joining the job");
   MEMSPAN_TRY(claim_rank(*joined.board, joined.rank), "joining the job");
   // Nobody goes on before all are on the board, or an early end would look like a death.

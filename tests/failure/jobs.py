@@ -2,6 +2,8 @@
 """Starting jobs for the failure tests, under oshrun or by hand, and looking at what they leave."""
 
 import os
+import select
+import signal
 import socket
 import subprocess
 import time
@@ -25,10 +27,10 @@ def free_port():
             return port
 
 
-def start(command, **environment):
+def start(command, stdin=subprocess.DEVNULL, **environment):
     return subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,6 +94,90 @@ def traces():
         for name in os.listdir(directory)
         if not name.startswith(("vader_segment.", "sm_segment.", "osc"))
     )
+
+
+def by_hand_at(port, ranks, command, **environment):
+    """The processes of `command` that meet next to `port`."""
+    meeting = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return [
+        start(command, **{**meeting, "RANK": str(rank), **environment}) for rank in range(ranks)
+    ]
+
+
+class Ends:
+    """Watches that processes end, by descriptors that never mean another process."""
+
+    def __init__(self, pids):
+        self.descriptors = {}
+        for pid in pids:
+            try:
+                self.descriptors[os.pidfd_open(pid)] = pid
+            except ProcessLookupError:
+                pass
+
+    def close(self):
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def wait(self, seconds):
+        """The processes that are still there when all have ended or the time is over."""
+        deadline = time.monotonic() + seconds
+        poll = select.poll()
+        waiting = dict(self.descriptors)
+        for descriptor in waiting:
+            poll.register(descriptor, select.POLLIN)
+        while waiting:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            for descriptor, _ in poll.poll(1000 * left):
+                poll.unregister(descriptor)
+                del waiting[descriptor]
+        return sorted(waiting.values())
+
+
+def read_until(stream, prefix):
+    """The lines up to the first that begins with `prefix`, which is the last of them."""
+    lines = []
+    while not lines or not lines[-1].startswith(prefix):
+        line = stream.readline()
+        if not line:
+            raise AssertionError(f"ended before it said \"{prefix}\": {lines}")
+        lines.append(line.rstrip("\n"))
+    return lines
+
+
+def marked(mark):
+    """Processes, not yet waited for or not, that were started with `mark` in the environment."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as environment:
+                if mark.encode() in environment.read() and is_alive(int(name)):
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def end_all(mark):
+    """Ends what still runs of the jobs with this mark; the processes that had to be ended."""
+    pids = marked(mark)
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return pids
 
 
 class Stopwatch:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Row 23: finalize when a peer is dead, dies, or is slow; what the process held is free after it."""
+
+import os
+import signal
+import time
+
+import jobs
+from rows.death import Job, check_lines, kill_one
+from rows.early import EarlyJob, holdings, returned
+from rows.sheet import Row, check, check_in, random_moment
+
+BOUND_MS = 1000
+PEER_LOST = -3
+RANKS = 3
+
+
+def openshmem_during(sheet, launch):
+    dead = sheet.random.randrange(RANKS)
+    kill_one(sheet, Job(sheet, launch, RANKS, "finalize", str(dead)), dead, "finalize")
+
+
+def openshmem_before(sheet, launch):
+    """By hand, since oshrun ends a job in which somebody died: finalize is called after that."""
+    dead = sheet.random.randrange(RANKS)
+    program = sheet.plan.program("failure_blocked")
+    job = Job.__new__(Job)
+    job.launch = launch
+    job.processes = jobs.by_hand_at(
+        jobs.free_port(), RANKS, [program, "late-death", str(dead)], stdin=jobs.subprocess.PIPE
+    )
+    job.pids = {}
+    for process in job.processes:
+        job.pids.update(jobs.read_ready(process.stdout, 1))
+    job.kill(dead)
+    job.processes[dead].wait()
+    with job.survivors(dead) as ends:
+        since = time.monotonic()
+        for process in job.processes:
+            process.stdin.close()
+            process.stdin = None
+        left = ends.wait(BOUND_MS / 1e3 + 1)
+        seconds = time.monotonic() - since
+    check(not left, f"{len(left)} survivors did not end")
+    check_lines(job, dead, "finalize")
+    sheet.took(seconds)
+
+
+def openshmem_slow(sheet, launch):
+    """A peer that is stopped for a while: everybody waits for it, and all ends well."""
+    job = Job(sheet, launch, RANKS, "finalize", "all", "100")
+    slow = sheet.random.randrange(RANKS)
+    with job.survivors(slow) as ends:
+        random_moment(sheet, ends, 0.02)
+        check(len(ends.wait(0)) == RANKS - 1, "the job was over too soon")
+        os.kill(job.pids[slow], signal.SIGSTOP)
+        ends.wait(0.1)
+        since = time.monotonic()
+        os.kill(job.pids[slow], signal.SIGCONT)
+    for code, errors in job.endings():
+        check(code == 0, f"code {code}: {errors!r}")
+    seconds = time.monotonic() - since
+    check(seconds < 10, f"took {seconds:.1f} s after the slow peer had gone on")
+
+
+def early(sheet, is_dead_before):
+    """The CANN face returns an error that names the dead, and the process can start again."""
+    dead = sheet.random.randrange(RANKS)
+    job = EarlyJob(sheet, "finalize", RANKS, idle=dead, limit_s=10)
+    try:
+        if is_dead_before:
+            os.kill(job.pids[dead], signal.SIGKILL)
+            job.processes[dead].wait()
+        since = job.go()
+        if not is_dead_before:
+            with jobs.Ends(job.pids.values()) as ends:
+                random_moment(sheet, ends, 0.02)
+                since = time.monotonic()
+                os.kill(job.pids[dead], signal.SIGKILL)
+        for rank in job.callers():
+            line = jobs.read_until(job.processes[rank].stdout, "returned")[-1]
+            seconds = time.monotonic() - since
+            code, _, reason = returned(line)
+            check(code == PEER_LOST, f"PE {rank} got {code} ({reason})")
+            check_in(f"PE {dead} (process {job.pids[dead]}) died", reason)
+            sheet.took(seconds)
+        for rank in job.callers():
+            lines = jobs.read_until(job.processes[rank].stdout, "again")
+            check_free(rank, job.before[rank], holdings(lines, "after holds"))
+            check(lines[-1] == "again 0", f"PE {rank} could not start again: {lines[-1]}")
+            code, _, errors = jobs.finish(job.processes[rank])
+            check(code == 0, f"PE {rank} ended with code {code}: {errors!r}")
+    finally:
+        for process in job.processes:
+            process.kill()
+            process.communicate()
+
+
+def check_free(rank, before, after):
+    _, descriptors, threads, _ = before
+    check(after is not None, f"PE {rank} did not say what it holds")
+    check(after[1] <= descriptors, f"PE {rank}: {after[1]} descriptors, {descriptors} before")
+    check(after[2] <= threads, f"PE {rank}: {after[2]} threads, {threads} before")
+
+
+CASES = [
+    (openshmem_during, "oshrun"),
+    (openshmem_during, "by hand"),
+    (openshmem_before, "by hand"),
+    (openshmem_slow, "oshrun"),
+    (openshmem_slow, "by hand"),
+    (early, True),
+    (early, False),
+]
+
+
+def table(sheet):
+    for case, argument in sheet.pick(CASES):
+        with sheet.round(f"{case.__name__} {argument}"):
+            case(sheet, argument)
+
+
+ROWS = [Row("23", "finalize with a peer that is dead, dies or is slow", BOUND_MS, table)]

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the small inputs that the fuzzers begin with.
+
+    make_corpus.py [FOLDER]
+
+FOLDER is corpus/ beside this file unless given; each target has a folder in it. The same files
+come out every time; a change of the wire format changes them.
+"""
+import pathlib
+import struct
+import sys
+
+VERSION = 2
+MAGIC = 0x5370736D
+OPERATIONS = (
+    "set get get_now add append compare_and_swap remove wait list watch unwatch meet leave "
+    "take_rank ping"
+).split()
+NO_TIMEOUT = 0xFFFFFFFF
+
+
+def text(value):
+    return struct.pack("<I", len(value)) + value
+
+
+def frame(body):
+    return text(body)
+
+
+def request(name, keys=(b"k",), value=b"", expected=b"", delta=0, timeout=0, rank=-1, size=0, owned=0, number=1):
+    body = struct.pack("<QBIqiIB", number, OPERATIONS.index(name) + 1, timeout, delta, rank, size, owned)
+    body += struct.pack("<I", len(keys)) + b"".join(text(key) for key in keys)
+    return body + text(expected) + text(value)
+
+
+def answer(code=0, number=0, event=0, key=b"", message=b"", value=b""):
+    return struct.pack("<QBqB", 7, code, number, event) + text(key) + text(message) + text(value)
+
+
+def hello(version=VERSION, member=b"PE 3", job=b"job", rank=3):
+    return struct.pack("<II", MAGIC, version) + text(member) + text(job) + struct.pack("<iIQ", rank, 1000, 5)
+
+
+def welcome(version=VERSION, code=0, message=b""):
+    return struct.pack("<IIB", MAGIC, version, code) + text(message) + struct.pack("<QQ", 5, 6)
+
+
+def all_requests():
+    keyless = {"unwatch", "ping"}
+    for name in OPERATIONS:
+        yield name, request(name, keys=() if name in keyless else (b"k",), value=b"v", timeout=NO_TIMEOUT, rank=0, size=2)
+    yield "wait_many", request("wait", keys=(b"a", b"b", b"c"), timeout=100)
+    yield "set_owned", request("set", value=b"v", owned=1)
+    yield "list_all", request("list", keys=(b"",))
+
+
+def frames():
+    for name, body in all_requests():
+        yield name, b"\x02" + frame(body)
+    yield "answer", b"\x02" + frame(answer(number=5, value=b"value"))
+    yield "answer_refused", b"\x02" + frame(answer(code=4, message=b'missing "k"'))
+    yield "answer_event", b"\x02" + frame(answer(event=2, key=b"key"))
+    yield "hello", b"\x01" + frame(hello())
+    yield "hello_later", b"\x01" + frame(hello(version=99) + b"more")
+    yield "welcome", b"\x01" + frame(welcome())
+    yield "welcome_refuses", b"\x01" + frame(welcome(code=10, message=b"no"))
+    yield "many", b"\x02" + b"".join(frame(body) for _, body in all_requests())
+    yield "zero_length", b"\x02" + frame(b"")
+    yield "too_long", b"\x01" + struct.pack("<I", 1 << 31)
+    yield "half", b"\x02" + frame(request("set", value=b"value"))[:-3]
+    yield "body_of_answer", b"\x02" + answer(value=b"value")
+    yield "body_of_hello", b"\x02" + hello()
+
+
+def command(kind, session=0):
+    return bytes([kind + 8 * session])
+
+
+def connect(session, silence=None):
+    return command(0, session) if silence is None else command(1, session) + bytes([silence])
+
+
+def leave(session):
+    return command(2, session)
+
+
+def wait(milliseconds):
+    return command(3) + bytes([milliseconds])
+
+
+def send(session, body):
+    return command(5, session) + frame(body)
+
+
+def short(session, operation, what=0, how=0):
+    return command(6, session) + bytes([OPERATIONS.index(operation), what, how])
+
+
+def store_state():
+    two = connect(0) + connect(1)
+    for name, body in all_requests():
+        yield "frame_" + name, two + send(0, body) + send(1, body) + wait(200) + leave(0)
+    for name in OPERATIONS:
+        yield "short_" + name, two + short(0, name, 0, 0x11) + short(1, name, 0x20, 0xF1) + wait(50) + leave(1)
+    yield "silence", connect(0, 100) + connect(1, 50) + wait(40) + command(4, 1) + wait(40) + wait(100)
+    yield "owned", two + short(0, "set", 0, 1) + short(1, "watch") + short(1, "get") + leave(0)
+    yield "wait_then_set", two + short(1, "wait", 0x31, 0xF0) + short(0, "set", 0) + short(0, "set", 1)
+    meet = [request("meet", keys=(b"g",), value=b"m", timeout=NO_TIMEOUT, rank=rank, size=3, number=rank) for rank in range(3)]
+    three = two + connect(2)
+    yield "meet_all", three + b"".join(send(rank, meet[rank]) for rank in range(3)) + leave(1)
+    yield "meet_gone", three + send(0, meet[0]) + send(2, meet[2]) + leave(2) + send(1, meet[1]) + leave(0) + leave(1)
+    yield "meet_alone", connect(0) + b"".join(send(0, meet[rank]) for rank in range(2)) + leave(0)
+    yield "ranks", three + b"".join(short(rank, "take_rank", 0, 0xC0) for rank in range(3)) + leave(1) + short(2, "take_rank")
+    yield "quota", connect(0) + b"".join(short(0, "set", what, 3) for what in range(8))
+
+
+def tls_info():
+    full = (
+        b"tlsCaPath: /etc/ca; tlsCaFile: a.pem, b.pem; tlsCert: /etc/me.pem; tlsCrlPath: /etc/crl; "
+        b"tlsCrlFile: x.crl; tlsPk: /etc/me.key; tlsPkPwd: /etc/password; packagePath: /usr/lib;"
+    )
+    yield "full", full
+    yield "least", b"tlsCert:c;tlsCaFile:a"
+    yield "unknown", b"tlsCert: c; tlsKey: k"
+    yield "twice", b"tlsCert: c; tlsCert: c"
+    yield "empty_value", b"tlsCert: ; tlsCaFile: a"
+    yield "no_colon", b"tlsCert c"
+    yield "colon_in_path", b"tlsCert: c:d; tlsCaFile: a"
+    yield "zero_byte", b"tlsCert: c\0"
+    for name, url in {
+        "v4": "tcp://127.0.0.1:8666",
+        "v6": "tcp://[::1]:65535",
+        "tcp6": "tcp6://[::1]:1",
+        "name": "tcp://localhost:0",
+        "no_port": "tcp://host",
+        "big_port": "tcp://host:65536",
+    }.items():
+        yield "endpoint_" + name, url.encode()
+    yield "rank", struct.pack("<IIQ", 3, 8, 99)
+    yield "texts", struct.pack("<I", 3) + text(b"") + text(b"one") + text(b"two\0")
+    yield "texts_count", struct.pack("<I", 0xFFFFFFFF) + text(b"one")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
+    for target in (frames, store_state, tls_info):
+        folder = root / target.__name__
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in target():
+            (folder / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

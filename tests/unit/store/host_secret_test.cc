@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/host_secret.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/private_file.h"
+#include "unit/support/private_folder.h"
+
+namespace memspan {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+const Endpoint kHere{"127.0.0.1", 4711};
+
+// The runtime folder is the test's own.
+class HostSecretTest : public testing::Test {
+ protected:
+  HostSecretTest() { EXPECT_EQ(setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1), 0); }
+  ~HostSecretTest() override { unsetenv("XDG_RUNTIME_DIR"); }
+  static HostSecret publish(const Endpoint& endpoint) {
+    auto secret = HostSecret::publish(endpoint);
+    EXPECT_TRUE(secret.is_ok()) << secret.status().to_string();
+    return std::move(secret).value();
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/memspan"))
+      paths.push_back(entry.path().string());
+    return paths;
+  }
+  PrivateFolder folder_;
+};
+
+TEST_F(HostSecretTest, WhoConnectsReadsWhatWhoListensPublished) {
+  const HostSecret secret = publish(kHere);
+  EXPECT_THAT(secret.secret(), SizeIs(64));
+  EXPECT_EQ(*read_host_secret(kHere), secret.secret());
+}
+
+TEST_F(HostSecretTest, OnlyThisUserMayReadIt) {
+  const HostSecret secret = publish(kHere);
+  ASSERT_THAT(files(), SizeIs(1));
+  struct stat about = {};
+  ASSERT_EQ(::stat(files()[0].c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0600U);
+  ASSERT_EQ(::stat((folder_.path() + "/memspan").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0700U);
+}
+
+TEST_F(HostSecretTest, GoesWithWhoPublishedIt) {
+  {
+    HostSecret secret = publish(kHere);
+    const HostSecret moved = std::move(secret);
+    EXPECT_EQ(*read_host_secret(kHere), moved.secret());
+  }
+  auto secret = read_host_secret(kHere);
+  EXPECT_EQ(secret.code(), Code::kNotFound);
+  EXPECT_THAT(secret.status().message(), AllOf(HasSubstr("127.0.0.1-4711"), HasSubstr("memspan")));
+  EXPECT_THAT(files(), SizeIs(0));
+}
+
+TEST_F(HostSecretTest, NoSecretComesTwice) {
+  const std::string first = publish(kHere).secret();
+  EXPECT_NE(publish(kHere).secret(), first);
+}
+
+TEST_F(HostSecretTest, EndpointsHaveTheirOwn) {
+  const HostSecret one = publish(kHere);
+  const HostSecret two = publish({"127.0.0.1", 4712});
+  const HostSecret three = publish({"::1", 4711});
+  EXPECT_EQ(*read_host_secret(kHere), one.secret());
+  EXPECT_EQ(*read_host_secret({"127.0.0.1", 4712}), two.secret());
+  EXPECT_EQ(*read_host_secret({"::1", 4711}), three.secret());
+}
+
+TEST_F(HostSecretTest, AllAddressesStandForEveryOne) {
+  const HostSecret all = publish({"0.0.0.0", 4711});
+  EXPECT_EQ(*read_host_secret(kHere), all.secret());
+  EXPECT_EQ(read_host_secret({"127.0.0.1", 1}).code(), Code::kNotFound);
+  const HostSecret all_v6 = publish({"::", 4713});
+  EXPECT_EQ(*read_host_secret({"::1", 4713}), all_v6.secret());
+  EXPECT_EQ(*read_host_secret({"127.0.0.1", 4713}), all_v6.secret());
+}
+
+TEST_F(HostSecretTest, TheNextStoreRemovesWhatAKilledOneLeft) {
+  {
+    const HostSecret killed = publish(kHere);
+    const std::string path = files().at(0);
+    const std::string left = folder_.path() + "/memspan/store-0-left.secret";
+    std::filesystem::copy_file(path, left);  // without its writer's lock
+  }
+  EXPECT_THAT(files(), SizeIs(1));
+  const HostSecret next = publish({"127.0.0.1", 4712});
+  EXPECT_THAT(files(), SizeIs(1));
+  EXPECT_EQ(*read_host_secret({"127.0.0.1", 4712}), next.secret());
+}
+
+TEST_F(HostSecretTest, AStoreThatLivesKeepsItsSecretWhenAnotherPublishes) {
+  const HostSecret first = publish(kHere);
+  const HostSecret second = publish({"127.0.0.1", 4712});
+  EXPECT_EQ(*read_host_secret(kHere), first.secret());
+}
+
+TEST_F(HostSecretTest, IsNotReadWhenOthersMay) {
+  const HostSecret secret = publish(kHere);
+  ASSERT_EQ(::chmod(files().at(0).c_str(), 0644), 0);
+  EXPECT_EQ(read_host_secret(kHere).code(), Code::kInvalidArgument);
+}
+
+TEST_F(HostSecretTest, IsNotPublishedInAFolderOfOthers) {
+  ASSERT_EQ(::mkdir((folder_.path() + "/memspan").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((folder_.path() + "/memspan").c_str(), 0755), 0);
+  auto secret = HostSecret::publish(kHere);
+  EXPECT_EQ(secret.code(), Code::kInvalidArgument);
+  EXPECT_THAT(secret.status().message(), HasSubstr("memspan"));
+}
+
+}  // namespace
+}  // namespace memspan

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memspan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr SessionId kAnna = 1;
+constexpr SessionId kBen = 2;
+
+// Keys in a store so small that its quotas are soon reached: three keys (and waits), 40 bytes,
+// two watches.
+class StoreKeysTest : public testing::Test {
+ protected:
+  StoreAnswers apply(SessionId from, StoreRequest request) {
+    request.id = ++last_id_;
+    StoreAnswers answers;
+    keys_.apply(from, std::move(request), now_, answers);
+    return answers;
+  }
+  // The request's own answer, which comes last.
+  StoreAnswer ask(SessionId from, StoreRequest request) {
+    StoreAnswers answers = apply(from, std::move(request));
+    if (answers.empty()) {
+      ADD_FAILURE() << "no answer";
+      return {};
+    }
+    EXPECT_EQ(answers.back().to, from);
+    EXPECT_EQ(answers.back().answer.id, last_id_);
+    return answers.back().answer;
+  }
+  StoreAnswer set(SessionId from, std::string key, std::string value = {}, bool is_owned = false) {
+    return ask(from, {.operation = StoreOperation::kSet,
+                      .keys = {std::move(key)},
+                      .value = std::move(value),
+                      .is_owned = is_owned});
+  }
+  StoreAnswer remove(SessionId from, std::string key) {
+    return ask(from, {.operation = StoreOperation::kRemove, .keys = {std::move(key)}});
+  }
+  StoreAnswer watch(SessionId from, std::string prefix) {
+    return ask(from, {.operation = StoreOperation::kWatch, .keys = {std::move(prefix)}});
+  }
+  StoreAnswer unwatch(SessionId from, std::uint64_t id) {
+    return ask(from, {.operation = StoreOperation::kUnwatch,
+                      .keys = {},
+                      .delta = static_cast<std::int64_t>(id)});
+  }
+  StoreAnswers disconnect(SessionId session) {
+    StoreAnswers answers;
+    keys_.disconnect(session, answers);
+    return answers;
+  }
+  std::vector<std::string> list(std::string prefix) {
+    const StoreAnswer answer =
+        ask(kBen, {.operation = StoreOperation::kList, .keys = {std::move(prefix)}});
+    auto texts = unpack_texts(answer.value);
+    EXPECT_TRUE(texts.is_ok());
+    EXPECT_EQ(answer.number * 2, static_cast<std::int64_t>(texts->size()));
+    return texts.is_ok() ? *texts : std::vector<std::string>{};
+  }
+  static StoreRequest wait_for(std::vector<std::string> keys, std::uint32_t timeout_ms = 1000) {
+    return {.operation = StoreOperation::kWait, .keys = std::move(keys), .timeout_ms = timeout_ms};
+  }
+
+  StoreKeys keys_{{.keys = 3, .bytes = 40, .watches = 2}};
+  Clock::time_point now_ = {};
+  std::uint64_t last_id_ = 0;
+};
+
+// "set k=v" or "removed k".
+std::string text_of(const StoreAnswer& event) {
+  if (event.event == StoreEvent::kRemoved) return "removed " + event.key;
+  return event.event == StoreEvent::kSet ? "set " + event.key + "=" + event.value : "no event";
+}
+
+// What the watch `id` of `session` sees in these answers.
+std::vector<std::string> seen(const StoreAnswers& answers, SessionId session, std::uint64_t id) {
+  std::vector<std::string> texts;
+  for (const StoreOutgoing& out : answers)
+    if (out.to == session && out.answer.id == id) texts.push_back(text_of(out.answer));
+  return texts;
+}
+
+TEST_F(StoreKeysTest, OwnedKeysGoWithTheirSession) {
+  set(kAnna, "mine", "1", true);
+  set(kAnna, "stays", "2");
+  disconnect(kBen);
+  EXPECT_THAT(list(""), ElementsAre("mine", "1", "stays", "2"));
+  disconnect(kAnna);
+  EXPECT_THAT(list(""), ElementsAre("stays", "2"));
+}
+
+TEST_F(StoreKeysTest, EveryOperationThatMakesAKeyCanOwnIt) {
+  for (StoreOperation operation : {StoreOperation::kSet, StoreOperation::kAdd,
+                                   StoreOperation::kAppend, StoreOperation::kCompareAndSwap}) {
+    ask(kAnna, {.operation = operation, .keys = {"k"}, .value = "7", .delta = 7, .is_owned = true});
+    EXPECT_THAT(list(""), ElementsAre("k", "7")) << operation_name(operation);
+    disconnect(kAnna);
+    EXPECT_THAT(list(""), IsEmpty()) << operation_name(operation);
+  }
+}
+
+TEST_F(StoreKeysTest, APlainSetTakesAKeyFromItsOwner) {
+  set(kAnna, "k", "1", true);
+  set(kBen, "k", "2");
+  disconnect(kAnna);
+  EXPECT_THAT(list(""), ElementsAre("k", "2"));
+}
+
+TEST_F(StoreKeysTest, AnotherOwnedSetTakesAKeyOver) {
+  set(kAnna, "k", "1", true);
+  set(kBen, "k", "2", true);
+  disconnect(kAnna);
+  EXPECT_THAT(list(""), ElementsAre("k", "2"));
+  disconnect(kBen);
+  EXPECT_THAT(list(""), IsEmpty());
+}
+
+TEST_F(StoreKeysTest, OtherChangesLeaveTheOwner) {
+  set(kAnna, "k", "1", true);
+  ask(kBen, {.operation = StoreOperation::kAdd, .keys = {"k"}, .delta = 1});
+  ask(kBen, {.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "3"});
+  ask(kBen, {.operation = StoreOperation::kCompareAndSwap,
+             .keys = {"k"},
+             .value = "4",
+             .expected = "23"});
+  disconnect(kBen);
+  EXPECT_THAT(list(""), ElementsAre("k", "4"));
+  disconnect(kAnna);
+  EXPECT_THAT(list(""), IsEmpty());
+}
+
+TEST_F(StoreKeysTest, ASwapThatDidNotHappenTakesNothingOver) {
+  set(kAnna, "k", "1", true);
+  ask(kBen, {.operation = StoreOperation::kCompareAndSwap,
+             .keys = {"k"},
+             .value = "2",
+             .expected = "other",
+             .is_owned = true});
+  disconnect(kBen);
+  EXPECT_THAT(list(""), ElementsAre("k", "1"));
+}
+
+TEST_F(StoreKeysTest, AKeyThatWasRemovedAndMadeAgainHasNoOwner) {
+  set(kAnna, "k", "1", true);
+  EXPECT_EQ(remove(kBen, "k").number, 1);
+  ask(kBen, {.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "2"});
+  disconnect(kAnna);
+  EXPECT_THAT(list(""), ElementsAre("k", "2"));
+}
+
+TEST_F(StoreKeysTest, WaitersMissAnOwnedKeyAgainWhenItWent) {
+  set(kAnna, "a", "", true);
+  EXPECT_THAT(apply(kBen, wait_for({"a", "b"})), IsEmpty());
+  disconnect(kAnna);
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"b"}}).size(), 1U);
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"a"}}).size(), 2U);
+}
+
+TEST_F(StoreKeysTest, WatchesGetEveryChangeInOrder) {
+  EXPECT_EQ(watch(kBen, "a").code, Code::kOk);
+  const std::uint64_t id = last_id_;
+  StoreAnswers all;
+  const auto change = [&](StoreRequest request) {
+    for (StoreOutgoing& out : apply(kAnna, std::move(request))) all.push_back(std::move(out));
+  };
+  change({.operation = StoreOperation::kSet, .keys = {"a1"}, .value = "1"});
+  change({.operation = StoreOperation::kSet, .keys = {"b"}, .value = "other"});
+  change({.operation = StoreOperation::kAdd, .keys = {"a1"}, .delta = 2});
+  change({.operation = StoreOperation::kAppend, .keys = {"a1"}, .value = "4"});
+  change({.operation = StoreOperation::kCompareAndSwap, .keys = {"a1"}, .expected = "no"});
+  change({.operation = StoreOperation::kCompareAndSwap,
+          .keys = {"a1"},
+          .value = "5",
+          .expected = "34"});
+  change({.operation = StoreOperation::kGetNow, .keys = {"a1"}});
+  change({.operation = StoreOperation::kRemove, .keys = {"a1"}});
+  change({.operation = StoreOperation::kRemove, .keys = {"a1"}});
+  EXPECT_THAT(seen(all, kBen, id),
+              ElementsAre("set a1=1", "set a1=3", "set a1=34", "set a1=5", "removed a1"));
+}
+
+TEST_F(StoreKeysTest, WatchesSeeWhatADisconnectRemoves) {
+  watch(kBen, "");
+  const std::uint64_t id = last_id_;
+  set(kAnna, "b", "1", true);
+  set(kAnna, "a", "2", true);
+  EXPECT_THAT(seen(disconnect(kAnna), kBen, id), ElementsAre("removed a", "removed b"));
+}
+
+TEST_F(StoreKeysTest, AWatcherThatGoesIsToldNothingMore) {
+  watch(kAnna, "");
+  set(kAnna, "mine", "", true);
+  EXPECT_THAT(disconnect(kAnna), IsEmpty());
+  EXPECT_EQ(apply(kBen, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 1U);
+}
+
+TEST_F(StoreKeysTest, UnwatchEndsOneWatchOfItsOwnSession) {
+  watch(kAnna, "k");
+  const std::uint64_t first = last_id_;
+  watch(kAnna, "");
+  const std::uint64_t second = last_id_;
+  EXPECT_EQ(unwatch(kBen, first).code, Code::kNotFound);
+  EXPECT_EQ(unwatch(kAnna, first).code, Code::kOk);
+  EXPECT_EQ(unwatch(kAnna, first).code, Code::kNotFound);
+  const StoreAnswers answers = apply(kBen, {.operation = StoreOperation::kSet, .keys = {"k"}});
+  EXPECT_THAT(seen(answers, kAnna, first), IsEmpty());
+  EXPECT_THAT(seen(answers, kAnna, second), ElementsAre("set k="));
+}
+
+TEST_F(StoreKeysTest, ListsByPrefixInTheOrderOfTheKeys) {
+  set(kAnna, "b2", "x");
+  set(kAnna, "a", "y");
+  set(kAnna, "b1", "z");
+  EXPECT_THAT(list("b"), ElementsAre("b1", "z", "b2", "x"));
+  EXPECT_THAT(list("b1"), ElementsAre("b1", "z"));
+  EXPECT_THAT(list("c"), IsEmpty());
+  EXPECT_THAT(list(""), ElementsAre("a", "y", "b1", "z", "b2", "x"));
+}
+
+TEST_F(StoreKeysTest, RefusesAKeyTooManyAndChangesNothing) {
+  for (const char* key : {"a", "b", "c"}) set(kAnna, key);
+  for (StoreOperation operation : {StoreOperation::kSet, StoreOperation::kAdd,
+                                   StoreOperation::kAppend, StoreOperation::kCompareAndSwap}) {
+    const StoreAnswer answer = ask(kAnna, {.operation = operation, .keys = {"d"}});
+    EXPECT_EQ(answer.code, Code::kOutOfMemory) << operation_name(operation);
+    EXPECT_THAT(answer.message, HasSubstr("3 keys"));
+  }
+  EXPECT_THAT(list(""), ElementsAre("a", "", "b", "", "c", ""));
+  EXPECT_EQ(set(kAnna, "a", "a key that is there may change").code, Code::kOk);
+}
+
+TEST_F(StoreKeysTest, RefusesBytesTooManyAndChangesNothing) {
+  EXPECT_EQ(set(kAnna, "k", std::string(39, 'x')).code, Code::kOk);
+  const StoreAnswer answer = set(kAnna, "k", std::string(40, 'y'));
+  EXPECT_EQ(answer.code, Code::kOutOfMemory);
+  EXPECT_THAT(answer.message, HasSubstr("at most 40"));
+  EXPECT_EQ(set(kAnna, "l").code, Code::kOutOfMemory);
+  EXPECT_EQ(ask(kAnna, {.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "z"}).code,
+            Code::kOutOfMemory);
+  EXPECT_EQ(ask(kAnna, {.operation = StoreOperation::kCompareAndSwap,
+                        .keys = {"k"},
+                        .value = std::string(40, 'z'),
+                        .expected = std::string(39, 'x')})
+                .code,
+            Code::kOutOfMemory);
+  EXPECT_THAT(list(""), ElementsAre("k", std::string(39, 'x')));
+  remove(kAnna, "k");
+  EXPECT_EQ(set(kAnna, "l", std::string(39, 'x')).code, Code::kOk);
+}
+
+TEST_F(StoreKeysTest, ARefusedChangeLeavesTheOwnerAndTellsNobody) {
+  set(kAnna, "k", "1", true);
+  watch(kAnna, "");
+  const StoreAnswers answers = apply(kBen, {.operation = StoreOperation::kSet,
+                                            .keys = {"k"},
+                                            .value = std::string(40, 'x'),
+                                            .is_owned = true});
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].answer.code, Code::kOutOfMemory);
+  disconnect(kBen);
+  EXPECT_THAT(list(""), ElementsAre("k", "1"));
+}
+
+TEST_F(StoreKeysTest, WaitsCountAgainstTheBytesUntilTheyEnd) {
+  EXPECT_THAT(apply(kBen, wait_for({std::string(30, 'w')})), IsEmpty());
+  EXPECT_EQ(set(kAnna, "k", std::string(10, 'v')).code, Code::kOutOfMemory);
+  EXPECT_EQ(ask(kAnna, wait_for({std::string(11, 'w')})).code, Code::kOutOfMemory);
+  StoreAnswers answers;
+  keys_.expire(now_ + std::chrono::seconds(1), answers);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].answer.code, Code::kTimeout);
+  EXPECT_EQ(set(kAnna, "k", std::string(39, 'v')).code, Code::kOk);
+}
+
+TEST_F(StoreKeysTest, KeepsSoManyWaitsAndNoMore) {
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(apply(kBen, wait_for({"w"})), IsEmpty());
+  EXPECT_EQ(ask(kAnna, wait_for({"w"})).code, Code::kOutOfMemory);
+  disconnect(kBen);
+  EXPECT_THAT(apply(kAnna, wait_for({"w"})), IsEmpty());
+}
+
+TEST_F(StoreKeysTest, KeepsSoManyWatchesAndNoMore) {
+  watch(kAnna, "a");
+  watch(kAnna, "a");
+  EXPECT_EQ(watch(kBen, "a").code, Code::kOutOfMemory);
+  disconnect(kAnna);
+  EXPECT_EQ(watch(kBen, "a").code, Code::kOk);
+}
+
+}  // namespace
+}  // namespace memspan

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memspan {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class StoreRanksTest : public testing::Test {
+ protected:
+  StoreAnswer take(SessionId from, int rank = -1, std::uint32_t size = 0,
+                   std::string scope = "job") {
+    return ranks_.take(from, "session " + std::to_string(from),
+                       {.id = 5,
+                        .operation = StoreOperation::kTakeRank,
+                        .keys = {std::move(scope)},
+                        .rank = rank,
+                        .size = size});
+  }
+  // For takings that succeed.
+  StoreRank taken(SessionId from, int rank = -1, std::uint32_t size = 0) {
+    const StoreAnswer answer = take(from, rank, size);
+    EXPECT_EQ(answer.id, 5U);
+    EXPECT_EQ(answer.code, Code::kOk) << answer.message;
+    auto decoded = StoreRank::decode(answer.value);
+    EXPECT_TRUE(decoded.is_ok());
+    if (!decoded.is_ok()) return {};
+    EXPECT_EQ(decoded->rank, answer.number);
+    return *decoded;
+  }
+
+  StoreRanks ranks_{{.keys = 2}};
+};
+
+TEST_F(StoreRanksTest, NumbersByArrivalWithoutAGap) {
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(taken(static_cast<SessionId>(10 + i)).rank, i);
+}
+
+TEST_F(StoreRanksTest, GivesTheLowestThatBecameFree) {
+  for (SessionId id : {1, 2, 3, 4}) taken(id);
+  ranks_.disconnect(3);
+  ranks_.disconnect(2);
+  EXPECT_EQ(taken(5).rank, 1);
+  EXPECT_EQ(taken(6).rank, 2);
+  EXPECT_EQ(taken(7).rank, 4);
+}
+
+TEST_F(StoreRanksTest, GivesTheRankThatIsWanted) {
+  EXPECT_EQ(taken(1, 1).rank, 1);
+  EXPECT_EQ(taken(2).rank, 0);
+  EXPECT_EQ(taken(3).rank, 2);
+}
+
+TEST_F(StoreRanksTest, ADuplicateIsRefusedAndNamesWhoHasIt) {
+  taken(1, 0);
+  const StoreAnswer answer = take(2, 0);
+  EXPECT_EQ(answer.code, Code::kUnavailable);
+  EXPECT_EQ(answer.message, "rank 0 is taken by session 1");
+  ranks_.disconnect(2);
+  ranks_.disconnect(1);
+  EXPECT_EQ(taken(2, 0).rank, 0);
+}
+
+TEST_F(StoreRanksTest, TakesTheSizeFromTheFirstWhoKnowsIt) {
+  EXPECT_EQ(taken(1).size, 0U);
+  EXPECT_EQ(taken(2, -1, 3).size, 3U);
+  EXPECT_EQ(taken(3).size, 3U);
+  const StoreAnswer full = take(4);
+  EXPECT_EQ(full.code, Code::kUnavailable);
+  EXPECT_EQ(full.message, "all 3 ranks are taken");
+}
+
+TEST_F(StoreRanksTest, AnotherSizeIsRefusedAndNamesBoth) {
+  taken(1, -1, 3);
+  const StoreAnswer answer = take(2, -1, 4);
+  EXPECT_EQ(answer.code, Code::kInvalidArgument);
+  EXPECT_THAT(answer.message, AllOf(HasSubstr("there are 4 ranks"), HasSubstr("others said 3")));
+}
+
+TEST_F(StoreRanksTest, ARankBeyondTheSizeIsRefusedAndNamesBoth) {
+  taken(1, -1, 3);
+  const StoreAnswer answer = take(2, 3);
+  EXPECT_EQ(answer.code, Code::kInvalidArgument);
+  EXPECT_EQ(answer.message, "the rank is 3, allowed are 0 to 2");
+  EXPECT_EQ(take(2, -2).code, Code::kInvalidArgument);
+  EXPECT_EQ(take(2, static_cast<int>(StoreRanks::kMostRanks)).code, Code::kInvalidArgument);
+  EXPECT_EQ(take(2, 0, StoreRanks::kMostRanks + 1).code, Code::kInvalidArgument);
+}
+
+TEST_F(StoreRanksTest, ARefusedTakingTellsNoSize) {
+  taken(1, 5);
+  EXPECT_EQ(take(2, 7, 7).code, Code::kInvalidArgument);
+  EXPECT_EQ(taken(3, -1, 8).size, 8U);
+}
+
+TEST_F(StoreRanksTest, ASizeBelowARankThatIsTakenIsRefusedAndNamesBoth) {
+  taken(1, 5);
+  const StoreAnswer answer = take(2, -1, 5);
+  EXPECT_EQ(answer.code, Code::kInvalidArgument);
+  EXPECT_THAT(answer.message, AllOf(HasSubstr("5 ranks"), HasSubstr("rank 5")));
+  EXPECT_EQ(taken(2, -1, 6).size, 6U);
+}
+
+TEST_F(StoreRanksTest, AScopeIsForgottenWhenNobodyIsLeft) {
+  taken(1, -1, 1);
+  EXPECT_EQ(take(2, -1, 2).code, Code::kInvalidArgument);
+  ranks_.disconnect(1);
+  EXPECT_EQ(taken(2, -1, 2).size, 2U);
+}
+
+TEST_F(StoreRanksTest, ScopesAreIndependent) {
+  EXPECT_EQ(take(1, 0, 1, "a").code, Code::kOk);
+  EXPECT_EQ(take(1, 0, 2, "b").code, Code::kOk);
+  EXPECT_EQ(take(1, 0, 2, "c").code, Code::kOutOfMemory);
+  ranks_.disconnect(1);
+  EXPECT_EQ(take(2, 0, 3, "c").code, Code::kOk);
+}
+
+TEST_F(StoreRanksTest, NoGenerationComesTwice) {
+  const std::uint64_t first = taken(1, 0).generation;
+  ranks_.disconnect(1);
+  EXPECT_GT(taken(2, 0).generation, first);
+}
+
+TEST(StoreRankTest, ComesBackAsItWas) {
+  const StoreRank rank{.rank = 7, .size = 9, .generation = std::uint64_t{1} << 40};
+  EXPECT_EQ(*StoreRank::decode(rank.encode()), rank);
+}
+
+TEST(StoreRankTest, RefusesAnyOtherLength) {
+  const std::string bytes = StoreRank{}.encode();
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_EQ(StoreRank::decode(bytes.substr(0, length)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(StoreRank::decode(bytes + "x").code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace memspan
