@@ -12,6 +12,9 @@ StoreAnswer invalid(const StoreRequest& request, std::string why) {
   return refuse(request.id, Code::kInvalidArgument, std::move(why));
 }
 
+// On average over all groups that a store keeps; empty parts take room, too.
+constexpr std::size_t kPartsPerGroup = 16;
+
 // Names the first few: a group may be large, and each member that gives up asks.
 std::string missing_ranks(std::uint32_t size, const std::map<int, std::string>& parts) {
   constexpr std::size_t kNamed = 16;
@@ -33,7 +36,7 @@ void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest
     answers.push_back({from, invalid(request, std::move(*why))});
     return;
   }
-  if (bytes_ + request.value.size() > quota_.bytes ||
+  if (bytes_ + request.value.size() > quota_.bytes || parts_ >= kPartsPerGroup * quota_.keys ||
       (groups_.size() >= quota_.keys && !groups_.contains(name))) {
     answers.push_back({from, refuse(request.id, Code::kOutOfMemory,
                                     "the store keeps as many groups and parts as it can")});
@@ -50,6 +53,7 @@ void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest
   Operation& operation = group.operations[number];
   wait(name, number, operation, from, request, now);
   bytes_ += request.value.size();
+  ++parts_;
   operation.parts[request.rank] = std::move(request.value);
   complete(name, group, number, answers);
 }
@@ -147,6 +151,7 @@ bool StoreMeetings::give_up(const std::string& name, const Group& group, std::ui
 
 void StoreMeetings::forget(Operation& operation) {
   for (const auto& [rank, part] : operation.parts) bytes_ -= part.size();
+  parts_ -= operation.parts.size();
 }
 
 void StoreMeetings::answer_all(const std::string& name, std::uint64_t number, Operation& operation,

@@ -93,6 +93,7 @@ class StoreMeetings {
 
   const StoreQuota quota_;
   std::size_t bytes_ = 0;  // of all parts
+  std::size_t parts_ = 0;
   std::map<std::string, Group> groups_;
   std::map<SessionId, std::set<std::pair<std::string, int>>> places_;  // group and rank
   std::set<Alarm> alarms_;

@@ -46,6 +46,14 @@ TEST_F(StoreMeetingsTest, RefusesBytesTooManyAndStaysAsItWas) {
   EXPECT_EQ(meet(2, 0, "").size(), 3U);
 }
 
+// 16 times the two groups; all of them empty.
+TEST_F(StoreMeetingsTest, RefusesEmptyPartsTooMany) {
+  for (int operation = 0; operation < 32; ++operation) EXPECT_THAT(meet(0, operation), IsEmpty());
+  EXPECT_EQ(refusal(request(0, 32)).code, Code::kOutOfMemory);
+  disconnect(0);
+  EXPECT_THAT(meet(0, 0), IsEmpty());
+}
+
 TEST_F(StoreMeetingsTest, RefusesAGroupTooMany) {
   for (const char* name : {"g", "h"}) {
     StoreRequest first = request(0, 0);
