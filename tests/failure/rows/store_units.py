@@ -72,8 +72,15 @@ ROWS = [
         "17",
         "idle, slow and half-open connections",
         0,
-        row_of(("unit_store_hostile", DOORS), ("unit_store_doorkeeper", "*")),
+        row_of(
+            ("unit_store_hostile", DOORS), ("unit_store_crowd", "*"), ("unit_store_doorkeeper", "*")
+        ),
     ),
-    Row("18", "bad certificates and keys", 0, row_of(("unit_store_tls", "*"))),
+    Row(
+        "18",
+        "bad certificates and keys",
+        0,
+        row_of(*((f"unit_store_{name}", "*") for name in ("certificates", "tls", "tls_files"))),
+    ),
     Row("19", "TLS is asked for; nothing in the clear", 0, row_of(("unit_store_protection", "*"))),
 ]
