@@ -6,7 +6,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-#include <cstring>
+#include <algorithm>
 #include <ctime>
 
 #include "core/private_file.h"
@@ -73,7 +73,7 @@ Status load_chain(SSL_CTX* context, const std::string& path) {
 int give_password(char* into, int room, int, void* given) {
   const auto* password = static_cast<const std::string*>(given);
   if (password->size() > static_cast<std::size_t>(room)) return -1;
-  std::memcpy(into, password->data(), password->size());
+  std::copy(password->begin(), password->end(), into);
   return static_cast<int>(password->size());
 }
 
