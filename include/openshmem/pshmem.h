@@ -3,7 +3,7 @@
  * The profiling twins of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
  *
  * A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
- * same code.
+ * same code. Units, ownership, threads and errors are those of <shmem.h>.
  *
  * Written by tools/dev/generate_openshmem.py; change that or types.def, not this file.
  */

@@ -6,12 +6,23 @@
  * The interface is that of the OpenSHMEM specification, version 1.6 (openshmem.org); what a function
  * means is said there. C99 or later, C++11 or later; link with -lshmem.
  *
+ * Units: `nelems` counts elements of the function's type (of 8, 16, ... bits where the name ends in
+ * that number) and bytes where it ends in `mem`; strides count elements; sizes of allocations are
+ * bytes. A PE is a number from 0, in the world for functions without a context or team, otherwise in
+ * the team that the context was made of or that is given.
+ *
+ * Ownership: symmetric memory belongs to the job from shmem_malloc until shmem_free or the last
+ * shmem_finalize; teams and contexts belong to who made them, until they are destroyed. All other
+ * pointers stay the caller's; the library keeps none after a call returned, except that the source of
+ * a non-blocking put, and the destination of a non-blocking get, are in use until shmem_quiet.
+ *
  * Threads: SHMEM_THREAD_MULTIPLE is always provided. Any functions may be called by several threads
  * at once, except that collectives on one team are called by one thread at a time.
  *
  * Errors: the specification gives most functions no way to report one. A mistake that can be seen
- * (an address that is not symmetric, a PE that does not exist, a call before initialisation) and the
- * death of a PE that a call waits for print one line to stderr and end the process with code 1.
+ * (an address that is not symmetric, a PE that does not exist, a call before initialisation) prints
+ * one line to stderr and ends the process with code 1. So does the death of a PE that a call waits
+ * for, unless shmemx_set_error_handler (shmemx.h) was called.
  *
  * Written by tools/dev/generate_openshmem.py; change that or types.def, not this file.
  */

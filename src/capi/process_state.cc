@@ -79,7 +79,7 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   process_state.is_forked = true;
 }
 
-void add_exit_handler() MEMSPAN_REQUIRES(lifecycle.mutex) {
+void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (std::exchange(lifecycle.has_exit_handler, true)) return;
   pthread_atfork(nullptr, nullptr, forget_in_child);
 #if defined(__GLIBC__)
@@ -125,7 +125,7 @@ Status start(const Start& how, Sharing sharing) {
   if (Status status = join(how); !status.is_ok()) return status;
   lifecycle.users = 1;
   lifecycle.process = getpid();
-  add_exit_handler();
+  add_process_handlers();
   return Status::ok();
 }
 

@@ -92,7 +92,7 @@ Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
     const SyncSlot::Line& line = area_.line(member, sequence);
     Status status = wait_for(
         world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; }, peers());
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; }, &shape_);
     if (!status.is_ok()) return status;
   }
   return Status::ok();
@@ -110,7 +110,7 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
   }
   return wait_for(
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-      [&] { return header.released.load(std::memory_order_acquire) >= sequence; }, peers());
+      [&] { return header.released.load(std::memory_order_acquire) >= sequence; }, &shape_);
 }
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
@@ -160,7 +160,7 @@ Status Team::disband(const char* what) {
   auto members = static_cast<std::uint64_t>(shape_.size);
   MEMSPAN_PASS(wait_for(
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-      [&] { return header.departed.load(std::memory_order_acquire) == members; }, peers()));
+      [&] { return header.departed.load(std::memory_order_acquire) == members; }, &shape_));
   world_.internal_allocator().free(area_offset_);
   return Status::ok();
 }

@@ -7,26 +7,10 @@
 
 #include "core/status.h"
 #include "pgas/sync_area.h"
+#include "world/team_shape.h"
 #include "world/world.h"
 
 namespace memspan {
-
-// Members i of size have peer number start + i * stride (stride may be negative; 0 for one).
-struct TeamShape {
-  int start = 0;
-  int stride = 1;
-  int size = 1;
-
-  int peer_of(int member) const { return start + member * stride; }
-  // -1 when `peer` is not a member.
-  int member_of(int peer) const {
-    if (stride == 0) return peer == start ? 0 : -1;
-    int distance = peer - start;
-    int member = distance / stride;
-    return distance % stride == 0 && member >= 0 && member < size ? member : -1;
-  }
-  bool operator==(const TeamShape&) const = default;
-};
 
 // One thread at a time for anything that meets (as OpenSHMEM has it); queries are thread-safe.
 class Team {
@@ -69,7 +53,6 @@ class Team {
 
  private:
   Team(World& world, const TeamShape& shape, int index, std::byte* area, std::uint64_t area_offset);
-  PeerSet peers() const { return {shape_.start, shape_.stride, shape_.size}; }
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status meet_by_flags(const char* what, std::uint64_t sequence);
   Status meet_by_counter(const char* what, std::uint64_t sequence);

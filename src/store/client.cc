@@ -31,11 +31,9 @@ bool may_come_later(Code code) {
   return code == Code::kUnavailable || code == Code::kStoreLost || code == Code::kTimeout;
 }
 
-// A store that wants TLS closes a plain connection without a word. One that is overrun does so
-// too, but not so often in a row.
-constexpr int kPlainAttempts = 6;
-// How long a listener may be there without a secret.
-constexpr Duration kSecretPatience = std::chrono::milliseconds(800);
+// How long a store may be there and not take us, before we believe that it never will: one that
+// begins, ends or is overrun may look so for a moment.
+constexpr Duration kPatienceInVain = std::chrono::milliseconds(800);
 // Of a member or a store on another host.
 constexpr Duration kSilenceElsewhere = std::chrono::seconds(3);
 
@@ -71,28 +69,34 @@ class Attempts {
   // A stream that has shaken hands. kUnavailable when a later attempt may do better.
   Result<std::unique_ptr<StoreStream>> open(const Deadline& deadline) {
     auto connection = connect_tcp(access_.endpoint, deadline);
-    if (!connection.is_ok()) return connection.status();
+    if (!connection.is_ok()) {
+      patience_ = Deadline::never();  // nobody is there, so nobody turns us away
+      return connection.status();
+    }
     if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(*connection);
     if (access_.security.kind == StoreSecurity::Kind::kHostSecret)
       MEMSPAN_PASS(use_host_secret(*connection));
     auto stream = tls_->open(std::move(connection->socket), access_.endpoint.host);
     if (!stream.is_ok()) return stream;
     Status status = finish_handshake(**stream, deadline);
-    if (status.is_ok()) return stream;
+    if (status.is_ok()) {
+      patience_ = Deadline::never();
+      return stream;
+    }
     // The secret may be of a store that was killed here, and the next one about to publish.
     if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
-      return Status(Code::kUnavailable, status.message());
+      return in_vain(status.message());
     return status;
   }
 
-  // Whether a connection that ended before its welcome tells that trying again is in vain.
+  // What a greeting came to that failed.
   Status judge(const Status& status) {
+    // A store that wants TLS closes a plain connection without a word.
     if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
       return status;
-    if (++plain_attempts_ < kPlainAttempts) return status;
-    return {Code::kAuth, fmt::format("{} closes every plain connection without a word: it wants "
-                                     "TLS, and this process was told to do without",
-                                     access_.endpoint.to_string())};
+    return in_vain(
+        "it closes every plain connection without a word: it wants TLS, and this "
+        "process was told to do without");
   }
 
  private:
@@ -105,21 +109,20 @@ class Attempts {
   Status use_host_secret(const TcpConnection& connection) {
     if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays)};
     auto secret = read_host_secret(connection.peer);
-    if (secret.code() == Code::kNotFound) return no_secret(secret.status());
+    if (secret.code() == Code::kNotFound)
+      return in_vain(
+          fmt::format("it shares no secret with this user ({}): it has certificates, "
+                      "does without TLS, is another user's, or is no store at all",
+                      secret.status().message()));
     if (!secret.is_ok()) return secret.status();
-    without_secret_since_ = {};
     return use_secret(*secret);
   }
 
-  // A store that begins or ends is without for a moment.
-  Status no_secret(const Status& status) {
-    if (without_secret_since_ == Clock::time_point()) without_secret_since_ = Clock::now();
-    if (Clock::now() - without_secret_since_ < kSecretPatience)
-      return {Code::kUnavailable, status.message()};
-    return {Code::kAuth, fmt::format("somebody listens at {} but shares no secret with this user "
-                                     "({}): a store with certificates or without TLS, another "
-                                     "user's, or no store at all",
-                                     access_.endpoint.to_string(), status.message())};
+  // Somebody listens and does not take us: kUnavailable at first, kAuth when that lasts.
+  Status in_vain(std::string_view why) {
+    if (patience_.is_never()) patience_ = Deadline::after(kPatienceInVain);
+    return {patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
+            fmt::format("somebody listens at {}, but {}", access_.endpoint.to_string(), why)};
   }
 
   Result<std::unique_ptr<StoreStream>> open_plain(TcpConnection& connection) {
@@ -132,9 +135,8 @@ class Attempts {
   }
 
   const StoreAccess& access_;
-  std::shared_ptr<const TlsContext> tls_;        // shared with nobody
-  Clock::time_point without_secret_since_ = {};  // zero: it had one, or nobody listened
-  int plain_attempts_ = 0;
+  std::shared_ptr<const TlsContext> tls_;  // shared with nobody
+  Deadline patience_ = Deadline::never();  // runs from the first attempt in vain
   bool has_warned_ = false;
 };
 

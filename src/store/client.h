@@ -108,7 +108,8 @@ class StoreClient {
   // their order, on a thread of the client; it may call the client, but not destroy it. Gives the
   // watch's id.
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher, Deadline deadline);
-  // No call of the watcher begins after this returned.
+  // No call of the watcher runs or begins after this returned (the watcher itself may end its
+  // watch). kTimeout when a call of it did not end; the watch is over all the same.
   Status unwatch(std::uint64_t watch, Deadline deadline);
 
   // Takes a rank of a scope until the session ends: `rank`, or the lowest that is free when it is

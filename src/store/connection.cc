@@ -200,6 +200,12 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
   {
     MutexLock lock(mutex_);
     watchers_.erase(watch);
+    // A watcher may end its own watch; everybody else waits for a call that runs.
+    const bool is_own = attendant_ != nullptr && attendant_->get_id() == std::this_thread::get_id();
+    while (!is_own && called_watch_ == watch && !deadline.has_passed())
+      changed_.wait_until(mutex_, deadline);
+    if (!is_own && called_watch_ == watch)
+      return {Code::kTimeout, "unwatch: the watcher is still running"};
   }
   return call({.operation = StoreOperation::kUnwatch,
                .keys = {},
@@ -327,9 +333,12 @@ void StoreClient::Connection::call_watchers() {
   auto found = watchers_.find(event.id);
   if (found == watchers_.end()) return;
   const std::shared_ptr<StoreWatcher> watcher = found->second;
+  called_watch_ = event.id;
   mutex_.unlock();
   (*watcher)({.event = event.event, .key = event.key, .value = event.value});
   mutex_.lock();
+  called_watch_ = 0;
+  changed_.notify_all();
 }
 
 // Pings have ids that nobody waits for.

@@ -123,7 +123,8 @@ class StoreClient::Connection {
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
-  bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
+  bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;         // the welcome has come
+  std::uint64_t called_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // whose watcher runs now; 0: none
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::unique_ptr<std::thread> attendant_ MEMSPAN_GUARDED_BY(mutex_);
 

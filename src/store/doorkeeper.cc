@@ -3,16 +3,17 @@
 
 namespace memspan {
 
-std::optional<SessionId> StoreDoorkeeper::arrive(SessionId id, const std::string& address) {
+std::optional<SessionId> StoreDoorkeeper::arrive(SessionId id, const std::string& address,
+                                                 Clock::time_point now) {
   const auto same = by_address_.find(address);
   const bool is_crowd = same != by_address_.end() && same->second >= limits_.per_address;
   std::optional<SessionId> goes;
   if (is_crowd || waiting_.size() >= limits_.in_all) {
-    goes = oldest_silent(is_crowd ? &address : nullptr);
+    goes = who_goes(is_crowd ? &address : nullptr, now);
     if (!goes) return id;
     leave(*goes);
   }
-  waiting_.emplace(id, Waiting{.address = address});
+  waiting_.emplace(id, Waiting{.address = address, .since = now});
   ++by_address_[address];
   return goes;
 }
@@ -29,10 +30,15 @@ void StoreDoorkeeper::leave(SessionId id) {
   waiting_.erase(found);
 }
 
-std::optional<SessionId> StoreDoorkeeper::oldest_silent(const std::string* address) const {
-  for (const auto& [id, waiting] : waiting_)
-    if (!waiting.has_spoken && (address == nullptr || waiting.address == *address)) return id;
-  return std::nullopt;
+std::optional<SessionId> StoreDoorkeeper::who_goes(const std::string* address,
+                                                   Clock::time_point now) const {
+  std::optional<SessionId> slowest;
+  for (const auto& [id, waiting] : waiting_) {
+    if (address != nullptr && waiting.address != *address) continue;
+    if (!waiting.has_spoken) return id;
+    if (!slowest && now - waiting.since > limits_.handshake) slowest = id;
+  }
+  return slowest;
 }
 
 }  // namespace memspan

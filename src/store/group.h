@@ -25,7 +25,8 @@ class Group {
 
   // kTimeout names the ranks that did not come, kPeerLost the first that is gone.
   Status barrier(Deadline deadline);
-  // Everybody's bytes, by rank; all together at most 8 MiB. Fails as barrier() does.
+  // Everybody's bytes, by rank; all together at most 8 MiB, and 1 GiB / size. Fails as barrier()
+  // does.
   Result<std::vector<std::string>> allgather(std::string_view mine, Deadline deadline);
   // Gives up the place: the others' next operation fails with kPeerLost.
   Status leave(Deadline deadline);

@@ -111,14 +111,18 @@ StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAns
 
 StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
   const std::string& key = request.keys.front();
-  const std::string* old = find(key);
-  const std::size_t after = (old == nullptr ? 0 : old->size()) + request.value.size();
+  const auto found = entries_.find(key);
+  const std::size_t before = found == entries_.end() ? 0 : found->second.value.size();
+  const std::size_t after = before + request.value.size();
   if (after > kMaxValueBytes)
     return invalid(request, fmt::format("the value would have {} bytes; at most {} are allowed",
                                         after, kMaxValueBytes));
   if (auto why = over_quota(key, after)) return full(request, std::move(*why));
-  put(key, old == nullptr ? request.value : *old + request.value, owner_after(from, request),
-      answers);
+  // Taken out and put back, or every append would copy the whole value.
+  std::string value;
+  if (found != entries_.end()) value = std::exchange(found->second.value, {});
+  bytes_ -= before;
+  put(key, std::move(value += request.value), owner_after(from, request), answers);
   return {.id = request.id, .number = static_cast<std::int64_t>(after)};
 }
 

@@ -14,6 +14,8 @@ StoreAnswer invalid(const StoreRequest& request, std::string why) {
 
 // On average over all groups that a store keeps; empty parts take room, too.
 constexpr std::size_t kPartsPerGroup = 16;
+// Everybody gets everything, so what is sent grows with the square of the group.
+constexpr std::size_t kMostBytesOfAnswers = std::size_t{1} << 30;
 
 // Names the first few: a group may be large, and each member that gives up asks.
 std::string missing_ranks(std::uint32_t size, const std::map<int, std::string>& parts) {
@@ -124,12 +126,13 @@ void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_
     parts.push_back(part);
   }
   StoreAnswer answer;
-  if (bytes <= kMaxValueBytes)
+  const std::size_t most = std::min(kMaxValueBytes, kMostBytesOfAnswers / group.size);
+  if (bytes <= most)
     answer.value = pack_texts(parts);
   else
-    answer = refuse(0, Code::kInvalidArgument,
-                    fmt::format("all members together brought {} bytes, at most {} are allowed",
-                                bytes, kMaxValueBytes));
+    answer = refuse(
+        0, Code::kInvalidArgument,
+        fmt::format("all members together brought {} bytes, at most {} are allowed", bytes, most));
   answer_all(name, number, operation, answer, answers);
   forget(operation);
   group.operations.erase(number);

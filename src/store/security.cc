@@ -105,18 +105,20 @@ Result<StoreCertificates> parse_tls_info(std::string_view text) {
   return files;
 }
 
-Result<StoreSecurity> security_from_environment() {
-  StoreSecurity security;
-  const auto path = environment(kSecretVariable);
-  if (!path) return security;
-  MEMSPAN_TRY_ASSIGN(security.secret, read_private_file(kSecretVariable, *path, kMostSecretBytes),
+Result<StoreSecurity> security_from_secret_file(std::string_view what, const std::string& path) {
+  StoreSecurity security{.kind = StoreSecurity::Kind::kSecret};
+  MEMSPAN_TRY_ASSIGN(security.secret, read_private_file(what, path, kMostSecretBytes),
                      "reading the job's secret");
   if (security.secret.size() < kLeastSecretBytes)
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} \"{}\" has {} bytes, a secret has at least {}", kSecretVariable,
-                              *path, security.secret.size(), kLeastSecretBytes));
-  security.kind = StoreSecurity::Kind::kSecret;
+                  fmt::format("{} \"{}\" has {} bytes, a secret has at least {}", what, path,
+                              security.secret.size(), kLeastSecretBytes));
   return security;
+}
+
+Result<StoreSecurity> security_from_environment() {
+  const auto path = environment(kSecretVariable);
+  return path ? security_from_secret_file(kSecretVariable, *path) : StoreSecurity{};
 }
 
 }  // namespace memspan

@@ -54,7 +54,10 @@ inline constexpr std::size_t kMostSecretBytes = 4096;
 // unknown, there twice, empty, without a colon, or missing.
 Result<StoreCertificates> parse_tls_info(std::string_view text);
 
-// The secret of MEMSPAN_JOB_SECRET_FILE, when that is set; kHostSecret otherwise.
+// kSecret with what a private file has; `what` names the file in messages. kInvalidArgument when
+// the file is not private (core/private_file.h) or its secret too short or too long.
+Result<StoreSecurity> security_from_secret_file(std::string_view what, const std::string& path);
+// The same with MEMSPAN_JOB_SECRET_FILE, when that is set; kHostSecret otherwise.
 Result<StoreSecurity> security_from_environment();
 
 }  // namespace memspan

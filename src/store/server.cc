@@ -265,7 +265,7 @@ void StoreServer::Loop::pause_accepting() {
 
 void StoreServer::Loop::let_to_the_door(Fd socket) {
   const SessionId id = next_session_++;
-  if (auto goes = door_.arrive(id, peer_address(socket.get()))) {
+  if (auto goes = door_.arrive(id, peer_address(socket.get()), Clock::now())) {
     complain("there are too many connections that have not said who they are");
     if (*goes == id) return;
     end(*goes, {Code::kUnavailable, "others wait at the door"});

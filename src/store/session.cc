@@ -34,7 +34,9 @@ StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStre
       watched_(context, stream_->socket()),
       chunk_(chunk),
       limits_(patience),
-      patience_(context) {}
+      patience_(context),
+      reading_{asio::steady_timer(context)},
+      writing_{asio::steady_timer(context)} {}
 
 void StoreSession::start() {
   patience_.expires_after(limits_.hello);
@@ -55,6 +57,8 @@ void StoreSession::close(const Status& why) {
   watched_.release();  // cancels what waits
   stream_.reset();
   patience_.cancel();
+  reading_.timer.cancel();
+  writing_.timer.cancel();
   owner_.closed(id_, why);
 }
 
@@ -64,10 +68,10 @@ bool StoreSession::goes_on(const StreamStep& step) {
     case StreamStep::Next::kDone:
       return true;
     case StreamStep::Next::kReadable:
-      await_bytes();
+      await(asio::posix::stream_descriptor::wait_read, is_reading_, &StoreSession::read);
       return false;
     case StreamStep::Next::kWritable:
-      await_room();
+      await(asio::posix::stream_descriptor::wait_write, is_writing_, &StoreSession::write);
       return false;
     case StreamStep::Next::kEnd:
       close(lost("its connection to the store ended"));
@@ -85,31 +89,20 @@ void StoreSession::shake_hands() {
   read();
 }
 
-void StoreSession::await_bytes() {
-  if (std::exchange(is_reading_, true)) return;
-  watched_.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [self = shared_from_this()](const asio::error_code& error) {
-                        self->is_reading_ = false;
-                        if (error || self->stage_ == Stage::kClosed) return;
-                        self->owner_.spoke(self->id_);
-                        if (self->stage_ == Stage::kHandshake)
-                          self->shake_hands();
-                        else
-                          self->read();
-                      });
-}
-
-void StoreSession::await_room() {
-  if (std::exchange(is_writing_, true)) return;
-  watched_.async_wait(asio::posix::stream_descriptor::wait_write,
-                      [self = shared_from_this()](const asio::error_code& error) {
-                        self->is_writing_ = false;
-                        if (error || self->stage_ == Stage::kClosed) return;
-                        if (self->stage_ == Stage::kHandshake)
-                          self->shake_hands();
-                        else
-                          self->write();
-                      });
+// Goes on with `next` when the socket is ready, or with the handshake as long as that lasts.
+void StoreSession::await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
+                         void (StoreSession::*next)()) {
+  if (std::exchange(is_awaited, true)) return;
+  watched_.async_wait(
+      what, [self = shared_from_this(), what, &is_awaited, next](const asio::error_code& error) {
+        is_awaited = false;
+        if (error || self->stage_ == Stage::kClosed) return;
+        if (what == asio::posix::stream_descriptor::wait_read) self->owner_.spoke(self->id_);
+        if (self->stage_ == Stage::kHandshake)
+          self->shake_hands();
+        else
+          ((*self).*next)();
+      });
 }
 
 void StoreSession::read() {
@@ -147,7 +140,8 @@ void StoreSession::take_frames() {
     auto frame = reader_.next();
     if (reader_.is_broken())
       return close({Code::kInvalidArgument, "it sent a frame that is empty or too long"});
-    if (!frame) return watch_the_clock();
+    if (!frame) return time_frame(reading_, reader_.has_part());
+    time_frame(reading_, false);
     take_frame(*frame);
   }
 }
@@ -189,37 +183,32 @@ void StoreSession::write() {
   while (!queue_.empty()) {
     const std::string& frame = queue_.front();
     const StreamStep step = stream_->write(std::string_view(frame).substr(sent_));
-    if (!goes_on(step)) {
-      if (stage_ != Stage::kClosed) watch_the_clock();
-      return;
-    }
+    if (!goes_on(step)) return time_frame(writing_, true);
     sent_ += step.bytes;
     if (sent_ < frame.size()) continue;
     queued_bytes_ -= frame.size();
     sent_ = 0;
     queue_.pop_front();
-    is_timing_frames_ = false;  // the next frame has its own time
+    time_frame(writing_, false);
     if (is_paused_ && queued_bytes_ <= kMaxQueuedBytes) {
       is_paused_ = false;
       read_soon();
     }
   }
-  if (stage_ == Stage::kRefusing) return close(lost("it was refused"));
-  watch_the_clock();
+  if (stage_ == Stage::kRefusing) close(lost("it was refused"));
 }
 
-// A frame that has begun, in either direction, has to end in time.
-void StoreSession::watch_the_clock() {
-  if (stage_ != Stage::kServing) return;
-  const bool has_begun = reader_.has_part() || !queue_.empty();
+// Before the hello was taken patience_ bounds everything.
+void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
+  if (stage_ != Stage::kServing || clock.is_running == has_begun) return;
+  clock.is_running = has_begun;
   if (!has_begun) {
-    if (std::exchange(is_timing_frames_, false)) patience_.cancel();
+    clock.timer.cancel();
     return;
   }
-  if (std::exchange(is_timing_frames_, true)) return;
-  patience_.expires_after(limits_.frame);
-  patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error && self->is_timing_frames_)
+  clock.timer.expires_after(limits_.frame);
+  clock.timer.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error)
       self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                    to_seconds(self->limits_.frame))));
   });

@@ -63,10 +63,15 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
  private:
   enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kClosed };
+  // Of one direction: a frame that has begun has to end in time.
+  struct FrameClock {
+    asio::steady_timer timer;
+    bool is_running = false;
+  };
 
   void shake_hands();
-  void await_bytes();
-  void await_room();
+  void await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
+             void (StoreSession::*next)());
   void read();
   void refuse_tls();
   void read_soon();
@@ -75,7 +80,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void greet(std::string_view body);
   void queue(std::string frame);
   void write();
-  void watch_the_clock();
+  void time_frame(FrameClock& clock, bool has_begun);
   bool goes_on(const StreamStep& step);
 
   Owner& owner_;
@@ -84,8 +89,9 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   asio::posix::stream_descriptor watched_;  // borrows the stream's socket
   const std::span<char> chunk_;
   const StorePatience limits_;
-  asio::steady_timer patience_;
-  bool is_timing_frames_ = false;
+  asio::steady_timer patience_;  // with the hello
+  FrameClock reading_;
+  FrameClock writing_;
   Stage stage_ = Stage::kHandshake;
   bool is_reading_ = false;  // a handler waits for bytes
   bool is_writing_ = false;  // a handler waits for room

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "store/tls_files.h"
+#include "store/tls_names.h"
 #include "store/tls_stream.h"
 
 namespace memspan {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <type_traits>
 
 #include "core/private_file.h"
 
@@ -115,40 +116,43 @@ Status load_key(SSL_CTX* context, const StoreCertificates& certificates) {
   return Status::ok();
 }
 
-Status load_authorities(X509_STORE* store, const std::string& path) {
-  constexpr std::string_view kWhat = "the authority";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
+// Gives every object of a PEM file to `take`; `kind` names one in messages.
+template <typename Read, typename Take>
+Status load_all(std::string_view what, std::string_view kind, const std::string& path, Read read,
+                Take take) {
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(what, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   int count = 0;
-  for (;;) {
-    TlsHandle<X509> authority(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-    if (authority == nullptr) break;
-    if (X509_STORE_add_cert(store, authority.get()) != 1)
-      return bad_file(kWhat, path, openssl_reason());
-    ++count;
+  for (;; ++count) {
+    auto* const raw = read(bio.get(), nullptr, nullptr, nullptr);
+    if (raw == nullptr) break;
+    const TlsHandle<std::remove_pointer_t<decltype(raw)>> object(raw);
+    if (Status status = take(object.get()); !status.is_ok())
+      return bad_file(what, path, status.message());
   }
   ERR_clear_error();
-  if (count == 0) return bad_file(kWhat, path, "has no certificate in PEM form");
-  return Status::ok();
+  if (count > 0) return Status::ok();
+  return bad_file(what, path, fmt::format("has no {} in PEM form", kind));
+}
+
+// OpenSSL's way of saying yes is 1.
+Status from_openssl(int result) {
+  return result == 1 ? Status::ok() : Status(Code::kInvalidArgument, openssl_reason());
+}
+
+Status load_authorities(X509_STORE* store, const std::string& path) {
+  return load_all("the authority", "certificate", path, PEM_read_bio_X509, [&](X509* authority) {
+    return from_openssl(X509_STORE_add_cert(store, authority));
+  });
 }
 
 Status load_revocations(X509_STORE* store, const std::string& path) {
-  constexpr std::string_view kWhat = "the revocation list";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
-  TlsHandle<BIO> bio = reader(text);
-  int count = 0;
-  for (;;) {
-    TlsHandle<X509_CRL> list(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
-    if (list == nullptr) break;
-    const ASN1_TIME* end = X509_CRL_get0_nextUpdate(list.get());
+  return load_all("the revocation list", "list", path, PEM_read_bio_X509_CRL, [&](X509_CRL* list) {
+    const ASN1_TIME* end = X509_CRL_get0_nextUpdate(list);
     if (end != nullptr && X509_cmp_current_time(end) < 0)
-      return bad_file(kWhat, path, "is out of date");
-    if (X509_STORE_add_crl(store, list.get()) != 1) return bad_file(kWhat, path, openssl_reason());
-    ++count;
-  }
-  ERR_clear_error();
-  if (count == 0) return bad_file(kWhat, path, "has no list in PEM form");
-  return Status::ok();
+      return Status(Code::kInvalidArgument, "is out of date");
+    return from_openssl(X509_STORE_add_crl(store, list));
+  });
 }
 
 // OpenSSL takes an authority for a member when its purposes allow. Ours do not: whoever has a

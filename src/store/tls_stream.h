@@ -16,9 +16,6 @@ enum class TlsSide { kServer, kClient };
 
 // Over a BIO of ours, which never raises SIGPIPE.
 Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side);
-// The name or numeric address that the server's certificate must have; its common name counts for
-// nothing.
-Status expect_host(SSL* ssl, const std::string& host);
 // As TlsContext::accepts().
 Status verify_peer_again(const StoreStream& stream, SSL_CTX* context);
 

@@ -58,7 +58,7 @@ void acknowledge_deaths(WaitPlace& place) {
 }
 
 SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
-                   PeerSet needed)
+                   const TeamShape* needed)
     : place_(place),
       kind_(kind),
       what_(what),
@@ -126,8 +126,8 @@ Status SlowWait::alarm_status() {
 
 // A known death ends only what cannot end any more.
 Status SlowWait::needed_status() const {
-  for (int i = 0; i < needed_.count; ++i) {
-    const int rank = needed_.start + i * needed_.stride;
+  for (int i = 0; needed_ != nullptr && i < needed_->size; ++i) {
+    const int rank = needed_->peer_of(i);
     if (place_.board->peer(rank).death.load(std::memory_order_acquire) != 0)
       return death_status(rank);
   }

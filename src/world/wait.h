@@ -14,6 +14,7 @@
 #include "core/cpu.h"
 #include "core/status.h"
 #include "world/board.h"
+#include "world/team_shape.h"
 
 namespace memspan {
 
@@ -34,13 +35,6 @@ void acknowledge_deaths(WaitPlace& place);
 // The rank of the first process of the job that died; -1 when all live.
 int first_dead_peer(const Board& board);
 
-// Peers start, start + stride, ... as a team has them. A value; empty: nobody in particular.
-struct PeerSet {
-  int start = 0;
-  int stride = 1;
-  int count = 0;
-};
-
 // Whose store ends the wait, and so who has to ring. A sleeper in a meeting costs those who put
 // to it nothing.
 enum class WaitsFor {
@@ -51,9 +45,10 @@ enum class WaitsFor {
 // The patient part of one wait; lives on the waiter's stack.
 class SlowWait {
  public:
-  // `what` names the call, for messages and the line that is logged every 60 s. The death of one
-  // of `needed` ends it even when it is known.
-  SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, PeerSet needed);
+  // `what` names the call, for messages and the line that is logged every 60 s. The death of a
+  // member of `needed`, if given, ends it even when it is known.
+  SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
+           const TeamShape* needed);
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
@@ -71,7 +66,7 @@ class SlowWait {
   WaitPlace& place_;
   const WaitsFor kind_;
   const char* what_;
-  const PeerSet needed_;
+  const TeamShape* const needed_;
   const Deadline deadline_;
   Clock::time_point since_;
   Clock::time_point next_report_;
@@ -83,7 +78,7 @@ class SlowWait {
 // Returns once ready() is true; ready() must load with acquire order.
 template <typename Ready>
 Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready,
-                PeerSet needed = {}) {
+                const TeamShape* needed = nullptr) {
   for (int spin = place.spins; spin > 0; --spin) {
     if (ready()) return Status::ok();
     cpu_pause();

@@ -28,12 +28,23 @@ compute over.
 The interface is that of the OpenSHMEM specification, version 1.6 (openshmem.org); what a function
 means is said there. C99 or later, C++11 or later; link with -lshmem.
 
+Units: `nelems` counts elements of the function's type (of 8, 16, ... bits where the name ends in
+that number) and bytes where it ends in `mem`; strides count elements; sizes of allocations are
+bytes. A PE is a number from 0, in the world for functions without a context or team, otherwise in
+the team that the context was made of or that is given.
+
+Ownership: symmetric memory belongs to the job from shmem_malloc until shmem_free or the last
+shmem_finalize; teams and contexts belong to who made them, until they are destroyed. All other
+pointers stay the caller's; the library keeps none after a call returned, except that the source of
+a non-blocking put, and the destination of a non-blocking get, are in use until shmem_quiet.
+
 Threads: SHMEM_THREAD_MULTIPLE is always provided. Any functions may be called by several threads
 at once, except that collectives on one team are called by one thread at a time.
 
 Errors: the specification gives most functions no way to report one. A mistake that can be seen
-(an address that is not symmetric, a PE that does not exist, a call before initialisation) and the
-death of a PE that a call waits for print one line to stderr and end the process with code 1.
+(an address that is not symmetric, a PE that does not exist, a call before initialisation) prints
+one line to stderr and ends the process with code 1. So does the death of a PE that a call waits
+for, unless shmemx_set_error_handler (shmemx.h) was called.
 """
 
 OPENING = """
@@ -118,7 +129,7 @@ PROFILING_TITLE = """
 The profiling twins of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
 
 A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
-same code.
+same code. Units, ownership, threads and errors are those of <shmem.h>.
 """
 
 PROFILING_OPENING = """

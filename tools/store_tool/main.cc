@@ -24,20 +24,23 @@ Status write_address(const std::string& path, const std::string& address) {
   return Status::ok();
 }
 
-Status reload(StoreServer& server, int argc, const char* const* argv) {
-  auto security = store_tool::read_security(argc, argv);
+Status reload(StoreServer& server, const store_tool::Options& options) {
+  auto security = options.security();
   if (!security.is_ok()) return security.status();
   return server.reload(*security);
 }
 
-Status serve(const store_tool::Options& options, int argc, const char* const* argv) {
+Status serve(const store_tool::Options& options) {
   // Waited for below; blocked first, so that the store's thread inherits it.
   sigset_t signals;
   sigemptyset(&signals);
   for (int signal : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  MEMSPAN_TRY_ASSIGN(std::unique_ptr<StoreServer> server,
-                     StoreServer::listen(options.listen, options.server), "hosting the store");
+  MEMSPAN_TRY_ASSIGN(StoreSecurity security, options.security(), "protecting the store");
+  MEMSPAN_TRY_ASSIGN(
+      std::unique_ptr<StoreServer> server,
+      StoreServer::listen(options.listen, {.security = std::move(security), .job = options.job}),
+      "hosting the store");
   const std::string address = server->endpoint().to_string();
   if (!options.address_file.empty())
     MEMSPAN_TRY(write_address(options.address_file, address), "publishing the address");
@@ -47,7 +50,7 @@ Status serve(const store_tool::Options& options, int argc, const char* const* ar
     int signal = 0;
     sigwait(&signals, &signal);
     if (signal != SIGHUP) return Status::ok();
-    if (Status status = reload(*server, argc, argv); !status.is_ok())
+    if (Status status = reload(*server, options); !status.is_ok())
       log_line(LogLevel::kError, "memspan-store: nothing is changed: " + status.message());
   }
 }
@@ -58,7 +61,7 @@ Status serve(const store_tool::Options& options, int argc, const char* const* ar
 int main(int argc, char** argv) {
   auto options = memspan::store_tool::parse_options(argc, argv);
   memspan::Status status = options.status();
-  if (options.is_ok() && options->has_value()) status = memspan::serve(**options, argc, argv);
+  if (options.is_ok() && options->has_value()) status = memspan::serve(**options);
   if (status.is_ok()) return 0;
   std::fprintf(stderr, "memspan-store: %s\n", status.message().c_str());
   return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;

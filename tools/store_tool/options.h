@@ -7,20 +7,24 @@
 
 #include "core/status.h"
 #include "store/endpoint.h"
-#include "store/server.h"
+#include "store/security.h"
 
 namespace memspan::store_tool {
 
+// A value.
 struct Options {
   Endpoint listen;
-  StoreServerOptions server;
+  std::string job;           // empty: any
   std::string address_file;  // empty: none
+  std::string secret_file;   // at most one of these three
+  std::string tls_info;
+  bool is_plain = false;
+
+  // What the files say now; may be asked again while the store runs.
+  Result<StoreSecurity> security() const;
 };
 
 // nullopt: help or the version was asked for and printed. kInvalidArgument names the option.
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv);
-
-// What the files of the command line say now; for reading them again while the store runs.
-Result<StoreSecurity> read_security(int argc, const char* const* argv);
 
 }  // namespace memspan::store_tool

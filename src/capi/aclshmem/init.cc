@@ -2,7 +2,7 @@
 // Start by attributes or a unique id, end, and settings before the start.
 //
 // A unique id is, as text, the address of a store that already listens in the process that made it
-// and the secret that opens it, or "-" when the program chose certificates or no TLS:
+// and the secret that opens it, or "-" when the program chose what protects its stores:
 // "tcp://127.0.0.1:40123 0123456789abcdef0123456789abcdef".
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,24 +38,21 @@ int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
 }
 
-// A program that said nothing about TLS gets a secret that only this id carries.
-Result<StoreSecurity> unique_id_security() {
-  MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "protecting the store");
-  if (security.kind == StoreSecurity::Kind::kHostSecret)
-    security = {.kind = StoreSecurity::Kind::kSecret, .secret = random_hex(kUniqueIdSecretBytes)};
-  return security;
-}
-
 Status make_unique_id(shmem_uniqueid_t* uid) {
   AclshmemState& state = aclshmem_state();
-  MEMSPAN_TRY_ASSIGN(const StoreSecurity security, unique_id_security(), "making a unique id");
+  MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "making a unique id");
+  // A program that said nothing about TLS gets a secret that only this id carries; one that did
+  // keeps what it has to itself.
+  std::string secret(kNoSecret);
+  if (security.kind == StoreSecurity::Kind::kHostSecret) {
+    secret = random_hex(kUniqueIdSecretBytes);
+    security = {.kind = StoreSecurity::Kind::kSecret, .secret = secret};
+  }
   MEMSPAN_TRY_ASSIGN(
       std::shared_ptr<StoreServer> server,
       StoreServer::listen(Endpoint{"127.0.0.1", 0}, StoreServerOptions{.security = security}),
       "opening the store of a unique id");
-  const bool is_short = security.secret.size() == 2 * kUniqueIdSecretBytes;
-  std::string text = fmt::format("{} {}", server->endpoint().to_string(),
-                                 is_short ? std::string_view(security.secret) : kNoSecret);
+  std::string text = fmt::format("{} {}", server->endpoint().to_string(), secret);
   if (text.size() >= sizeof(uid->internal)) return {Code::kInternal, "the unique id is too long"};
   *uid = shmem_uniqueid_t{};
   uid->version = kVersionTag + static_cast<int>(sizeof(*uid));

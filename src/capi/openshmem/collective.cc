@@ -26,8 +26,7 @@ int broadcast(const char* call, shmem_team_t handle, const Buffers& buffers, std
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes);
   require_symmetric(call, "source", buffers.source, bytes);
-  return require(call, pgas::broadcast(team, call, buffers.dest, buffers.source, bytes, root)) ? 0
-                                                                                               : 1;
+  return outcome(call, pgas::broadcast(team, call, buffers.dest, buffers.source, bytes, root));
 }
 
 int fcollect(const char* call, shmem_team_t handle, const Buffers& buffers, std::size_t count,
@@ -36,7 +35,7 @@ int fcollect(const char* call, shmem_team_t handle, const Buffers& buffers, std:
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes_of(bytes, members(team)));
   require_symmetric(call, "source", buffers.source, bytes);
-  return require(call, pgas::fcollect(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
+  return outcome(call, pgas::fcollect(team, call, buffers.dest, buffers.source, bytes));
 }
 
 // How much comes from the others is only known in the call itself.
@@ -46,7 +45,7 @@ int collect(const char* call, shmem_team_t handle, const Buffers& buffers, std::
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes);
   require_symmetric(call, "source", buffers.source, bytes);
-  return require(call, pgas::collect(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
+  return outcome(call, pgas::collect(team, call, buffers.dest, buffers.source, bytes));
 }
 
 int alltoall(const char* call, shmem_team_t handle, const Buffers& buffers, std::size_t count,
@@ -55,7 +54,7 @@ int alltoall(const char* call, shmem_team_t handle, const Buffers& buffers, std:
   std::size_t bytes = bytes_of(count, size);
   require_symmetric(call, "dest", buffers.dest, bytes_of(bytes, members(team)));
   require_symmetric(call, "source", buffers.source, bytes_of(bytes, members(team)));
-  return require(call, pgas::alltoall(team, call, buffers.dest, buffers.source, bytes)) ? 0 : 1;
+  return outcome(call, pgas::alltoall(team, call, buffers.dest, buffers.source, bytes));
 }
 
 // From the first to the last of `count` elements a member, at `stride`.
@@ -78,10 +77,8 @@ int alltoalls(const char* call, shmem_team_t handle, const Buffers& buffers,
   if (source_stride < 1) end_for_bad_number(call, "sst", source_stride, 1, kMost);
   require_symmetric(call, "dest", buffers.dest, spread_bytes(team, count, dest_stride, size));
   require_symmetric(call, "source", buffers.source, spread_bytes(team, count, source_stride, size));
-  return require(call, pgas::alltoalls(team, call, buffers.dest, buffers.source, dest_stride,
-                                       source_stride, count, size))
-             ? 0
-             : 1;
+  return outcome(call, pgas::alltoalls(team, call, buffers.dest, buffers.source, dest_stride,
+                                       source_stride, count, size));
 }
 
 }  // namespace

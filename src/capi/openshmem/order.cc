@@ -81,5 +81,5 @@ MEMSPAN_TWIN(void, sync_all, (void)) {
 }
 MEMSPAN_TWIN(int, team_sync, (shmem_team_t team)) {
   constexpr const char* kCall = "shmem_team_sync";
-  return require(kCall, pgas::sync(team_of(kCall, team), kCall)) ? 0 : 1;
+  return outcome(kCall, pgas::sync(team_of(kCall, team), kCall));
 }

@@ -15,7 +15,7 @@ int reduce(const char* call, shmem_team_t handle, void* dest, const void* source
   std::size_t bytes = bytes_of(count, reduction.element_bytes);
   require_symmetric(call, "dest", dest, bytes);
   require_symmetric(call, "source", source, bytes);
-  return require(call, pgas::reduce(team, call, dest, source, count, reduction)) ? 0 : 1;
+  return outcome(call, pgas::reduce(team, call, dest, source, count, reduction));
 }
 
 }  // namespace

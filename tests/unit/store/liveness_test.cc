@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <mutex>
@@ -22,6 +23,11 @@ namespace {
 // Collects what a watch sees; tests wait for as many changes as they expect.
 class Diary {
  public:
+  Diary() = default;
+  // With a client of its own.
+  Diary(StoreServer& server, std::string_view prefix) : client_(client_of(server)) {
+    EXPECT_TRUE(client_->watch(prefix, writer(), soon()).is_ok());
+  }
   StoreWatcher writer() {
     return [this](const StoreChange& change) {
       std::lock_guard lock(mutex_);
@@ -40,14 +46,13 @@ class Diary {
   std::mutex mutex_;
   std::condition_variable written_;
   std::vector<std::string> entries_;
+  std::unique_ptr<StoreClient> client_;  // goes first, since it calls the writer
 };
 
 TEST(StoreWatchTest, SeesEveryChangeOfItsKeysInOrder) {
   auto server = server_without_listener();
-  auto anna = client_of(*server);
   auto ben = client_of(*server);
-  Diary diary;
-  ASSERT_TRUE(anna->watch("a/", diary.writer(), soon()).is_ok());
+  Diary diary(*server, "a/");
   ASSERT_TRUE(ben->set("a/1", "x", soon()).is_ok());
   ASSERT_TRUE(ben->set("b/1", "not this", soon()).is_ok());
   ASSERT_TRUE(ben->append("a/1", "y", soon()).is_ok());
@@ -87,12 +92,38 @@ TEST(StoreWatchTest, SeesNothingAfterItsEnd) {
   EXPECT_EQ(client->unwatch(*watch, soon()).code(), Code::kNotFound);
 }
 
+TEST(StoreWatchTest, ItsEndWaitsForACallThatRuns) {
+  auto server = server_without_listener();
+  auto client = client_of(*server);
+  std::promise<void> is_in;
+  std::promise<void> may_go;
+  std::atomic<bool> has_ended = false;
+  auto watch = client->watch(
+      "k",
+      [&](const StoreChange&) {
+        is_in.set_value();
+        may_go.get_future().wait();
+        has_ended = true;
+      },
+      soon());
+  ASSERT_TRUE(watch.is_ok());
+  ASSERT_TRUE(client->set("k", "", soon()).is_ok());
+  is_in.get_future().wait();
+  EXPECT_EQ(client->unwatch(*watch, Deadline::after(std::chrono::milliseconds(5))).code(),
+            Code::kTimeout);
+  auto ending = std::async(std::launch::async, [&] {
+    const Status status = client->unwatch(*watch, soon());
+    EXPECT_TRUE(has_ended);
+    return status;
+  });
+  may_go.set_value();
+  EXPECT_TRUE(ending.get().is_ok());
+}
+
 TEST(StoreWatchTest, SeesTheKeysOfAMemberGoWithIt) {
   auto server = server_without_listener();
-  auto anna = client_of(*server);
   auto ben = client_of(*server);
-  Diary diary;
-  ASSERT_TRUE(anna->watch("member/", diary.writer(), soon()).is_ok());
+  Diary diary(*server, "member/");
   ASSERT_TRUE(ben->set("member/ben", "here", soon(), StoreOwner::kSession).is_ok());
   ben.reset();
   EXPECT_EQ(diary.first(2),

@@ -104,6 +104,33 @@ TEST_F(StoreSessionTest, ClosesAPeerThatTakesTooLongOverAFrame) {
   EXPECT_NE(why_.message().find("over one frame"), std::string::npos) << why_.message();
 }
 
+// Each frame has its own time: a peer that always has one under way is busy, not slow.
+TEST_F(StoreSessionTest, KeepsAPeerThatIsAlwaysInTheMiddleOfAFrame) {
+  constexpr auto kFrame = std::chrono::milliseconds(200);
+  start({.hello = std::chrono::hours(1), .frame = kFrame});
+  say_hello();
+  const std::string frame = encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}});
+  peer_.send(frame.substr(0, 5));
+  for (const auto begin = Clock::now(); Clock::now() - begin < 3 * kFrame;) {
+    peer_.send(frame.substr(5) + frame.substr(0, 5));
+    run_ready();
+  }
+  EXPECT_FALSE(is_closed_) << why_.message();
+}
+
+// Answers that it takes do not buy time for the frame that it does not finish.
+TEST_F(StoreSessionTest, ClosesAPeerThatReadsButTakesTooLongOverItsFrame) {
+  constexpr auto kFrame = std::chrono::milliseconds(20);
+  start({.hello = std::chrono::hours(1), .frame = kFrame});
+  say_hello();
+  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}}).substr(0, 9));
+  for (const auto begin = Clock::now(); !is_closed_ && Clock::now() - begin < 10 * kFrame;) {
+    session_->send({.value = "an event"});
+    run_ready();
+  }
+  EXPECT_TRUE(is_closed_);
+}
+
 TEST_F(StoreSessionTest, ClosesAPeerThatNeverReadsItsAnswers) {
   start({.hello = std::chrono::hours(1), .frame = std::chrono::milliseconds(1)});
   say_hello();
