@@ -52,7 +52,7 @@ done
 passed=0
 failed=0
 skipped=0
-broken=() # what failed, for the summary
+broken=() # what failed, for the summary; what it printed last is in $results/failure.N
 jobs=$(nproc)
 results=$(mktemp -d)
 trap 'rm -rf -- "$results"' EXIT
@@ -61,18 +61,24 @@ trap 'rm -rf -- "$results"' EXIT
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips='^multi\.launcher\.binding$'
 
-heading() { printf '\n==== %s\n' "$*"; }
+heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
+
+# fail NAME: counts it, with the end of what standard input has.
+fail() {
+  tail -n 30 >"$results/failure.${#broken[@]}"
+  failed=$((failed + 1))
+  broken+=("$1")
+}
 
 # step NAME COMMAND...: one pass or failure.
 step() {
   local name=$1
   shift
   heading "$name"
-  if "$@"; then
+  if "$@" 2>&1 | tee -- "$results/step"; then
     passed=$((passed + 1))
   else
-    failed=$((failed + 1))
-    broken+=("$name")
+    fail "$name" <"$results/step"
     return 1
   fi
 }
@@ -100,27 +106,23 @@ run_ctest() {
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" \
     --output-junit "$report" "$@" || true
   if [[ ! -s $report ]]; then
-    failed=$((failed + 1))
-    broken+=("ctest $preset did not run")
+    fail "ctest $preset did not run" </dev/null
     return
   fi
-  while IFS=$'\t' read -r kind name; do
+  while IFS=$'\t' read -r kind name output; do
     case $kind in
       passed) passed=$((passed + 1)) ;;
       skipped)
         if [[ $name =~ $allowed_skips ]]; then
           skipped=$((skipped + 1))
         else
-          failed=$((failed + 1))
-          broken+=("$preset: $name (skipped)")
+          fail "$preset: $name (skipped)" <"$output"
         fi
         ;;
-      *)
-        failed=$((failed + 1))
-        broken+=("$preset: $name")
-        ;;
+      *) fail "$preset: $name" <"$output" ;;
     esac
-  done < <(python3 - "$report" <<'PYTHON'
+  done < <(python3 - "$report" "$results" <<'PYTHON'
+import pathlib
 import sys
 import xml.etree.ElementTree as tree
 
@@ -130,7 +132,9 @@ for case in tree.parse(sys.argv[1]).getroot().iter("testcase"):
     skip = case.find("skipped")
     if kind == "skipped" and skip is not None and "Unable to find executable" in (skip.get("message") or ""):
         kind = "failed"
-    print(kind, case.get("name"), sep="\t")
+    output = pathlib.Path(sys.argv[2], "output of " + case.get("name").replace("/", "."))
+    output.write_text((case.findtext("system-out") or "").rstrip() + "\n")
+    print(kind, case.get("name"), output, sep="\t")
 PYTHON
   )
 }
@@ -212,6 +216,9 @@ step 'install_deps' bash scripts/install_deps.sh --dev || true
 for part in "${parts[@]}"; do "part_$part"; done
 
 printf '\n'
-for name in "${broken[@]}"; do printf 'failed: %s\n' "$name"; done
+for i in "${!broken[@]}"; do
+  printf 'failed: %s\n' "${broken[i]}"
+  sed 's/^/  | /' "$results/failure.$i"
+done
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 ((failed == 0))

@@ -64,6 +64,15 @@ Result<Duration> parse_timeout(const std::string& text) {
   return from_seconds(seconds);
 }
 
+Result<Binding> parse_binding(const std::string& text) {
+  static const std::map<std::string, Binding> kBindings = {
+      {"auto", Binding::kWhenItFits}, {"core", Binding::kCore}, {"none", Binding::kNone}};
+  auto found = kBindings.find(text);
+  if (found == kBindings.end())
+    return invalid(fmt::format("--bind is \"{}\"; allowed is core or none", text));
+  return found->second;
+}
+
 Status check_environment(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings)
     if (setting.find('=') == std::string::npos || setting[0] == '=')
@@ -98,7 +107,6 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
          "--bind", binding,
          "core: each process keeps to a core of its own (the default where there are enough)")
       ->type_name("core|none");
-
   app.add_flag("--keep-going", keep_going,
                "do not end the job when a process fails: for programs that survive it "
                "(shmemx_set_error_handler)");
@@ -123,13 +131,10 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
     if (!duration.is_ok()) return duration.status();
     options.timeout = *duration;
   }
-  if (Status status = check_environment(options.environment); !status.is_ok()) return status;
-  static const std::map<std::string, Binding> kBindings = {
-      {"auto", Binding::kWhenItFits}, {"core", Binding::kCore}, {"none", Binding::kNone}};
-  auto found = kBindings.find(binding);
-  if (found == kBindings.end())
-    return invalid(fmt::format("--bind is \"{}\"; allowed is core or none", binding));
-  options.binding = found->second;
+  MEMSPAN_PASS(check_environment(options.environment));
+  auto bound = parse_binding(binding);
+  if (!bound.is_ok()) return bound.status();
+  options.binding = *bound;
   options.on_failure = keep_going ? OnFailure::kKeepGoing : OnFailure::kEndJob;
   options.output = label ? Output::kLabelled : Output::kInherited;
   if (words.command.empty()) return invalid("the program to start is missing");
