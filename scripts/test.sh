@@ -156,6 +156,22 @@ check_shell() {
 # Files of ours that changed since this branch left the main branch; on the main branch itself, in
 # its last ten commits.
 files_to_tidy() {
+  local base
+  if $long; then
+    git ls-files -- 'src/*.cc' 'tools/*.cc'
+    return
+  fi
+  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [[ -z $base || $base == "$(git rev-parse HEAD)" ]]; then
+    base=$(git rev-parse -q --verify HEAD~10 || git rev-list --max-parents=0 HEAD)
+  fi
+  {
+    git diff --name-only --diff-filter=d "$base"
+    git ls-files --others --exclude-standard
+  } | grep -E '^(src|tools)/.*\.cc$' | sort -u || true
+}
+
+tidy() {
   local files
   command -v clang-tidy >/dev/null || {
     echo 'clang-tidy is missing (scripts/install_deps.sh --dev)' >&2
