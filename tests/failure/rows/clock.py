@@ -23,10 +23,14 @@ class Clock:
     """The file that the interposed clock looks at."""
 
     def __init__(self, sheet):
-        self.library = sheet.plan.program("failure_clock_jump.so")
-        if not os.path.exists(self.library):
+        library = sheet.plan.program("failure_clock_jump.so")
+        if not os.path.exists(library):
             raise Skip("failure_clock_jump.so is not built")
-        self.file = tempfile.NamedTemporaryFile()
+        self.folder = tempfile.TemporaryDirectory()
+        # LD_PRELOAD is a list that a blank divides, and the folder of the build may have one.
+        self.library = os.path.join(self.folder.name, "clock_jump.so")
+        os.symlink(os.path.abspath(library), self.library)
+        self.file = open(os.path.join(self.folder.name, "clock"), "w+b")
         self.file.write(bytes(mmap.PAGESIZE))
         self.file.flush()
         self.words = mmap.mmap(self.file.fileno(), mmap.PAGESIZE)
@@ -41,6 +45,7 @@ class Clock:
     def close(self):
         self.words.close()
         self.file.close()
+        self.folder.cleanup()
 
 
 def interposed(sheet, clock):
