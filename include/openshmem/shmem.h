@@ -68,6 +68,35 @@
 
 #define SHMEM_TEAM_NUM_CONTEXTS (1L << 0)
 
+/* Deprecated: what the pSync and pWrk arrays of active sets need. */
+#define SHMEM_SYNC_VALUE 0L
+#define SHMEM_SYNC_SIZE 2
+#define SHMEM_BARRIER_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_BCAST_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_COLLECT_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALL_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALLS_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1
+
+/* Deprecated spellings. */
+#define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+#define _SHMEM_CMP_EQ SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE SHMEM_CMP_NE
+#define _SHMEM_CMP_GT SHMEM_CMP_GT
+#define _SHMEM_CMP_GE SHMEM_CMP_GE
+#define _SHMEM_CMP_LT SHMEM_CMP_LT
+#define _SHMEM_CMP_LE SHMEM_CMP_LE
+#define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
+
 /* Handles: values to assign and compare, never to look through. The constants can stand in static
  * initialisers. */
 typedef struct memspan_team_handle* shmem_team_t;
@@ -1046,6 +1075,12 @@ void shmem_size_atomic_add(size_t* dest, size_t value, int pe);
 void shmem_ctx_size_atomic_add(shmem_ctx_t ctx, size_t* dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_add(ptrdiff_t* dest, ptrdiff_t value, int pe);
 void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t* dest, ptrdiff_t value, int pe);
+int shmem_int_atomic_fetch_and(int* dest, int value, int pe);
+int shmem_ctx_int_atomic_fetch_and(shmem_ctx_t ctx, int* dest, int value, int pe);
+long shmem_long_atomic_fetch_and(long* dest, long value, int pe);
+long shmem_ctx_long_atomic_fetch_and(shmem_ctx_t ctx, long* dest, long value, int pe);
+long long shmem_longlong_atomic_fetch_and(long long* dest, long long value, int pe);
+long long shmem_ctx_longlong_atomic_fetch_and(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 unsigned int shmem_uint_atomic_fetch_and(unsigned int* dest, unsigned int value, int pe);
 unsigned int shmem_ctx_uint_atomic_fetch_and(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 unsigned long shmem_ulong_atomic_fetch_and(unsigned long* dest, unsigned long value, int pe);
@@ -1060,6 +1095,12 @@ uint32_t shmem_uint32_atomic_fetch_and(uint32_t* dest, uint32_t value, int pe);
 uint32_t shmem_ctx_uint32_atomic_fetch_and(shmem_ctx_t ctx, uint32_t* dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_and(uint64_t* dest, uint64_t value, int pe);
 uint64_t shmem_ctx_uint64_atomic_fetch_and(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
+void shmem_int_atomic_and(int* dest, int value, int pe);
+void shmem_ctx_int_atomic_and(shmem_ctx_t ctx, int* dest, int value, int pe);
+void shmem_long_atomic_and(long* dest, long value, int pe);
+void shmem_ctx_long_atomic_and(shmem_ctx_t ctx, long* dest, long value, int pe);
+void shmem_longlong_atomic_and(long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_and(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 void shmem_uint_atomic_and(unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_and(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_and(unsigned long* dest, unsigned long value, int pe);
@@ -1074,6 +1115,12 @@ void shmem_uint32_atomic_and(uint32_t* dest, uint32_t value, int pe);
 void shmem_ctx_uint32_atomic_and(shmem_ctx_t ctx, uint32_t* dest, uint32_t value, int pe);
 void shmem_uint64_atomic_and(uint64_t* dest, uint64_t value, int pe);
 void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
+int shmem_int_atomic_fetch_or(int* dest, int value, int pe);
+int shmem_ctx_int_atomic_fetch_or(shmem_ctx_t ctx, int* dest, int value, int pe);
+long shmem_long_atomic_fetch_or(long* dest, long value, int pe);
+long shmem_ctx_long_atomic_fetch_or(shmem_ctx_t ctx, long* dest, long value, int pe);
+long long shmem_longlong_atomic_fetch_or(long long* dest, long long value, int pe);
+long long shmem_ctx_longlong_atomic_fetch_or(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 unsigned int shmem_uint_atomic_fetch_or(unsigned int* dest, unsigned int value, int pe);
 unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 unsigned long shmem_ulong_atomic_fetch_or(unsigned long* dest, unsigned long value, int pe);
@@ -1088,6 +1135,12 @@ uint32_t shmem_uint32_atomic_fetch_or(uint32_t* dest, uint32_t value, int pe);
 uint32_t shmem_ctx_uint32_atomic_fetch_or(shmem_ctx_t ctx, uint32_t* dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_or(uint64_t* dest, uint64_t value, int pe);
 uint64_t shmem_ctx_uint64_atomic_fetch_or(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
+void shmem_int_atomic_or(int* dest, int value, int pe);
+void shmem_ctx_int_atomic_or(shmem_ctx_t ctx, int* dest, int value, int pe);
+void shmem_long_atomic_or(long* dest, long value, int pe);
+void shmem_ctx_long_atomic_or(shmem_ctx_t ctx, long* dest, long value, int pe);
+void shmem_longlong_atomic_or(long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_or(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 void shmem_uint_atomic_or(unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_or(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_or(unsigned long* dest, unsigned long value, int pe);
@@ -1102,6 +1155,12 @@ void shmem_uint32_atomic_or(uint32_t* dest, uint32_t value, int pe);
 void shmem_ctx_uint32_atomic_or(shmem_ctx_t ctx, uint32_t* dest, uint32_t value, int pe);
 void shmem_uint64_atomic_or(uint64_t* dest, uint64_t value, int pe);
 void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
+int shmem_int_atomic_fetch_xor(int* dest, int value, int pe);
+int shmem_ctx_int_atomic_fetch_xor(shmem_ctx_t ctx, int* dest, int value, int pe);
+long shmem_long_atomic_fetch_xor(long* dest, long value, int pe);
+long shmem_ctx_long_atomic_fetch_xor(shmem_ctx_t ctx, long* dest, long value, int pe);
+long long shmem_longlong_atomic_fetch_xor(long long* dest, long long value, int pe);
+long long shmem_ctx_longlong_atomic_fetch_xor(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 unsigned int shmem_uint_atomic_fetch_xor(unsigned int* dest, unsigned int value, int pe);
 unsigned int shmem_ctx_uint_atomic_fetch_xor(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 unsigned long shmem_ulong_atomic_fetch_xor(unsigned long* dest, unsigned long value, int pe);
@@ -1116,6 +1175,12 @@ uint32_t shmem_uint32_atomic_fetch_xor(uint32_t* dest, uint32_t value, int pe);
 uint32_t shmem_ctx_uint32_atomic_fetch_xor(shmem_ctx_t ctx, uint32_t* dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_xor(uint64_t* dest, uint64_t value, int pe);
 uint64_t shmem_ctx_uint64_atomic_fetch_xor(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe);
+void shmem_int_atomic_xor(int* dest, int value, int pe);
+void shmem_ctx_int_atomic_xor(shmem_ctx_t ctx, int* dest, int value, int pe);
+void shmem_long_atomic_xor(long* dest, long value, int pe);
+void shmem_ctx_long_atomic_xor(shmem_ctx_t ctx, long* dest, long value, int pe);
+void shmem_longlong_atomic_xor(long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_xor(shmem_ctx_t ctx, long long* dest, long long value, int pe);
 void shmem_uint_atomic_xor(unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_xor(shmem_ctx_t ctx, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_xor(unsigned long* dest, unsigned long value, int pe);
@@ -1260,6 +1325,12 @@ void shmem_size_atomic_fetch_add_nbi(size_t* fetch, size_t* dest, size_t value, 
 void shmem_ctx_size_atomic_fetch_add_nbi(shmem_ctx_t ctx, size_t* fetch, size_t* dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_fetch_add_nbi(ptrdiff_t* fetch, ptrdiff_t* dest, ptrdiff_t value, int pe);
 void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t* fetch, ptrdiff_t* dest, ptrdiff_t value, int pe);
+void shmem_int_atomic_fetch_and_nbi(int* fetch, int* dest, int value, int pe);
+void shmem_ctx_int_atomic_fetch_and_nbi(shmem_ctx_t ctx, int* fetch, int* dest, int value, int pe);
+void shmem_long_atomic_fetch_and_nbi(long* fetch, long* dest, long value, int pe);
+void shmem_ctx_long_atomic_fetch_and_nbi(shmem_ctx_t ctx, long* fetch, long* dest, long value, int pe);
+void shmem_longlong_atomic_fetch_and_nbi(long long* fetch, long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_fetch_and_nbi(shmem_ctx_t ctx, long long* fetch, long long* dest, long long value, int pe);
 void shmem_uint_atomic_fetch_and_nbi(unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_and_nbi(unsigned long* fetch, unsigned long* dest, unsigned long value, int pe);
@@ -1274,6 +1345,12 @@ void shmem_uint32_atomic_fetch_and_nbi(uint32_t* fetch, uint32_t* dest, uint32_t
 void shmem_ctx_uint32_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint32_t* fetch, uint32_t* dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_and_nbi(uint64_t* fetch, uint64_t* dest, uint64_t value, int pe);
 void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t* fetch, uint64_t* dest, uint64_t value, int pe);
+void shmem_int_atomic_fetch_or_nbi(int* fetch, int* dest, int value, int pe);
+void shmem_ctx_int_atomic_fetch_or_nbi(shmem_ctx_t ctx, int* fetch, int* dest, int value, int pe);
+void shmem_long_atomic_fetch_or_nbi(long* fetch, long* dest, long value, int pe);
+void shmem_ctx_long_atomic_fetch_or_nbi(shmem_ctx_t ctx, long* fetch, long* dest, long value, int pe);
+void shmem_longlong_atomic_fetch_or_nbi(long long* fetch, long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_fetch_or_nbi(shmem_ctx_t ctx, long long* fetch, long long* dest, long long value, int pe);
 void shmem_uint_atomic_fetch_or_nbi(unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_or_nbi(unsigned long* fetch, unsigned long* dest, unsigned long value, int pe);
@@ -1288,6 +1365,12 @@ void shmem_uint32_atomic_fetch_or_nbi(uint32_t* fetch, uint32_t* dest, uint32_t 
 void shmem_ctx_uint32_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint32_t* fetch, uint32_t* dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_or_nbi(uint64_t* fetch, uint64_t* dest, uint64_t value, int pe);
 void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t* fetch, uint64_t* dest, uint64_t value, int pe);
+void shmem_int_atomic_fetch_xor_nbi(int* fetch, int* dest, int value, int pe);
+void shmem_ctx_int_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int* fetch, int* dest, int value, int pe);
+void shmem_long_atomic_fetch_xor_nbi(long* fetch, long* dest, long value, int pe);
+void shmem_ctx_long_atomic_fetch_xor_nbi(shmem_ctx_t ctx, long* fetch, long* dest, long value, int pe);
+void shmem_longlong_atomic_fetch_xor_nbi(long long* fetch, long long* dest, long long value, int pe);
+void shmem_ctx_longlong_atomic_fetch_xor_nbi(shmem_ctx_t ctx, long long* fetch, long long* dest, long long value, int pe);
 void shmem_uint_atomic_fetch_xor_nbi(unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ctx_uint_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned int* fetch, unsigned int* dest, unsigned int value, int pe);
 void shmem_ulong_atomic_fetch_xor_nbi(unsigned long* fetch, unsigned long* dest, unsigned long value, int pe);
@@ -1305,6 +1388,8 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t* fetch, uin
 
 /* Waiting for, or looking at, symmetric words of the caller that other PEs change. An element whose
  * `status` is not 0 is left out; `status` may be NULL. */
+void shmem_short_wait_until(short* ivar, int cmp, short cmp_value);
+void shmem_ushort_wait_until(unsigned short* ivar, int cmp, unsigned short cmp_value);
 void shmem_int_wait_until(int* ivar, int cmp, int cmp_value);
 void shmem_long_wait_until(long* ivar, int cmp, long cmp_value);
 void shmem_longlong_wait_until(long long* ivar, int cmp, long long cmp_value);
@@ -1317,6 +1402,8 @@ void shmem_uint32_wait_until(uint32_t* ivar, int cmp, uint32_t cmp_value);
 void shmem_uint64_wait_until(uint64_t* ivar, int cmp, uint64_t cmp_value);
 void shmem_size_wait_until(size_t* ivar, int cmp, size_t cmp_value);
 void shmem_ptrdiff_wait_until(ptrdiff_t* ivar, int cmp, ptrdiff_t cmp_value);
+int shmem_short_test(short* ivar, int cmp, short cmp_value);
+int shmem_ushort_test(unsigned short* ivar, int cmp, unsigned short cmp_value);
 int shmem_int_test(int* ivar, int cmp, int cmp_value);
 int shmem_long_test(long* ivar, int cmp, long cmp_value);
 int shmem_longlong_test(long long* ivar, int cmp, long long cmp_value);
@@ -1329,6 +1416,8 @@ int shmem_uint32_test(uint32_t* ivar, int cmp, uint32_t cmp_value);
 int shmem_uint64_test(uint64_t* ivar, int cmp, uint64_t cmp_value);
 int shmem_size_test(size_t* ivar, int cmp, size_t cmp_value);
 int shmem_ptrdiff_test(ptrdiff_t* ivar, int cmp, ptrdiff_t cmp_value);
+void shmem_short_wait_until_all(short* ivars, size_t nelems, const int* status, int cmp, short cmp_value);
+void shmem_ushort_wait_until_all(unsigned short* ivars, size_t nelems, const int* status, int cmp, unsigned short cmp_value);
 void shmem_int_wait_until_all(int* ivars, size_t nelems, const int* status, int cmp, int cmp_value);
 void shmem_long_wait_until_all(long* ivars, size_t nelems, const int* status, int cmp, long cmp_value);
 void shmem_longlong_wait_until_all(long long* ivars, size_t nelems, const int* status, int cmp, long long cmp_value);
@@ -1341,6 +1430,8 @@ void shmem_uint32_wait_until_all(uint32_t* ivars, size_t nelems, const int* stat
 void shmem_uint64_wait_until_all(uint64_t* ivars, size_t nelems, const int* status, int cmp, uint64_t cmp_value);
 void shmem_size_wait_until_all(size_t* ivars, size_t nelems, const int* status, int cmp, size_t cmp_value);
 void shmem_ptrdiff_wait_until_all(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_wait_until_any(short* ivars, size_t nelems, const int* status, int cmp, short cmp_value);
+size_t shmem_ushort_wait_until_any(unsigned short* ivars, size_t nelems, const int* status, int cmp, unsigned short cmp_value);
 size_t shmem_int_wait_until_any(int* ivars, size_t nelems, const int* status, int cmp, int cmp_value);
 size_t shmem_long_wait_until_any(long* ivars, size_t nelems, const int* status, int cmp, long cmp_value);
 size_t shmem_longlong_wait_until_any(long long* ivars, size_t nelems, const int* status, int cmp, long long cmp_value);
@@ -1353,6 +1444,8 @@ size_t shmem_uint32_wait_until_any(uint32_t* ivars, size_t nelems, const int* st
 size_t shmem_uint64_wait_until_any(uint64_t* ivars, size_t nelems, const int* status, int cmp, uint64_t cmp_value);
 size_t shmem_size_wait_until_any(size_t* ivars, size_t nelems, const int* status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_wait_until_any(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_wait_until_some(short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, short cmp_value);
+size_t shmem_ushort_wait_until_some(unsigned short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, unsigned short cmp_value);
 size_t shmem_int_wait_until_some(int* ivars, size_t nelems, size_t* indices, const int* status, int cmp, int cmp_value);
 size_t shmem_long_wait_until_some(long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, long cmp_value);
 size_t shmem_longlong_wait_until_some(long long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, long long cmp_value);
@@ -1365,6 +1458,8 @@ size_t shmem_uint32_wait_until_some(uint32_t* ivars, size_t nelems, size_t* indi
 size_t shmem_uint64_wait_until_some(uint64_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, uint64_t cmp_value);
 size_t shmem_size_wait_until_some(size_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_wait_until_some(ptrdiff_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, ptrdiff_t cmp_value);
+int shmem_short_test_all(short* ivars, size_t nelems, const int* status, int cmp, short cmp_value);
+int shmem_ushort_test_all(unsigned short* ivars, size_t nelems, const int* status, int cmp, unsigned short cmp_value);
 int shmem_int_test_all(int* ivars, size_t nelems, const int* status, int cmp, int cmp_value);
 int shmem_long_test_all(long* ivars, size_t nelems, const int* status, int cmp, long cmp_value);
 int shmem_longlong_test_all(long long* ivars, size_t nelems, const int* status, int cmp, long long cmp_value);
@@ -1377,6 +1472,8 @@ int shmem_uint32_test_all(uint32_t* ivars, size_t nelems, const int* status, int
 int shmem_uint64_test_all(uint64_t* ivars, size_t nelems, const int* status, int cmp, uint64_t cmp_value);
 int shmem_size_test_all(size_t* ivars, size_t nelems, const int* status, int cmp, size_t cmp_value);
 int shmem_ptrdiff_test_all(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_test_any(short* ivars, size_t nelems, const int* status, int cmp, short cmp_value);
+size_t shmem_ushort_test_any(unsigned short* ivars, size_t nelems, const int* status, int cmp, unsigned short cmp_value);
 size_t shmem_int_test_any(int* ivars, size_t nelems, const int* status, int cmp, int cmp_value);
 size_t shmem_long_test_any(long* ivars, size_t nelems, const int* status, int cmp, long cmp_value);
 size_t shmem_longlong_test_any(long long* ivars, size_t nelems, const int* status, int cmp, long long cmp_value);
@@ -1389,6 +1486,8 @@ size_t shmem_uint32_test_any(uint32_t* ivars, size_t nelems, const int* status, 
 size_t shmem_uint64_test_any(uint64_t* ivars, size_t nelems, const int* status, int cmp, uint64_t cmp_value);
 size_t shmem_size_test_any(size_t* ivars, size_t nelems, const int* status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_test_any(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_test_some(short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, short cmp_value);
+size_t shmem_ushort_test_some(unsigned short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, unsigned short cmp_value);
 size_t shmem_int_test_some(int* ivars, size_t nelems, size_t* indices, const int* status, int cmp, int cmp_value);
 size_t shmem_long_test_some(long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, long cmp_value);
 size_t shmem_longlong_test_some(long long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, long long cmp_value);
@@ -1401,6 +1500,8 @@ size_t shmem_uint32_test_some(uint32_t* ivars, size_t nelems, size_t* indices, c
 size_t shmem_uint64_test_some(uint64_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, uint64_t cmp_value);
 size_t shmem_size_test_some(size_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_test_some(ptrdiff_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, ptrdiff_t cmp_value);
+void shmem_short_wait_until_all_vector(short* ivars, size_t nelems, const int* status, int cmp, const short* cmp_values);
+void shmem_ushort_wait_until_all_vector(unsigned short* ivars, size_t nelems, const int* status, int cmp, const unsigned short* cmp_values);
 void shmem_int_wait_until_all_vector(int* ivars, size_t nelems, const int* status, int cmp, const int* cmp_values);
 void shmem_long_wait_until_all_vector(long* ivars, size_t nelems, const int* status, int cmp, const long* cmp_values);
 void shmem_longlong_wait_until_all_vector(long long* ivars, size_t nelems, const int* status, int cmp, const long long* cmp_values);
@@ -1413,6 +1514,8 @@ void shmem_uint32_wait_until_all_vector(uint32_t* ivars, size_t nelems, const in
 void shmem_uint64_wait_until_all_vector(uint64_t* ivars, size_t nelems, const int* status, int cmp, const uint64_t* cmp_values);
 void shmem_size_wait_until_all_vector(size_t* ivars, size_t nelems, const int* status, int cmp, const size_t* cmp_values);
 void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, const ptrdiff_t* cmp_values);
+size_t shmem_short_wait_until_any_vector(short* ivars, size_t nelems, const int* status, int cmp, const short* cmp_values);
+size_t shmem_ushort_wait_until_any_vector(unsigned short* ivars, size_t nelems, const int* status, int cmp, const unsigned short* cmp_values);
 size_t shmem_int_wait_until_any_vector(int* ivars, size_t nelems, const int* status, int cmp, const int* cmp_values);
 size_t shmem_long_wait_until_any_vector(long* ivars, size_t nelems, const int* status, int cmp, const long* cmp_values);
 size_t shmem_longlong_wait_until_any_vector(long long* ivars, size_t nelems, const int* status, int cmp, const long long* cmp_values);
@@ -1425,6 +1528,8 @@ size_t shmem_uint32_wait_until_any_vector(uint32_t* ivars, size_t nelems, const 
 size_t shmem_uint64_wait_until_any_vector(uint64_t* ivars, size_t nelems, const int* status, int cmp, const uint64_t* cmp_values);
 size_t shmem_size_wait_until_any_vector(size_t* ivars, size_t nelems, const int* status, int cmp, const size_t* cmp_values);
 size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, const ptrdiff_t* cmp_values);
+size_t shmem_short_wait_until_some_vector(short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const short* cmp_values);
+size_t shmem_ushort_wait_until_some_vector(unsigned short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const unsigned short* cmp_values);
 size_t shmem_int_wait_until_some_vector(int* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const int* cmp_values);
 size_t shmem_long_wait_until_some_vector(long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const long* cmp_values);
 size_t shmem_longlong_wait_until_some_vector(long long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const long long* cmp_values);
@@ -1437,6 +1542,8 @@ size_t shmem_uint32_wait_until_some_vector(uint32_t* ivars, size_t nelems, size_
 size_t shmem_uint64_wait_until_some_vector(uint64_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const uint64_t* cmp_values);
 size_t shmem_size_wait_until_some_vector(size_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const size_t* cmp_values);
 size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const ptrdiff_t* cmp_values);
+int shmem_short_test_all_vector(short* ivars, size_t nelems, const int* status, int cmp, const short* cmp_values);
+int shmem_ushort_test_all_vector(unsigned short* ivars, size_t nelems, const int* status, int cmp, const unsigned short* cmp_values);
 int shmem_int_test_all_vector(int* ivars, size_t nelems, const int* status, int cmp, const int* cmp_values);
 int shmem_long_test_all_vector(long* ivars, size_t nelems, const int* status, int cmp, const long* cmp_values);
 int shmem_longlong_test_all_vector(long long* ivars, size_t nelems, const int* status, int cmp, const long long* cmp_values);
@@ -1449,6 +1556,8 @@ int shmem_uint32_test_all_vector(uint32_t* ivars, size_t nelems, const int* stat
 int shmem_uint64_test_all_vector(uint64_t* ivars, size_t nelems, const int* status, int cmp, const uint64_t* cmp_values);
 int shmem_size_test_all_vector(size_t* ivars, size_t nelems, const int* status, int cmp, const size_t* cmp_values);
 int shmem_ptrdiff_test_all_vector(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, const ptrdiff_t* cmp_values);
+size_t shmem_short_test_any_vector(short* ivars, size_t nelems, const int* status, int cmp, const short* cmp_values);
+size_t shmem_ushort_test_any_vector(unsigned short* ivars, size_t nelems, const int* status, int cmp, const unsigned short* cmp_values);
 size_t shmem_int_test_any_vector(int* ivars, size_t nelems, const int* status, int cmp, const int* cmp_values);
 size_t shmem_long_test_any_vector(long* ivars, size_t nelems, const int* status, int cmp, const long* cmp_values);
 size_t shmem_longlong_test_any_vector(long long* ivars, size_t nelems, const int* status, int cmp, const long long* cmp_values);
@@ -1461,6 +1570,8 @@ size_t shmem_uint32_test_any_vector(uint32_t* ivars, size_t nelems, const int* s
 size_t shmem_uint64_test_any_vector(uint64_t* ivars, size_t nelems, const int* status, int cmp, const uint64_t* cmp_values);
 size_t shmem_size_test_any_vector(size_t* ivars, size_t nelems, const int* status, int cmp, const size_t* cmp_values);
 size_t shmem_ptrdiff_test_any_vector(ptrdiff_t* ivars, size_t nelems, const int* status, int cmp, const ptrdiff_t* cmp_values);
+size_t shmem_short_test_some_vector(short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const short* cmp_values);
+size_t shmem_ushort_test_some_vector(unsigned short* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const unsigned short* cmp_values);
 size_t shmem_int_test_some_vector(int* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const int* cmp_values);
 size_t shmem_long_test_some_vector(long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const long* cmp_values);
 size_t shmem_longlong_test_some_vector(long long* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const long long* cmp_values);
@@ -1473,6 +1584,13 @@ size_t shmem_uint32_test_some_vector(uint32_t* ivars, size_t nelems, size_t* ind
 size_t shmem_uint64_test_some_vector(uint64_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const uint64_t* cmp_values);
 size_t shmem_size_test_some_vector(size_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const size_t* cmp_values);
 size_t shmem_ptrdiff_test_some_vector(ptrdiff_t* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const ptrdiff_t* cmp_values);
+
+/* Locks, first come first served: one symmetric long, 0 on all PEs at first, and the same lock on all.
+ * test_lock: 0 when the caller now has it, 1 when another has. clear_lock completes the default
+ * context's operations first. */
+void shmem_set_lock(long* lock);
+int shmem_test_lock(long* lock);
+void shmem_clear_lock(long* lock);
 
 /* fence orders, quiet completes what this PE sent before. pe_quiet: only towards the listed PEs. */
 void shmem_fence(void);
@@ -1505,7 +1623,8 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t* team);
 void shmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config, long config_mask);
 void shmem_ctx_session_stop(shmem_ctx_t ctx);
 
-/* Collectives of a team; they return 0. */
+/* Collectives of a team; they return 0. inscan: member i gets the sum over members 0 to i; exscan: over
+ * those before it. */
 int shmem_float_broadcast(shmem_team_t team, float* dest, const float* source, size_t nelems, int PE_root);
 int shmem_double_broadcast(shmem_team_t team, double* dest, const double* source, size_t nelems, int PE_root);
 int shmem_longdouble_broadcast(shmem_team_t team, long double* dest, const long double* source, size_t nelems, int PE_root);
@@ -1631,6 +1750,10 @@ int shmem_uint64_alltoalls(shmem_team_t team, uint64_t* dest, const uint64_t* so
 int shmem_size_alltoalls(shmem_team_t team, size_t* dest, const size_t* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t* dest, const ptrdiff_t* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int shmem_alltoallsmem(shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_short_and_reduce(shmem_team_t team, short* dest, const short* source, size_t nreduce);
+int shmem_int_and_reduce(shmem_team_t team, int* dest, const int* source, size_t nreduce);
+int shmem_long_and_reduce(shmem_team_t team, long* dest, const long* source, size_t nreduce);
+int shmem_longlong_and_reduce(shmem_team_t team, long long* dest, const long long* source, size_t nreduce);
 int shmem_uchar_and_reduce(shmem_team_t team, unsigned char* dest, const unsigned char* source, size_t nreduce);
 int shmem_ushort_and_reduce(shmem_team_t team, unsigned short* dest, const unsigned short* source, size_t nreduce);
 int shmem_uint_and_reduce(shmem_team_t team, unsigned int* dest, const unsigned int* source, size_t nreduce);
@@ -1645,6 +1768,10 @@ int shmem_uint16_and_reduce(shmem_team_t team, uint16_t* dest, const uint16_t* s
 int shmem_uint32_and_reduce(shmem_team_t team, uint32_t* dest, const uint32_t* source, size_t nreduce);
 int shmem_uint64_and_reduce(shmem_team_t team, uint64_t* dest, const uint64_t* source, size_t nreduce);
 int shmem_size_and_reduce(shmem_team_t team, size_t* dest, const size_t* source, size_t nreduce);
+int shmem_short_or_reduce(shmem_team_t team, short* dest, const short* source, size_t nreduce);
+int shmem_int_or_reduce(shmem_team_t team, int* dest, const int* source, size_t nreduce);
+int shmem_long_or_reduce(shmem_team_t team, long* dest, const long* source, size_t nreduce);
+int shmem_longlong_or_reduce(shmem_team_t team, long long* dest, const long long* source, size_t nreduce);
 int shmem_uchar_or_reduce(shmem_team_t team, unsigned char* dest, const unsigned char* source, size_t nreduce);
 int shmem_ushort_or_reduce(shmem_team_t team, unsigned short* dest, const unsigned short* source, size_t nreduce);
 int shmem_uint_or_reduce(shmem_team_t team, unsigned int* dest, const unsigned int* source, size_t nreduce);
@@ -1659,6 +1786,10 @@ int shmem_uint16_or_reduce(shmem_team_t team, uint16_t* dest, const uint16_t* so
 int shmem_uint32_or_reduce(shmem_team_t team, uint32_t* dest, const uint32_t* source, size_t nreduce);
 int shmem_uint64_or_reduce(shmem_team_t team, uint64_t* dest, const uint64_t* source, size_t nreduce);
 int shmem_size_or_reduce(shmem_team_t team, size_t* dest, const size_t* source, size_t nreduce);
+int shmem_short_xor_reduce(shmem_team_t team, short* dest, const short* source, size_t nreduce);
+int shmem_int_xor_reduce(shmem_team_t team, int* dest, const int* source, size_t nreduce);
+int shmem_long_xor_reduce(shmem_team_t team, long* dest, const long* source, size_t nreduce);
+int shmem_longlong_xor_reduce(shmem_team_t team, long long* dest, const long long* source, size_t nreduce);
 int shmem_uchar_xor_reduce(shmem_team_t team, unsigned char* dest, const unsigned char* source, size_t nreduce);
 int shmem_ushort_xor_reduce(shmem_team_t team, unsigned short* dest, const unsigned short* source, size_t nreduce);
 int shmem_uint_xor_reduce(shmem_team_t team, unsigned int* dest, const unsigned int* source, size_t nreduce);
@@ -1773,9 +1904,251 @@ int shmem_size_prod_reduce(shmem_team_t team, size_t* dest, const size_t* source
 int shmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t* dest, const ptrdiff_t* source, size_t nreduce);
 int shmem_complexd_prod_reduce(shmem_team_t team, memspan_complexd* dest, const memspan_complexd* source, size_t nreduce);
 int shmem_complexf_prod_reduce(shmem_team_t team, memspan_complexf* dest, const memspan_complexf* source, size_t nreduce);
+int shmem_float_sum_inscan(shmem_team_t team, float* dest, const float* source, size_t nelems);
+int shmem_double_sum_inscan(shmem_team_t team, double* dest, const double* source, size_t nelems);
+int shmem_longdouble_sum_inscan(shmem_team_t team, long double* dest, const long double* source, size_t nelems);
+int shmem_char_sum_inscan(shmem_team_t team, char* dest, const char* source, size_t nelems);
+int shmem_schar_sum_inscan(shmem_team_t team, signed char* dest, const signed char* source, size_t nelems);
+int shmem_short_sum_inscan(shmem_team_t team, short* dest, const short* source, size_t nelems);
+int shmem_int_sum_inscan(shmem_team_t team, int* dest, const int* source, size_t nelems);
+int shmem_long_sum_inscan(shmem_team_t team, long* dest, const long* source, size_t nelems);
+int shmem_longlong_sum_inscan(shmem_team_t team, long long* dest, const long long* source, size_t nelems);
+int shmem_uchar_sum_inscan(shmem_team_t team, unsigned char* dest, const unsigned char* source, size_t nelems);
+int shmem_ushort_sum_inscan(shmem_team_t team, unsigned short* dest, const unsigned short* source, size_t nelems);
+int shmem_uint_sum_inscan(shmem_team_t team, unsigned int* dest, const unsigned int* source, size_t nelems);
+int shmem_ulong_sum_inscan(shmem_team_t team, unsigned long* dest, const unsigned long* source, size_t nelems);
+int shmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long* dest, const unsigned long long* source, size_t nelems);
+int shmem_int8_sum_inscan(shmem_team_t team, int8_t* dest, const int8_t* source, size_t nelems);
+int shmem_int16_sum_inscan(shmem_team_t team, int16_t* dest, const int16_t* source, size_t nelems);
+int shmem_int32_sum_inscan(shmem_team_t team, int32_t* dest, const int32_t* source, size_t nelems);
+int shmem_int64_sum_inscan(shmem_team_t team, int64_t* dest, const int64_t* source, size_t nelems);
+int shmem_uint8_sum_inscan(shmem_team_t team, uint8_t* dest, const uint8_t* source, size_t nelems);
+int shmem_uint16_sum_inscan(shmem_team_t team, uint16_t* dest, const uint16_t* source, size_t nelems);
+int shmem_uint32_sum_inscan(shmem_team_t team, uint32_t* dest, const uint32_t* source, size_t nelems);
+int shmem_uint64_sum_inscan(shmem_team_t team, uint64_t* dest, const uint64_t* source, size_t nelems);
+int shmem_size_sum_inscan(shmem_team_t team, size_t* dest, const size_t* source, size_t nelems);
+int shmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t* dest, const ptrdiff_t* source, size_t nelems);
+int shmem_complexd_sum_inscan(shmem_team_t team, memspan_complexd* dest, const memspan_complexd* source, size_t nelems);
+int shmem_complexf_sum_inscan(shmem_team_t team, memspan_complexf* dest, const memspan_complexf* source, size_t nelems);
+int shmem_float_sum_exscan(shmem_team_t team, float* dest, const float* source, size_t nelems);
+int shmem_double_sum_exscan(shmem_team_t team, double* dest, const double* source, size_t nelems);
+int shmem_longdouble_sum_exscan(shmem_team_t team, long double* dest, const long double* source, size_t nelems);
+int shmem_char_sum_exscan(shmem_team_t team, char* dest, const char* source, size_t nelems);
+int shmem_schar_sum_exscan(shmem_team_t team, signed char* dest, const signed char* source, size_t nelems);
+int shmem_short_sum_exscan(shmem_team_t team, short* dest, const short* source, size_t nelems);
+int shmem_int_sum_exscan(shmem_team_t team, int* dest, const int* source, size_t nelems);
+int shmem_long_sum_exscan(shmem_team_t team, long* dest, const long* source, size_t nelems);
+int shmem_longlong_sum_exscan(shmem_team_t team, long long* dest, const long long* source, size_t nelems);
+int shmem_uchar_sum_exscan(shmem_team_t team, unsigned char* dest, const unsigned char* source, size_t nelems);
+int shmem_ushort_sum_exscan(shmem_team_t team, unsigned short* dest, const unsigned short* source, size_t nelems);
+int shmem_uint_sum_exscan(shmem_team_t team, unsigned int* dest, const unsigned int* source, size_t nelems);
+int shmem_ulong_sum_exscan(shmem_team_t team, unsigned long* dest, const unsigned long* source, size_t nelems);
+int shmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long* dest, const unsigned long long* source, size_t nelems);
+int shmem_int8_sum_exscan(shmem_team_t team, int8_t* dest, const int8_t* source, size_t nelems);
+int shmem_int16_sum_exscan(shmem_team_t team, int16_t* dest, const int16_t* source, size_t nelems);
+int shmem_int32_sum_exscan(shmem_team_t team, int32_t* dest, const int32_t* source, size_t nelems);
+int shmem_int64_sum_exscan(shmem_team_t team, int64_t* dest, const int64_t* source, size_t nelems);
+int shmem_uint8_sum_exscan(shmem_team_t team, uint8_t* dest, const uint8_t* source, size_t nelems);
+int shmem_uint16_sum_exscan(shmem_team_t team, uint16_t* dest, const uint16_t* source, size_t nelems);
+int shmem_uint32_sum_exscan(shmem_team_t team, uint32_t* dest, const uint32_t* source, size_t nelems);
+int shmem_uint64_sum_exscan(shmem_team_t team, uint64_t* dest, const uint64_t* source, size_t nelems);
+int shmem_size_sum_exscan(shmem_team_t team, size_t* dest, const size_t* source, size_t nelems);
+int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t* dest, const ptrdiff_t* source, size_t nelems);
+int shmem_complexd_sum_exscan(shmem_team_t team, memspan_complexd* dest, const memspan_complexd* source, size_t nelems);
+int shmem_complexf_sum_exscan(shmem_team_t team, memspan_complexf* dest, const memspan_complexf* source, size_t nelems);
+
+/* Deprecated: wait until the word is not `cmp_value`, and waits for longs. */
+void shmem_short_wait(short* ivar, short cmp_value);
+void shmem_int_wait(int* ivar, int cmp_value);
+void shmem_long_wait(long* ivar, long cmp_value);
+void shmem_longlong_wait(long long* ivar, long long cmp_value);
+void shmem_wait(long* ivar, long cmp_value);
+void shmem_wait_until(long* ivar, int cmp, long cmp_value);
+
+/* Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
+ * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use meanwhile. broadcast leaves
+ * the root's dest alone. */
+void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_broadcast32(void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_broadcast64(void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_collect32(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_collect64(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_fcollect32(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_fcollect64(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_alltoall32(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_alltoall64(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_alltoalls32(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_alltoalls64(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
+void shmem_short_and_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_and_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_and_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_and_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_short_or_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_or_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_or_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_or_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_short_xor_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_xor_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_xor_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_xor_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_float_max_to_all(float* dest, const float* source, int nreduce, int PE_start, int logPE_stride, int PE_size, float* pWrk, long* pSync);
+void shmem_double_max_to_all(double* dest, const double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, double* pWrk, long* pSync);
+void shmem_longdouble_max_to_all(long double* dest, const long double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double* pWrk, long* pSync);
+void shmem_short_max_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_max_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_max_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_max_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_float_min_to_all(float* dest, const float* source, int nreduce, int PE_start, int logPE_stride, int PE_size, float* pWrk, long* pSync);
+void shmem_double_min_to_all(double* dest, const double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, double* pWrk, long* pSync);
+void shmem_longdouble_min_to_all(long double* dest, const long double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double* pWrk, long* pSync);
+void shmem_short_min_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_min_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_min_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_min_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_complexd_sum_to_all(memspan_complexd* dest, const memspan_complexd* source, int nreduce, int PE_start, int logPE_stride, int PE_size, memspan_complexd* pWrk, long* pSync);
+void shmem_complexf_sum_to_all(memspan_complexf* dest, const memspan_complexf* source, int nreduce, int PE_start, int logPE_stride, int PE_size, memspan_complexf* pWrk, long* pSync);
+void shmem_float_sum_to_all(float* dest, const float* source, int nreduce, int PE_start, int logPE_stride, int PE_size, float* pWrk, long* pSync);
+void shmem_double_sum_to_all(double* dest, const double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, double* pWrk, long* pSync);
+void shmem_longdouble_sum_to_all(long double* dest, const long double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double* pWrk, long* pSync);
+void shmem_short_sum_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_sum_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_sum_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_sum_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+void shmem_complexd_prod_to_all(memspan_complexd* dest, const memspan_complexd* source, int nreduce, int PE_start, int logPE_stride, int PE_size, memspan_complexd* pWrk, long* pSync);
+void shmem_complexf_prod_to_all(memspan_complexf* dest, const memspan_complexf* source, int nreduce, int PE_start, int logPE_stride, int PE_size, memspan_complexf* pWrk, long* pSync);
+void shmem_float_prod_to_all(float* dest, const float* source, int nreduce, int PE_start, int logPE_stride, int PE_size, float* pWrk, long* pSync);
+void shmem_double_prod_to_all(double* dest, const double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, double* pWrk, long* pSync);
+void shmem_longdouble_prod_to_all(long double* dest, const long double* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double* pWrk, long* pSync);
+void shmem_short_prod_to_all(short* dest, const short* source, int nreduce, int PE_start, int logPE_stride, int PE_size, short* pWrk, long* pSync);
+void shmem_int_prod_to_all(int* dest, const int* source, int nreduce, int PE_start, int logPE_stride, int PE_size, int* pWrk, long* pSync);
+void shmem_long_prod_to_all(long* dest, const long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long* pWrk, long* pSync);
+void shmem_longlong_prod_to_all(long long* dest, const long long* source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long* pWrk, long* pSync);
+
+/* Deprecated names of atomics. */
+float shmem_float_fetch(const float* source, int pe);
+double shmem_double_fetch(const double* source, int pe);
+int shmem_int_fetch(const int* source, int pe);
+long shmem_long_fetch(const long* source, int pe);
+long long shmem_longlong_fetch(const long long* source, int pe);
+unsigned int shmem_uint_fetch(const unsigned int* source, int pe);
+unsigned long shmem_ulong_fetch(const unsigned long* source, int pe);
+unsigned long long shmem_ulonglong_fetch(const unsigned long long* source, int pe);
+int32_t shmem_int32_fetch(const int32_t* source, int pe);
+int64_t shmem_int64_fetch(const int64_t* source, int pe);
+uint32_t shmem_uint32_fetch(const uint32_t* source, int pe);
+uint64_t shmem_uint64_fetch(const uint64_t* source, int pe);
+size_t shmem_size_fetch(const size_t* source, int pe);
+ptrdiff_t shmem_ptrdiff_fetch(const ptrdiff_t* source, int pe);
+void shmem_float_set(float* dest, float value, int pe);
+void shmem_double_set(double* dest, double value, int pe);
+void shmem_int_set(int* dest, int value, int pe);
+void shmem_long_set(long* dest, long value, int pe);
+void shmem_longlong_set(long long* dest, long long value, int pe);
+void shmem_uint_set(unsigned int* dest, unsigned int value, int pe);
+void shmem_ulong_set(unsigned long* dest, unsigned long value, int pe);
+void shmem_ulonglong_set(unsigned long long* dest, unsigned long long value, int pe);
+void shmem_int32_set(int32_t* dest, int32_t value, int pe);
+void shmem_int64_set(int64_t* dest, int64_t value, int pe);
+void shmem_uint32_set(uint32_t* dest, uint32_t value, int pe);
+void shmem_uint64_set(uint64_t* dest, uint64_t value, int pe);
+void shmem_size_set(size_t* dest, size_t value, int pe);
+void shmem_ptrdiff_set(ptrdiff_t* dest, ptrdiff_t value, int pe);
+float shmem_float_swap(float* dest, float value, int pe);
+double shmem_double_swap(double* dest, double value, int pe);
+int shmem_int_swap(int* dest, int value, int pe);
+long shmem_long_swap(long* dest, long value, int pe);
+long long shmem_longlong_swap(long long* dest, long long value, int pe);
+unsigned int shmem_uint_swap(unsigned int* dest, unsigned int value, int pe);
+unsigned long shmem_ulong_swap(unsigned long* dest, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_swap(unsigned long long* dest, unsigned long long value, int pe);
+int32_t shmem_int32_swap(int32_t* dest, int32_t value, int pe);
+int64_t shmem_int64_swap(int64_t* dest, int64_t value, int pe);
+uint32_t shmem_uint32_swap(uint32_t* dest, uint32_t value, int pe);
+uint64_t shmem_uint64_swap(uint64_t* dest, uint64_t value, int pe);
+size_t shmem_size_swap(size_t* dest, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_swap(ptrdiff_t* dest, ptrdiff_t value, int pe);
+int shmem_int_cswap(int* dest, int cond, int value, int pe);
+long shmem_long_cswap(long* dest, long cond, long value, int pe);
+long long shmem_longlong_cswap(long long* dest, long long cond, long long value, int pe);
+unsigned int shmem_uint_cswap(unsigned int* dest, unsigned int cond, unsigned int value, int pe);
+unsigned long shmem_ulong_cswap(unsigned long* dest, unsigned long cond, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_cswap(unsigned long long* dest, unsigned long long cond, unsigned long long value, int pe);
+int32_t shmem_int32_cswap(int32_t* dest, int32_t cond, int32_t value, int pe);
+int64_t shmem_int64_cswap(int64_t* dest, int64_t cond, int64_t value, int pe);
+uint32_t shmem_uint32_cswap(uint32_t* dest, uint32_t cond, uint32_t value, int pe);
+uint64_t shmem_uint64_cswap(uint64_t* dest, uint64_t cond, uint64_t value, int pe);
+size_t shmem_size_cswap(size_t* dest, size_t cond, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_cswap(ptrdiff_t* dest, ptrdiff_t cond, ptrdiff_t value, int pe);
+int shmem_int_fadd(int* dest, int value, int pe);
+long shmem_long_fadd(long* dest, long value, int pe);
+long long shmem_longlong_fadd(long long* dest, long long value, int pe);
+unsigned int shmem_uint_fadd(unsigned int* dest, unsigned int value, int pe);
+unsigned long shmem_ulong_fadd(unsigned long* dest, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_fadd(unsigned long long* dest, unsigned long long value, int pe);
+int32_t shmem_int32_fadd(int32_t* dest, int32_t value, int pe);
+int64_t shmem_int64_fadd(int64_t* dest, int64_t value, int pe);
+uint32_t shmem_uint32_fadd(uint32_t* dest, uint32_t value, int pe);
+uint64_t shmem_uint64_fadd(uint64_t* dest, uint64_t value, int pe);
+size_t shmem_size_fadd(size_t* dest, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_fadd(ptrdiff_t* dest, ptrdiff_t value, int pe);
+int shmem_int_finc(int* dest, int pe);
+long shmem_long_finc(long* dest, int pe);
+long long shmem_longlong_finc(long long* dest, int pe);
+unsigned int shmem_uint_finc(unsigned int* dest, int pe);
+unsigned long shmem_ulong_finc(unsigned long* dest, int pe);
+unsigned long long shmem_ulonglong_finc(unsigned long long* dest, int pe);
+int32_t shmem_int32_finc(int32_t* dest, int pe);
+int64_t shmem_int64_finc(int64_t* dest, int pe);
+uint32_t shmem_uint32_finc(uint32_t* dest, int pe);
+uint64_t shmem_uint64_finc(uint64_t* dest, int pe);
+size_t shmem_size_finc(size_t* dest, int pe);
+ptrdiff_t shmem_ptrdiff_finc(ptrdiff_t* dest, int pe);
+void shmem_int_add(int* dest, int value, int pe);
+void shmem_long_add(long* dest, long value, int pe);
+void shmem_longlong_add(long long* dest, long long value, int pe);
+void shmem_uint_add(unsigned int* dest, unsigned int value, int pe);
+void shmem_ulong_add(unsigned long* dest, unsigned long value, int pe);
+void shmem_ulonglong_add(unsigned long long* dest, unsigned long long value, int pe);
+void shmem_int32_add(int32_t* dest, int32_t value, int pe);
+void shmem_int64_add(int64_t* dest, int64_t value, int pe);
+void shmem_uint32_add(uint32_t* dest, uint32_t value, int pe);
+void shmem_uint64_add(uint64_t* dest, uint64_t value, int pe);
+void shmem_size_add(size_t* dest, size_t value, int pe);
+void shmem_ptrdiff_add(ptrdiff_t* dest, ptrdiff_t value, int pe);
+void shmem_int_inc(int* dest, int pe);
+void shmem_long_inc(long* dest, int pe);
+void shmem_longlong_inc(long long* dest, int pe);
+void shmem_uint_inc(unsigned int* dest, int pe);
+void shmem_ulong_inc(unsigned long* dest, int pe);
+void shmem_ulonglong_inc(unsigned long long* dest, int pe);
+void shmem_int32_inc(int32_t* dest, int pe);
+void shmem_int64_inc(int64_t* dest, int pe);
+void shmem_uint32_inc(uint32_t* dest, int pe);
+void shmem_uint64_inc(uint64_t* dest, int pe);
+void shmem_size_inc(size_t* dest, int pe);
+void shmem_ptrdiff_inc(ptrdiff_t* dest, int pe);
+long shmem_swap(long* dest, long value, int pe);
+
+/* Deprecated, or gone from the standard: other names, and caches that need no care any more. */
+void start_pes(int npes);
+int _my_pe(void);
+int _num_pes(void);
+void* shmalloc(size_t size);
+void* shmemalign(size_t alignment, size_t size);
+void* shrealloc(void* ptr, size_t size);
+void shfree(void* ptr);
+void shmem_clear_cache_inv(void);
+void shmem_set_cache_inv(void);
+void shmem_clear_cache_line_inv(void* dest);
+void shmem_set_cache_line_inv(void* dest);
+void shmem_udcflush(void);
+void shmem_udcflush_line(void* dest);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include <memspan/openshmem_generics.h>
 
 #endif /* MEMSPAN_OPENSHMEM_SHMEM_H */

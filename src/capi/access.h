@@ -20,6 +20,11 @@ inline std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   return bytes;
 }
 
+// From the first to the last of `count` elements at `stride`; ends the process when that is not
+// positive.
+std::size_t strided_bytes(const char* call, const char* argument, std::size_t count,
+                          std::ptrdiff_t stride, std::size_t element_bytes);
+
 // The way to `pe`'s copy of [address, address + bytes), bytes > 0.
 inline const Route& reach(const char* call, const char* argument, const void* address,
                           std::size_t bytes, int pe) {

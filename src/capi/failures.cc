@@ -71,10 +71,17 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   const RouteTable& routes = process_state.routes;
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
     end_with_message(call, fmt::format("pe is {}, allowed are 0 to {}", pe, routes.peers - 1));
+  if (routes.data.contains(address, bytes))
+    end_with_message(call,
+                     fmt::format("{} is {}, a global or static variable, and PE {} runs another "
+                                 "program than this one",
+                                 argument, address, pe));
   end_with_message(
       call,
-      fmt::format("{} is {} ({} bytes), which is not wholly in the symmetric heap, {:#x} to {:#x}",
-                  argument, address, bytes, routes.base, routes.base + routes.bytes));
+      fmt::format("{} is {} ({} bytes), which is not wholly in the symmetric heap, {:#x} to {:#x}, "
+                  "nor in the program's global and static variables, {:#x} to {:#x}",
+                  argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
+                  routes.data.base, routes.data.base + routes.data.bytes));
 }
 
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,

@@ -7,6 +7,18 @@
 
 namespace memspan::capi {
 
+std::size_t strided_bytes(const char* call, const char* argument, std::size_t count,
+                          std::ptrdiff_t stride, std::size_t element_bytes) {
+  if (stride < 1) end_for_bad_number(call, argument, stride, 1, std::numeric_limits<long>::max());
+  if (count == 0) return 0;
+  const std::size_t between =
+      bytes_of(bytes_of(count - 1, static_cast<std::size_t>(stride)), element_bytes);
+  std::size_t bytes = 0;
+  if (__builtin_add_overflow(between, element_bytes, &bytes))
+    return std::numeric_limits<std::size_t>::max();
+  return bytes;
+}
+
 void put_otherwise(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
@@ -26,7 +38,7 @@ std::uint64_t atomic_otherwise(const char* call, const AtomicOp& op, const void*
   if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
     end_for_misaligned_word(call, argument, target, op.width);
   std::uint64_t before = 0;
-  require(call, pgas::atomic_by_link(process_state.routes, route, op, target, &before));
+  require(call, pgas::atomic_at(process_state.routes, route, op, target, &before));
   return before;
 }
 

@@ -17,6 +17,7 @@
 #include "core/mutex.h"
 #include "pgas/collective/collective.h"
 #include "pgas/order.h"
+#include "world/program_sharing.h"
 
 namespace memspan::capi {
 
@@ -43,6 +44,7 @@ void forget_job() {
   process_state.has_links = false;
   process_state.contexts->clear();
   process_state.teams->clear();
+  delete std::exchange(process_state.active_sets, nullptr);
   delete std::exchange(process_state.shared_team, nullptr);
   delete std::exchange(process_state.world_team, nullptr);
   delete world;
@@ -79,6 +81,11 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   process_state.is_forked = true;
 }
 
+// Before main and before the program's own constructors.
+[[gnu::constructor]] void share_variables() {
+  share_program_data_at_start();
+}
+
 void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (std::exchange(lifecycle.has_exit_handler, true)) return;
   pthread_atfork(nullptr, nullptr, forget_in_child);
@@ -100,11 +107,14 @@ Status join(const Start& how) {
   auto world_team = Team::world(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");
+  // Making that team was a meeting: all peers have shared theirs.
+  MEMSPAN_TRY(world->connect_program_data(), "connecting to the peers");
   if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
   if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
   process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
+  process_state.active_sets = new pgas::ActiveSets(*world);
   process_state.has_links = pgas::has_links(world->routes());
   process_state.routes = world->routes();
   // Last, since it is what is_started() looks at.

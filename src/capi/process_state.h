@@ -11,6 +11,7 @@
 #include "capi/handle_table.h"
 #include "core/clock.h"
 #include "core/status.h"
+#include "pgas/active_sets.h"
 #include "pgas/team.h"
 #include "world/membership.h"
 #include "world/world.h"
@@ -31,6 +32,7 @@ struct ProcessState {
   World* world = nullptr;
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host
+  pgas::ActiveSets* active_sets = nullptr;
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   HandleTable<Team>* teams = nullptr;  // those that were split off
   HandleTable<Context>* contexts = nullptr;

@@ -17,14 +17,14 @@ namespace memspan::capi {
                                  std::size_t bytes, int pe);
 
 inline void put(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
-  const Route* route = process_state.routes.find(dest, bytes, pe);
+  const Route* route = process_state.routes.find_in_heap(dest, bytes, pe);
   if (route == nullptr || !route->is_direct()) [[unlikely]]
     return put_otherwise(call, dest, source, bytes, pe);
   require(call, pgas::put(process_state.routes, *route, dest, source, bytes));
 }
 
 inline void get(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
-  const Route* route = process_state.routes.find(source, bytes, pe);
+  const Route* route = process_state.routes.find_in_heap(source, bytes, pe);
   if (route == nullptr || !route->is_direct()) [[unlikely]]
     return get_otherwise(call, dest, source, bytes, pe);
   require(call, pgas::get(process_state.routes, *route, dest, source, bytes));
@@ -45,7 +45,7 @@ template <typename T>
 // One element. Up to 8 bytes it is one store that never tears.
 template <typename T>
 inline void put_value(const char* call, T* dest, T value, int pe) {
-  const Route* route = process_state.routes.find(dest, sizeof(T), pe);
+  const Route* route = process_state.routes.find_in_heap(dest, sizeof(T), pe);
   if (route == nullptr || !route->is_direct()) [[unlikely]]
     return put_value_otherwise(call, dest, value, pe);
   *static_cast<volatile T*>(route->address(dest)) = value;
@@ -54,7 +54,7 @@ inline void put_value(const char* call, T* dest, T value, int pe) {
 
 template <typename T>
 inline T get_value(const char* call, const T* source, int pe) {
-  const Route* route = process_state.routes.find(source, sizeof(T), pe);
+  const Route* route = process_state.routes.find_in_heap(source, sizeof(T), pe);
   if (route == nullptr || !route->is_direct()) [[unlikely]]
     return get_value_otherwise(call, source, pe);
   return *static_cast<const volatile T*>(route->address(source));

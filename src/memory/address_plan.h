@@ -7,6 +7,8 @@
 //
 // One rank's part, in the memfd and in the address space:
 //   | internal area (team synchronisation, scratch) | symmetric heap of the user |
+// and at the end of its part of the memfd, mapped elsewhere:
+//   | global and static variables of the program |
 #pragma once
 
 #include <cstddef>
@@ -32,6 +34,7 @@ inline constexpr std::uint64_t kHeapWindowBytes = 0x2d00'0000'0000;
 
 // The library's own part of each rank's segment; only touched pages cost memory.
 inline constexpr std::size_t kInternalBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kProgramDataBytes = std::size_t{8} << 30;
 inline constexpr std::size_t kHeapGranularity = std::size_t{2} << 20;
 
 // Bytes between two ranks' parts of the heap memfd: enough for a heap as large as all of memory,

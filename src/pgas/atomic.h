@@ -16,9 +16,9 @@ namespace memspan::pgas {
 template <typename T>
 using WordOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-// Through the link; gives the value before. Out of line.
-Status atomic_by_link(const RouteTable& table, const Route& route, const AtomicOp& op,
-                      const void* word, std::uint64_t* fetched);
+// What is only known when it runs; `fetched`, when not null, gets the value before. Out of line.
+Status atomic_at(const RouteTable& table, const Route& route, const AtomicOp& op, const void* word,
+                 std::uint64_t* fetched);
 
 // Applies `kind` with `operand` (and `compare`) to the peer's copy of `target`; the value before
 // goes to *before when it is not null. The kind is a constant at every call, so each
@@ -32,9 +32,8 @@ Status atomic(const RouteTable& table, const Route& route, const T* target, T op
   auto compare_bits = std::bit_cast<Word>(compare);
   if (!route.is_direct()) [[unlikely]] {
     std::uint64_t fetched = 0;
-    Status status =
-        atomic_by_link(table, route, AtomicOp{kind, sizeof(T), operand_bits, compare_bits}, target,
-                       before != nullptr ? &fetched : nullptr);
+    Status status = atomic_at(table, route, AtomicOp{kind, sizeof(T), operand_bits, compare_bits},
+                              target, before != nullptr ? &fetched : nullptr);
     if (before != nullptr) *before = std::bit_cast<T>(static_cast<Word>(fetched));
     return status;
   }

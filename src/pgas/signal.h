@@ -16,21 +16,28 @@ enum class SignalOp : int { kSet = 0, kAdd = 1 };
 Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,
               std::uint64_t value, SignalOp op);
 
+// Where put_signal() goes: the two may be in different regions, so each has a route to the peer.
+struct PutSignalRoutes {
+  const Route& data;
+  const Route& signal;
+};
+// For peers that plain stores do not reach.
+Status put_signal_by_link(const RouteTable& table, const PutSignalRoutes& routes, void* dest,
+                          const void* source, std::size_t bytes, std::uint64_t* word,
+                          std::uint64_t value, SignalOp op);
+
 // The data, then the signal: who sees the signal sees the data. Zero bytes are only the signal.
-inline Status put_signal(const RouteTable& table, const Route& route, void* dest,
+inline Status put_signal(const RouteTable& table, const PutSignalRoutes& routes, void* dest,
                          const void* source, std::size_t bytes, std::uint64_t* word,
                          std::uint64_t value, SignalOp op) {
-  if (!route.is_direct()) [[unlikely]] {
-    if (Status status = put_by_link(table, route, dest, source, bytes); !status.is_ok())
-      return status;
-    return signal(table, route, word, value, op);
-  }
-  if (bytes != 0) copy_bytes(route.address(static_cast<std::byte*>(dest)), source, bytes);
+  if (!routes.signal.is_direct()) [[unlikely]]
+    return put_signal_by_link(table, routes, dest, source, bytes, word, value, op);
+  if (bytes != 0) copy_bytes(routes.data.address(static_cast<std::byte*>(dest)), source, bytes);
   if (op == SignalOp::kSet)
-    __atomic_store_n(route.address(word), value, __ATOMIC_RELEASE);
+    __atomic_store_n(routes.signal.address(word), value, __ATOMIC_RELEASE);
   else
-    __atomic_fetch_add(route.address(word), value, __ATOMIC_RELEASE);
-  route.notify();
+    __atomic_fetch_add(routes.signal.address(word), value, __ATOMIC_RELEASE);
+  routes.signal.notify();
   return Status::ok();
 }
 

@@ -32,27 +32,34 @@ Status check_shape(const TeamShape& shape, int parent_size) {
 }
 
 std::unique_ptr<Team> Team::world(World& world) {
-  // In every process, so that rank 0 hands out none of it later.
-  std::uint64_t bytes = SyncArea::bytes_for(world.size());
+  // Rank 0 hands out none of it later.
   if (world.rank() == 0) {
-    auto offset = world.internal_allocator().allocate(bytes, kFalseSharingRange);
+    const auto offset = world.allocate_internal(SyncArea::bytes_for(world.size()));
     MEMSPAN_CHECK(offset == kWorldAreaOffset);
   }
-  return std::unique_ptr<Team>(new Team(world, TeamShape{0, 1, world.size()}, world.rank(),
-                                        world.internal_area(0) + kWorldAreaOffset,
-                                        kWorldAreaOffset));
+  return at(world, TeamShape{0, 1, world.size()}, kWorldAreaOffset);
+}
+
+std::optional<std::uint64_t> Team::make_area(World& world, int members) {
+  const std::uint64_t bytes = SyncArea::bytes_for(members);
+  const auto place = world.allocate_internal(bytes);
+  if (place) std::memset(static_cast<void*>(world.internal_area(world.rank()) + *place), 0, bytes);
+  return place;
+}
+
+std::unique_ptr<Team> Team::at(World& world, const TeamShape& shape, std::uint64_t place) {
+  return std::unique_ptr<Team>(new Team(world, shape, place));
 }
 
 // The sequence goes on from what the area shows: a process may leave a job and join it again.
-Team::Team(World& world, const TeamShape& shape, int index, std::byte* area,
-           std::uint64_t area_offset)
+Team::Team(World& world, const TeamShape& shape, std::uint64_t place)
     : world_(world),
       shape_(shape),
-      index_(index),
-      area_(area, shape.size),
-      area_offset_(area_offset),
+      index_(shape.member_of(world.rank())),
+      area_(world.internal_area(shape.start) + place, shape.size),
+      area_offset_(place),
       sequence_(
-          std::max(area_.line(index, 0).sequence.load(), area_.line(index, 1).sequence.load())),
+          std::max(area_.line(index_, 0).sequence.load(), area_.line(index_, 1).sequence.load())),
       by_counter_(world.board().header().oversubscribed != 0 || shape.size > kMostByFlags) {}
 
 Status Team::meet(const char* what) {
@@ -115,23 +122,13 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
   MEMSPAN_PASS(check_shape(shape, shape_.size));
-  bool is_first = shape.start == index_;
-  int my_index = shape.member_of(index_);
   // The first member makes the area and tells the others where: words 0 to 2 the shape, to catch
   // callers that disagree, word 3 the place plus one, 0 when there was no room.
-  std::uint64_t offset = 0;
-  bool has_room = false;
-  if (is_first) {
-    std::uint64_t bytes = SyncArea::bytes_for(shape.size);
-    if (auto made = world_.internal_allocator().allocate(bytes, kFalseSharingRange)) {
-      offset = *made;
-      has_room = true;
-      std::memset(static_cast<void*>(world_.internal_area(world_.rank()) + offset), 0, bytes);
-    }
-  }
+  std::optional<std::uint64_t> made;
+  if (shape.start == index_) made = make_area(world_, shape.size);
   const std::uint64_t words[] = {static_cast<std::uint64_t>(shape.start),
                                  static_cast<std::uint64_t>(shape.stride),
-                                 static_cast<std::uint64_t>(shape.size), has_room ? offset + 1 : 0};
+                                 static_cast<std::uint64_t>(shape.size), made ? *made + 1 : 0};
   MEMSPAN_PASS(meet(what, words, 4));
   Status agreed = Status::ok();
   for (int member = 0; member < shape_.size && agreed.is_ok(); ++member)
@@ -142,13 +139,12 @@ Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& sha
   std::uint64_t place = word(shape.start, 3);
   if (agreed.is_ok() && place == 0) agreed = Status(Code::kOutOfMemory, "no room for another team");
   if (!agreed.is_ok()) {
-    if (has_room) world_.internal_allocator().free(offset);
+    if (made) world_.free_internal(*made);
     return agreed;
   }
-  if (my_index < 0) return std::unique_ptr<Team>();
-  TeamShape in_world{peer_of(shape.start), shape.stride * shape_.stride, shape.size};
-  std::byte* area = world_.internal_area(in_world.start) + (place - 1);
-  return std::unique_ptr<Team>(new Team(world_, in_world, my_index, area, place - 1));
+  if (shape.member_of(index_) < 0) return std::unique_ptr<Team>();
+  return at(world_, TeamShape{peer_of(shape.start), shape.stride * shape_.stride, shape.size},
+            place - 1);
 }
 
 Status Team::disband(const char* what) {
@@ -161,7 +157,7 @@ Status Team::disband(const char* what) {
   MEMSPAN_PASS(wait_for(
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
       [&] { return header.departed.load(std::memory_order_acquire) == members; }, &shape_));
-  world_.internal_allocator().free(area_offset_);
+  world_.free_internal(area_offset_);
   return Status::ok();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/status.h"
 #include "pgas/sync_area.h"
@@ -17,6 +18,12 @@ class Team {
  public:
   // The team of all peers; costs no communication.
   static std::unique_ptr<Team> world(World& world);
+  // A place for a team of so many in the internal area of this process, all zero; nullopt when
+  // there is no room.
+  static std::optional<std::uint64_t> make_area(World& world, int members);
+  // The team of `shape`, peers of the world and this process among them, which meets at `place` of
+  // its first member's internal area. All members know that by other means.
+  static std::unique_ptr<Team> at(World& world, const TeamShape& shape, std::uint64_t place);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
@@ -52,7 +59,7 @@ class Team {
   const std::byte* scratch(int member) const { return area_.scratch(member, sequence_); }
 
  private:
-  Team(World& world, const TeamShape& shape, int index, std::byte* area, std::uint64_t area_offset);
+  Team(World& world, const TeamShape& shape, std::uint64_t place);
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status meet_by_flags(const char* what, std::uint64_t sequence);
   Status meet_by_counter(const char* what, std::uint64_t sequence);

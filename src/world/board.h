@@ -61,6 +61,8 @@ struct BoardPeer {
   std::atomic<std::uint32_t> generation;  // grows with each join
   std::atomic<std::uint32_t>
       death;  // 1 for the first of the job that died, 2 for the next; 0 alive
+  std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
+  std::atomic<std::uint64_t> program;    // ProgramData::identity of them; 0 none
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

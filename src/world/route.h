@@ -3,7 +3,8 @@
 // local symmetric address, else a link.
 //
 // Finding a route is the first thing every put, get and atomic does, so it is in line: two
-// compares for the address, one for the peer, one load. Everything else is out of line.
+// compares for the address, one for the peer, one load. Everything else is out of line, global and
+// static variables too.
 #pragma once
 
 #include <cstddef>
@@ -45,26 +46,55 @@ struct Route {
   }
 };
 
-// Read by every thread; changed only while the process joins and leaves.
-struct RouteTable {
-  std::uintptr_t base = 0;  // of the local symmetric heap
+// Addresses of this process that every peer has a copy of, and the way to each peer's copy.
+struct SymmetricRegion {
+  std::uintptr_t base = 0;
   std::size_t bytes = 0;
-  std::uint32_t peers = 0;
   const Route* routes = nullptr;
   std::size_t link_offset = 0;  // of `base` inside a link's segment
 
-  // The route to `peer` when [address, address + length) is symmetric; null when the address or
-  // the peer is not valid (find_problem() then says which).
-  const Route* find(const void* address, std::size_t length, int peer) const {
+  bool contains(const void* address, std::size_t length) const {
     std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
-    if (offset >= bytes || length > bytes - offset || static_cast<std::uint32_t>(peer) >= peers)
-        [[unlikely]]
+    return offset < bytes && length <= bytes - offset;
+  }
+};
+
+// Read by every thread; changed only while the process joins and leaves.
+struct RouteTable {
+  SymmetricRegion heap;
+  SymmetricRegion data;  // global and static variables of the main program
+  std::uint32_t peers = 0;
+
+  // The route to `peer` when [address, address + length) is symmetric; null when the address or
+  // the peer is not valid (end_for_bad_access() then says which).
+  const Route* find(const void* address, std::size_t length, int peer) const {
+    const Route* route = find_in_heap(address, length, peer);
+    return route != nullptr ? route : find_in_data(address, length, peer);
+  }
+  // The same for what the data path does in line: the rest has time to ask find().
+  const Route* find_in_heap(const void* address, std::size_t length, int peer) const {
+    if (!heap.contains(address, length) || static_cast<std::uint32_t>(peer) >= peers) [[unlikely]]
       return nullptr;
-    return &routes[peer];
+    return &heap.routes[peer];
+  }
+  const Route* find_in_data(const void* address, std::size_t length, int peer) const {
+    if (!data.contains(address, length) || static_cast<std::uint32_t>(peer) >= peers)
+      return nullptr;
+    // A peer that runs another program has no copy.
+    const Route& route = data.routes[peer];
+    return route.is_direct() || route.link != nullptr ? &route : nullptr;
+  }
+  // Of an address that is known to be symmetric.
+  const SymmetricRegion& region_of(const void* address) const {
+    return heap.contains(address, 0) ? heap : data;
+  }
+  const Route& route_of(const void* address, int peer) const {
+    return region_of(address).routes[peer];
   }
   // For links: the offset of a local symmetric address in every peer's segment.
   std::uint64_t offset_of(const void* address) const {
-    return reinterpret_cast<std::uintptr_t>(address) - base + link_offset;
+    const SymmetricRegion& region = region_of(address);
+    return reinterpret_cast<std::uintptr_t>(address) - region.base + region.link_offset;
   }
 };
 

@@ -9,6 +9,7 @@
 #include "memory/budget.h"
 #include "transport/registry.h"
 #include "world/futex.h"
+#include "world/program_sharing.h"
 
 namespace memspan {
 namespace {
@@ -19,7 +20,8 @@ constexpr int kSpins = 40;
 // One heap larger than all memory can never be filled: refuse it by name, before reserving.
 Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  std::uint64_t most = std::min<std::uint64_t>(budget.total, stride - kInternalBytes);
+  std::uint64_t most =
+      std::min<std::uint64_t>(budget.total, stride - kInternalBytes - kProgramDataBytes);
   if (heap_bytes <= most) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
@@ -63,14 +65,19 @@ World::World(Membership membership, std::size_t heap_bytes)
   waiting_.spins = membership_.board->header().oversubscribed != 0 ? 0 : kSpins;
 }
 
-World::~World() = default;
+World::~World() {
+  // A launcher's memory is there for the next job as well; what processes made themselves goes.
+  if (!membership_.job.empty()) take_back_program_data();
+}
 
 Status World::map_segments() {
-  std::size_t bytes = part_bytes_ * static_cast<std::size_t>(size());
-  if (bytes / part_bytes_ != static_cast<std::size_t>(size()) || bytes > kHeapWindowBytes)
+  program_data_ = share_program_data(*membership_.board, *membership_.heap, rank());
+  const std::size_t each = part_bytes_ + program_data_.bytes;
+  const std::size_t bytes = each * static_cast<std::size_t>(size());
+  if (bytes / each != static_cast<std::size_t>(size()) || bytes > kHeapWindowBytes)
     return {Code::kOutOfMemory,
             fmt::format("{} heaps of {} do not fit the address window of {}", size(),
-                        format_size(part_bytes_), format_size(kHeapWindowBytes))};
+                        format_size(each), format_size(kHeapWindowBytes))};
   MEMSPAN_TRY_ASSIGN(Reservation range,
                      Reservation::make(bytes, reinterpret_cast<void*>(kHeapWindow)),
                      "reserving addresses");
@@ -106,16 +113,61 @@ void World::fill_table() {
     if (peer == static_cast<std::size_t>(rank()))
       route.delta = 0;  // its own memory, whatever the transport
   }
-  table_ = RouteTable{reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
-                      static_cast<std::uint32_t>(size()), routes_.data(), kInternalBytes};
+  table_.heap = {reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
+                 routes_.data(), kInternalBytes};
+  table_.peers = static_cast<std::uint32_t>(size());
   std::size_t file_offset =
       static_cast<std::size_t>(rank()) * membership_.board->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
                                           mine + kInternalBytes, heap_bytes_);
 }
 
+Status World::connect_program_data() {
+  if (program_data_.is_empty()) return Status::ok();
+  data_routes_.resize(static_cast<std::size_t>(size()));
+  for (int peer = 0; peer < size(); ++peer)
+    MEMSPAN_TRY(connect_program_data(peer), fmt::format("the variables of PE {}", peer));
+  table_.data = {reinterpret_cast<std::uintptr_t>(program_data_.base), program_data_.bytes,
+                 data_routes_.data(), 0};
+  return Status::ok();
+}
+
+Status World::connect_program_data(int peer) {
+  Route& route = data_routes_[static_cast<std::size_t>(peer)];
+  route.board = &membership_.board->peer(peer);
+  if (peer == rank()) route.delta = 0;
+  // Pairs with the release in share_program_data().
+  if (size() == 1 || route.board->program.load(std::memory_order_acquire) != program_data_.identity)
+    return Status::ok();
+  const PeerSegment segment{peer, membership_.heap.get(),
+                            program_data_offset(*membership_.board, peer), program_data_.bytes,
+                            part_bytes_ * static_cast<std::size_t>(size()) +
+                                static_cast<std::size_t>(peer) * program_data_.bytes};
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect(segment), "connecting");
+  route.link = link.get();
+  data_links_.push_back(std::move(link));
+  if (std::byte* direct = route.link->direct(0); direct != nullptr && peer != rank())
+    route.delta = direct - program_data_.base;
+  return Status::ok();
+}
+
 std::byte* World::internal_area(int peer) const {
   return range_->base() + static_cast<std::size_t>(peer) * part_bytes_;
+}
+
+std::optional<std::uint64_t> World::allocate_internal(std::uint64_t bytes) {
+  MutexLock lock(internal_mutex_);
+  return internal_allocator_.allocate(bytes, kFalseSharingRange);
+}
+
+void World::free_internal(std::uint64_t offset) {
+  MutexLock lock(internal_mutex_);
+  internal_allocator_.free(offset);
+}
+
+std::uint64_t World::internal_bytes_in_use() {
+  MutexLock lock(internal_mutex_);
+  return internal_allocator_.bytes_in_use();
 }
 
 void World::leave() {

@@ -7,11 +7,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/status.h"
 #include "memory/allocator.h"
+#include "memory/program_data.h"
 #include "memory/symmetric_heap.h"
 #include "transport/transport.h"
 #include "world/board.h"
@@ -27,6 +30,9 @@ class World {
   // Maps the heap (`heap_bytes` > 0, the same in every process) and connects to every peer of
   // `membership`. Touches no heap memory.
   static Result<std::unique_ptr<World>> create(Membership membership, std::size_t heap_bytes);
+  // Maps the variables of all peers that run the same program. To be called once all have made
+  // their World; before it, and for other programs' peers, they are not symmetric.
+  Status connect_program_data();
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -43,8 +49,11 @@ class World {
 
   // The library's own area in the segment of `peer` (same host): kInternalBytes bytes.
   std::byte* internal_area(int peer) const;
-  // Hands out this process's internal area.
-  Allocator& internal_allocator() { return internal_allocator_; }
+  // A piece of this process's internal area, at whole pairs of cache lines; nullopt when there is
+  // no room. Thread-safe.
+  std::optional<std::uint64_t> allocate_internal(std::uint64_t bytes);
+  void free_internal(std::uint64_t offset);
+  std::uint64_t internal_bytes_in_use();
 
   // Notes that this process leaves on purpose. The caller has made sure (by a barrier) that no
   // peer uses its memory any more.
@@ -55,17 +64,22 @@ class World {
   Status map_segments();
   Status connect_peers();
   void fill_table();
+  Status connect_program_data(int peer);
 
   Membership membership_;
   std::size_t heap_bytes_;
   std::size_t part_bytes_;  // internal area + heap: what one rank has in the address range
-  std::unique_ptr<Reservation> range_;
+  ProgramData program_data_;
+  std::unique_ptr<Reservation> range_;  // all parts, then all program data
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Route> routes_;
+  std::vector<std::unique_ptr<Link>> data_links_;
+  std::vector<Route> data_routes_;
   RouteTable table_;
   std::unique_ptr<SymmetricHeap> heap_;
-  Allocator internal_allocator_;
+  Mutex internal_mutex_;
+  Allocator internal_allocator_ MEMSPAN_GUARDED_BY(internal_mutex_);
   WaitPlace waiting_;
 };
 

@@ -4,13 +4,14 @@
 
 The type tables are in src/capi/openshmem/types.def, the functions in openshmem_functions.py.
 
-  generate_openshmem.py                  write include/openshmem/shmem.h and pshmem.h
+  generate_openshmem.py                  write shmem.h, pshmem.h and openshmem_generics.h
   generate_openshmem.py --check          fail when one of them is not what would be written
   generate_openshmem.py --list           print the declared functions, one a line
   generate_openshmem.py --redeclare      print C that declares all of them once more (for a test)
 """
 
 import argparse
+import dataclasses
 import pathlib
 import re
 import sys
@@ -51,18 +52,132 @@ def name_of(prototype):
     return re.search(r"(\w+)\(", prototype).group(1)
 
 
+# ---- type-generic names ------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Generic:
+    """One type-generic name, from the entries of the list that make it."""
+    name: str
+    parameters: list  # [(type, name)] without the context; TYPE stands for the type
+    result: str
+    types: list  # [(name in the middle, C type)], each C type once
+    has_context: bool
+
+    @property
+    def stem(self):
+        return self.name.removeprefix("shmem_")
+
+
+def parameters_of(prototype):
+    text = prototype[prototype.index("(") + 1:prototype.rindex(")")].replace("CTX", "")
+    return [re.fullmatch(r"(.*?)(\w+)", part.strip()).groups() for part in text.split(",")]
+
+
+def distinct_types(table):
+    """The entries of a table by distinct C type; an alias (int8) serves where the type's own name is not there."""
+    by_name = dict(table)
+    chosen = []
+    for name in functions.DISTINCT:
+        used = name if name in by_name else functions.STANDS_FOR.get(name)
+        if used in by_name:
+            chosen.append((used, by_name[used]))
+    return chosen
+
+
+def generics(tables):
+    for section in functions.SECTIONS:
+        for function in section.functions:
+            if not function.table or "TYPE" not in function.prototype or "to_all" in function.prototype:
+                continue
+            name = name_of(function.prototype.replace("@_", ""))
+            if name in functions.NOT_GENERIC:
+                continue
+            yield Generic(name, parameters_of(function.prototype),
+                          function.prototype[:function.prototype.index("shmem_")].strip(),
+                          distinct_types(tables[function.table]), "CTX" in function.prototype)
+
+
+def render_c11(generic):
+    """Selects by the first pointer's type, read or written; the other selections of a name with and
+    without a context have to be valid too, so each has a case for what does not fit."""
+    def cases(prefix):
+        return [f"MEMSPAN_CASE_({prefix}{name}_{generic.stem}, {c_type})" for name, c_type in generic.types]
+
+    def select(argument, prefix):
+        chosen = cases(prefix)
+        lines = [", ".join(chosen[i:i + 2]) for i in range(0, len(chosen), 2)]
+        return f"_Generic({argument}, " + ", \\\n    ".join(lines + ["default: memspan_no_such_type"]) + ")"
+
+    if generic.has_context:
+        return (f"#define {generic.name}(...) \\\n"
+                f"  _Generic(MEMSPAN_FIRST_(__VA_ARGS__), shmem_ctx_t: \\\n"
+                f"    {select('MEMSPAN_SECOND_(__VA_ARGS__)', 'shmem_ctx_')}, default: \\\n"
+                f"    {select('MEMSPAN_FIRST_(__VA_ARGS__)', 'shmem_')})(__VA_ARGS__)")
+    place = "SECOND" if "team" in generic.parameters[0][0] else "FIRST"
+    return (f"#define {generic.name}(...) \\\n"
+            f"  {select(f'MEMSPAN_{place}_(__VA_ARGS__)', 'shmem_')}(__VA_ARGS__)")
+
+
+def render_cxx(generic):
+    lines = []
+    for name, c_type in generic.types:
+        if generic.name in functions.ALSO_ON_LONGS and name == "long":
+            continue
+        for context in (["", "ctx_"] if generic.has_context else [""]):
+            parameters = [(t.replace("TYPE", c_type), n) for t, n in generic.parameters]
+            if context:
+                parameters.insert(0, ("shmem_ctx_t ", "ctx"))
+            declared = ", ".join(t + n for t, n in parameters)
+            passed = ", ".join(n for _, n in parameters)
+            result = generic.result.replace("TYPE", c_type)
+            back = "" if result == "void" else "return "
+            lines.append(f"inline {result} {generic.name}({declared}) {{ "
+                         f"{back}shmem_{context}{name}_{generic.stem}({passed}); }}")
+    return "\n".join(lines)
+
+
+def render_generics(tables):
+    found = list(generics(tables))
+    out = header_comment(functions.GENERICS_TITLE)
+    out += ["#ifndef MEMSPAN_OPENSHMEM_GENERICS_H", "#define MEMSPAN_OPENSHMEM_GENERICS_H", "",
+            "#ifdef __cplusplus", 'extern "C++" {']
+    out += [render_cxx(generic) for generic in found]
+    out += [overload for _, overload in functions.SPECIAL_GENERICS.values()]
+    out += ["}", "#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L",
+            "/* Declared so that calling it with arguments is an error; it does not exist. */",
+            "void memspan_no_such_type(void);",
+            "#define MEMSPAN_FIRST_(...) MEMSPAN_FIRST_OF_(__VA_ARGS__, 0)",
+            "#define MEMSPAN_FIRST_OF_(first, ...) first",
+            "#define MEMSPAN_SECOND_(...) MEMSPAN_SECOND_OF_(__VA_ARGS__, 0, 0)",
+            "#define MEMSPAN_SECOND_OF_(first, second, ...) second",
+            "/* clang-format off */",
+            "#define MEMSPAN_CASE_(function, type) type*: function, const type*: function"]
+    out += [render_c11(generic) for generic in found]
+    out += [f"#define {name}(...) \\\n  _Generic(MEMSPAN_FIRST_(__VA_ARGS__), {cases})(__VA_ARGS__)"
+            for name, (cases, _) in functions.SPECIAL_GENERICS.items()]
+    out += ["/* clang-format on */", "#endif", "", "#endif /* MEMSPAN_OPENSHMEM_GENERICS_H */", ""]
+    return "\n".join(out)
+
+
 def twin_of(prototype):
     name = name_of(prototype)
     return prototype.replace(name + "(", "p" + name + "(", 1)
 
 
-def render(title, guard, opening, tables, change, after=""):
-    out = [f"/* SPDX-License-Identifier: Apache-2.0", " *"]
+def header_comment(title):
+    out = ["/* SPDX-License-Identifier: Apache-2.0", " *"]
     out += [f" * {line}".rstrip() for line in title.strip().splitlines()]
-    out += [
+    return out + [
         " *",
         " * Written by tools/dev/generate_openshmem.py; change that or types.def, not this file.",
         " */",
+    ]
+
+
+def render(title, guard, opening, tables, change, after=""):
+    out = header_comment(title)
+    out += [
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
@@ -92,19 +207,25 @@ def all_prototypes(tables):
 def render_all(tables):
     return {
         HEADERS / "shmem.h": render(functions.TITLE, "MEMSPAN_OPENSHMEM_SHMEM_H",
-                                    functions.OPENING, tables, lambda line: line),
+                                    functions.OPENING, tables, lambda line: line,
+                                    '#include <memspan/openshmem_generics.h>'),
         HEADERS / "pshmem.h": render(functions.PROFILING_TITLE, "MEMSPAN_OPENSHMEM_PSHMEM_H",
                                      functions.PROFILING_OPENING, tables, twin_of),
+        ROOT / "include/memspan/openshmem_generics.h": render_generics(tables),
     }
 
 
 def redeclare(tables):
+    # In brackets, for some names are macros as well.
+    def bracketed(prototype):
+        return re.sub(r"(\w+)\(", r"(\1)(", prototype, count=1)
+
     lines = ["#include <pshmem.h>", "#include <shmem.h>", "", "#ifdef __cplusplus",
              'extern "C" {', "#endif"]
     for prototype in all_prototypes(tables):
         # Without the attribute macros of the header: those need not be repeated.
         plain = prototype.replace("MEMSPAN_NORETURN ", "")
-        lines += [plain + ";", twin_of(plain) + ";"]
+        lines += [bracketed(plain) + ";", bracketed(twin_of(plain)) + ";"]
     lines += ["#ifdef __cplusplus", "}", "#endif"]
     return "\n".join(lines) + "\n"
 

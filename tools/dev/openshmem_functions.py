@@ -21,6 +21,14 @@ class Section:
     functions: list
 
 
+# The C types that can be told apart, for the type-generic names: of each table's names only these
+# are asked, since int32_t, size_t and so on are one of them.
+DISTINCT = ["float", "double", "longdouble", "char", "schar", "short", "int", "long", "longlong", "uchar",
+            "ushort", "uint", "ulong", "ulonglong", "complexd", "complexf"]
+# Names of tables where the distinct type goes by another name of the same type.
+STANDS_FOR = {"schar": "int8"}
+
+
 TITLE = """
 OpenSHMEM: a symmetric heap that every process (PE) of a job can put to, get from, signal on and
 compute over.
@@ -86,6 +94,35 @@ OPENING = """
 #define SHMEM_CTX_SESSION_BATCH (1L << 1)
 
 #define SHMEM_TEAM_NUM_CONTEXTS (1L << 0)
+
+/* Deprecated: what the pSync and pWrk arrays of active sets need. */
+#define SHMEM_SYNC_VALUE 0L
+#define SHMEM_SYNC_SIZE 2
+#define SHMEM_BARRIER_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_BCAST_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_COLLECT_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALL_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALLS_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1
+
+/* Deprecated spellings. */
+#define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+#define _SHMEM_CMP_EQ SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE SHMEM_CMP_NE
+#define _SHMEM_CMP_GT SHMEM_CMP_GT
+#define _SHMEM_CMP_GE SHMEM_CMP_GE
+#define _SHMEM_CMP_LT SHMEM_CMP_LT
+#define _SHMEM_CMP_LE SHMEM_CMP_LE
+#define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
 /* Handles: values to assign and compare, never to look through. The constants can stand in static
  * initialisers. */
@@ -262,7 +299,7 @@ def atomic_forms():
 
 
 def wait_forms():
-    types = "STANDARD_AMO_TYPES"
+    types = "WAIT_TYPES"
     forms = [
         Function("void shmem_@_wait_until(TYPE* ivar, int cmp, TYPE cmp_value)", types),
         Function("int shmem_@_test(TYPE* ivar, int cmp, TYPE cmp_value)", types),
@@ -283,6 +320,24 @@ WAIT = Section("""
 Waiting for, or looking at, symmetric words of the caller that other PEs change. An element whose
 `status` is not 0 is left out; `status` may be NULL.
 """, wait_forms())
+
+OLD_WAIT = Section("""
+Deprecated: wait until the word is not `cmp_value`, and waits for longs.
+""", [
+    Function("void shmem_@_wait(TYPE* ivar, TYPE cmp_value)", "OLD_WAIT_TYPES"),
+    Function("void shmem_wait(long* ivar, long cmp_value)"),
+    Function("void shmem_wait_until(long* ivar, int cmp, long cmp_value)"),
+])
+
+LOCK = Section("""
+Locks, first come first served: one symmetric long, 0 on all PEs at first, and the same lock on all.
+test_lock: 0 when the caller now has it, 1 when another has. clear_lock completes the default
+context's operations first.
+""", [
+    Function("void shmem_set_lock(long* lock)"),
+    Function("int shmem_test_lock(long* lock)"),
+    Function("void shmem_clear_lock(long* lock)"),
+])
 
 ORDER = Section("""
 fence orders, quiet completes what this PE sent before. pe_quiet: only towards the listed PEs.
@@ -348,11 +403,102 @@ def collective_forms():
                         ("sum", "ARITHMETIC_REDUCE_TYPES"), ("prod", "ARITHMETIC_REDUCE_TYPES")):
         forms.append(Function(f"int shmem_@_{verb}_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, "
                               "size_t nreduce)", table))
+    for verb in ("inscan", "exscan"):
+        forms.append(Function(f"int shmem_@_sum_{verb}(shmem_team_t team, TYPE* dest, const TYPE* source, "
+                              "size_t nelems)", "ARITHMETIC_REDUCE_TYPES"))
     return forms
 
 
 COLLECTIVE = Section("""
-Collectives of a team; they return 0.
+Collectives of a team; they return 0. inscan: member i gets the sum over members 0 to i; exscan: over
+those before it.
 """, collective_forms())
 
-SECTIONS = [SETUP, MEMORY, *RMA, SIGNAL, *atomic_forms(), WAIT, ORDER, SYNC, TEAM, CONTEXT, COLLECTIVE]
+ACTIVE_SET = "int PE_start, int logPE_stride, int PE_size"
+
+
+def active_set_forms():
+    strides = "ptrdiff_t dst, ptrdiff_t sst, size_t nelems"
+    forms = [Function(f"void shmem_barrier({ACTIVE_SET}, long* pSync)"),
+             Function(f"void shmem_sync({ACTIVE_SET}, long* pSync)")]
+    for verb, rest in (("broadcast", "size_t nelems, int PE_root"), ("collect", "size_t nelems"),
+                       ("fcollect", "size_t nelems"), ("alltoall", "size_t nelems"), ("alltoalls", strides)):
+        forms.append(Function(f"void shmem_{verb}@(void* dest, const void* source, {rest}, {ACTIVE_SET}, "
+                              "long* pSync)", "ACTIVE_SET_SIZES"))
+    for verb, kind in (("and", "BITWISE"), ("or", "BITWISE"), ("xor", "BITWISE"), ("max", "ORDERED"),
+                       ("min", "ORDERED"), ("sum", "ARITHMETIC"), ("prod", "ARITHMETIC")):
+        forms.append(Function(f"void shmem_@_{verb}_to_all(TYPE* dest, const TYPE* source, int nreduce, "
+                              f"{ACTIVE_SET}, TYPE* pWrk, long* pSync)", f"TO_ALL_{kind}_TYPES"))
+    return forms
+
+
+OLD_COLLECTIVE = Section("""
+Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
+array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use meanwhile. broadcast leaves
+the root's dest alone.
+""", active_set_forms())
+
+
+def old_atomic_forms():
+    standard, extended = "STANDARD_AMO_TYPES", "EXTENDED_AMO_TYPES"
+    return [
+        Function("TYPE shmem_@_fetch(const TYPE* source, int pe)", extended),
+        Function("void shmem_@_set(TYPE* dest, TYPE value, int pe)", extended),
+        Function("TYPE shmem_@_swap(TYPE* dest, TYPE value, int pe)", extended),
+        Function("TYPE shmem_@_cswap(TYPE* dest, TYPE cond, TYPE value, int pe)", standard),
+        Function("TYPE shmem_@_fadd(TYPE* dest, TYPE value, int pe)", standard),
+        Function("TYPE shmem_@_finc(TYPE* dest, int pe)", standard),
+        Function("void shmem_@_add(TYPE* dest, TYPE value, int pe)", standard),
+        Function("void shmem_@_inc(TYPE* dest, int pe)", standard),
+        Function("long shmem_swap(long* dest, long value, int pe)"),
+    ]
+
+
+OLD_ATOMIC = Section("""
+Deprecated names of atomics.
+""", old_atomic_forms())
+
+OLD_NAMES = Section("""
+Deprecated, or gone from the standard: other names, and caches that need no care any more.
+""", [
+    Function("void start_pes(int npes)"),
+    Function("int _my_pe(void)"),
+    Function("int _num_pes(void)"),
+    Function("void* shmalloc(size_t size)"),
+    Function("void* shmemalign(size_t alignment, size_t size)"),
+    Function("void* shrealloc(void* ptr, size_t size)"),
+    Function("void shfree(void* ptr)"),
+    Function("void shmem_clear_cache_inv(void)"),
+    Function("void shmem_set_cache_inv(void)"),
+    Function("void shmem_clear_cache_line_inv(void* dest)"),
+    Function("void shmem_set_cache_line_inv(void* dest)"),
+    Function("void shmem_udcflush(void)"),
+    Function("void shmem_udcflush_line(void* dest)"),
+])
+
+# Type-generic names that are more than "the middle of the name is left out": the cases of the first
+# argument's type, and the overload that C++ needs beside the C function of that name.
+SPECIAL_GENERICS = {
+    "shmem_sync": ("shmem_team_t: shmem_team_sync, default: shmem_sync",
+                   "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }"),
+    "shmem_signal_add": ("shmem_ctx_t: shmem_ctx_signal_add, default: shmem_signal_add",
+                         "inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) "
+                         "{ shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }"),
+    "shmem_signal_set": ("shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set",
+                         "inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe) "
+                         "{ shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }"),
+}
+# Generic names that are C functions on longs as well.
+ALSO_ON_LONGS = ("shmem_swap", "shmem_wait_until")
+# `@` in the middle, but no type-generic name in the standard.
+NOT_GENERIC = ("shmem_wait",)
+
+GENERICS_TITLE = """
+The type-generic names of OpenSHMEM: C11 selections, C++ overloads. Included by <shmem.h>.
+
+shmem_put(dest, ...) is shmem_TYPE_put(dest, ...) for the type that dest points to, with a context
+in front shmem_ctx_TYPE_put. An argument of another type does not compile.
+"""
+
+SECTIONS = [SETUP, MEMORY, *RMA, SIGNAL, *atomic_forms(), WAIT, LOCK, ORDER, SYNC, TEAM, CONTEXT, COLLECTIVE,
+            OLD_WAIT, OLD_COLLECTIVE, OLD_ATOMIC, OLD_NAMES]

@@ -57,26 +57,15 @@ int alltoall(const char* call, shmem_team_t handle, const Buffers& buffers, std:
   return outcome(call, pgas::alltoall(team, call, buffers.dest, buffers.source, bytes));
 }
 
-// From the first to the last of `count` elements a member, at `stride`.
-std::size_t spread_bytes(const Team& team, std::size_t count, std::ptrdiff_t stride,
-                         std::size_t size) {
-  std::size_t all = bytes_of(count, members(team));
-  if (all == 0) return 0;
-  std::size_t between = bytes_of(bytes_of(all - 1, static_cast<std::size_t>(stride)), size);
-  std::size_t bytes = 0;
-  return __builtin_add_overflow(between, size, &bytes) ? std::numeric_limits<std::size_t>::max()
-                                                       : bytes;
-}
-
 int alltoalls(const char* call, shmem_team_t handle, const Buffers& buffers,
               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
               std::size_t size) {
   Team& team = team_of(call, handle);
-  constexpr long kMost = std::numeric_limits<long>::max();
-  if (dest_stride < 1) end_for_bad_number(call, "dst", dest_stride, 1, kMost);
-  if (source_stride < 1) end_for_bad_number(call, "sst", source_stride, 1, kMost);
-  require_symmetric(call, "dest", buffers.dest, spread_bytes(team, count, dest_stride, size));
-  require_symmetric(call, "source", buffers.source, spread_bytes(team, count, source_stride, size));
+  const std::size_t elements = bytes_of(count, members(team));
+  require_symmetric(call, "dest", buffers.dest,
+                    strided_bytes(call, "dst", elements, dest_stride, size));
+  require_symmetric(call, "source", buffers.source,
+                    strided_bytes(call, "sst", elements, source_stride, size));
   return outcome(call, pgas::alltoalls(team, call, buffers.dest, buffers.source, dest_stride,
                                        source_stride, count, size));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Team reductions.
+// Team reductions and scans.
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/twin.h"
@@ -9,13 +9,25 @@
 namespace memspan::capi {
 namespace {
 
-int reduce(const char* call, shmem_team_t handle, void* dest, const void* source, std::size_t count,
-           const pgas::Reduction& reduction) {
+Team& team_for(const char* call, shmem_team_t handle, void* dest, const void* source,
+               std::size_t count, const pgas::Reduction& reduction) {
   Team& team = team_of(call, handle);
   std::size_t bytes = bytes_of(count, reduction.element_bytes);
   require_symmetric(call, "dest", dest, bytes);
   require_symmetric(call, "source", source, bytes);
+  return team;
+}
+
+int reduce(const char* call, shmem_team_t handle, void* dest, const void* source, std::size_t count,
+           const pgas::Reduction& reduction) {
+  Team& team = team_for(call, handle, dest, source, count, reduction);
   return outcome(call, pgas::reduce(team, call, dest, source, count, reduction));
+}
+
+int scan(const char* call, pgas::ScanKind kind, shmem_team_t handle, void* dest, const void* source,
+         std::size_t count, const pgas::Reduction& reduction) {
+  Team& team = team_for(call, handle, dest, source, count, reduction);
+  return outcome(call, pgas::scan(team, call, kind, dest, source, count, reduction));
 }
 
 }  // namespace
@@ -46,3 +58,14 @@ MEMSPAN_RMA_TYPES(MEMSPAN_ORDERED)
   MEMSPAN_REDUCE(name##_sum_reduce, type, Sum) \
   MEMSPAN_REDUCE(name##_prod_reduce, type, Prod)
 MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_ARITHMETIC)
+
+#define MEMSPAN_SCAN(function, type, kind)                                            \
+  MEMSPAN_TWIN(int, function,                                                         \
+               (shmem_team_t team, type * dest, const type* source, size_t nelems)) { \
+    return scan("shmem_" #function, pgas::ScanKind::kind, team, dest, source, nelems, \
+                pgas::kReduction<type, pgas::Sum>);                                   \
+  }
+#define MEMSPAN_SCANS(name, type)                   \
+  MEMSPAN_SCAN(name##_sum_inscan, type, kInclusive) \
+  MEMSPAN_SCAN(name##_sum_exscan, type, kExclusive)
+MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_SCANS)

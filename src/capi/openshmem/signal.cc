@@ -26,11 +26,10 @@ struct Signal {
 inline void put_signal(const char* call, void* dest, const void* source, std::size_t bytes,
                        const Signal& signal, int pe) {
   SignalOp op = signal_op(call, signal.op);
-  const Route& route = reach_word(call, "sig_addr", signal.word, pe);
-  if (process_state.routes.find(dest, bytes, pe) == nullptr && bytes != 0) [[unlikely]]
-    end_for_bad_access(call, "dest", dest, bytes, pe);
-  require(call, pgas::put_signal(process_state.routes, route, dest, source, bytes, signal.word,
-                                 signal.value, op));
+  const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
+  const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
+  require(call, pgas::put_signal(process_state.routes, {to_data, to_signal}, dest, source, bytes,
+                                 signal.word, signal.value, op));
 }
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {

@@ -141,7 +141,19 @@ using namespace memspan::capi;
   MEMSPAN_TWIN(int, name##_test, (type * ivar, int cmp, type cmp_value)) {        \
     return test_one<type>("shmem_" #name "_test", ivar, cmp, cmp_value);          \
   }
-MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_ONE)
+MEMSPAN_WAIT_TYPES(MEMSPAN_ONE)
+
+#define MEMSPAN_WAIT(name, type)                                           \
+  MEMSPAN_TWIN(void, name##_wait, (type * ivar, type cmp_value)) {         \
+    wait_one<type>("shmem_" #name "_wait", ivar, SHMEM_CMP_NE, cmp_value); \
+  }
+MEMSPAN_OLD_WAIT_TYPES(MEMSPAN_WAIT)
+MEMSPAN_TWIN(void, wait, (long* ivar, long cmp_value)) {
+  wait_one<long>("shmem_wait", ivar, SHMEM_CMP_NE, cmp_value);
+}
+MEMSPAN_TWIN(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
+  wait_one<long>("shmem_wait_until", ivar, cmp, cmp_value);
+}
 
 // The six set functions: `vector` is _vector or nothing, `value` the last parameter, `values` the
 // expression that says what to compare with.
@@ -183,7 +195,7 @@ MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_ONE)
 #define MEMSPAN_SETS(name, type)                                        \
   MEMSPAN_SET(name, type, , type cmp_value, SameValue<type>{cmp_value}) \
   MEMSPAN_SET(name, type, _vector, const type* cmp_values, cmp_values)
-MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_SETS)
+MEMSPAN_WAIT_TYPES(MEMSPAN_SETS)
 
 MEMSPAN_TWIN(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
   constexpr const char* kCall = "shmem_signal_wait_until";

@@ -27,7 +27,7 @@ Status alltoall(Team& team, const char* what, void* dest, const void* source,
 Status alltoalls(Team& team, const char* what, void* dest, const void* source,
                  std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
                  std::size_t element_bytes) {
-  const World& world = team.world();
+  const RouteTable& table = team.world().routes();
   auto element = static_cast<std::ptrdiff_t>(element_bytes);
   auto mine = static_cast<std::size_t>(team.index());
   auto* to = static_cast<std::byte*>(dest) + signed_product(mine * count, dest_stride) * element;
@@ -36,7 +36,7 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
     int member = member_after(team, i);
     auto* from = static_cast<const std::byte*>(source) +
                  signed_product(static_cast<std::size_t>(member) * count, source_stride) * element;
-    MEMSPAN_PASS(put_strided(world.routes(), world.route(team.peer_of(member)), to, from, strides,
+    MEMSPAN_PASS(put_strided(table, table.route_of(to, team.peer_of(member)), to, from, strides,
                              element_bytes));
   }
   MEMSPAN_PASS(complete_pushes(team));

@@ -17,9 +17,10 @@ Status barrier(Team& team, const char* what);
 // Meets: earlier plain stores are visible.
 Status sync(Team& team, const char* what);
 
-// Member `root`'s source to everybody's dest (the root's too).
+// Member `root`'s source to everybody's dest; whether to the root's own is the caller's to say.
+enum class RootsDest { kWritten, kLeft };
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
-                 int root);
+                 int root, RootsDest roots_dest = RootsDest::kWritten);
 // Member i's `bytes` bytes to everybody's dest + i * bytes.
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
 // The same with a size of its own for each member, one after the other.
@@ -42,5 +43,11 @@ struct Reduction {
 // every member; dest may be source.
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const Reduction& reduction);
+
+// Prefixes in member order: member i gets the combination of members 0 to i (inclusive) or to
+// i - 1 (exclusive; member 0 gets zeros). dest may be source.
+enum class ScanKind { kInclusive, kExclusive };
+Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+            std::size_t count, const Reduction& reduction);
 
 }  // namespace memspan::pgas

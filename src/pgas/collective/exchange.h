@@ -13,9 +13,9 @@ namespace memspan::pgas {
 
 // Writes to `member`'s copy of `dest`. Within this process the ranges may be the same.
 inline Status push(Team& team, int member, void* dest, const void* source, std::size_t bytes) {
-  const World& world = team.world();
-  const Route& route = world.route(team.peer_of(member));
-  if (member != team.index()) return put(world.routes(), route, dest, source, bytes);
+  const RouteTable& table = team.world().routes();
+  const Route& route = table.route_of(dest, team.peer_of(member));
+  if (member != team.index()) return put(table, route, dest, source, bytes);
   if (dest != source && bytes != 0) std::memmove(dest, source, bytes);
   return Status::ok();
 }

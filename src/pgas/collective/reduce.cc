@@ -48,12 +48,11 @@ Status reduce_by_scratch(Team& team, const char* what, void* dest, const void* s
 // Combines elements [first, first + count) of all sources into `sum`.
 Status combine_piece(Team& team, std::byte* sum, std::byte* other, const std::byte* source,
                      std::size_t bytes, const Reduction& reduction) {
-  const World& world = team.world();
+  const RouteTable& table = team.world().routes();
   for (int member = 0; member < team.size(); ++member) {
-    const Route& route = world.route(team.peer_of(member));
+    const Route& route = table.route_of(source, team.peer_of(member));
     const std::byte* from = route.is_direct() ? route.address(source) : other;
-    if (!route.is_direct())
-      MEMSPAN_TRY(get(world.routes(), route, other, source, bytes), "reduction");
+    if (!route.is_direct()) MEMSPAN_TRY(get(table, route, other, source, bytes), "reduction");
     if (member == 0)
       copy_bytes(sum, from, bytes);
     else

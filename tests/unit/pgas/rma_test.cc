@@ -107,9 +107,9 @@ TEST_P(RmaTest, WhoSeesTheSignalSeesTheData) {
     std::vector<std::uint64_t> sent(100);
     for (std::uint64_t round = 1; round <= 300; ++round) {
       std::fill(sent.begin(), sent.end(), round);
-      ASSERT_TRUE(
-          put_signal(table, route, data, sent.data(), sent.size() * 8, word, round, SignalOp::kSet)
-              .is_ok());
+      ASSERT_TRUE(put_signal(table, {route, route}, data, sent.data(), sent.size() * 8, word, round,
+                             SignalOp::kSet)
+                      .is_ok());
       Status seen = wait_for(team.world().waiting(), WaitsFor::kData, "test",
                              Deadline::after(std::chrono::seconds(60)),
                              [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == round; });
@@ -117,7 +117,8 @@ TEST_P(RmaTest, WhoSeesTheSignalSeesTheData) {
       for (int i = 0; i < 100; ++i) ASSERT_EQ(data[i], round);
       ASSERT_TRUE(team.meet("test").is_ok());
     }
-    ASSERT_TRUE(put_signal(table, route, data, nullptr, 0, word, 5, SignalOp::kAdd).is_ok());
+    ASSERT_TRUE(
+        put_signal(table, {route, route}, data, nullptr, 0, word, 5, SignalOp::kAdd).is_ok());
     ASSERT_TRUE(quiet_links(table).is_ok());
     ASSERT_TRUE(team.meet("test").is_ok());
     EXPECT_EQ(__atomic_load_n(word, __ATOMIC_ACQUIRE), 305u);

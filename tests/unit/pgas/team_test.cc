@@ -74,7 +74,7 @@ TEST_P(TeamTest, SplitsReversesNestsAndDisbands) {
     // A disband ends on the others before the first member gives the area back.
     ASSERT_TRUE(world.meet("test").is_ok());
     if (world.index() != 0) {
-      EXPECT_EQ(world.world().internal_allocator().bytes_in_use(), 0u);
+      EXPECT_EQ(world.world().internal_bytes_in_use(), 0u);
     }
   });
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/active_sets.h"
+
+#include <fmt/format.h>
+
+#include "pgas/atomic.h"
+#include "world/wait.h"
+
+namespace memspan::pgas {
+
+Team* ActiveSets::find(const TeamShape& shape) {
+  MutexLock lock(mutex_);
+  for (const auto& team : teams_)
+    if (team->shape() == shape) return team.get();
+  return nullptr;
+}
+
+Result<Team*> ActiveSets::find_or_make(const char* what, const TeamShape& shape, long* sync) {
+  if (Team* found = find(shape)) return found;
+  MEMSPAN_PASS(check_shape(shape, world_.size()));
+  if (shape.member_of(world_.rank()) < 0)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("PE {} is not in the active set of start {}, stride {}, size {}",
+                              world_.rank(), shape.start, shape.stride, shape.size));
+  // Not under the mutex: other threads' sets may have to be made first for this one to be.
+  MEMSPAN_TRY_ASSIGN(const std::uint64_t place, agree_on_place(what, shape, sync), "an active set");
+  auto team = Team::at(world_, shape, place);
+  Team* const made = team.get();
+  MutexLock lock(mutex_);
+  teams_.push_back(std::move(team));
+  return made;
+}
+
+// The first member makes the area and tells the others where: the place plus one, or what is no
+// place when there was no room.
+Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamShape& shape,
+                                                 long* sync) {
+  constexpr std::uint64_t kNoRoom = ~std::uint64_t{0};
+  static_assert(sizeof(long) == sizeof(std::uint64_t));
+  auto* word = reinterpret_cast<std::uint64_t*>(sync);
+  std::uint64_t told = kNoRoom;
+  if (shape.start == world_.rank()) {
+    if (const auto place = Team::make_area(world_, shape.size)) told = *place + 1;
+    const RouteTable& table = world_.routes();
+    for (int member = 1; member < shape.size; ++member) {
+      const Route& route = table.route_of(word, shape.peer_of(member));
+      Status status = atomic<AtomicKind::kSet, std::uint64_t>(table, route, word, told, 0, nullptr);
+      if (!status.is_ok()) return status;
+    }
+  } else {
+    MEMSPAN_PASS(wait_for(
+        world_.waiting(), WaitsFor::kData, what, Deadline::never(),
+        [&] { return (told = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != 0; }, &shape));
+    __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+  }
+  if (told == kNoRoom) return Status(Code::kOutOfMemory, "no room for another active set");
+  return told - 1;
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The teams behind active sets, which nobody creates: the first collective of a set makes its
+// team. All members make the same calls, so each finds it missing, or there, when the others do.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "pgas/team.h"
+
+namespace memspan::pgas {
+
+// Thread-safe; one set is used by one thread at a time. The teams live as long as it does.
+class ActiveSets {
+ public:
+  explicit ActiveSets(World& world) : world_(world) {}
+
+  // Collective over the members of `shape`, this process one of them. `sync` is a symmetric word,
+  // 0 on all members and in no other use during the call; it is 0 again afterwards.
+  // kInvalidArgument when the shape does not fit the job or this process is no member.
+  Result<Team*> find_or_make(const char* what, const TeamShape& shape, long* sync);
+
+ private:
+  Team* find(const TeamShape& shape);
+  Result<std::uint64_t> agree_on_place(const char* what, const TeamShape& shape, long* sync);
+
+  World& world_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Team>> teams_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan::pgas
