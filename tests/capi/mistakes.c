@@ -6,6 +6,8 @@
 
 #include "check.h"
 
+static long sync_words[SHMEM_BARRIER_SYNC_SIZE];
+
 static void make(const char* mistake) {
   long local = 0, *there = shmem_calloc(4, sizeof(long));
   uint64_t* signal = shmem_calloc(1, sizeof(uint64_t));
@@ -29,6 +31,10 @@ static void make(const char* mistake) {
   if (strcmp(mistake, "overflow") == 0) shmem_long_put(there, &local, SIZE_MAX / 4, 0);
   if (strcmp(mistake, "stride") == 0) shmem_long_iput(there, &local, PTRDIFF_MAX, 1, 3, 0);
   if (strcmp(mistake, "root") == 0) shmem_broadcastmem(SHMEM_TEAM_WORLD, there, there + 1, 8, 1);
+  if (strcmp(mistake, "lock") == 0) shmem_clear_lock(there);
+  if (strcmp(mistake, "active_set") == 0) shmem_barrier(1, 0, 1, sync_words);
+  if (strcmp(mistake, "log_stride") == 0) shmem_sync(0, -1, 1, sync_words);
+  if (strcmp(mistake, "sync") == 0) shmem_sync(0, 0, 1, &local);
   if (strcmp(mistake, "global_exit") == 0) shmem_global_exit(7);
 }
 

@@ -8,6 +8,7 @@ The type tables are in src/capi/openshmem/types.def, the functions in openshmem_
   generate_openshmem.py --check          fail when one of them is not what would be written
   generate_openshmem.py --list           print the declared functions, one a line
   generate_openshmem.py --redeclare      print C that declares all of them once more (for a test)
+  generate_openshmem.py --generics       print C that calls each type-generic name for each type
 """
 
 import argparse
@@ -230,12 +231,45 @@ def redeclare(tables):
     return "\n".join(lines) + "\n"
 
 
+def call_generics(tables):
+    """A function for each name, type and form, whose parameters are those of the name; never called."""
+    lines = ["#include <shmem.h>"]
+    for generic in generics(tables):
+        for name, c_type in generic.types:
+            for context in (["", "ctx_"] if generic.has_context else [""]):
+                parameters = [(t.replace("TYPE", c_type), n) for t, n in generic.parameters]
+                if context:
+                    parameters.insert(0, ("shmem_ctx_t ", "ctx"))
+                result = generic.result.replace("TYPE", c_type)
+                head = (f"{result} call_{context}{name}_{generic.stem}"
+                        f"({', '.join(t + n for t, n in parameters)})")
+                call = f"{generic.name}({', '.join(n for _, n in parameters)})"
+                lines += [head + ";", f"{head} {{ {'' if result == 'void' else 'return '}{call}; }}"]
+    lines += ["int call_sync(void);",
+              "int call_sync(void) { return shmem_sync(SHMEM_TEAM_WORLD); }",
+              "void call_set_sync(long* words);",
+              "void call_set_sync(long* words) { shmem_sync(0, 0, 1, words); }"]
+    for verb in ("add", "set"):
+        lines += [f"void call_signal_{verb}(uint64_t* word);",
+                  f"void call_signal_{verb}(uint64_t* word) {{",
+                  f"  shmem_signal_{verb}(word, 1, 0);",
+                  f"  shmem_signal_{verb}(SHMEM_CTX_DEFAULT, word, 1, 0);", "}"]
+    lines += ["int call_arrays(const short* from, short* to);",
+              "int call_arrays(const short* from, short* to) {",
+              "  static double numbers[4];",
+              "  shmem_put(numbers, numbers + 2, 2, 0);",
+              "  shmem_p(to, shmem_g(from, 0), 0);",
+              "  return shmem_broadcast(SHMEM_TEAM_WORLD, numbers, numbers + 2, 2, 0);", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true")
     mode.add_argument("--list", action="store_true")
     mode.add_argument("--redeclare", action="store_true")
+    mode.add_argument("--generics", action="store_true")
     arguments = parser.parse_args()
     tables = read_tables(TABLES.read_text())
     if arguments.list:
@@ -243,6 +277,9 @@ def main():
         return 0
     if arguments.redeclare:
         print(redeclare(tables), end="")
+        return 0
+    if arguments.generics:
+        print(call_generics(tables), end="")
         return 0
     stale = [(path, text) for path, text in render_all(tables).items()
              if not path.exists() or path.read_text() != text]
