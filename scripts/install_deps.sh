@@ -3,10 +3,11 @@
 # Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
 # when all of it is there.
 #
-#   install_deps.sh [--dev] [--list]
+#   install_deps.sh [--dev] [--cross] [--list]
 #
-#   --dev    also what the tests, the checks and the benchmarks' rival need
-#   --list   print the packages' names and install nothing
+#   --dev     also what the tests, the checks and the benchmarks' rival need
+#   --cross   also what building for aarch64 and running that needs (scripts/cross.sh)
+#   --list    print the packages' names and install nothing
 set -euo pipefail
 
 base=(
@@ -20,6 +21,12 @@ dev=(
   clang clang-tidy clang-format libclang-rt-14-dev
   openmpi-bin libopenmpi-dev # the benchmarks' rival
 )
+cross=(
+  g++-aarch64-linux-gnu qemu-user
+  libstdc++6:arm64
+  libspdlog-dev:arm64 libfmt-dev:arm64 libssl-dev:arm64
+  libgtest-dev:arm64 libgmock-dev:arm64
+)
 
 fail() {
   printf 'install_deps: %s\n' "$*" >&2
@@ -31,12 +38,13 @@ list=false
 for option in "$@"; do
   case $option in
     --dev | -dev) wanted+=("${dev[@]}") ;;
+    --cross | -cross) wanted+=("${cross[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$option\"; allowed are --dev and --list" ;;
+    *) fail "unknown option \"$option\"; allowed are --dev, --cross and --list" ;;
   esac
 done
 if $list; then
@@ -46,11 +54,13 @@ fi
 command -v dpkg-query >/dev/null ||
   fail "this is not a Debian-like system; install by hand what corresponds to: ${wanted[*]}"
 
-installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null |
-  sed -n 's/^installed //p' || true)
+native=$(dpkg --print-architecture)
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}:${Architecture}\n' "${wanted[@]}" 2>/dev/null |
+  sed -n -e 's/:all$/:'"$native"'/' -e 's/^installed //p' || true)
 missing=()
 for package in "${wanted[@]}"; do
-  grep -Fxq -- "$package" <<<"$installed" || missing+=("$package")
+  [[ $package == *:* ]] && name=$package || name=$package:$native
+  grep -Fxq -- "$name" <<<"$installed" || missing+=("$package")
 done
 ((${#missing[@]} > 0)) || exit 0
 
@@ -64,8 +74,13 @@ trap 'rm -f "$log"' EXIT
 printf 'install_deps: installing %s\n' "${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 # The lists may be missing (a fresh container) or stale: install first, refresh them if that fails.
+options=()
 install() {
-  "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" </dev/null >>"$log" 2>&1
+  "${as_root[@]}" apt-get install -y --no-install-recommends "${options[@]}" "${missing[@]}" </dev/null >>"$log" 2>&1
 }
+if [[ " ${missing[*]} " == *:arm64\ * ]]; then
+  options+=(--no-remove) # another architecture's packages are not worth one of this one's
+  dpkg --print-foreign-architectures | grep -Fxq arm64 || "${as_root[@]}" dpkg --add-architecture arm64
+fi
 install || { "${as_root[@]}" apt-get update >>"$log" 2>&1 && install; } ||
   fail "apt-get could not install ${missing[*]}: $(grep -m1 -E '^(E|Err)' "$log" || tail -n 1 "$log")"

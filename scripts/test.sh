@@ -4,7 +4,7 @@
 #
 #   test.sh [--long] [PART...]
 #
-# Parts, in this order (all when none is named):
+# Parts, in this order (all when none is named, but aarch64 only with --long):
 #   format    clang-format changes nothing
 #   layers    no include that src/README.md does not allow
 #   shell     the scripts' syntax, and no finding of shellcheck where that is installed
@@ -17,8 +17,9 @@
 #   fuzz      the fuzz targets for 60 s over their corpora
 #   asan      build and test with the address and undefined-behaviour sanitizers
 #   tsan      build and test with the thread sanitizer
+#   aarch64   build for aarch64, and unit and contract tests under QEMU's user mode
 #
-#   --long    tidy looks at every file, jobs are repeated, clang runs every test
+#   --long    tidy looks at every file, jobs are repeated, clang and aarch64 run every test
 #
 # The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
 # what it needs counts as failed.
@@ -27,14 +28,14 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
-all=(format layers shell dev run example rows tidy clang fuzz asan tsan)
+all=(format layers shell dev run example rows tidy clang fuzz asan tsan aarch64)
 parts=()
 long=false
 while (($# > 0)); do
   case $1 in
     --long | -long) long=true ;;
     -h | --help)
-      sed -n '3,25s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,26s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -47,7 +48,10 @@ while (($# > 0)); do
   esac
   shift
 done
-((${#parts[@]} > 0)) || parts=("${all[@]}")
+if ((${#parts[@]} == 0)); then
+  parts=("${all[@]}")
+  $long || parts=("${all[@]:0:${#all[@]}-1}")
+fi
 
 passed=0
 failed=0
@@ -192,6 +196,7 @@ part_shell() { step 'shell' check_shell || true; }
 part_dev() {
   step 'build dev' build_preset dev ON ON || return 0
   if $long; then run_ctest dev build --repeat until-fail:3; else run_ctest dev build; fi
+  step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
 }
 part_run() {
   need_dev || return 0
@@ -226,6 +231,12 @@ part_asan() {
 part_tsan() {
   step 'build tsan' build_preset tsan OFF || return 0
   run_ctest tsan build-tsan
+}
+part_aarch64() {
+  local length=()
+  if $long; then length=(--all); fi
+  step 'build aarch64' bash scripts/cross.sh --build "${length[@]}" || return 0
+  run_ctest aarch64 build-aarch64 -L aarch64
 }
 
 step 'install_deps' bash scripts/install_deps.sh --dev || true

@@ -25,6 +25,13 @@ typedef void (*shmemx_error_handler_t)(const char* call, int pe, const char* mes
  * `oshrun --keep-going`, or oshrun ends it. Thread-safe; at any time. Returns 0. */
 int shmemx_set_error_handler(shmemx_error_handler_t handler);
 
+/* After a death: a team of the members of `team` that live, in the same order. Collective over
+ * those, whether `team` still meets or not; `team` may be SHMEM_TEAM_WORLD. Returns 0; or not 0,
+ * with *new_team SHMEM_TEAM_INVALID, when another PE died meanwhile (the handler was told: call it
+ * again) or there is no room. shmem_team_destroy ends the new team as any other. Only together
+ * with shmemx_set_error_handler. One thread at a time per team. */
+int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team);
+
 #ifdef __cplusplus
 }
 #endif

@@ -47,6 +47,12 @@ void end_process(const char* call, const Status& status) {
 
 void set_error_handler(ErrorHandler handler) {
   error_handler.store(handler, std::memory_order_release);
+  if (is_started()) apply_error_handler(*process_state.world);
+}
+
+void apply_error_handler(World& world) {
+  world.waiting().survives_deaths.store(error_handler.load(std::memory_order_relaxed) != nullptr,
+                                        std::memory_order_relaxed);
 }
 
 void fail(const char* call, const Status& status) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "core/status.h"
+#include "world/world.h"
 
 namespace memspan::capi {
 
@@ -20,6 +21,8 @@ void end_process_if_asked();
 // and a sentence. Null: nothing, the process ends.
 using ErrorHandler = void (*)(const char* call, int pe, const char* message);
 void set_error_handler(ErrorHandler handler);
+// Tells the waits of a job that is about to start whether there is one.
+void apply_error_handler(World& world);
 
 // Ends the process, or tells the program's handler of a peer's death; the call then returns without
 // its effect.

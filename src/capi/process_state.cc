@@ -104,6 +104,7 @@ Status join(const Start& how) {
   MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
                      "connecting to the peers");
   world->waiting().limit = how.call_limit;
+  apply_error_handler(*world);
   auto world_team = Team::world(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");

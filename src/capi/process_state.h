@@ -43,7 +43,7 @@ struct ProcessState {
 extern ProcessState process_state [[gnu::visibility("hidden")]];
 
 inline bool is_started() {
-  return process_state.world != nullptr;
+  return __atomic_load_n(&process_state.world, __ATOMIC_ACQUIRE) != nullptr;
 }
 
 // How a process gets into a job.

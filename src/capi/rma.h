@@ -57,7 +57,9 @@ inline T get_value(const char* call, const T* source, int pe) {
   const Route* route = process_state.routes.find_in_heap(source, sizeof(T), pe);
   if (route == nullptr || !route->is_direct()) [[unlikely]]
     return get_value_otherwise(call, source, pe);
-  return *static_cast<const volatile T*>(route->address(source));
+  const T value = *static_cast<const volatile T*>(route->address(source));
+  pgas::complete_get();
+  return value;
 }
 
 }  // namespace memspan::capi

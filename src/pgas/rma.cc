@@ -67,11 +67,14 @@ Status get_strided(const RouteTable& table, const Route& route, void* dest, cons
                           [&](std::byte* to, const std::byte* from, std::size_t bytes) {
                             return get_by_link(table, route, to, from, bytes);
                           });
-  return for_each_block(dest, route.address(static_cast<const std::byte*>(source)), strides,
-                        element_bytes, [](std::byte* to, const std::byte* from, std::size_t bytes) {
-                          copy_bytes(to, from, bytes);
-                          return Status::ok();
-                        });
+  Status status =
+      for_each_block(dest, route.address(static_cast<const std::byte*>(source)), strides,
+                     element_bytes, [](std::byte* to, const std::byte* from, std::size_t bytes) {
+                       copy_bytes(to, from, bytes);
+                       return Status::ok();
+                     });
+  complete_get();
+  return status;
 }
 
 }  // namespace memspan::pgas

@@ -5,6 +5,7 @@
 // The caller has found the route and checked the addresses (RouteTable::find).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "core/status.h"
@@ -29,12 +30,19 @@ inline Status put(const RouteTable& table, const Route& route, void* dest, const
   return Status::ok();
 }
 
+// A get is complete when it returns: what this thread reads or gets next is not older. Pairs with
+// the fence or the release store between the peer's puts. No instruction where loads stay in order.
+inline void complete_get() {
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
 // `source` is a local symmetric address, `dest` any local one.
 inline Status get(const RouteTable& table, const Route& route, void* dest, const void* source,
                   std::size_t bytes) {
   if (!route.is_direct()) [[unlikely]]
     return get_by_link(table, route, dest, source, bytes);
   copy_bytes(dest, route.address(static_cast<const std::byte*>(source)), bytes);
+  complete_get();
   return Status::ok();
 }
 

@@ -36,6 +36,8 @@ struct SyncHeader {
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> arrivals;  // all members' arrivals, ever
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> released;  // the last meeting that is over
   std::atomic<std::uint64_t> departed;  // members that are done with the area
+  // A team of the living that a member proposes after deaths (Team::shrink); 0 none.
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> proposal;
 };
 
 // A view of an area at its address in this process; owns nothing.

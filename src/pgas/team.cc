@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/check.h"
 #include "world/wait.h"
@@ -14,6 +16,24 @@ namespace {
 // Up to this many members on as many cores, everybody reads everybody's flag: one line's way.
 // Beyond, or when cores are shared, one counter and one line that all look at.
 constexpr int kMostByFlags = 8;
+
+// What SyncHeader::proposal says: | 1 | deaths: 15 | maker: 16 | place / 128: 32 |
+struct Proposal {
+  std::uint32_t deaths = 0;  // that its maker knew of
+  int maker = 0;             // a member of the old team, the first of the new
+  std::uint64_t place = 0;   // of the new team's area, and after it a byte for each old member
+  bool is_made = true;
+
+  std::uint64_t encode() const {
+    return std::uint64_t{1} << 63 | (std::uint64_t{deaths} & 0x7fff) << 48 |
+           static_cast<std::uint64_t>(maker) << 32 | place / kFalseSharingRange;
+  }
+  static Proposal decode(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word >> 48 & 0x7fff), static_cast<int>(word >> 32 & 0xffff),
+            (word & 0xffff'ffff) * kFalseSharingRange, word >> 63 != 0};
+  }
+};
+static_assert(kMostPeersPerHost <= 0x7fff);
 
 // The world team's area stands at the start of rank 0's internal area, known to all unasked.
 constexpr std::uint64_t kWorldAreaOffset = 0;
@@ -56,7 +76,7 @@ Team::Team(World& world, const TeamShape& shape, std::uint64_t place)
     : world_(world),
       shape_(shape),
       index_(shape.member_of(world.rank())),
-      area_(world.internal_area(shape.start) + place, shape.size),
+      area_(world.internal_area(shape.peer_of(0)) + place, shape.size),
       area_offset_(place),
       sequence_(
           std::max(area_.line(index_, 0).sequence.load(), area_.line(index_, 1).sequence.load())),
@@ -99,7 +119,8 @@ Status Team::meet_by_flags(const char* what, std::uint64_t sequence) {
     const SyncSlot::Line& line = area_.line(member, sequence);
     Status status = wait_for(
         world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; }, &shape_);
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+        [&] { return lost_by_flags(sequence); });
     if (!status.is_ok()) return status;
   }
   return Status::ok();
@@ -111,13 +132,37 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
   // acq_rel: who comes last has seen what all before it stored, and passes it on by `released`.
   if (header.arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
     header.released.store(sequence, std::memory_order_release);
+    // As in Route::notify().
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (world_.board().header().anybody_armed.load(std::memory_order_relaxed) != 0)
       world_.board().ring_all();
     return Status::ok();
   }
   return wait_for(
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-      [&] { return header.released.load(std::memory_order_acquire) >= sequence; }, &shape_);
+      [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
+      [&] { return lost_by_counter(sequence); });
+}
+
+int Team::lost_by_flags(std::uint64_t sequence) const {
+  // Dead first, then what it left behind: it leaves nothing more.
+  for (int member = 0; member < size(); ++member)
+    if (!is_alive(member) &&
+        area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
+      return peer_of(member);
+  return -1;
+}
+
+int Team::lost_by_counter(std::uint64_t sequence) const {
+  if (const int lost = lost_by_flags(sequence); lost >= 0) return lost;
+  // All have left their flags; one may have died before it was counted.
+  int dead = -1;
+  for (int member = 0; member < size(); ++member) {
+    if (!is_alive(member)) dead = peer_of(member);
+    if (area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence) return -1;
+  }
+  const auto due = static_cast<std::uint64_t>(size()) * sequence;
+  return area_.header().arrivals.load(std::memory_order_acquire) < due ? dead : -1;
 }
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
@@ -143,8 +188,59 @@ Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& sha
     return agreed;
   }
   if (shape.member_of(index_) < 0) return std::unique_ptr<Team>();
-  return at(world_, TeamShape{peer_of(shape.start), shape.stride * shape_.stride, shape.size},
-            place - 1);
+  return at(world_, shape_.part(shape), place - 1);
+}
+
+bool Team::is_alive(int member) const {
+  // Its number among the deaths, which comes after the count of all: who sees it has seen that.
+  return world_.board().peer(peer_of(member)).death.load(std::memory_order_acquire) == 0;
+}
+
+Status Team::propose_living() {
+  const auto members = static_cast<std::uint64_t>(size());
+  const auto place = world_.allocate_internal(SyncArea::bytes_for(size()) + members);
+  if (!place) return {Code::kOutOfMemory, "no room for another team"};
+  std::byte* const area = world_.internal_area(world_.rank()) + *place;
+  std::memset(static_cast<void*>(area), 0, SyncArea::bytes_for(size()));
+  for (int member = 0; member < size(); ++member)
+    area[SyncArea::bytes_for(size()) + static_cast<std::size_t>(member)] =
+        std::byte{is_alive(member) ? std::uint8_t{1} : std::uint8_t{0}};
+  // Counted after the look at who lives: a proposal may say too much of what it knows, and then
+  // fails, but who knows as much as it does never waits for another.
+  const std::uint32_t deaths = world_.board().header().deaths.load(std::memory_order_acquire);
+  area_.header().proposal.store(Proposal{deaths, index_, *place}.encode(),
+                                std::memory_order_release);
+  for (int member = 0; member < size(); ++member)
+    if (is_alive(member)) world_.route(peer_of(member)).notify_meeting();
+  return Status::ok();
+}
+
+// Whoever is the first of the living, as it sees them, proposes. A proposal holds for those who
+// know of no more deaths than it does and while its maker lives; whoever took one that a death has
+// overtaken fails to meet in it, and calls again with more deaths to ask for.
+Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
+  Proposal proposal;
+  Status status;
+  do {
+    acknowledge_deaths(world_.waiting());
+    const std::uint32_t deaths = world_.board().header().deaths.load(std::memory_order_acquire);
+    int first = 0;
+    while (!is_alive(first)) ++first;
+    if (first == index_) MEMSPAN_PASS(propose_living());
+    status = wait_for(world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(), [&] {
+      proposal = Proposal::decode(area_.header().proposal.load(std::memory_order_acquire));
+      return proposal.is_made && proposal.deaths >= deaths && is_alive(proposal.maker);
+    });
+  } while (status.code() == Code::kPeerLost);
+  MEMSPAN_PASS(status);
+  const std::byte* const area = world_.internal_area(peer_of(proposal.maker)) + proposal.place;
+  std::vector<int> living;
+  for (int member = 0; member < size(); ++member)
+    if (area[SyncArea::bytes_for(size()) + static_cast<std::size_t>(member)] != std::byte{0})
+      living.push_back(peer_of(member));
+  auto team = at(world_, TeamShape::of(std::move(living)), proposal.place);
+  MEMSPAN_PASS(team->meet(what));
+  return team;
 }
 
 Status Team::disband(const char* what) {
@@ -156,7 +252,12 @@ Status Team::disband(const char* what) {
   auto members = static_cast<std::uint64_t>(shape_.size);
   MEMSPAN_PASS(wait_for(
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-      [&] { return header.departed.load(std::memory_order_acquire) == members; }, &shape_));
+      [&] { return header.departed.load(std::memory_order_acquire) == members; },
+      [&] {
+        for (int member = 0; member < size(); ++member)
+          if (!is_alive(member)) return peer_of(member);
+        return -1;
+      }));
   world_.free_internal(area_offset_);
   return Status::ok();
 }

@@ -39,6 +39,10 @@ class Team {
   // one (kInvalidArgument on all callers when they differ or the shape does not fit). Members of
   // the new team get it, others get null. `what` names the call in messages.
   Result<std::unique_ptr<Team>> split(const char* what, const TeamShape& shape);
+  // Collective over the living members of this team, in step or not: a team of those, in the same
+  // order. kPeerLost when another died meanwhile; then call it again. Deaths up to now end only
+  // what needs the dead.
+  Result<std::unique_ptr<Team>> shrink(const char* what);
   // Collective over this team: after it nobody uses the team's memory and its area is given back.
   // The object is then good for destruction only.
   Status disband(const char* what);
@@ -61,6 +65,12 @@ class Team {
  private:
   Team(World& world, const TeamShape& shape, std::uint64_t place);
   Status explain(const Status& status, std::uint64_t sequence) const;
+  bool is_alive(int member) const;
+  // A dead peer without whom meeting `sequence` cannot be, or -1. So a meeting is over for all the
+  // living, or fails for all: who came before it died does not fail it.
+  int lost_by_flags(std::uint64_t sequence) const;
+  int lost_by_counter(std::uint64_t sequence) const;
+  Status propose_living();
   Status meet_by_flags(const char* what, std::uint64_t sequence);
   Status meet_by_counter(const char* what, std::uint64_t sequence);
 

@@ -14,7 +14,8 @@ std::string host_identity() {
   std::string identity;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), identity);
   struct stat info {};
-  if (stat("/proc/self/ns/net", &info) == 0) identity += ":" + std::to_string(info.st_ino);
+  if (stat("/proc/self/ns/net", &info) == 0)
+    identity.append(":").append(std::to_string(info.st_ino));
   return identity;
 }
 

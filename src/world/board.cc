@@ -93,6 +93,8 @@ void Board::ring(BoardPeer& peer) {
 void Board::ring_all() const {
   // Pairs with the release in SlowWait::arm(): who armed before this is rung below.
   header().anybody_armed.exchange(0, std::memory_order_acq_rel);
+  // Pairs with fence_all_writers(), which does not reach the launcher.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int rank = 0; rank < peers(); ++rank)
     if (peer(rank).armed.load(std::memory_order_relaxed) != 0) ring(peer(rank));
 }

@@ -58,21 +58,25 @@ void acknowledge_deaths(WaitPlace& place) {
 }
 
 SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
-                   const TeamShape* needed)
+                   bool knows_whom_it_needs)
     : place_(place),
       kind_(kind),
       what_(what),
-      needed_(needed),
+      knows_whom_it_needs_(knows_whom_it_needs),
       deadline_(earlier(deadline, place.limit)),
       since_(Clock::now()),
       next_report_(since_ + kReportEvery) {}
 
-Status SlowWait::pause() {
+Status SlowWait::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.board->header().alarms.load(std::memory_order_acquire);
-  if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) return alarm_status();
-  if (alarms != 0)
-    if (Status status = needed_status(); !status.is_ok()) return status;
+  if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {
+    const bool tells_deaths =
+        !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
+    if (Status status = tells_deaths ? alarm_status() : exit_status(); !status.is_ok())
+      return status;
+  }
+  if (lost >= 0) return death_status(lost);
   auto now = Clock::now();
   if (now >= next_report_) {
     next_report_ += kReportEvery;
@@ -113,25 +117,19 @@ void SlowWait::arm() {
   fence_all_writers();
 }
 
-Status SlowWait::alarm_status() {
-  const BoardHeader& header = place_.board->header();
-  if (header.exit_requested.load(std::memory_order_acquire) == 2)
-    return {Code::kUnavailable, fmt::format("PE {} asked the job to end with code {}",
-                                            header.exit_rank.load(), header.exit_code.load())};
+Status SlowWait::alarm_status() const {
+  if (Status status = exit_status(); !status.is_ok()) return status;
   // The first death is the cause; others may have ended because of it.
   int first = first_dead_peer(*place_.board);
   if (first < 0) return Status::ok();  // a note that is still being written: look again
   return death_status(first);
 }
 
-// A known death ends only what cannot end any more.
-Status SlowWait::needed_status() const {
-  for (int i = 0; needed_ != nullptr && i < needed_->size; ++i) {
-    const int rank = needed_->peer_of(i);
-    if (place_.board->peer(rank).death.load(std::memory_order_acquire) != 0)
-      return death_status(rank);
-  }
-  return Status::ok();
+Status SlowWait::exit_status() const {
+  const BoardHeader& header = place_.board->header();
+  if (header.exit_requested.load(std::memory_order_acquire) != 2) return Status::ok();
+  return {Code::kUnavailable, fmt::format("PE {} asked the job to end with code {}",
+                                          header.exit_rank.load(), header.exit_code.load())};
 }
 
 Status SlowWait::death_status(int rank) const {

@@ -4,17 +4,18 @@
 // sleep on the process's doorbell.
 //
 // A wait ends early with kPeerLost when a peer has died, with kUnavailable when a peer asked the
-// job to end, with kTimeout at its deadline. A process that goes on after a death has acknowledged
-// it: that death then ends only the meetings of which the dead was a member.
+// job to end, with kTimeout at its deadline. In a program that survives deaths, a wait that knows
+// whom it needs ends only when one of those is lost; another, when there is a death that the
+// process has not acknowledged.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/status.h"
 #include "world/board.h"
-#include "world/team_shape.h"
 
 namespace memspan {
 
@@ -28,6 +29,8 @@ struct WaitPlace {
   std::atomic<std::uint32_t> known_alarms{0};
   // No wait lasts longer, whatever its own deadline; zero: it may. Set before the first wait.
   Duration limit = Duration::zero();
+  // The program goes on after a death (shmemx_set_error_handler).
+  std::atomic<bool> survives_deaths{false};
 };
 
 // From now on the deaths that have been noted end only what needs the dead.
@@ -42,23 +45,29 @@ enum class WaitsFor {
   kData,     // the user's words
 };
 
+// For a wait that cannot know whose store will end it.
+struct AnybodyIsNeeded {
+  int operator()() const { return -1; }
+};
+
 // The patient part of one wait; lives on the waiter's stack.
 class SlowWait {
  public:
-  // `what` names the call, for messages and the line that is logged every 60 s. The death of a
-  // member of `needed`, if given, ends it even when it is known.
+  // `what` names the call, for messages and the line that is logged every 60 s.
   SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
-           const TeamShape* needed);
+           bool knows_whom_it_needs);
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
-  // One more pause: a yield or, later, a sleep. Not ok when the wait has to end. The condition
-  // must be looked at between any two calls.
-  Status pause();
+  bool has_deaths() const { return place_.board->header().deaths.load() != 0; }
+  // One more pause: a yield or, later, a sleep. Not ok when the wait has to end; `lost` is the rank
+  // of a dead peer without whom it cannot end well, or -1. The condition must be looked at between
+  // any two calls.
+  Status pause(int lost);
 
  private:
-  Status alarm_status();
-  Status needed_status() const;
+  Status alarm_status() const;
+  Status exit_status() const;
   Status death_status(int rank) const;
   void sleep();
   void arm();
@@ -66,7 +75,7 @@ class SlowWait {
   WaitPlace& place_;
   const WaitsFor kind_;
   const char* what_;
-  const TeamShape* const needed_;
+  const bool knows_whom_it_needs_;
   const Deadline deadline_;
   Clock::time_point since_;
   Clock::time_point next_report_;
@@ -75,18 +84,20 @@ class SlowWait {
   int rings_in_vain_ = 0;
 };
 
-// Returns once ready() is true; ready() must load with acquire order.
-template <typename Ready>
+// Returns once ready() is true; ready() must load with acquire order. lost() gives the rank of a
+// dead peer without whom ready() never will be, or -1.
+template <typename Ready, typename Lost = AnybodyIsNeeded>
 Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready,
-                const TeamShape* needed = nullptr) {
+                Lost lost = {}) {
   for (int spin = place.spins; spin > 0; --spin) {
     if (ready()) return Status::ok();
     cpu_pause();
   }
   if (ready()) return Status::ok();
-  SlowWait slow(place, kind, what, deadline, needed);
+  SlowWait slow(place, kind, what, deadline, !std::is_same_v<Lost, AnybodyIsNeeded>);
   while (!ready())
-    if (Status status = slow.pause(); !status.is_ok()) return ready() ? Status::ok() : status;
+    if (Status status = slow.pause(slow.has_deaths() ? lost() : -1); !status.is_ok())
+      return ready() ? Status::ok() : status;
   return Status::ok();
 }
 

@@ -46,6 +46,17 @@ int main(void) {
   check(told == 1, "what needs no dead PE tells nothing");
   check(shmem_malloc(64) == NULL && told == 2, "malloc needs all PEs");
   check(shmem_team_sync(SHMEM_TEAM_WORLD) != 0 && told == 3, "so does the world's sync");
+  shmem_team_t living = SHMEM_TEAM_INVALID;
+  check(shmemx_team_shrink(SHMEM_TEAM_WORLD, &living) == 0, "the living make a team");
+  check(shmem_team_n_pes(living) == 2 && shmem_team_my_pe(living) == me / 2, "of two, in order");
+  check(shmem_long_sum_reduce(living, &word[1], &word[0], 1) == 0, "which reduces");
+  check(word[1] == 82, "rightly");
+  shmem_team_t alone = SHMEM_TEAM_INVALID;
+  check(shmem_team_split_strided(living, 1, 1, 1, NULL, 0, &alone) == 0, "and splits");
+  check((alone != SHMEM_TEAM_INVALID) == (me == 2), "by its own numbers");
+  shmem_team_destroy(alone);
+  shmem_team_destroy(living);
+  check(told == 3, "all that without the dead");
   shmem_finalize();
   check(told == 4, "finalize tells, and returns");
   printf("survived %d\n", me);

@@ -7,6 +7,7 @@ import unittest
 import jobs
 
 SURVIVOR = os.environ["MEMSPAN_SURVIVOR"]
+SHRINK = os.environ["MEMSPAN_SHRINK"]
 
 
 class SurvivorTest(unittest.TestCase):
@@ -18,6 +19,15 @@ class SurvivorTest(unittest.TestCase):
             self.assertEqual(sorted(out.split("\n")), ["", "survived 0", "survived 2"], errors)
             self.assertIn("PE 1 ", errors)
             self.assertEqual(job.returncode, 137, errors)
+        self.assertEqual(jobs.traces(), before)
+
+    def test_shrinks_until_one_is_left(self):
+        before = jobs.traces()
+        for seed in range(1, 16):
+            job = jobs.start([jobs.OSHRUN, "--keep-going", "--timeout", "50", "-n", str(2 + seed % 6), SHRINK,
+                              str(seed)])
+            out, errors = job.communicate(timeout=60)
+            self.assertEqual(out, "survived\n", f"seed {seed}: {errors}")
         self.assertEqual(jobs.traces(), before)
 
     def test_without_keep_going_the_launcher_ends_the_job(self):

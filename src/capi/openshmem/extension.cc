@@ -2,10 +2,33 @@
 // What <shmemx.h> adds. Extensions have no profiling twins.
 #include <openshmem/shmemx.h>
 
-#include "capi/failures.h"
+#include <utility>
 
-extern "C" __attribute__((visibility("default"))) int shmemx_set_error_handler(
-    shmemx_error_handler_t handler) {
-  memspan::capi::set_error_handler(handler);
+#include "capi/openshmem/handles.h"
+#include "core/log.h"
+
+using namespace memspan::capi;
+
+#define MEMSPAN_EXTENSION extern "C" __attribute__((visibility("default")))
+
+MEMSPAN_EXTENSION int shmemx_set_error_handler(shmemx_error_handler_t handler) {
+  set_error_handler(handler);
+  return 0;
+}
+
+MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) {
+  constexpr const char* kCall = "shmemx_team_shrink";
+  *new_team = SHMEM_TEAM_INVALID;
+  require_started(kCall);
+  auto made = team_of(kCall, team).shrink(kCall);
+  if (made.code() == memspan::Code::kOutOfMemory) {
+    memspan::log_line(memspan::LogLevel::kWarn,
+                      std::string(kCall) + ": " + made.status().message());
+    return 1;
+  }
+  if (!require(kCall, made.status())) return 1;
+  const auto number = process_state.teams->add(std::move(made).value());
+  if (number == 0) return 1;
+  *new_team = team_handle(number);
   return 0;
 }

@@ -17,7 +17,7 @@
 
 namespace memspan {
 
-// What the spec allows for a refusal. Sanitizers make everything slower.
+// What the spec allows for a refusal. Sanitizers and emulators make everything slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MEMSPAN_TEST_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -30,7 +30,12 @@ inline constexpr bool kIsSanitized = true;
 #else
 inline constexpr bool kIsSanitized = false;
 #endif
-inline constexpr std::chrono::seconds kRefusalTime{kIsSanitized ? 10 : 1};
+#ifdef MEMSPAN_TEST_IS_EMULATED
+inline constexpr bool kIsEmulated = true;
+#else
+inline constexpr bool kIsEmulated = false;
+#endif
+inline constexpr std::chrono::seconds kRefusalTime{kIsSanitized || kIsEmulated ? 10 : 1};
 
 // A value. Trusts everybody.
 struct TlsPeerWish {

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds memspan for aarch64 in build-aarch64/, on another machine, and runs the unit and contract
+# tests of that build under QEMU's user mode: the tests with the label aarch64.
+#
+#   cross.sh [--build] [--all] [--repeat N]
+#
+#   --build      only builds
+#   --all        with the tests that are left out because they are long
+#   --repeat N   runs each test until it fails, N times at most
+#
+# Jobs are not among the tests: what oshrun starts would have to be given to the emulator, too. By
+# hand that is `qemu-aarch64 build-aarch64/bin/oshrun -n 2 qemu-aarch64 PROGRAM`.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root"
+
+# None fails; these are long, and about OpenSSL and the protocol more than about the processor.
+left_out=(
+  'unit.store.certificates  makes many keys'
+  'unit.store.crowd         hundreds of connections, half of them TLS handshakes'
+  'unit.store.hostile       long streams of bad input through TLS'
+  'unit.store.protection    many TLS handshakes'
+  'unit.store.scale         a thread for each of many members'
+  'unit.store.tls_files     makes many keys'
+)
+
+fail() {
+  printf 'cross: %s\n' "$*" >&2
+  exit 2
+}
+
+tests=true
+repeat=1
+while (($# > 0)); do
+  case $1 in
+    --build) tests=false ;;
+    --all) left_out=() ;;
+    --repeat)
+      repeat=${2-}
+      [[ $repeat =~ ^[1-9][0-9]{0,3}$ ]] || fail "--repeat is \"$repeat\", a whole number from 1 is allowed"
+      shift
+      ;;
+    -h | --help)
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) fail "unknown option \"$1\"; allowed are --build, --all and --repeat N" ;;
+  esac
+  shift
+done
+
+bash scripts/install_deps.sh --cross
+names=
+for test in "${left_out[@]}"; do
+  printf 'cross: left out (--all has it): %s\n' "$test"
+  names+="${test%% *};"
+done
+options=(-DMEMSPAN_UNIT_TESTS_LEFT_OUT="$names")
+if command -v ccache >/dev/null; then
+  options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+cmake --preset aarch64 "${options[@]}" >/dev/null
+cmake --build --preset aarch64 --parallel "$(nproc)"
+if $tests; then
+  ctest --test-dir build-aarch64 -L aarch64 --no-tests=error --output-on-failure --parallel "$(nproc)" \
+    --repeat "until-fail:$repeat"
+fi
