@@ -24,9 +24,9 @@ namespace {
 // FNV-1a.
 struct Hash {
   std::uint64_t value = 14695981039346656037u;
-  void add(const void* from, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i)
-      value = (value ^ static_cast<const unsigned char*>(from)[i]) * 1099511628211u;
+  void add(std::uint8_t byte) { value = (value ^ byte) * 1099511628211u; }
+  void add(std::uint64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) add(static_cast<std::uint8_t>(number >> shift));
   }
 };
 
@@ -87,13 +87,15 @@ bool needs_us(const MainProgram& program) {
 
 std::uint64_t identity_of(const MainProgram& program, const ElfW(Phdr) & data) {
   Hash hash;
-  const ElfW(Addr) numbers[] = {data.p_vaddr, data.p_filesz, data.p_memsz};
-  hash.add(numbers, sizeof numbers);
+  for (const ElfW(Addr) number : {data.p_vaddr, data.p_filesz, data.p_memsz})
+    hash.add(std::uint64_t{number});
   // The notes have the build id.
-  for (int i = 0; i < program.count; ++i)
-    if (program.headers[i].p_type == PT_NOTE)
-      hash.add(reinterpret_cast<const void*>(program.at + program.headers[i].p_vaddr),
-               program.headers[i].p_memsz);
+  for (int i = 0; i < program.count; ++i) {
+    const ElfW(Phdr)& header = program.headers[i];
+    if (header.p_type != PT_NOTE) continue;
+    const auto* note = reinterpret_cast<const std::uint8_t*>(program.at + header.p_vaddr);
+    for (std::size_t at = 0; at < header.p_memsz; ++at) hash.add(note[at]);
+  }
   return hash.value | 1;
 }
 

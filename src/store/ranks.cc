@@ -46,6 +46,7 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
   if (scopes_.size() >= quota_.keys && !scopes_.contains(name))
     return refuse(request.id, Code::kOutOfMemory, "the store keeps as many scopes as it can");
   Scope& scope = scopes_[name];
+  if (const auto known = sizes_.find(name); known != sizes_.end()) scope.size = known->second;
   // Becomes the scope's only when this taking succeeds.
   const std::uint32_t said = scope.size != 0 ? scope.size : request.size;
   if (request.size != 0 && request.size != said)

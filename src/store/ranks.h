@@ -30,7 +30,9 @@ class StoreRanks {
  public:
   static constexpr std::uint32_t kMostRanks = 65536;
 
-  explicit StoreRanks(StoreQuota quota) : quota_(quota) {}
+  // `sizes`, by scope, are known from the beginning: whoever says otherwise is refused.
+  explicit StoreRanks(StoreQuota quota, std::map<std::string, std::uint32_t> sizes = {})
+      : quota_(quota), sizes_(std::move(sizes)) {}
 
   // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
   // kUnavailable when the rank, or every rank, is taken.
@@ -46,6 +48,7 @@ class StoreRanks {
   static int lowest_free(const Scope& scope);
 
   const StoreQuota quota_;
+  const std::map<std::string, std::uint32_t> sizes_;
   std::map<std::string, Scope> scopes_;
   std::map<SessionId, std::set<std::pair<std::string, int>>> held_;
   std::uint64_t generation_ = 0;

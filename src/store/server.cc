@@ -158,7 +158,7 @@ StoreServer::Loop::Loop(std::optional<TcpListener> listener, Protection protecti
       tls_(std::move(protection.tls)),
       reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
       door_(options_.door),
-      state_(options_.quota) {
+      state_(options_.quota, options_.sizes) {
   if (listener) {
     endpoint_ = listener->endpoint;
     listener_.assign(listener->socket.get());

@@ -8,6 +8,8 @@
 // in memory and in time. Strangers are written to the log, at most a line a second.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -28,6 +30,7 @@ struct StoreServerOptions {
   StoreQuota quota = {};
   StorePatience patience = {};
   StoreDoorkeeper::Limits door = {};
+  std::map<std::string, std::uint32_t> sizes = {};  // of scopes of ranks, where the host knows them
 };
 
 // Thread-safe. Runs one thread of its own from creation to destruction; destruction closes all

@@ -35,7 +35,9 @@ class StoreState {
     std::vector<SessionId> silent;  // these sessions have ended: close their connections
   };
 
-  explicit StoreState(StoreQuota quota = {}) : keys_(quota), meetings_(quota), ranks_(quota) {}
+  // `sizes` as of StoreRanks.
+  explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
+      : keys_(quota), meetings_(quota), ranks_(quota, std::move(sizes)) {}
 
   // A number that was not used before.
   void connect(SessionId session, Member member, Clock::time_point now);

@@ -92,10 +92,11 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   if (joined.rank != 0 || joined.server != nullptr ||
       rendezvous.host == Rendezvous::Host::kElsewhere)
     return Status::ok();
-  MEMSPAN_TRY_ASSIGN(
-      joined.server,
-      StoreServer::listen(rendezvous.store, StoreServerOptions{.security = rendezvous.security}),
-      "hosting the job's store");
+  // The host's word on the size counts, whoever comes first.
+  StoreServerOptions options{.security = rendezvous.security};
+  options.sizes[rendezvous.job] = static_cast<std::uint32_t>(rendezvous.size);
+  MEMSPAN_TRY_ASSIGN(joined.server, StoreServer::listen(rendezvous.store, std::move(options)),
+                     "hosting the job's store");
   return Status::ok();
 }
 

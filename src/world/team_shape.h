@@ -40,6 +40,7 @@ struct TeamShape {
   TeamShape part(const TeamShape& part) const {
     if (list == nullptr) return {peer_of(part.start), part.stride * stride, part.size};
     std::vector<int> peers;
+    peers.reserve(static_cast<std::size_t>(part.size));
     for (int member = 0; member < part.size; ++member)
       peers.push_back(peer_of(part.peer_of(member)));
     return of(std::move(peers));

@@ -27,12 +27,12 @@ def free_port():
             return port
 
 
-def start(command, stdin=subprocess.DEVNULL, **environment):
+def start(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **environment):
     return subprocess.Popen(
         command,
         stdin=stdin,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env={**os.environ, **environment},
     )

@@ -39,8 +39,8 @@ class EarlyJob:
         return time.monotonic()
 
 
-def start_with_input(command):
-    return jobs.start(command, stdin=jobs.subprocess.PIPE)
+def start_with_input(command, **streams):
+    return jobs.start(command, stdin=jobs.subprocess.PIPE, **streams)
 
 
 def holdings(lines, prefix):

@@ -33,8 +33,17 @@ class StoreRanksTest : public testing::Test {
     return *decoded;
   }
 
-  StoreRanks ranks_{{.keys = 2}};
+  StoreRanks ranks_{{.keys = 2}, {{"of three", 3}}};
 };
+
+TEST_F(StoreRanksTest, AHostsWordOnTheSizeHoldsWhoeverComesFirst) {
+  const StoreAnswer wrong = take(1, 0, 5, "of three");
+  EXPECT_EQ(wrong.code, Code::kInvalidArgument);
+  EXPECT_THAT(wrong.message, AllOf(HasSubstr("5"), HasSubstr("3")));
+  const StoreAnswer right = take(2, 2, 3, "of three");
+  EXPECT_EQ(right.code, Code::kOk) << right.message;
+  EXPECT_EQ(StoreRank::decode(right.value)->size, 3U);
+}
 
 TEST_F(StoreRanksTest, NumbersByArrivalWithoutAGap) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(taken(static_cast<SessionId>(10 + i)).rank, i);
