@@ -116,7 +116,8 @@ Status failed(const char* step) {
 }
 
 // The address sanitizer leaves gaps between variables.
-[[gnu::no_sanitize("address", "thread")]] bool is_zero(const std::byte* page, std::size_t bytes) {
+__attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* page,
+                                                               std::size_t bytes) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(page);
   std::uint64_t any = 0;
   for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) any |= words[i];
