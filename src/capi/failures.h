@@ -7,7 +7,10 @@
 #include <cstddef>
 
 #include "core/status.h"
-#include "world/world.h"
+
+namespace memspan {
+class World;
+}
 
 namespace memspan::capi {
 

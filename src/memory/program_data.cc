@@ -124,25 +124,14 @@ __attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* 
   return any == 0;
 }
 
-// Straight to the kernel, for a sanitizer would look at the gaps.
-bool write_at(int descriptor, const std::byte* from, std::size_t bytes, std::size_t offset) {
+// pread or pwrite of all bytes, straight to the kernel, for a sanitizer would look at the gaps.
+template <typename Byte>
+bool move_bytes(long call, int descriptor, Byte* at, std::size_t bytes, std::size_t offset) {
   while (bytes > 0) {
-    const long done = syscall(SYS_pwrite64, descriptor, from, bytes, offset);
+    const long done = syscall(call, descriptor, at, bytes, offset);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
-    from += done;
-    offset += static_cast<std::size_t>(done);
-    bytes -= static_cast<std::size_t>(done);
-  }
-  return true;
-}
-
-bool read_at(int descriptor, std::byte* to, std::size_t bytes, std::size_t offset) {
-  while (bytes > 0) {
-    const long done = syscall(SYS_pread64, descriptor, to, bytes, offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    to += done;
+    at += done;
     offset += static_cast<std::size_t>(done);
     bytes -= static_cast<std::size_t>(done);
   }
@@ -155,7 +144,7 @@ bool copy_out(const ProgramData& data, int descriptor, std::size_t offset) {
   for (std::size_t at = 0; at < data.bytes;) {
     std::size_t end = at;
     while (end < data.bytes && !is_zero(data.base + end, page)) end += page;
-    if (end > at && !write_at(descriptor, data.base + at, end - at, offset + at)) return false;
+    if (end > at && !move_bytes(SYS_pwrite64, descriptor, data.base + at, end - at, offset + at)) return false;
     at = end > at ? end : at + page;
   }
   return true;
@@ -180,28 +169,36 @@ class WithoutSignals {
 // ---- fork
 // ----------------------------------------------------------------------------------------
 
-void take_snapshot() {
-  if (moved.descriptor < 0) return;
-  void* made = mmap(nullptr, moved.data.bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (made == MAP_FAILED) return;
-  moved.snapshot = made;
-  const auto start = static_cast<off_t>(moved.offset);
-  const auto end = start + static_cast<off_t>(moved.data.bytes);
-  auto* to = static_cast<std::byte*>(moved.snapshot);
-  off_t at = start;
-  while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
-    off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
-    if (stop < 0 || stop > end) stop = end;
-    read_at(moved.descriptor, to + (at - start), static_cast<std::size_t>(stop - at),
-            static_cast<std::size_t>(at));
-    at = stop;
-  }
-}
-
 void drop_snapshot() {
   if (moved.snapshot != nullptr) munmap(moved.snapshot, moved.data.bytes);
   moved.snapshot = nullptr;
+}
+
+bool fill_snapshot() {
+  const auto start = static_cast<off_t>(moved.offset);
+  const auto end = start + static_cast<off_t>(moved.data.bytes);
+  auto* const to = static_cast<std::byte*>(moved.snapshot);
+  off_t at = start;
+  // No data any more is ENXIO.
+  while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
+    off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
+    if (stop < 0 || stop > end) stop = end;
+    if (!move_bytes(SYS_pread64, moved.descriptor, to + (at - start),
+                    static_cast<std::size_t>(stop - at), static_cast<std::size_t>(at)))
+      return false;
+    at = stop;
+  }
+  return at >= end || errno == ENXIO;
+}
+
+// None when it fails: who needs it finds that out.
+void take_snapshot() {
+  if (moved.descriptor < 0) return;
+  void* const made = mmap(nullptr, moved.data.bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) return;
+  moved.snapshot = made;
+  if (!fill_snapshot()) drop_snapshot();
 }
 
 bool put_snapshot_in_place() {
@@ -215,8 +212,12 @@ bool put_snapshot_in_place() {
 }
 
 void keep_child_apart() {
-  // Without its own copy the child would write into its parent.
-  if (moved.descriptor >= 0 && !put_snapshot_in_place()) _exit(1);
+  if (moved.descriptor < 0 || put_snapshot_in_place()) return;
+  // Without its own copy the child would write into its parent. Only plain calls are allowed here.
+  constexpr std::string_view kLine =
+      "memspan: fork: no memory to copy the program's variables for the child, which ends\n";
+  static_cast<void>(write(STDERR_FILENO, kLine.data(), kLine.size()) == 0);
+  _exit(1);
 }
 
 bool is_there(const Pages& pages, std::size_t offset) {

@@ -28,6 +28,15 @@ struct alignas(128) Word {
   std::uint64_t value;
 };
 
+// Hears of the writer's rounds from `flag`, and finds on `home` data that are not older.
+void read_behind(std::uint64_t* flag, const std::uint64_t* data, int home, std::uint64_t last) {
+  for (std::uint64_t seen = 0; seen < last;) {
+    shmem_uint64_wait_until(flag, SHMEM_CMP_GT, seen);
+    seen = shmem_uint64_atomic_fetch(flag, me());
+    ASSERT_GE(shmem_uint64_g(data, home), seen);
+  }
+}
+
 class LitmusTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -47,11 +56,7 @@ TEST_F(LitmusTest, MessagePassing) {
       shmem_uint64_atomic_set(&flag.value, i, kReader);
     }
   } else if (me() == kReader) {
-    for (std::uint64_t seen = 0; seen < last;) {
-      shmem_uint64_wait_until(&flag.value, SHMEM_CMP_GT, seen);
-      seen = shmem_uint64_atomic_fetch(&flag.value, me());
-      ASSERT_GE(shmem_uint64_g(&data.value, me()), seen);
-    }
+    read_behind(&flag.value, &data.value, me(), last);
   }
   shmem_barrier_all();
   data.value = flag.value = 0;
@@ -122,11 +127,7 @@ TEST_F(LitmusTest, QuietIsForAll) {
       shmem_uint64_atomic_set(&flag.value, i, third);
     }
   } else if (me() == third) {
-    for (std::uint64_t seen = 0; seen < last;) {
-      shmem_uint64_wait_until(&flag.value, SHMEM_CMP_GT, seen);
-      seen = shmem_uint64_atomic_fetch(&flag.value, me());
-      ASSERT_GE(shmem_uint64_g(&data.value, kReader), seen);
-    }
+    read_behind(&flag.value, &data.value, kReader, last);
   }
   shmem_barrier_all();
   data.value = flag.value = 0;
