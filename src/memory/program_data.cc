@@ -144,7 +144,8 @@ bool copy_out(const ProgramData& data, int descriptor, std::size_t offset) {
   for (std::size_t at = 0; at < data.bytes;) {
     std::size_t end = at;
     while (end < data.bytes && !is_zero(data.base + end, page)) end += page;
-    if (end > at && !move_bytes(SYS_pwrite64, descriptor, data.base + at, end - at, offset + at)) return false;
+    if (end > at && !move_bytes(SYS_pwrite64, descriptor, data.base + at, end - at, offset + at))
+      return false;
     at = end > at ? end : at + page;
   }
   return true;
