@@ -20,10 +20,14 @@ inline std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   return bytes;
 }
 
-// From the first to the last of `count` elements at `stride`; ends the process when that is not
-// positive.
-std::size_t strided_bytes(const char* call, const char* argument, std::size_t count,
-                          std::ptrdiff_t stride, std::size_t element_bytes);
+// From the first byte to the last of `count` blocks that begin `step_bytes` apart; saturates too.
+inline std::size_t span_of(std::size_t count, std::size_t step_bytes, std::size_t block_bytes) {
+  if (count == 0) return 0;
+  std::size_t bytes = 0;
+  if (__builtin_add_overflow(bytes_of(count - 1, step_bytes), block_bytes, &bytes))
+    return std::numeric_limits<std::size_t>::max();
+  return bytes;
+}
 
 // The way to `pe`'s copy of [address, address + bytes), bytes > 0.
 inline const Route& reach(const char* call, const char* argument, const void* address,

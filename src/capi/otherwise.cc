@@ -7,18 +7,6 @@
 
 namespace memspan::capi {
 
-std::size_t strided_bytes(const char* call, const char* argument, std::size_t count,
-                          std::ptrdiff_t stride, std::size_t element_bytes) {
-  if (stride < 1) end_for_bad_number(call, argument, stride, 1, std::numeric_limits<long>::max());
-  if (count == 0) return 0;
-  const std::size_t between =
-      bytes_of(bytes_of(count - 1, static_cast<std::size_t>(stride)), element_bytes);
-  std::size_t bytes = 0;
-  if (__builtin_add_overflow(between, element_bytes, &bytes))
-    return std::numeric_limits<std::size_t>::max();
-  return bytes;
-}
-
 void put_otherwise(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
   // No bytes need no address.
   if (bytes == 0) return require_started(call);

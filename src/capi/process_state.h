@@ -36,7 +36,8 @@ struct ProcessState {
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   HandleTable<Team>* teams = nullptr;  // those that were split off
   HandleTable<Context>* contexts = nullptr;
-  bool is_forked = false;  // a child that fork() made of a member: it is in no job
+  bool compares_collectives = false;  // whether the members of one gave the same arguments
+  bool is_forked = false;             // a child that fork() made of a member: it is in no job
 };
 
 // Hidden, or every access would go through the global offset table.

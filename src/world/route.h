@@ -77,13 +77,7 @@ struct RouteTable {
       return nullptr;
     return &heap.routes[peer];
   }
-  const Route* find_in_data(const void* address, std::size_t length, int peer) const {
-    if (!data.contains(address, length) || static_cast<std::uint32_t>(peer) >= peers)
-      return nullptr;
-    // A peer that runs another program has no copy.
-    const Route& route = data.routes[peer];
-    return route.is_direct() || route.link != nullptr ? &route : nullptr;
-  }
+  const Route* find_in_data(const void* address, std::size_t length, int peer) const;
   // Of an address that is known to be symmetric.
   const SymmetricRegion& region_of(const void* address) const {
     return heap.contains(address, 0) ? heap : data;

@@ -18,6 +18,14 @@ CASES = {
     "after-finalize": ["shmem_long_p", "shmem_init"],
 }
 
+# What members of a collective give that is not alike, and what the line says.
+UNLIKE = {
+    "other-count": ["shmem_long_sum_reduce", "nreduce is", "all members"],
+    "other-root": ["shmem_broadcastmem", "PE_root is", "all members"],
+    "other-place": ["shmem_alltoallmem", "dest", "all members"],
+    "other-call": ["shmem_sync_all", "shmem_barrier_all", "same order"],
+}
+
 
 class MisuseTest(unittest.TestCase):
     def test_each_wrong_call_is_named(self):
@@ -26,6 +34,16 @@ class MisuseTest(unittest.TestCase):
                 code, _, errors = jobs.finish(jobs.oshrun(2, what))
                 self.assertNotEqual(code, 0)
                 lines = [line for line in errors.splitlines() if line.startswith("memspan:")]
+                self.assertTrue(lines, errors)
+                for word in words:
+                    self.assertIn(word, lines[0])
+
+    def test_debugging_names_what_members_do_not_give_alike(self):
+        for what, words in UNLIKE.items():
+            with self.subTest(what):
+                code, _, errors = jobs.finish(jobs.oshrun(2, what, SHMEM_DEBUG="1"))
+                self.assertNotEqual(code, 0)
+                lines = [line for line in errors.splitlines() if words[-1] in line]
                 self.assertTrue(lines, errors)
                 for word in words:
                     self.assertIn(word, lines[0])

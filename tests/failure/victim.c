@@ -68,6 +68,16 @@ static void misuse(const char* what) {
   }
   if (strcmp(what, "bad-comparison") == 0) shmem_long_wait_until(word, 17, 0);
   if (strcmp(what, "asymmetric-sizes") == 0) shmem_malloc(100 + 100 * (size_t)shmem_my_pe());
+  if (strcmp(what, "other-count") == 0)
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, word, word, (size_t)(1 - shmem_my_pe()));
+  if (strcmp(what, "other-root") == 0)
+    shmem_broadcastmem(SHMEM_TEAM_WORLD, word, word, 4, shmem_my_pe());
+  if (strcmp(what, "other-place") == 0)
+    shmem_alltoallmem(SHMEM_TEAM_WORLD, (char*)word + 2 * shmem_my_pe(), word, 1);
+  if (strcmp(what, "other-call") == 0) {
+    if (shmem_my_pe() == 0) shmem_sync_all();
+    shmem_barrier_all();
+  }
   if (strcmp(what, "after-finalize") == 0) {
     shmem_finalize();
     shmem_long_p(word, 1, 0);

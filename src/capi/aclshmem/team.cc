@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "capi/aclshmem/export.h"
+#include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
-#include "pgas/collective/collective.h"
 
 namespace memspan::capi {
 namespace {
@@ -159,10 +159,10 @@ MEMSPAN_EXPORT void aclshmem_barrier(shmem_team_t team) {
     require_started("shmem_barrier");
     end_for_bad_number("shmem_barrier", "team", team, 0, 0);
   }
-  require("shmem_barrier", pgas::barrier(*found, "shmem_barrier"));
+  require("shmem_barrier", barrier("shmem_barrier", *found));
 }
 
 MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
   require_started("shmem_barrier_all");
-  require("shmem_barrier_all", pgas::barrier(*process_state.world_team, "shmem_barrier_all"));
+  require("shmem_barrier_all", barrier("shmem_barrier_all", *process_state.world_team));
 }

@@ -6,9 +6,9 @@
 #include <atomic>
 
 #include "capi/access.h"
+#include "capi/collective_calls.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/twin.h"
-#include "pgas/collective/collective.h"
 
 namespace memspan::capi {
 namespace {
@@ -49,7 +49,6 @@ void quiet_peers(const char* call, shmem_ctx_t ctx, const int* peers, std::size_
 }  // namespace memspan::capi
 
 using namespace memspan::capi;
-namespace pgas = memspan::pgas;
 
 MEMSPAN_TWIN(void, fence, (void)) {
   fence("shmem_fence");
@@ -73,13 +72,13 @@ MEMSPAN_TWIN(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t
 
 MEMSPAN_TWIN(void, barrier_all, (void)) {
   require_started("shmem_barrier_all");
-  require("shmem_barrier_all", pgas::barrier(*process_state.world_team, "shmem_barrier_all"));
+  require("shmem_barrier_all", barrier("shmem_barrier_all", *process_state.world_team));
 }
 MEMSPAN_TWIN(void, sync_all, (void)) {
   require_started("shmem_sync_all");
-  require("shmem_sync_all", pgas::sync(*process_state.world_team, "shmem_sync_all"));
+  require("shmem_sync_all", sync("shmem_sync_all", *process_state.world_team));
 }
 MEMSPAN_TWIN(int, team_sync, (shmem_team_t team)) {
   constexpr const char* kCall = "shmem_team_sync";
-  return outcome(kCall, pgas::sync(team_of(kCall, team), kCall));
+  return outcome(kCall, sync(kCall, team_of(kCall, team)));
 }

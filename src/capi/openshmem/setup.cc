@@ -43,7 +43,9 @@ void say_what_was_asked() {
         "SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap; k, m, g, t may follow (default 1g)\n"
         "SHMEM_VERSION         print the version at start\n"
         "SHMEM_INFO            print this at start\n"
-        "SHMEM_DEBUG           log more (as MEMSPAN_LOG_LEVEL=DEBUG)\n"
+        "SHMEM_DEBUG           log more (as MEMSPAN_LOG_LEVEL=DEBUG); compare what the members of "
+        "a\n"
+        "                      collective give (slower); set it for all PEs or none\n"
         "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
         "MEMSPAN_JOB_SECRET_FILE  file of a secret that all members share; protects the store\n"
         "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n",
@@ -51,11 +53,14 @@ void say_what_was_asked() {
 }
 
 Status start_by_environment(const char* call) {
-  if (is_asked_for("SHMEM_DEBUG", "SMA_DEBUG")) set_log_level(LogLevel::kDebug);
+  const bool is_debugging = is_asked_for("SHMEM_DEBUG", "SMA_DEBUG");
+  if (is_debugging) set_log_level(LogLevel::kDebug);
   bool was_started = is_started();
   Status status =
       start(Start{call, join_by_environment, heap_bytes_from_environment}, Sharing::kCounted);
-  if (status.is_ok() && !was_started) say_what_was_asked();
+  if (!status.is_ok() || was_started) return status;
+  process_state.compares_collectives = is_debugging;
+  say_what_was_asked();
   return status;
 }
 

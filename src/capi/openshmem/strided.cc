@@ -18,13 +18,11 @@ struct Extent {
 
 Extent extent_of(const void* address, std::ptrdiff_t stride, const Strides& strides,
                  std::size_t element_bytes) {
-  std::size_t step =
+  const std::size_t step =
       stride < 0 ? -static_cast<std::size_t>(stride) : static_cast<std::size_t>(stride);
-  std::size_t between = bytes_of(bytes_of(strides.count - 1, step), element_bytes);
-  std::size_t bytes = 0;
-  if (__builtin_add_overflow(between, bytes_of(strides.block, element_bytes), &bytes))
-    bytes = std::numeric_limits<std::size_t>::max();
-  auto first = reinterpret_cast<std::uintptr_t>(address) - (stride < 0 ? between : 0);
+  const std::size_t block = bytes_of(strides.block, element_bytes);
+  const std::size_t bytes = span_of(strides.count, bytes_of(step, element_bytes), block);
+  const auto first = reinterpret_cast<std::uintptr_t>(address) - (stride < 0 ? bytes - block : 0);
   return {reinterpret_cast<const void*>(first), bytes};
 }
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/collective_calls.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <string_view>
+
+#include "capi/access.h"
+
+namespace memspan::capi {
+namespace {
+
+// What every member gives alike.
+struct Alike {
+  const char* argument;
+  std::int64_t value;
+};
+
+// Ahead of a call's name in the words of a meeting: what no other call's words begin with.
+constexpr std::uint64_t kNameFollows = 0x6d656d7370616e21;
+constexpr std::size_t kNameBytes = (kMeetingWords - 1) * sizeof(std::uint64_t);
+
+// What a member is in, by the words of its meeting; empty when those are of another kind.
+std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBytes + 1]) {
+  if (team.word(member, 0) != kNameFollows) return {};
+  for (int i = 1; i < kMeetingWords; ++i) {
+    const std::uint64_t word = team.word(member, i);
+    std::memcpy(room + static_cast<std::size_t>(i - 1) * sizeof word, &word, sizeof word);
+  }
+  room[kNameBytes] = '\0';
+  return room;
+}
+
+Status compare_calls(const char* call, Team& team) {
+  std::uint64_t words[kMeetingWords] = {kNameFollows};
+  const std::string_view mine = std::string_view(call).substr(0, kNameBytes);
+  std::memcpy(words + 1, mine.data(), mine.size());
+  MEMSPAN_PASS(team.meet(call, words, kMeetingWords));
+  char room[kNameBytes + 1];
+  for (int member = 0; member < team.size(); ++member) {
+    const std::string_view other = name_of_call(team, member, room);
+    if (other != mine)
+      return {Code::kInvalidArgument,
+              fmt::format("PE {} is in {} meanwhile; all members of a team make the same calls in "
+                          "the same order",
+                          team.peer_of(member), other.empty() ? "another call" : other)};
+  }
+  return Status::ok();
+}
+
+// Under SHMEM_DEBUG two meetings more than the collective itself needs.
+Status compare(const char* call, Team& team, std::initializer_list<Alike> values = {}) {
+  if (!process_state.compares_collectives) [[likely]]
+    return Status::ok();
+  MEMSPAN_PASS(compare_calls(call, team));
+  if (values.size() == 0) return Status::ok();
+  std::uint64_t words[kMeetingWords] = {};
+  int used = 0;
+  for (const Alike& value : values) words[used++] = static_cast<std::uint64_t>(value.value);
+  MEMSPAN_PASS(team.meet(call, words, used));
+  for (int member = 0; member < team.size(); ++member) {
+    int i = 0;
+    for (const Alike& mine : values) {
+      const auto other = static_cast<std::int64_t>(team.word(member, i++));
+      if (other != mine.value)
+        return {Code::kInvalidArgument,
+                fmt::format("{} is {} here and {} on PE {}; all members of a team give the same",
+                            mine.argument, mine.value, other, team.peer_of(member))};
+    }
+  }
+  return Status::ok();
+}
+
+// Where in the symmetric memory; nothing moves from or to nowhere.
+std::int64_t place_of(const void* address, std::size_t bytes) {
+  return bytes == 0 ? 0 : static_cast<std::int64_t>(process_state.routes.offset_of(address));
+}
+
+constexpr const char* kDestPlace = "the place of dest in the symmetric memory";
+constexpr const char* kSourcePlace = "the place of source in the symmetric memory";
+
+struct Sizes {
+  std::size_t dest;
+  std::size_t source;
+};
+
+// Both buffers are symmetric, and, when it is asked for, all members have given the same.
+Status check(const Collective& collective, const char* count_name, const Sizes& bytes,
+             const Alike& first = {"", 0}, const Alike& second = {"", 0}) {
+  const auto& [call, team, elements] = collective;
+  require_symmetric(call, "dest", elements.dest, bytes.dest);
+  require_symmetric(call, "source", elements.source, bytes.source);
+  return compare(call, team,
+                 {{count_name, static_cast<std::int64_t>(elements.count)},
+                  {kDestPlace, place_of(elements.dest, bytes.dest)},
+                  {kSourcePlace, place_of(elements.source, bytes.source)},
+                  first,
+                  second});
+}
+
+std::size_t members(const Team& team) {
+  return static_cast<std::size_t>(team.size());
+}
+
+std::size_t bytes_of(const Collective& collective) {
+  return capi::bytes_of(collective.elements.count, collective.elements.bytes);
+}
+
+// From the first to the last of `count` elements at `stride`.
+std::size_t strided_bytes(const Collective& collective, const char* argument,
+                          std::ptrdiff_t stride) {
+  if (stride < 1)
+    end_for_bad_number(collective.call, argument, stride, 1, std::numeric_limits<long>::max());
+  const std::size_t step =
+      capi::bytes_of(static_cast<std::size_t>(stride), collective.elements.bytes);
+  return span_of(capi::bytes_of(collective.elements.count, members(collective.team)), step,
+                 collective.elements.bytes);
+}
+
+}  // namespace
+
+Status barrier(const char* call, Team& team) {
+  MEMSPAN_PASS(compare(call, team));
+  return pgas::barrier(team, call);
+}
+
+Status sync(const char* call, Team& team) {
+  MEMSPAN_PASS(compare(call, team));
+  return pgas::sync(team, call);
+}
+
+Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_dest) {
+  const auto& [call, team, elements] = collective;
+  if (root < 0 || root >= team.size())
+    end_for_bad_number(call, "PE_root", root, 0, team.size() - 1);
+  const std::size_t bytes = bytes_of(collective);
+  MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}, {"PE_root", root}));
+  return pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest);
+}
+
+// How much comes from the others is only known in the call itself.
+Status collect(const Collective& collective) {
+  const auto& [call, team, elements] = collective;
+  const std::size_t bytes = bytes_of(collective);
+  require_symmetric(call, "dest", elements.dest, bytes);
+  require_symmetric(call, "source", elements.source, bytes);
+  MEMSPAN_PASS(compare(call, team));
+  return pgas::collect(team, call, elements.dest, elements.source, bytes);
+}
+
+Status fcollect(const Collective& collective) {
+  const auto& [call, team, elements] = collective;
+  const std::size_t bytes = bytes_of(collective);
+  MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
+  return pgas::fcollect(team, call, elements.dest, elements.source, bytes);
+}
+
+Status alltoall(const Collective& collective) {
+  const auto& [call, team, elements] = collective;
+  const std::size_t bytes = bytes_of(collective);
+  const std::size_t all = capi::bytes_of(bytes, members(team));
+  MEMSPAN_PASS(check(collective, "nelems", {all, all}));
+  return pgas::alltoall(team, call, elements.dest, elements.source, bytes);
+}
+
+Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
+                 std::ptrdiff_t source_stride) {
+  const auto& [call, team, elements] = collective;
+  const Sizes bytes{strided_bytes(collective, "dst", dest_stride),
+                    strided_bytes(collective, "sst", source_stride)};
+  MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", dest_stride}, {"sst", source_stride}));
+  return pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride, source_stride,
+                         elements.count, elements.bytes);
+}
+
+Status reduce(const Collective& collective, pgas::Reduction reduction) {
+  const auto& [call, team, elements] = collective;
+  const std::size_t bytes = bytes_of(collective);
+  MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
+  return pgas::reduce(team, call, elements.dest, elements.source, elements.count, reduction);
+}
+
+Status scan(const Collective& collective, pgas::ScanKind kind, pgas::Reduction reduction) {
+  const auto& [call, team, elements] = collective;
+  const std::size_t bytes = bytes_of(collective);
+  MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
+  return pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, reduction);
+}
+
+}  // namespace memspan::capi
