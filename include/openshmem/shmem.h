@@ -2149,6 +2149,10 @@ void shmem_udcflush_line(void* dest);
 }
 #endif
 
-#include <memspan/openshmem_generics.h>
+#ifdef __cplusplus
+#include <memspan/openshmem_cxx.h>
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#include <memspan/openshmem_c11.h>
+#endif
 
 #endif /* MEMSPAN_OPENSHMEM_SHMEM_H */

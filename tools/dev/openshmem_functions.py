@@ -7,6 +7,7 @@ implemented is not listed, and so not declared.
 """
 
 import dataclasses
+import re
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +20,10 @@ class Function:
 class Section:
     comment: str
     functions: list
+
+
+def name_of(prototype):
+    return re.search(r"(\w+)\(", prototype).group(1)
 
 
 # The C types that can be told apart, for the type-generic names: of each table's names only these
@@ -492,13 +497,6 @@ SPECIAL_GENERICS = {
 ALSO_ON_LONGS = ("shmem_swap", "shmem_wait_until")
 # `@` in the middle, but no type-generic name in the standard.
 NOT_GENERIC = ("shmem_wait",)
-
-GENERICS_TITLE = """
-The type-generic names of OpenSHMEM: C11 selections, C++ overloads. Included by <shmem.h>.
-
-shmem_put(dest, ...) is shmem_TYPE_put(dest, ...) for the type that dest points to, with a context
-in front shmem_ctx_TYPE_put. An argument of another type does not compile.
-"""
 
 SECTIONS = [SETUP, MEMORY, *RMA, SIGNAL, *atomic_forms(), WAIT, LOCK, ORDER, SYNC, TEAM, CONTEXT, COLLECTIVE,
             OLD_WAIT, OLD_COLLECTIVE, OLD_ATOMIC, OLD_NAMES]
