@@ -19,7 +19,8 @@
 #   tsan      build and test with the thread sanitizer
 #   aarch64   build for aarch64, and unit and contract tests under QEMU's user mode
 #
-#   --long    tidy looks at every file, jobs are repeated, clang and aarch64 run every test
+#   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, clang
+#             and aarch64 run every test
 #
 # The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
 # what it needs counts as failed.
@@ -195,7 +196,7 @@ part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
 part_shell() { step 'shell' check_shell || true; }
 part_dev() {
   step 'build dev' build_preset dev ON ON || return 0
-  if $long; then run_ctest dev build --repeat until-fail:3; else run_ctest dev build; fi
+  if $long; then run_ctest dev build -C long --repeat until-fail:3; else run_ctest dev build; fi
   step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
 }
 part_run() {
