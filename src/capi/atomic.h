@@ -24,10 +24,8 @@ template <AtomicKind kind, typename T>
 // The fast case, or null: the word is symmetric, well aligned and mapped.
 template <typename T>
 inline const Route* find_word(const T* word, int pe) {
-  const Route* route = process_state.routes.find_in_heap(word, sizeof(T), pe);
-  bool is_fast = route != nullptr && route->is_direct() &&
-                 reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0;
-  return is_fast ? route : nullptr;
+  const Route* route = process_state.routes.find_mapped<sizeof(T)>(word, pe);
+  return reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0 ? route : nullptr;
 }
 
 template <AtomicKind kind, typename T>

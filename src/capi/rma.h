@@ -16,18 +16,21 @@ namespace memspan::capi {
 [[gnu::cold]] void get_otherwise(const char* call, void* dest, const void* source,
                                  std::size_t bytes, int pe);
 
-inline void put(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
-  const Route* route = process_state.routes.find_in_heap(dest, bytes, pe);
-  if (route == nullptr || !route->is_direct()) [[unlikely]]
-    return put_otherwise(call, dest, source, bytes, pe);
-  require(call, pgas::put(process_state.routes, *route, dest, source, bytes));
+// `count` elements.
+template <std::size_t kElementBytes>
+inline void put(const char* call, void* dest, const void* source, std::size_t count, int pe) {
+  const Route* route = process_state.routes.find_mapped<kElementBytes>(dest, count, pe);
+  if (route == nullptr) [[unlikely]]
+    return put_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
+  require(call, pgas::put(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
-inline void get(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
-  const Route* route = process_state.routes.find_in_heap(source, bytes, pe);
-  if (route == nullptr || !route->is_direct()) [[unlikely]]
-    return get_otherwise(call, dest, source, bytes, pe);
-  require(call, pgas::get(process_state.routes, *route, dest, source, bytes));
+template <std::size_t kElementBytes>
+inline void get(const char* call, void* dest, const void* source, std::size_t count, int pe) {
+  const Route* route = process_state.routes.find_mapped<kElementBytes>(source, count, pe);
+  if (route == nullptr) [[unlikely]]
+    return get_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
+  require(call, pgas::get(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
 // By value, so that the in-line path needs no place in memory for it.
@@ -45,8 +48,8 @@ template <typename T>
 // One element. Up to 8 bytes it is one store that never tears.
 template <typename T>
 inline void put_value(const char* call, T* dest, T value, int pe) {
-  const Route* route = process_state.routes.find_in_heap(dest, sizeof(T), pe);
-  if (route == nullptr || !route->is_direct()) [[unlikely]]
+  const Route* route = process_state.routes.find_mapped<sizeof(T)>(dest, pe);
+  if (route == nullptr) [[unlikely]]
     return put_value_otherwise(call, dest, value, pe);
   *static_cast<volatile T*>(route->address(dest)) = value;
   route->notify();
@@ -54,8 +57,8 @@ inline void put_value(const char* call, T* dest, T value, int pe) {
 
 template <typename T>
 inline T get_value(const char* call, const T* source, int pe) {
-  const Route* route = process_state.routes.find_in_heap(source, sizeof(T), pe);
-  if (route == nullptr || !route->is_direct()) [[unlikely]]
+  const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
+  if (route == nullptr) [[unlikely]]
     return get_value_otherwise(call, source, pe);
   const T value = *static_cast<const volatile T*>(route->address(source));
   pgas::complete_get();

@@ -2,14 +2,13 @@
 // The way to each peer, decided once at join: for memory of the same host a distance to add to a
 // local symmetric address, else a link.
 //
-// Finding a route is the first thing every put, get and atomic does, so it is in line: two
-// compares for the address, one for the peer, one load. Everything else is out of line, global and
-// static variables too.
+// Finding a route is the first thing every put, get and atomic does, so it is in line: a compare or
+// two for the address, one for the peer, one load, one test. Everything else is out of line, global
+// and static variables too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "transport/link.h"
@@ -18,14 +17,15 @@
 namespace memspan {
 
 struct Route {
-  // Peer's address = local symmetric address + delta; kNoDelta when only the link reaches it.
-  static constexpr std::ptrdiff_t kNoDelta = std::numeric_limits<std::ptrdiff_t>::min();
+  // Peer's address = local symmetric address + delta, whole pages; kNoDelta, an odd number, when
+  // only the link reaches it.
+  static constexpr std::ptrdiff_t kNoDelta = 1;
 
   std::ptrdiff_t delta = kNoDelta;
   BoardPeer* board = nullptr;  // the peer's doorbell; null on another host
   Link* link = nullptr;
 
-  bool is_direct() const { return delta != kNoDelta; }
+  bool is_direct() const { return (delta & kNoDelta) == 0; }
   template <typename T>
   T* address(T* local) const {
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(local) +
@@ -68,14 +68,31 @@ struct RouteTable {
   // The route to `peer` when [address, address + length) is symmetric; null when the address or
   // the peer is not valid (end_for_bad_access() then says which).
   const Route* find(const void* address, std::size_t length, int peer) const {
-    const Route* route = find_in_heap(address, length, peer);
-    return route != nullptr ? route : find_in_data(address, length, peer);
+    if (heap.contains(address, length) && static_cast<std::uint32_t>(peer) < peers) [[likely]]
+      return &heap.routes[peer];
+    return find_in_data(address, length, peer);
   }
-  // The same for what the data path does in line: the rest has time to ask find().
-  const Route* find_in_heap(const void* address, std::size_t length, int peer) const {
-    if (!heap.contains(address, length) || static_cast<std::uint32_t>(peer) >= peers) [[unlikely]]
+  // The same for what the data path does in line: `count` elements, more than 0, in the heap, and
+  // the peer's memory mapped. The rest has time to ask find().
+  template <std::size_t kElementBytes>
+  const Route* find_mapped(const void* address, std::size_t count, int peer) const {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - heap.base;
+    if (offset >= heap.bytes || count - 1 >= (heap.bytes - offset) / kElementBytes) [[unlikely]]
       return nullptr;
-    return &heap.routes[peer];
+    return mapped_route(peer);
+  }
+  // For one element. Where there are peers there is a heap of more than that.
+  template <std::size_t kBytes>
+  const Route* find_mapped(const void* address, int peer) const {
+    if (reinterpret_cast<std::uintptr_t>(address) - heap.base > heap.bytes - kBytes) [[unlikely]]
+      return nullptr;
+    return mapped_route(peer);
+  }
+  const Route* mapped_route(int peer) const {
+    if (static_cast<std::uint32_t>(peer) >= peers) [[unlikely]]
+      return nullptr;
+    const Route* route = &heap.routes[static_cast<std::uint32_t>(peer)];
+    return route->is_direct() ? route : nullptr;
   }
   const Route* find_in_data(const void* address, std::size_t length, int peer) const;
   // Of an address that is known to be symmetric.

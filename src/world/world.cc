@@ -43,7 +43,7 @@ Status check_same_heap_size(const Board& board, std::size_t heap_bytes) {
 
 Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes) {
   std::uint64_t stride = membership.board->header().heap_stride;
-  heap_bytes = align_up(heap_bytes, kHeapGranularity);
+  heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
   MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.board, heap_bytes), "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes));

@@ -83,14 +83,14 @@ MEMSPAN_EXPORT void* aclshmem_ptr(void* ptr, int pe) {
 }
 
 MEMSPAN_EXPORT void aclshmem_putmem(void* dst, void* src, size_t elem_size, int32_t pe) {
-  put("shmem_putmem", dst, src, elem_size, pe);
+  put<1>("shmem_putmem", dst, src, elem_size, pe);
 }
 MEMSPAN_EXPORT void aclshmem_getmem(void* dst, void* src, size_t elem_size, int32_t pe) {
-  get("shmem_getmem", dst, src, elem_size, pe);
+  get<1>("shmem_getmem", dst, src, elem_size, pe);
 }
 MEMSPAN_EXPORT void aclshmem_putmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe) {
-  put("shmem_putmem_nbi", dst, src, elem_size, pe);
+  put<1>("shmem_putmem_nbi", dst, src, elem_size, pe);
 }
 MEMSPAN_EXPORT void aclshmem_getmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe) {
-  get("shmem_getmem_nbi", dst, src, elem_size, pe);
+  get<1>("shmem_getmem_nbi", dst, src, elem_size, pe);
 }

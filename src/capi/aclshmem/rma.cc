@@ -23,7 +23,7 @@ void put_signal(const char* call, void* dest, const void* source, std::size_t by
   if (signal.op != SHMEM_SIGNAL_SET && signal.op != SHMEM_SIGNAL_ADD)
     end_for_bad_number(call, "sig_op", signal.op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
   auto* word = static_cast<std::int32_t*>(signal.word);
-  put(call, dest, source, bytes, pe);
+  put<1>(call, dest, source, bytes, pe);
   // Quiet, since the two may go by different links.
   if (process_state.has_links) require(call, pgas::quiet_links(process_state.routes));
   // Both are release stores at least (pgas/atomic.h).
@@ -40,7 +40,7 @@ using namespace memspan::capi;
 
 #define MEMSPAN_MOVE(operation, function, type)                                   \
   MEMSPAN_EXPORT void function(type* dest, type* source, size_t nelems, int pe) { \
-    operation(#function, dest, source, bytes_of(nelems, sizeof(type)), pe);       \
+    operation<sizeof(type)>(#function, dest, source, nelems, pe);                 \
   }
 #define MEMSPAN_PUT_SIGNAL(function, type)                                                \
   MEMSPAN_EXPORT void function(type* dst, type* src, size_t elem_size, uint8_t* sig_addr, \

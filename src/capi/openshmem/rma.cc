@@ -28,12 +28,12 @@ MEMSPAN_RMA_TYPES(MEMSPAN_ELEMENT)
 // One put or get of `size`-byte elements with its context form.
 #define MEMSPAN_BLOCK(operation, function, type, size)                                           \
   MEMSPAN_FAST_TWIN(void, function, (type * dest, const type* source, size_t nelems, int pe)) {  \
-    operation("shmem_" #function, dest, source, bytes_of(nelems, size), pe);                     \
+    operation<size>("shmem_" #function, dest, source, nelems, pe);                               \
   }                                                                                              \
   MEMSPAN_FAST_TWIN(void, ctx_##function,                                                        \
                     (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems, int pe)) { \
     constexpr const char* kCall = "shmem_ctx_" #function;                                        \
-    operation(kCall, dest, source, bytes_of(nelems, size), peer_of(kCall, ctx, pe));             \
+    operation<size>(kCall, dest, source, nelems, peer_of(kCall, ctx, pe));                       \
   }
 
 #define MEMSPAN_TYPED(name, type)                        \

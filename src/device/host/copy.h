@@ -19,6 +19,10 @@ void copy_large(void* to, const void* from, std::size_t bytes);
 
 // The ranges must not overlap. Stores are ordered as plain stores are.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 8) [[likely]] {  // quicker than by the table that a switch may become
+    std::memcpy(to, from, 8);
+    return;
+  }
   switch (bytes) {
     case 0:
       return;  // both pointers may be null then
@@ -30,9 +34,6 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
       return;
     case 4:
       std::memcpy(to, from, 4);
-      return;
-    case 8:
-      std::memcpy(to, from, 8);
       return;
     case 16:
       std::memcpy(to, from, 16);
