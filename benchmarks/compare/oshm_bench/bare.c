@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "bench.h"
 
@@ -48,19 +51,55 @@ static void run_fetch_add(size_t size, long count) {
     sink = atomic_fetch_add_explicit(peer_word, 3, memory_order_seq_cst);
 }
 
-static void run_put(size_t size, long count) {
-  for (long i = 0; i < count; i++) {
-    memcpy(peer_destination, bench.local, size);
-    atomic_signal_fence(memory_order_seq_cst);  // every copy is made
-  }
+// The ways to copy that the machine has, each a loop of its own, so that none is chosen in it.
+static void copy_libc(void* to, const void* from, size_t size) {
+  memcpy(to, from, size);
 }
 
-static void run_get(size_t size, long count) {
-  for (long i = 0; i < count; i++) {
-    memcpy(bench.local, peer_destination, size);
-    atomic_signal_fence(memory_order_seq_cst);
-  }
+#ifdef __x86_64__
+static void copy_movsb(void* to, const void* from, size_t size) {
+  __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
+
+// A cache line at a time.
+#define VECTOR_COPY(name, store)                                                              \
+  __attribute__((target("avx2"))) static void name(void* to, const void* from, size_t size) { \
+    __m256i* d = to;                                                                          \
+    const __m256i* s = from;                                                                  \
+    for (size_t i = 0; i < size / sizeof *s; i += 2) {                                        \
+      const __m256i a = _mm256_loadu_si256(s + i), b = _mm256_loadu_si256(s + i + 1);         \
+      store(d + i, a);                                                                        \
+      store(d + i + 1, b);                                                                    \
+    }                                                                                         \
+  }
+VECTOR_COPY(copy_avx, _mm256_storeu_si256)
+VECTOR_COPY(copy_lines_past_caches, _mm256_stream_si256)
+
+static void copy_nt(void* to, const void* from, size_t size) {
+  copy_lines_past_caches(to, from, size);
+  _mm_sfence();
+}
+#endif
+
+#define COPIES(copy)                                                      \
+  static void put_##copy(size_t size, long count) {                       \
+    for (long i = 0; i < count; i++) {                                    \
+      copy(peer_destination, bench.local, size);                          \
+      atomic_signal_fence(memory_order_seq_cst); /* every copy is made */ \
+    }                                                                     \
+  }                                                                       \
+  static void get_##copy(size_t size, long count) {                       \
+    for (long i = 0; i < count; i++) {                                    \
+      copy(bench.local, peer_destination, size);                          \
+      atomic_signal_fence(memory_order_seq_cst);                          \
+    }                                                                     \
+  }
+COPIES(copy_libc)
+#ifdef __x86_64__
+COPIES(copy_movsb)
+COPIES(copy_avx)
+COPIES(copy_nt)
+#endif
 
 // Yields only when the peer has been silent for far longer than a cache line takes: both may have
 // been put on one core.
@@ -92,11 +131,34 @@ operation bare_load(void) {
 operation bare_fetch_add(void) {
   return reachable ? run_fetch_add : NULL;
 }
-operation bare_put(void) {
-  return reachable ? run_put : NULL;
+// One of a direction's ways; null where the machine has no such copy, or not of that size.
+static operation way(int copy, size_t size, const operation (*ways)[kBareCopies]) {
+  enum { kMovsb = 1 };
+  if (!reachable) return NULL;
+#ifdef __x86_64__
+  // The vectors are whole lines here.
+  if (copy > kMovsb && (size % 64 != 0 || !__builtin_cpu_supports("avx2"))) return NULL;
+#else
+  (void)size;
+#endif
+  return (*ways)[copy];
 }
-operation bare_get(void) {
-  return reachable ? run_get : NULL;
+
+operation bare_put(int copy, size_t size) {
+#ifdef __x86_64__
+  static const operation ways[] = {put_copy_libc, put_copy_movsb, put_copy_avx, put_copy_nt};
+#else
+  static const operation ways[kBareCopies] = {put_copy_libc};
+#endif
+  return way(copy, size, &ways);
+}
+operation bare_get(int copy, size_t size) {
+#ifdef __x86_64__
+  static const operation ways[] = {get_copy_libc, get_copy_movsb, get_copy_avx, get_copy_nt};
+#else
+  static const operation ways[kBareCopies] = {get_copy_libc};
+#endif
+  return way(copy, size, &ways);
 }
 operation bare_pingpong(void) {
   return reachable ? run_pingpong : NULL;

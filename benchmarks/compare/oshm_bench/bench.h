@@ -98,6 +98,8 @@ void collectives_group(void);
 operation bare_store(void);
 operation bare_load(void);
 operation bare_fetch_add(void);
-operation bare_put(void);
-operation bare_get(void);
+// Copying in one way of kBareCopies: libc, movsb, avx, nt. Null when there is none.
+enum { kBareCopies = 4 };
+operation bare_put(int copy, size_t size);
+operation bare_get(int copy, size_t size);
 operation bare_pingpong(void);

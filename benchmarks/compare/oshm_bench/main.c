@@ -48,9 +48,11 @@
 //                    clock_cost is included in it.
 //   put_rate, get_rate   8-byte nbi calls, a quiet after each 1024
 //   bare_*           the same work without the library, on the peer's memory through shmem_ptr:
-//                    store, load, C11 atomic fetch-add, memcpy (bare_put_bw, bare_get_bw), and a
-//                    ping-pong of one cache line (bare_pingpong, bare_one_way; one way). They are
-//                    measured in turn with the figures that they bound, repetition by repetition.
+//                    store, load, C11 atomic fetch-add, memcpy (bare_put_bw, bare_get_bw; with
+//                    _movsb, _avx, _nt by the string copy, vectors and vectors past the caches),
+//                    and a ping-pong of one cache line (bare_pingpong, bare_one_way; one way). They
+//                    are measured in turn with the figures that they bound, repetition by
+//                    repetition.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>

@@ -179,9 +179,10 @@ static void check(const char* name, size_t size, int where, const char* data) {
   shmem_barrier_all();
 }
 
-// Measures the library's operation in turn with the bare one, for every size. The bytes are
-// checked before the bare copy can have put them right.
-static void sweep(struct figure library, struct figure bare, int is_put) {
+// Measures the library's operation in turn with the bare copies, for every size. The bytes are
+// checked before a bare copy can have put them right.
+static void sweep(struct figure library, const char* const (*bare_names)[kBareCopies],
+                  operation (*bare)(int copy, size_t size), int is_put) {
   static const size_t sizes[] = {8, 64, 512, 4096, 65536, 1 << 20, 8 << 20, 64 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= bench.max_bytes; i++) {
     size_t size = sizes[i];
@@ -193,23 +194,31 @@ static void sweep(struct figure library, struct figure bare, int is_put) {
     }
     shmem_barrier_all();
     check(library.name, size, is_put ? 1 : 0, is_put ? bench.destination : bench.local);
-    struct figure set[] = {library, bare};
-    set[0].size = set[1].size = size;
-    measure_alone(set, bare.name ? 2 : 1);
+    struct figure set[1 + kBareCopies] = {library};
+    set[0].size = size;
+    int figures = 1;
+    for (int copy = 0; bare != NULL && copy < kBareCopies; copy++) {
+      operation run = bare(copy, size);
+      if (run != NULL)
+        set[figures++] = (struct figure){(*bare_names)[copy], size, kBandwidth, run, 0};
+    }
+    measure_alone(set, figures);
   }
 }
 
 void put_group(void) {
-  sweep((struct figure){"put_bw", 0, kBandwidth, put, 0},
-        (struct figure){"bare_put_bw", 0, kBandwidth, bare_put(), 0}, 1);
+  static const char* const names[] = {"bare_put_bw", "bare_put_bw_movsb", "bare_put_bw_avx",
+                                      "bare_put_bw_nt"};
+  sweep((struct figure){"put_bw", 0, kBandwidth, put, 0}, &names, bare_put, 1);
 }
 
 void get_group(void) {
-  sweep((struct figure){"get_bw", 0, kBandwidth, get, 0},
-        (struct figure){"bare_get_bw", 0, kBandwidth, bare_get(), 0}, 0);
+  static const char* const names[] = {"bare_get_bw", "bare_get_bw_movsb", "bare_get_bw_avx",
+                                      "bare_get_bw_nt"};
+  sweep((struct figure){"get_bw", 0, kBandwidth, get, 0}, &names, bare_get, 0);
 }
 
 void nbi_group(void) {
-  sweep((struct figure){"put_bw_nbi", 0, kBandwidth, put_nbi, 0}, (struct figure){0}, 1);
-  sweep((struct figure){"get_bw_nbi", 0, kBandwidth, get_nbi, 0}, (struct figure){0}, 0);
+  sweep((struct figure){"put_bw_nbi", 0, kBandwidth, put_nbi, 0}, NULL, NULL, 1);
+  sweep((struct figure){"get_bw_nbi", 0, kBandwidth, get_nbi, 0}, NULL, NULL, 0);
 }

@@ -1,57 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/copy.h"
 
-#include <unistd.h>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <immintrin.h>
+
+#include <algorithm>
 #endif
 
 namespace memspan {
-namespace {
-
-// Sizes for which the processor's string copy beats memcpy: where source and target are more than
-// the second-level cache but far less than the third. Empty where the processor does not say that
-// its string copy is fast (ERMS), or we do not know its caches.
-struct Range {
-  std::size_t least = SIZE_MAX;
-  std::size_t most = 0;
-};
 
 #if defined(__x86_64__)
-Range string_copy_range() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  constexpr unsigned kErms = 1U << 9;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (b & kErms) == 0) return {};
-  const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (cache <= 0) return {};
-  return {static_cast<std::size_t>(cache), 4 * static_cast<std::size_t>(cache)};
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kStep = 2 * kLine;
+static_assert(kLargeCopyBytes >= kLine + kStep);
+
+struct Step {
+  __m256i vectors[4];
+};
+
+// All loads of a step come before its stores, so that their misses overlap.
+__attribute__((target("avx2"))) inline Step load(const std::byte* from) {
+  const auto* vectors = reinterpret_cast<const __m256i*>(from);
+  return {{_mm256_loadu_si256(vectors), _mm256_loadu_si256(vectors + 1),
+           _mm256_loadu_si256(vectors + 2), _mm256_loadu_si256(vectors + 3)}};
 }
 
-void string_copy(void* to, const void* from, std::size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-#else
-Range string_copy_range() {
-  return {};
+// To any place.
+__attribute__((target("avx2"))) inline void store(std::byte* to, const Step& step) {
+  auto* vectors = reinterpret_cast<__m256i*>(to);
+  _mm256_storeu_si256(vectors, step.vectors[0]);
+  _mm256_storeu_si256(vectors + 1, step.vectors[1]);
+  _mm256_storeu_si256(vectors + 2, step.vectors[2]);
+  _mm256_storeu_si256(vectors + 3, step.vectors[3]);
 }
 
-void string_copy(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+// The first and the last step go to where they fall, those between to whole lines; where they
+// overlap, the same bytes are written twice.
+template <typename StoreAligned>
+__attribute__((target("avx2"), always_inline)) inline void copy_in_steps(
+    std::byte* to, const std::byte* from, std::size_t bytes, StoreAligned store_aligned) {
+  store(to, load(from));
+  const std::byte* const last = from + bytes - kStep;
+  std::byte* const last_to = to + bytes - kStep;
+  const std::size_t head = kLine - reinterpret_cast<std::uintptr_t>(to) % kLine;
+  to += head;
+  for (from += head; from < last; from += kStep, to += kStep)
+    store_aligned(reinterpret_cast<__m256i*>(to), load(from));
+  store(last_to, load(last));
 }
-#endif
+
+__attribute__((target("avx2"))) void copy_by_vectors(std::byte* to, const std::byte* from,
+                                                     std::size_t bytes) {
+  copy_in_steps(
+      to, from, bytes, [](__m256i * vectors, const Step& step) __attribute__((target("avx2"))) {
+        _mm256_store_si256(vectors, step.vectors[0]);
+        _mm256_store_si256(vectors + 1, step.vectors[1]);
+        _mm256_store_si256(vectors + 2, step.vectors[2]);
+        _mm256_store_si256(vectors + 3, step.vectors[3]);
+      });
+}
+
+// Past the caches, which hold neither end of so large a copy: a plain store would read the line
+// that it is going to overwrite.
+__attribute__((target("avx2"))) void copy_past_caches(std::byte* to, const std::byte* from,
+                                                      std::size_t bytes) {
+  copy_in_steps(
+      to, from, bytes, [](__m256i * vectors, const Step& step) __attribute__((target("avx2"))) {
+        _mm256_stream_si256(vectors, step.vectors[0]);
+        _mm256_stream_si256(vectors + 1, step.vectors[1]);
+        _mm256_stream_si256(vectors + 2, step.vectors[2]);
+        _mm256_stream_si256(vectors + 3, step.vectors[3]);
+      });
+  _mm_sfence();  // these stores are ordered with no other until here
+}
+
+// Zero until the library is loaded: then nobody has vectors.
+struct Machine {
+  bool has_vectors = false;
+  std::size_t past_caches = 0;  // from so many bytes on
+};
+
+// Of the largest cache, as the processor says it; the C library's own figure is wrong on some.
+std::size_t largest_cache() {
+  constexpr unsigned kIntel = 4;  // the leaves have the same form
+  constexpr unsigned kAmd = 0x8000001d;
+  const unsigned leaf = __get_cpuid_max(0x80000000, nullptr) >= kAmd ? kAmd : kIntel;
+  std::size_t largest = 0;
+  unsigned a = 0, b = 0, sets = 0, d = 0;
+  for (unsigned i = 0; __get_cpuid_count(leaf, i, &a, &b, &sets, &d) != 0 && (a & 0x1f) != 0; ++i) {
+    const std::size_t line = (b & 0xfff) + 1;
+    const std::size_t partitions = (b >> 12 & 0x3ff) + 1;
+    const std::size_t ways = (b >> 22) + 1;
+    largest = std::max(largest, line * partitions * ways * (std::size_t{sets} + 1));
+  }
+  return largest;
+}
+
+Machine look_at_machine() {
+  __builtin_cpu_init();
+  const std::size_t cache = largest_cache();
+  return {__builtin_cpu_supports("avx2") != 0, cache > 0 ? cache / 2 : SIZE_MAX};
+}
+
+const Machine machine = look_at_machine();
 
 }  // namespace
 
 void copy_large(void* to, const void* from, std::size_t bytes) {
-  static const Range range = string_copy_range();
-  if (bytes >= range.least && bytes <= range.most)
-    string_copy(to, from, bytes);
-  else
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  if (!machine.has_vectors)
     std::memcpy(to, from, bytes);
+  else if (bytes < machine.past_caches)
+    copy_by_vectors(target, source, bytes);
+  else
+    copy_past_caches(target, source, bytes);
 }
+
+#else
+
+void copy_large(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+#endif
 
 }  // namespace memspan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copying bytes with the processor. Small sizes that are known machine words are one load and one
-// store, in line, so that an 8-byte word never tears. What is larger goes to the C library, whose
-// memcpy picks vector, `rep movsb` or non-temporal stores by the machine's cache sizes, except
-// where we measured that the processor's own string copy is a few percent faster (copy_large()).
+// store, in line, so that an 8-byte word never tears. Up to a few cache lines the C library is
+// quickest; beyond, our own loops, with the widest vectors that the processor is known to have, or
+// the C library again where there are none.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace memspan {
 
 // Below this nothing was faster than memcpy.
-inline constexpr std::size_t kLargeCopyBytes = std::size_t{512} << 10;
+inline constexpr std::size_t kLargeCopyBytes = 256;
 
 // From kLargeCopyBytes on. The ranges must not overlap.
 void copy_large(void* to, const void* from, std::size_t bytes);

@@ -8,24 +8,50 @@
 namespace memspan {
 namespace {
 
-TEST(CopyTest, CopiesEverySmallSizeAndNothingAround) {
-  for (std::size_t bytes = 0; bytes <= 300; ++bytes) {
-    std::string from(bytes, 'x');
-    std::string to(bytes + 2, '.');
-    copy_bytes(to.data() + 1, from.data(), bytes);
-    EXPECT_EQ(to, "." + from + ".") << bytes;
+// No two places of a few hundred apart have the same neighbourhood.
+std::string bytes_for(std::size_t count) {
+  std::string bytes(count, '\0');
+  std::uint32_t state = 1;
+  for (char& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<char>(state >> 24);
   }
+  return bytes;
 }
 
-TEST(CopyTest, CopiesLargeSizesWholeAndNothingAround) {
-  for (std::size_t bytes : {kLargeCopyBytes - 1, kLargeCopyBytes, 2 * kLargeCopyBytes + 3,
-                            10 * kLargeCopyBytes, 40 * kLargeCopyBytes + 1}) {
-    std::string from(bytes, 'x');
-    for (std::size_t i = 0; i < bytes; ++i) from[i] = static_cast<char>(i * 31 >> 3);
-    std::string to(bytes + 2, '.');
-    copy_bytes(to.data() + 1, from.data(), bytes);
-    EXPECT_TRUE(to == "." + from + ".") << bytes;
-  }
+// Copies `bytes` from and to places that lie so far from a multiple of 64.
+void expect_copied(std::size_t bytes, std::size_t from_shift, std::size_t to_shift) {
+  constexpr std::size_t kRoom = 192;
+  const std::string source = bytes_for(bytes + kRoom);
+  const std::string before(bytes + kRoom, '.');
+  std::string target = before;
+  const auto place = [](std::string& text, std::size_t shift) {
+    const std::size_t to_line = 64 - reinterpret_cast<std::uintptr_t>(text.data()) % 64;
+    return to_line + shift;
+  };
+  const std::size_t at = place(target, to_shift);
+  copy_bytes(target.data() + at, source.data() + from_shift, bytes);
+  EXPECT_TRUE(target.compare(at, bytes, source, from_shift, bytes) == 0)
+      << bytes << " bytes from +" << from_shift << " to +" << to_shift;
+  EXPECT_TRUE(target.compare(0, at, before, 0, at) == 0) << "before " << bytes;
+  EXPECT_TRUE(target.compare(at + bytes, std::string::npos, before, at + bytes) == 0)
+      << "after " << bytes;
+}
+
+TEST(CopyTest, CopiesEverySmallSizeAndNothingAround) {
+  for (std::size_t bytes = 0; bytes <= kLargeCopyBytes + 300; ++bytes) expect_copied(bytes, 1, 3);
+}
+
+TEST(CopyTest, CopiesFromAnyPlaceToAnyPlace) {
+  for (std::size_t from_shift : {0, 1, 31, 32, 63})
+    for (std::size_t to_shift = 0; to_shift < 64; ++to_shift)
+      for (std::size_t bytes : {kLargeCopyBytes, kLargeCopyBytes + 129, std::size_t{4096}})
+        expect_copied(bytes, from_shift, to_shift);
+}
+
+TEST(CopyTest, CopiesWhatNoCacheHolds) {
+  for (std::size_t mebibytes : {1, 8, 24, 70})
+    for (std::size_t more : {0, 1, 63, 200}) expect_copied((mebibytes << 20) + more, 5, 17);
 }
 
 TEST(CopyTest, NothingFromNowhereIsFine) {
