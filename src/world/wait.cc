@@ -15,6 +15,8 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
+// The clock costs a good part of a yield, so it is only looked at after so many.
+constexpr int kYieldsPerLook = 8;
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
 constexpr auto kNap = std::chrono::milliseconds(1);
 // Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
@@ -63,9 +65,7 @@ SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline d
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(earlier(deadline, place.limit)),
-      since_(Clock::now()),
-      next_report_(since_ + kReportEvery) {}
+      deadline_(deadline) {}
 
 Status SlowWait::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
@@ -77,7 +77,21 @@ Status SlowWait::pause(int lost) {
       return status;
   }
   if (lost >= 0) return death_status(lost);
-  auto now = Clock::now();
+  if (!is_patient_ && ++yields_ % kYieldsPerLook != 0) {
+    sched_yield();
+    return Status::ok();
+  }
+  return pause_by_the_clock();
+}
+
+Status SlowWait::pause_by_the_clock() {
+  const auto now = Clock::now();
+  if (!has_looked_) {
+    has_looked_ = true;
+    since_ = now;
+    next_report_ = now + kReportEvery;
+    deadline_ = earlier(deadline_, place_.limit);
+  }
   if (now >= next_report_) {
     next_report_ += kReportEvery;
     log_line(LogLevel::kWarn,
@@ -85,11 +99,16 @@ Status SlowWait::pause(int lost) {
   }
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - since_))};
-  if (now - since_ > kAwake)
+  is_patient_ = now - since_ > kAwake;
+  if (is_patient_)
     sleep();
   else
     sched_yield();
   return Status::ok();
+}
+
+double SlowWait::seconds() const {
+  return has_looked_ ? to_seconds(Clock::now() - since_) : 0.0;
 }
 
 // Arms the bell in one turn and sleeps in the next, so that the caller looks in between.
@@ -136,8 +155,7 @@ Status SlowWait::death_status(int rank) const {
   const BoardPeer& peer = place_.board->peer(rank);
   return {Code::kPeerLost,
           fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", rank,
-                      peer.pid.load(), cause_of_death(peer.wait_status.load()),
-                      to_seconds(Clock::now() - since_))};
+                      peer.pid.load(), cause_of_death(peer.wait_status.load()), seconds())};
 }
 
 }  // namespace memspan

@@ -66,6 +66,8 @@ class SlowWait {
   Status pause(int lost);
 
  private:
+  Status pause_by_the_clock();
+  double seconds() const;  // since the first look at the clock
   Status alarm_status() const;
   Status exit_status() const;
   Status death_status(int rank) const;
@@ -76,7 +78,10 @@ class SlowWait {
   const WaitsFor kind_;
   const char* what_;
   const bool knows_whom_it_needs_;
-  const Deadline deadline_;
+  Deadline deadline_;
+  int yields_ = 0;
+  bool has_looked_ = false;  // at the clock
+  bool is_patient_ = false;  // sleeps
   Clock::time_point since_;
   Clock::time_point next_report_;
   std::uint32_t bell_ = 0;
