@@ -46,7 +46,7 @@ class Row:
 def jobs(quick: bool) -> list[Job]:
     reps, least = ("3", "0.5") if quick else ("7", "2")
     pair = "lat,add,flag,data,barrier,allreduce,rate,put,get"
-    crowd = ("-r", reps, "-t", "10", "-m", "4096", "-o", "barrier,allreduce")
+    crowd = ("-r", reps, "-t", "10", "-m", "4096", "-o", "barrier,allreduce,ring")
     return [
         Job("pair", 2, ("-r", reps, "-t", least, "-o", pair)),
         Job("collectives", 2, ("-r", reps, "-t", least, "-m", "4096", "-o", "coll")),
@@ -113,16 +113,17 @@ def bandwidth_rows() -> list[Row]:
 
 
 def crowd_rows(cores: int) -> list[Row]:
-    def pair_of(processes: int, target: float) -> list[Row]:
+    def rows_of(processes: int, target: float) -> list[Row]:
         shared = max(1.0, processes / cores)  # every process of a core must run once
         limit = {"bare": "yield_pp_same_cpu", "bare_factor": shared, "bare_target": 1.3}
         job = f"crowd{processes}"
         return [
             Row(job, "barrier_all", "barrier_all", 0, target, short=True, **limit),
             Row(job, "allreduce_sum", "allreduce", 8, target, short=processes == 8, **limit),
+            Row(job, "ring", "word around a ring", 8, target, **limit),
         ]
 
-    return [row for processes, target in CROWDS.items() for row in pair_of(processes, target)]
+    return [row for processes, target in CROWDS.items() for row in rows_of(processes, target)]
 
 
 def start_rows() -> list[Row]:

@@ -89,6 +89,7 @@ void nbi_group(void);
 void rate_group(void);
 void flag_group(void);
 void data_group(void);
+void ring_group(void);
 void barrier_group(void);
 void allreduce_group(void);
 void collectives_group(void);

@@ -8,7 +8,7 @@
 //   -t MS     least time of one repetition, milliseconds     (default 3)
 //   -m BYTES  largest message of the bandwidth sweeps        (default 64 MiB)
 //   -o LIST   run only these groups, a comma-separated list of
-//             lat,add,amo,flag,data,barrier,allreduce,coll,rate,put,get,nbi
+//             lat,add,amo,flag,data,ring,barrier,allreduce,coll,rate,put,get,nbi
 //   -p        the local side of put and get is private (malloc) memory;
 //             without it, it lies in the symmetric heap
 //   -b HOW    core: PE i runs on core i; none: leave the binding alone
@@ -40,6 +40,7 @@
 //                    one way, i.e. half a round trip
 //   pingpong_data    shmem_putmem, shmem_fence, shmem_long_p; one way
 //   pingpong_signal  shmem_putmem_signal, shmem_signal_wait_until; one way
+//   ring             shmem_long_p to the next PE, received with shmem_long_wait_until; once around
 //   barrier_all, sync_all   back-to-back calls
 //   allreduce_sum    the sum of one 8-byte integer of each PE, back-to-back calls
 //   broadcast, reduce_sum_float, alltoall, fcollect
@@ -70,17 +71,12 @@ static const struct {
   const char* name;
   void (*run)(void);
 } groups[] = {
-    {"lat", latency_group},
-    {"add", add_group},
-    {"amo", atomics_group},
-    {"flag", flag_group},
-    {"data", data_group},
-    {"barrier", barrier_group},
-    {"allreduce", allreduce_group},
-    {"coll", collectives_group},
-    {"rate", rate_group},
-    {"put", put_group},
-    {"get", get_group},
+    {"lat", latency_group},      {"add", add_group},
+    {"amo", atomics_group},      {"flag", flag_group},
+    {"data", data_group},        {"ring", ring_group},
+    {"barrier", barrier_group},  {"allreduce", allreduce_group},
+    {"coll", collectives_group}, {"rate", rate_group},
+    {"put", put_group},          {"get", get_group},
     {"nbi", nbi_group},
 };
 enum { kGroups = sizeof groups / sizeof *groups };

@@ -26,6 +26,20 @@ static void pingpong_data(size_t size, long count) {
   }
 }
 
+static long* ring_word;  // symmetric
+
+// A word goes once around all PEs.
+static void ring(size_t size, long count) {
+  static long sequence;
+  (void)size;
+  for (long i = 0; i < count; i++) {
+    long value = ++sequence;
+    if (bench.me != 0) shmem_long_wait_until(ring_word, SHMEM_CMP_EQ, value);
+    shmem_long_p(ring_word, value, (bench.me + 1) % bench.npes);
+    if (bench.me == 0) shmem_long_wait_until(ring_word, SHMEM_CMP_EQ, value);
+  }
+}
+
 #if BENCH_SIGNAL
 static uint64_t* signal_word;  // symmetric
 static uint64_t signal_sequence;
@@ -66,6 +80,13 @@ void flag_group(void) {
       {"bare_pingpong", 8, kHalfRound, bare_pingpong(), 2},
   };
   measure_together(set, sizeof set / sizeof *set);
+}
+
+void ring_group(void) {
+  ring_word = lone_word();
+  shmem_barrier_all();
+  const struct figure set[] = {{"ring", 8, kLatency, ring, 0}};
+  measure_together(set, 1);
 }
 
 void data_group(void) {
