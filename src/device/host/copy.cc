@@ -37,17 +37,19 @@ __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& ste
   _mm256_storeu_si256(vectors + 3, step.vectors[3]);
 }
 
-// The first and the last step go to where they fall, those between to whole lines; where they
-// overlap, the same bytes are written twice.
+// Whole lines of `to`, but for the first step, where `to` does not begin one, and the last; where
+// steps overlap, the same bytes are written twice.
 template <typename StoreAligned>
 __attribute__((target("avx2"), always_inline)) inline void copy_in_steps(
     std::byte* to, const std::byte* from, std::size_t bytes, StoreAligned store_aligned) {
-  store(to, load(from));
   const std::byte* const last = from + bytes - kStep;
   std::byte* const last_to = to + bytes - kStep;
-  const std::size_t head = kLine - reinterpret_cast<std::uintptr_t>(to) % kLine;
-  to += head;
-  for (from += head; from < last; from += kStep, to += kStep)
+  if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kLine; before != 0) {
+    store(to, load(from));
+    from += kLine - before;
+    to += kLine - before;
+  }
+  for (; from < last; from += kStep, to += kStep)
     store_aligned(reinterpret_cast<__m256i*>(to), load(from));
   store(last_to, load(last));
 }
@@ -80,7 +82,7 @@ __attribute__((target("avx2"))) void copy_past_caches(std::byte* to, const std::
 // Zero until the library is loaded: then nobody has vectors.
 struct Machine {
   bool has_vectors = false;
-  std::size_t past_caches = 0;  // from so many bytes on
+  std::size_t past_caches = 0;  // from so many bytes on; 0 without vectors
 };
 
 // Of the largest cache, as the processor says it; the C library's own figure is wrong on some.
@@ -101,8 +103,9 @@ std::size_t largest_cache() {
 
 Machine look_at_machine() {
   __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") == 0) return {};
   const std::size_t cache = largest_cache();
-  return {__builtin_cpu_supports("avx2") != 0, cache > 0 ? cache / 2 : SIZE_MAX};
+  return {true, cache > 0 ? cache / 2 : SIZE_MAX};
 }
 
 const Machine machine = look_at_machine();
@@ -112,12 +115,12 @@ const Machine machine = look_at_machine();
 void copy_large(void* to, const void* from, std::size_t bytes) {
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
-  if (!machine.has_vectors)
-    std::memcpy(to, from, bytes);
-  else if (bytes < machine.past_caches)
+  if (bytes < machine.past_caches) [[likely]]
     copy_by_vectors(target, source, bytes);
-  else
+  else if (machine.has_vectors)
     copy_past_caches(target, source, bytes);
+  else
+    std::memcpy(to, from, bytes);
 }
 
 #else
