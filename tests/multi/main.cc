@@ -9,7 +9,10 @@ namespace {
 
 class Job final : public testing::Environment {
  public:
-  void SetUp() override { shmem_init(); }
+  void SetUp() override {
+    int provided = 0;
+    ASSERT_EQ(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
+  }
   void TearDown() override { shmem_finalize(); }
 };
 

@@ -120,6 +120,22 @@ TEST(StaticTest, CollectivesAndLocks) {
   global_of_zeros[3] = 0;
 }
 
+TEST(StaticTest, KeepTheirValuesWhenAJobEndsAndStartsAgain) {
+  static long kept = 3;
+  const long from = previous();
+  shmem_long_p(&kept, me() + 10, next());
+  for (int round = 0; round < 3; ++round) {
+    shmem_finalize();
+    EXPECT_EQ(kept, from + 10 + 1000 * round);
+    kept += 1000;  // nobody else sees this now
+    shmem_init();
+    EXPECT_EQ(shmem_long_g(&kept, me()), kept);
+    shmem_barrier_all();
+    EXPECT_EQ(shmem_long_g(&kept, next()), me() + 10 + 1000 * (round + 1));
+    shmem_barrier_all();
+  }
+}
+
 TEST(StaticTest, AChildOfForkHasItsOwn) {
   global_of_zeros[0] = 5;
   const pid_t child = fork();
