@@ -19,6 +19,7 @@ base=(
 )
 dev=(
   clang clang-tidy clang-format libclang-rt-14-dev
+  valgrind # counts instructions
   openmpi-bin libopenmpi-dev # the benchmarks' rival
 )
 cross=(

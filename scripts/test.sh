@@ -4,7 +4,7 @@
 #
 #   test.sh [--long] [PART...]
 #
-# Parts, in this order (all when none is named, but aarch64 only with --long):
+# Parts, in this order (all when none is named):
 #   format    clang-format changes nothing
 #   layers    no include that src/README.md does not allow
 #   shell     the scripts' syntax, and no finding of shellcheck where that is installed
@@ -49,10 +49,7 @@ while (($# > 0)); do
   esac
   shift
 done
-if ((${#parts[@]} == 0)); then
-  parts=("${all[@]}")
-  $long || parts=("${all[@]:0:${#all[@]}-1}")
-fi
+if ((${#parts[@]} == 0)); then parts=("${all[@]}"); fi
 
 passed=0
 failed=0

@@ -32,7 +32,7 @@ inline Status put_signal(const RouteTable& table, const PutSignalRoutes& routes,
                          std::uint64_t value, SignalOp op) {
   if (!routes.signal.is_direct()) [[unlikely]]
     return put_signal_by_link(table, routes, dest, source, bytes, word, value, op);
-  if (bytes != 0) copy_bytes(routes.data.address(static_cast<std::byte*>(dest)), source, bytes);
+  copy_bytes(routes.data.address(static_cast<std::byte*>(dest)), source, bytes);
   if (op == SignalOp::kSet)
     __atomic_store_n(routes.signal.address(word), value, __ATOMIC_RELEASE);
   else

@@ -81,12 +81,15 @@ struct RouteTable {
       return nullptr;
     return mapped_route(peer);
   }
-  // For one element. Where there are peers there is a heap of more than that.
+  // For one element.
   template <std::size_t kBytes>
   const Route* find_mapped(const void* address, int peer) const {
-    if (reinterpret_cast<std::uintptr_t>(address) - heap.base > heap.bytes - kBytes) [[unlikely]]
-      return nullptr;
-    return mapped_route(peer);
+    return is_in_heap<kBytes>(address) ? mapped_route(peer) : nullptr;
+  }
+  // Where there are peers there is a heap of more than one element; where not, this says nothing.
+  template <std::size_t kBytes>
+  bool is_in_heap(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - heap.base <= heap.bytes - kBytes;
   }
   const Route* mapped_route(int peer) const {
     if (static_cast<std::uint32_t>(peer) >= peers) [[unlikely]]

@@ -23,13 +23,28 @@ struct Signal {
   int op;
 };
 
-inline void put_signal(const char* call, void* dest, const void* source, std::size_t bytes,
-                       const Signal& signal, int pe) {
+// A link, global variables, no bytes, a mistake.
+[[gnu::cold, gnu::noinline]] void put_signal_otherwise(const char* call, void* dest,
+                                                       const void* source, std::size_t bytes,
+                                                       Signal signal, int pe) {
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   require(call, pgas::put_signal(process_state.routes, {to_data, to_signal}, dest, source, bytes,
                                  signal.word, signal.value, op));
+}
+
+template <std::size_t kElementBytes>
+inline void put_signal(const char* call, void* dest, const void* source, std::size_t count,
+                       const Signal& signal, int pe) {
+  const RouteTable& routes = process_state.routes;
+  const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
+  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
+  if (route == nullptr || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
+      word % sizeof *signal.word != 0) [[unlikely]]
+    return put_signal_otherwise(call, dest, source, bytes_of(count, kElementBytes), signal, pe);
+  require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,
+                                 signal.word, signal.value, signal_op(call, signal.op)));
 }
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {
@@ -42,19 +57,19 @@ void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp
 
 using namespace memspan::capi;
 
-#define MEMSPAN_PUT_SIGNAL(function, type, size)                                              \
-  MEMSPAN_FAST_TWIN(void, function,                                                           \
-                    (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,      \
-                     uint64_t signal, int sig_op, int pe)) {                                  \
-    put_signal("shmem_" #function, dest, source, bytes_of(nelems, size),                      \
-               Signal{sig_addr, signal, sig_op}, pe);                                         \
-  }                                                                                           \
-  MEMSPAN_FAST_TWIN(void, ctx_##function,                                                     \
-                    (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,         \
-                     uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {              \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                     \
-    put_signal(kCall, dest, source, bytes_of(nelems, size), Signal{sig_addr, signal, sig_op}, \
-               peer_of(kCall, ctx, pe));                                                      \
+#define MEMSPAN_PUT_SIGNAL(function, type, size)                                                 \
+  MEMSPAN_FAST_TWIN(void, function,                                                              \
+                    (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,         \
+                     uint64_t signal, int sig_op, int pe)) {                                     \
+    put_signal<size>("shmem_" #function, dest, source, nelems, Signal{sig_addr, signal, sig_op}, \
+                     pe);                                                                        \
+  }                                                                                              \
+  MEMSPAN_FAST_TWIN(void, ctx_##function,                                                        \
+                    (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,            \
+                     uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {                 \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
+    put_signal<size>(kCall, dest, source, nelems, Signal{sig_addr, signal, sig_op},              \
+                     peer_of(kCall, ctx, pe));                                                   \
   }
 
 #define MEMSPAN_TYPED(name, type)                           \

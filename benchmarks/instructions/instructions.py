@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the instructions of a call of the data path, which no state of the machine changes.
+
+  instructions.py PROGRAM [--check]
+
+PROGRAM is what calls.c becomes. It runs under callgrind (of valgrind); what is printed is the number
+of instructions of one call, from its first to its return. --check fails when one needs more than the
+budget says, for the processor that the budget was made on.
+"""
+
+import argparse
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CALLS = 1000
+# On x86-64: what GCC 12 makes of it, and a little room for another compiler.
+BUDGET = {
+    "shmem_long_p": 26,
+    "shmem_long_g": 20,
+    "shmem_long_put": 40,
+    "shmem_long_get": 34,
+    "shmem_putmem_nbi": 40,
+    "shmem_putmem_signal": 62,
+    "shmem_long_atomic_inc": 30,
+    "shmem_long_atomic_fetch_add": 30,
+    "shmem_fence": 6,
+    "shmem_quiet": 6,
+}
+
+
+def counts(program):
+    """{function: instructions of all its calls}, with what was put in line into it."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "callgrind.out"
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-line=no",
+                   "--compress-strings=no", program]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            sys.exit(f"instructions: {program} under valgrind ended with {done.returncode}:\n{done.stderr}")
+        text = out.read_text()
+    total = {}
+    function = ""
+    is_call = False
+    for line in text.splitlines():
+        if line.startswith("fn="):
+            function = line[3:]
+        elif line.startswith("calls="):
+            is_call = True
+        elif re.match(r"[+*\-\d]", line):
+            if not is_call:  # else what a callee needed
+                total[function] = total.get(function, 0) + int(line.split()[1])
+            is_call = False
+    return total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        sys.exit("instructions: valgrind is missing (scripts/install_deps.sh --dev)")
+    total = counts(arguments.program)
+    is_over = False
+    for name, budget in BUDGET.items():
+        if name not in total:
+            sys.exit(f"instructions: {name} was not seen")
+        each = total[name] / CALLS
+        over = arguments.check and platform.machine() == "x86_64" and each > budget
+        is_over = is_over or over
+        print(f"{name:30} {each:6.1f}{f'  more than {budget}' if over else ''}")
+    return 1 if is_over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
