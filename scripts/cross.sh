@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds memspan for aarch64 in build-aarch64/, on another machine, and runs the unit and contract
-# tests of that build under QEMU's user mode: the tests with the label aarch64.
+# Builds memspan for aarch64 in build-aarch64/, on another machine, and runs the unit, contract and
+# multi-process tests of that build under QEMU's user mode: the tests with the label aarch64.
 #
 #   cross.sh [--build] [--all] [--repeat N]
 #
@@ -9,8 +9,8 @@
 #   --all        with the tests that are left out because they are long
 #   --repeat N   runs each test until it fails, N times at most
 #
-# Jobs are not among the tests: what oshrun starts would have to be given to the emulator, too. By
-# hand that is `qemu-aarch64 build-aarch64/bin/oshrun -n 2 qemu-aarch64 PROGRAM`.
+# A job by hand is `qemu-aarch64 build-aarch64/bin/oshrun -n 2 qemu-aarch64 PROGRAM`: what oshrun
+# starts needs the emulator, too.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -43,7 +43,7 @@ while (($# > 0)); do
       shift
       ;;
     -h | --help)
-      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; allowed are --build, --all and --repeat N" ;;

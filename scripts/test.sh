@@ -17,7 +17,7 @@
 #   fuzz      the fuzz targets for 60 s over their corpora
 #   asan      build and test with the address and undefined-behaviour sanitizers
 #   tsan      build and test with the thread sanitizer
-#   aarch64   build for aarch64, and unit and contract tests under QEMU's user mode
+#   aarch64   build for aarch64, and its tests under QEMU's user mode
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, clang
 #             and aarch64 run every test

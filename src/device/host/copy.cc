@@ -28,68 +28,56 @@ __attribute__((target("avx2"))) inline Step load(const std::byte* from) {
            _mm256_loadu_si256(vectors + 2), _mm256_loadu_si256(vectors + 3)}};
 }
 
-// To any place.
+// What a step is stored to: any place, one that begins a vector, or such a one past the caches.
+enum class Place { kAny, kWhole, kPastCaches };
+
+template <Place place>
+__attribute__((target("avx2"))) inline void store(__m256i* to, __m256i vector) {
+  if constexpr (place == Place::kAny) _mm256_storeu_si256(to, vector);
+  if constexpr (place == Place::kWhole) _mm256_store_si256(to, vector);
+  if constexpr (place == Place::kPastCaches) _mm256_stream_si256(to, vector);
+}
+
+template <Place place>
 __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& step) {
   auto* vectors = reinterpret_cast<__m256i*>(to);
-  _mm256_storeu_si256(vectors, step.vectors[0]);
-  _mm256_storeu_si256(vectors + 1, step.vectors[1]);
-  _mm256_storeu_si256(vectors + 2, step.vectors[2]);
-  _mm256_storeu_si256(vectors + 3, step.vectors[3]);
+  store<place>(vectors, step.vectors[0]);
+  store<place>(vectors + 1, step.vectors[1]);
+  store<place>(vectors + 2, step.vectors[2]);
+  store<place>(vectors + 3, step.vectors[3]);
 }
 
 // Whole lines of `to`, but for the first step, where `to` does not begin one, and the last; where
 // steps overlap, the same bytes are written twice.
-template <typename StoreAligned>
-__attribute__((target("avx2"), always_inline)) inline void copy_in_steps(
-    std::byte* to, const std::byte* from, std::size_t bytes, StoreAligned store_aligned) {
+template <Place place>
+__attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byte* from,
+                                                   std::size_t bytes) {
   const std::byte* const last = from + bytes - kStep;
   std::byte* const last_to = to + bytes - kStep;
   if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kLine; before != 0) {
-    store(to, load(from));
+    store<Place::kAny>(to, load(from));
     from += kLine - before;
     to += kLine - before;
   }
-  for (; from < last; from += kStep, to += kStep)
-    store_aligned(reinterpret_cast<__m256i*>(to), load(from));
-  store(last_to, load(last));
-}
-
-__attribute__((target("avx2"))) void copy_by_vectors(std::byte* to, const std::byte* from,
-                                                     std::size_t bytes) {
-  copy_in_steps(
-      to, from, bytes, [](__m256i * vectors, const Step& step) __attribute__((target("avx2"))) {
-        _mm256_store_si256(vectors, step.vectors[0]);
-        _mm256_store_si256(vectors + 1, step.vectors[1]);
-        _mm256_store_si256(vectors + 2, step.vectors[2]);
-        _mm256_store_si256(vectors + 3, step.vectors[3]);
-      });
-}
-
-// Past the caches, which hold neither end of so large a copy: a plain store would read the line
-// that it is going to overwrite.
-__attribute__((target("avx2"))) void copy_past_caches(std::byte* to, const std::byte* from,
-                                                      std::size_t bytes) {
-  copy_in_steps(
-      to, from, bytes, [](__m256i * vectors, const Step& step) __attribute__((target("avx2"))) {
-        _mm256_stream_si256(vectors, step.vectors[0]);
-        _mm256_stream_si256(vectors + 1, step.vectors[1]);
-        _mm256_stream_si256(vectors + 2, step.vectors[2]);
-        _mm256_stream_si256(vectors + 3, step.vectors[3]);
-      });
-  _mm_sfence();  // these stores are ordered with no other until here
+  for (; from < last; from += kStep, to += kStep) store<place>(to, load(from));
+  store<Place::kAny>(last_to, load(last));
+  if constexpr (place == Place::kPastCaches) _mm_sfence();  // ordered with no other until here
 }
 
 // Zero until the library is loaded: then nobody has vectors.
 struct Machine {
   bool has_vectors = false;
-  std::size_t past_caches = 0;  // from so many bytes on; 0 without vectors
+  // From so many bytes on no cache holds both ends of a copy, and a plain store would read the line
+  // that it is going to overwrite. 0 without vectors.
+  std::size_t past_caches = 0;
 };
 
 // Of the largest cache, as the processor says it; the C library's own figure is wrong on some.
 std::size_t largest_cache() {
   constexpr unsigned kIntel = 4;  // the leaves have the same form
   constexpr unsigned kAmd = 0x8000001d;
-  const unsigned leaf = __get_cpuid_max(0x80000000, nullptr) >= kAmd ? kAmd : kIntel;
+  const unsigned leaf =
+      static_cast<unsigned>(__get_cpuid_max(0x80000000, nullptr)) >= kAmd ? kAmd : kIntel;
   std::size_t largest = 0;
   unsigned a = 0, b = 0, sets = 0, d = 0;
   for (unsigned i = 0; __get_cpuid_count(leaf, i, &a, &b, &sets, &d) != 0 && (a & 0x1f) != 0; ++i) {
@@ -116,9 +104,9 @@ void copy_large(void* to, const void* from, std::size_t bytes) {
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
   if (bytes < machine.past_caches) [[likely]]
-    copy_by_vectors(target, source, bytes);
+    copy_in_steps<Place::kWhole>(target, source, bytes);
   else if (machine.has_vectors)
-    copy_past_caches(target, source, bytes);
+    copy_in_steps<Place::kPastCaches>(target, source, bytes);
   else
     std::memcpy(to, from, bytes);
 }
