@@ -123,13 +123,15 @@ StoreClient::Connection::~Connection() {
     attendant = std::move(attendant_);
     changed_.notify_all();
   }
-  if (attendant == nullptr) return;
   if (::getpid() != process_) {
     static_cast<void>(attendant.release());  // fork() did not take the thread along
     return;
   }
-  ring(wake_.get());
-  attendant->join();
+  if (attendant != nullptr) {
+    ring(wake_.get());
+    attendant->join();
+  }
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
 }
 
 std::uint64_t StoreClient::Connection::next_id() {

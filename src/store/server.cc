@@ -211,6 +211,8 @@ void StoreServer::Loop::stop() {
   is_stopping_ = true;
   published_.reset();  // before the address is free for another store
   asio::error_code ignored;
+  if (listener_.is_open())
+    ::shutdown(listener_.native_handle(), SHUT_RDWR);  // as in StoreSession::close()
   listener_.close(ignored);
   accept_pause_.cancel();
   while (!sessions_.empty()) end(sessions_.begin()->first, {Code::kStoreLost, "the store ends"});

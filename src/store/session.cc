@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/session.h"
 
+#include <sys/socket.h>
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -54,7 +56,8 @@ void StoreSession::send(const StoreAnswer& answer) {
 void StoreSession::close(const Status& why) {
   if (stage_ == Stage::kClosed) return;
   stage_ = Stage::kClosed;
-  watched_.release();  // cancels what waits
+  watched_.release();                        // cancels what waits
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
   patience_.cancel();
   reading_.timer.cancel();

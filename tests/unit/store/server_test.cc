@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <future>
 #include <thread>
 
@@ -84,6 +88,55 @@ TEST(StoreServerTest, ItsPortCanBeUsedAgainAtOnce) {
   server.reset();
   client.reset();
   use_every_operation(*connected(listening(endpoint)->endpoint()));
+}
+
+// A child of fork() that holds every descriptor of this process until it is let go.
+class Child {
+ public:
+  Child() {
+    EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0);
+    process_ = ::fork();
+    if (process_ != 0) return;
+    ::close(ends_[1]);
+    char byte = 0;
+    ::_exit(::read(ends_[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  ~Child() {
+    ::close(ends_[1]);
+    ::close(ends_[0]);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+ private:
+  int ends_[2];
+  pid_t process_;
+};
+
+TEST(StoreServerTest, ItsEndIsSeenThoughAChildHoldsItsSockets) {
+  auto server = listening();
+  const Endpoint endpoint = server->endpoint();
+  auto client = connected(endpoint);
+  const Child child;
+  server.reset();
+  EXPECT_EQ(client->get("never", soon()).code(), Code::kStoreLost);
+  EXPECT_FALSE(connect_tcp(endpoint, soon()).is_ok());
+}
+
+TEST(StoreServerTest, AClientsEndIsSeenThoughAChildHoldsItsSocket) {
+  auto server = listening();
+  auto watcher = connected(server->endpoint());
+  auto client = connected(server->endpoint());
+  ASSERT_TRUE(client->set("mine", "v", soon(), StoreOwner::kSession).is_ok());
+  std::promise<void> gone;
+  ASSERT_TRUE(watcher
+                  ->watch(
+                      "mine", [&](const auto&) { gone.set_value(); }, soon())
+                  .is_ok());
+  const Child child;
+  client.reset();
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
 }
 
 TEST(StoreServerTest, RefusesToAdoptWhatIsNotASocket) {
