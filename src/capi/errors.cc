@@ -4,6 +4,7 @@
 #include <memspan/memspan.h>
 
 #include <string>
+#include <utility>
 
 #include "capi/failures.h"
 #include "core/log.h"
@@ -11,7 +12,8 @@
 namespace memspan::capi {
 namespace {
 
-thread_local std::string last_error;
+thread_local std::string kept;
+thread_local std::string taken;
 
 }  // namespace
 
@@ -45,12 +47,21 @@ ShmemCode shmem_code(const Status& status) {
 }
 
 void remember_error(const char* call, std::string_view message) {
-  last_error = std::string(call) + ": " + std::string(message);
+  kept = std::string(call) + ": " + std::string(message);
+}
+
+const char* last_error() {
+  return kept.c_str();
+}
+
+const char* take_last_error() {
+  taken = std::exchange(kept, {});
+  return taken.c_str();
 }
 
 int shmem_failure(const char* call, ShmemCode code, std::string_view message) {
   remember_error(call, message);
-  log_line(LogLevel::kError, last_error);
+  log_line(LogLevel::kError, kept);
   return static_cast<int>(code);
 }
 
@@ -63,5 +74,5 @@ int shmem_result(const char* call, const Status& status) {
 }  // namespace memspan::capi
 
 extern "C" __attribute__((visibility("default"))) const char* memspan_last_error(void) {
-  return memspan::capi::last_error.c_str();
+  return memspan::capi::last_error();
 }

@@ -26,6 +26,10 @@ ShmemCode shmem_code(const Status& status);
 
 // Keeps "call: message" for memspan_last_error() of this thread.
 void remember_error(const char* call, std::string_view message);
+// What is kept; valid until this thread's next failure.
+const char* last_error();
+// The same, and from now on nothing is kept.
+const char* take_last_error();
 
 // What a call of the CANN SHMEM face returns: 0 when ok; else the text is kept and logged. Ends the
 // process instead when a peer has asked the whole job to end.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/store_security.h"
 
+#include <fmt/format.h>
+
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/mutex.h"
@@ -23,30 +27,71 @@ Choice& choice() {
   return *made;
 }
 
+constexpr std::uint32_t kMostTextBytes = 10 << 10;
+// Room for what a decrypt handler writes.
+constexpr std::size_t kMostPasswordBytes = 4096;
+
+Result<std::string_view> check(const GivenText& text) {
+  if (text.length > kMostTextBytes)
+    return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, at most {} are allowed",
+                                                      text.name, text.length, kMostTextBytes));
+  if (text.bytes == nullptr)
+    return Status(Code::kInvalidArgument, std::string(text.name) + " is NULL");
+  return std::string_view(text.bytes, text.length);
+}
+
+// The handler as a function of ours. It gets room for one byte more than it may fill, since some
+// end what they write with a zero.
+DecryptPassword decryption_by(DecryptHandler handler) {
+  if (handler == nullptr) return {};
+  return [handler](std::string_view cipher) -> Result<std::string> {
+    std::string plain(kMostPasswordBytes + 1, '\0');
+    std::size_t length = kMostPasswordBytes;
+    const int failure = handler(cipher.data(), cipher.size(), plain.data(), length);
+    if (failure != 0)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("the decrypt handler returned {}", failure));
+    if (length == 0 || length > kMostPasswordBytes)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
+                                kMostPasswordBytes));
+    plain.resize(length);
+    return plain;
+  };
+}
+
 }  // namespace
 
-Status choose_tls(bool enable, std::string_view tls_info) {
+Status choose_tls(bool enable, const GivenText& tls_info) {
   StoreSecurity security;
   security.kind = enable ? StoreSecurity::Kind::kCertificates : StoreSecurity::Kind::kPlain;
   if (enable) {
-    auto certificates = parse_tls_info(tls_info);
-    if (!certificates.is_ok()) return certificates.status();
-    security.certificates = std::move(certificates).value();
+    MEMSPAN_TRY_ASSIGN(const std::string_view text, check(tls_info), "choosing certificates");
+    MEMSPAN_TRY_ASSIGN(security.certificates, parse_tls_info(text.substr(0, text.find('\0'))),
+                       "choosing certificates");
   }
   MutexLock lock(choice().mutex);
   choice().security = std::move(security);
   return Status::ok();
 }
 
-void give_tls_key(std::string_view key, std::string_view password) {
+Status give_tls_key(const GivenText& key, const GivenText& password, DecryptHandler decrypt) {
+  MEMSPAN_TRY_ASSIGN(const std::string_view key_text, check(key), "taking a key");
+  if (key_text.empty()) return {Code::kInvalidArgument, std::string(key.name) + " is empty"};
+  std::string_view password_text;
+  if (password.bytes != nullptr || password.length > kMostTextBytes) {
+    MEMSPAN_TRY_ASSIGN(password_text, check(password), "taking a key's password");
+  }
   MutexLock lock(choice().mutex);
-  choice().key = key;
-  choice().password = password;
+  choice().key = key_text;
+  choice().password = password_text;
+  if (decrypt != nullptr) choice().decrypt = decryption_by(decrypt);
+  return Status::ok();
 }
 
-void give_tls_decryption(DecryptPassword decrypt) {
+void give_tls_decryption(DecryptHandler decrypt) {
   MutexLock lock(choice().mutex);
-  choice().decrypt = std::move(decrypt);
+  choice().decrypt = decryption_by(decrypt);
 }
 
 Result<StoreSecurity> chosen_security() {

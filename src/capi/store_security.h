@@ -3,8 +3,8 @@
 // faces of this process.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <cstddef>
+#include <cstdint>
 
 #include "core/status.h"
 #include "store/security.h"
@@ -13,12 +13,26 @@ namespace memspan::capi {
 
 // All of these are thread-safe and hold for what is joined afterwards.
 
+// A text that a program gave, by the name that its parameter has; up to 10 KiB.
+struct GivenText {
+  const char* name;
+  const char* bytes;  // may be null
+  std::uint32_t length;
+};
+// Gets a password as it is stored, and room for the one that opens the key, whose length it sets;
+// returns 0 when it could.
+using DecryptHandler = int (*)(const char* cipher, std::size_t cipher_length, char* plain,
+                               std::size_t& plain_length);
+
+// kInvalidArgument says which text is null or too long, or what tls_info lacks.
+
 // Certificates by a tls_info string, or, when `enable` is false, no TLS at all.
-Status choose_tls(bool enable, std::string_view tls_info);
-// The key and its password as texts; they count before files that tls_info names.
-void give_tls_key(std::string_view key, std::string_view password);
+Status choose_tls(bool enable, const GivenText& tls_info);
+// The key and its password; they count before files that tls_info names. A null password is none, a
+// null handler leaves the one before.
+Status give_tls_key(const GivenText& key, const GivenText& password, DecryptHandler decrypt);
 // How the key's password is decrypted; null: it is as given.
-void give_tls_decryption(DecryptPassword decrypt);
+void give_tls_decryption(DecryptHandler decrypt);
 
 // What the program chose; else the secret of MEMSPAN_JOB_SECRET_FILE; else this host's own.
 Result<StoreSecurity> chosen_security();

@@ -30,9 +30,6 @@ constexpr const char* kName = "SHMEM v1.1.1";
 
 constexpr std::size_t kUniqueIdSecretBytes = 16;
 constexpr std::string_view kNoSecret = "-";
-constexpr std::uint32_t kMostTlsBytes = 10 << 10;
-// Room for what a decrypt handler writes.
-constexpr std::size_t kMostPasswordBytes = 4096;
 
 int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
@@ -76,32 +73,6 @@ Result<StorePlace> read_unique_id(const shmem_uniqueid_t& uid) {
   MutexLock lock(state.mutex);
   if (state.unique_id == text) store.hosted = std::exchange(state.unique_id_server, nullptr);
   return store;
-}
-
-// The handler as a function of ours. It gets room for one byte more than it may fill, since some
-// end what they write with a zero.
-DecryptPassword decryption_by(shmem_decrypt_handler handler) {
-  if (handler == nullptr) return {};
-  return [handler](std::string_view cipher) -> Result<std::string> {
-    std::string plain(kMostPasswordBytes + 1, '\0');
-    std::size_t length = kMostPasswordBytes;
-    const int failure = handler(cipher.data(), cipher.size(), plain.data(), length);
-    if (failure != 0)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("the decrypt handler returned {}", failure));
-    if (length == 0 || length > kMostPasswordBytes)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
-                                kMostPasswordBytes));
-    plain.resize(length);
-    return plain;
-  };
-}
-
-int too_long(const char* call, const char* argument, std::uint32_t bytes) {
-  return shmem_failure(
-      call, ShmemCode::kInvalidParam,
-      fmt::format("{} has {} bytes, at most {} are allowed", argument, bytes, kMostTlsBytes));
 }
 
 }  // namespace
@@ -208,16 +179,12 @@ MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
 
 MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
                                                 const uint32_t tls_info_len) {
-  constexpr const char* kCall = "shmem_set_conf_store_tls";
-  if (!enable) return shmem_result(kCall, choose_tls(false, {}));
-  if (tls_info == nullptr) return null_argument(kCall, "tls_info");
-  if (tls_info_len > kMostTlsBytes) return too_long(kCall, "tls_info", tls_info_len);
-  const std::string_view info(tls_info, strnlen(tls_info, tls_info_len));
-  return shmem_result(kCall, choose_tls(true, info));
+  return shmem_result("shmem_set_conf_store_tls",
+                      choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
 
 MEMSPAN_EXPORT int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler) {
-  give_tls_decryption(decryption_by(decrypt_handler));
+  give_tls_decryption(decrypt_handler);
   return 0;
 }
 
@@ -225,15 +192,10 @@ MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(const char* tls_pk, const 
                                                       const char* tls_pk_pw,
                                                       const uint32_t tls_pk_pw_len,
                                                       const shmem_decrypt_handler decrypt_handler) {
-  constexpr const char* kCall = "shmem_set_config_store_tls_key";
-  if (tls_pk == nullptr || tls_pk_len == 0) return null_argument(kCall, "tls_pk");
-  if (tls_pk_len > kMostTlsBytes) return too_long(kCall, "tls_pk", tls_pk_len);
-  if (tls_pk_pw_len > kMostTlsBytes) return too_long(kCall, "tls_pk_pw", tls_pk_pw_len);
-  const std::string_view password =
-      tls_pk_pw == nullptr ? std::string_view() : std::string_view(tls_pk_pw, tls_pk_pw_len);
-  give_tls_key({tls_pk, tls_pk_len}, password);
-  if (decrypt_handler != nullptr) give_tls_decryption(decryption_by(decrypt_handler));
-  return 0;
+  return shmem_result(
+      "shmem_set_config_store_tls_key",
+      give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
+                   GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, decrypt_handler));
 }
 
 MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const char* msg)) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores that this process hosts because the program asked for them, and how stores are protected.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "capi/smem/result.h"
+#include "capi/store_security.h"
+#include "core/mutex.h"
+#include "store/endpoint.h"
+#include "store/server.h"
+
+namespace memspan::capi {
+namespace {
+
+// By the address as it was given: two ways to write one are two, and the second finds it taken.
+struct Hosted {
+  Mutex mutex;
+  std::map<std::string, std::unique_ptr<StoreServer>> servers MEMSPAN_GUARDED_BY(mutex);
+  pid_t process MEMSPAN_GUARDED_BY(mutex) = ::getpid();
+
+  // fork() copied the servers, but neither their threads nor what listening is worth.
+  void forget_the_parents() MEMSPAN_REQUIRES(mutex) {
+    if (process == ::getpid()) return;
+    process = ::getpid();
+    for (auto& [address, server] : servers) static_cast<void>(server.release());
+    servers.clear();
+  }
+};
+
+Hosted& hosted() {
+  // Never destroyed: a server's thread may outlive main.
+  static auto* const made = new Hosted;
+  return *made;
+}
+
+Result<Endpoint> read_url(const char* url) {
+  if (url == nullptr) return Status(Code::kInvalidArgument, "invalid param, storeURL is null");
+  return Endpoint::parse(url);
+}
+
+std::int32_t create_store(const char* call, const char* url) {
+  const auto endpoint = read_url(url);
+  if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
+  const std::string address = endpoint->to_string();
+  MutexLock lock(hosted().mutex);
+  hosted().forget_the_parents();
+  if (hosted().servers.contains(address)) return SMEM_OK;
+  auto security = chosen_security();
+  if (!security.is_ok()) return smem_result(call, security.status());
+  auto server = StoreServer::listen(*endpoint, StoreServerOptions{.security = *security});
+  if (server.code() == Code::kUnavailable)
+    return smem_failure(call, SMEM_RES_IN_USE, server.status().message());
+  if (!server.is_ok()) return smem_result(call, server.status());
+  hosted().servers.emplace(address, std::move(server).value());
+  return SMEM_OK;
+}
+
+std::int32_t destroy_store(const char* call, const char* url) {
+  const auto endpoint = read_url(url);
+  if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
+  std::unique_ptr<StoreServer> server;  // ends without the lock
+  {
+    MutexLock lock(hosted().mutex);
+    hosted().forget_the_parents();
+    auto found = hosted().servers.find(endpoint->to_string());
+    if (found == hosted().servers.end())
+      return smem_failure(call, SMEM_NOT_EXIST,
+                          fmt::format("this process hosts no store at {}", url));
+    server = std::move(found->second);
+    hosted().servers.erase(found);
+  }
+  return SMEM_OK;
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t smem_create_config_store(const char* storeUrl) {
+  return create_store("smem_create_config_store", storeUrl);
+}
+
+MEMSPAN_EXPORT int32_t smem_destroy_config_store(const char* storeUrl) {
+  return destroy_store("smem_destroy_config_store", storeUrl);
+}
+
+MEMSPAN_EXPORT int32_t smem_set_conf_store_tls(bool enable, const char* tls_info,
+                                               const uint32_t tls_info_len) {
+  return smem_result("smem_set_conf_store_tls",
+                     choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
+}
+
+MEMSPAN_EXPORT int32_t smem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
+                                                     const char* tls_pk_pw,
+                                                     const uint32_t tls_pk_pw_len,
+                                                     const smem_decrypt_handler h) {
+  return smem_result("smem_set_config_store_tls_key",
+                     give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
+                                  GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, h));
+}

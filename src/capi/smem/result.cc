@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/smem/result.h"
+
+#include <array>
+#include <utility>
+
+#include "capi/errors.h"
+#include "core/log.h"
+
+namespace memspan::capi {
+namespace {
+
+thread_local std::int32_t last_code = SMEM_OK;
+
+std::int32_t smem_code(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return SMEM_OK;
+    case Code::kInvalidArgument:
+      return SMEM_INVALID_PARAM;
+    case Code::kNotFound:
+    case Code::kStale:
+      return SMEM_NOT_EXIST;
+    case Code::kTimeout:
+      return SMEM_TIMEOUT;
+    case Code::kOutOfMemory:
+      return SMEM_MALLOC_FAILED;
+    case Code::kPeerLost:
+    case Code::kUnreachable:
+    case Code::kStoreLost:
+      return SMEM_NOT_CONNECTED;
+    case Code::kUnavailable:
+    case Code::kForked:
+      return SMEM_NOT_STARTED;
+    case Code::kAuth:
+    case Code::kNotSupported:
+    case Code::kSystem:
+    case Code::kInternal:
+      return SMEM_ERROR;
+  }
+  return SMEM_ERROR;
+}
+
+constexpr std::array<std::pair<std::int32_t, const char*>, 14> kTexts{{
+    {SMEM_OK, "success"},
+    {SMEM_ERROR, "error"},
+    {SMEM_INVALID_PARAM, "invalid parameter"},
+    {SMEM_MALLOC_FAILED, "out of memory"},
+    {SMEM_NO_RESOURCES, "out of a resource other than memory"},
+    {SMEM_NOT_STARTED, "not started, or ended"},
+    {SMEM_TIMEOUT, "timeout"},
+    {SMEM_REPEAT_INVOKE, "called before, and only once is allowed"},
+    {SMEM_DUPLICATED, "exists already"},
+    {SMEM_NOT_EXIST, "does not exist (any more)"},
+    {SMEM_NOT_INIT, "not initialized"},
+    {SMEM_RES_IN_USE, "in use"},
+    {SMEM_PARTIAL_FAILED, "a part of it failed"},
+    {SMEM_NOT_CONNECTED, "not connected (any more)"},
+}};
+
+}  // namespace
+
+std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message) {
+  remember_error(call, message);
+  last_code = code;
+  log_line(LogLevel::kError, last_error());
+  return code;
+}
+
+std::int32_t smem_result(const char* call, const Status& status) {
+  if (status.is_ok()) return SMEM_OK;
+  return smem_failure(call, smem_code(status.code()), status.message());
+}
+
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT const char* smem_get_last_err_msg(void) {
+  return last_error();
+}
+
+MEMSPAN_EXPORT const char* smem_get_and_clear_last_err_msg(void) {
+  last_code = SMEM_OK;
+  return take_last_error();
+}
+
+MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
+  return last_code;
+}
+
+MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
+  for (const auto& [known, text] : kTexts)
+    if (known == code) return text;
+  return "unknown error";
+}

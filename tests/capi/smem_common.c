@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What MemFabric's parts share: codes, last error, log, and stores that this process hosts. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <smem/host/smem.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static int lines;
+
+static void count_line(int level, const char* line) {
+  (void)level;
+  lines += strlen(line) > 0 && strchr(line, '\n') == NULL;
+}
+
+/* The last failure was of this code, and its sentence has these words; after that none is kept. */
+static int failed_with(int32_t code, int32_t expected, const char* words) {
+  int is_right = code == expected && smem_get_last_err_code() == expected &&
+                 strstr(smem_get_last_err_msg(), words) != NULL;
+  if (!is_right)
+    fprintf(stderr, "code %d, text \"%s\", wanted %d and \"%s\"\n", (int)code,
+            smem_get_last_err_msg(), (int)expected, words);
+  const char* taken = smem_get_and_clear_last_err_msg();
+  return is_right && strstr(taken, words) != NULL && smem_get_last_err_msg()[0] == '\0' &&
+         smem_get_last_err_code() == SMEM_OK;
+}
+
+static void check_codes(void) {
+  CHECK(smem_get_last_err_msg() != NULL && smem_get_last_err_msg()[0] == '\0');
+  CHECK(strcmp(smem_get_error_string(SMEM_OK), "success") == 0);
+  CHECK(strcmp(smem_get_error_string(SMEM_TIMEOUT), "timeout") == 0);
+  CHECK(strcmp(smem_get_error_string(-4711), "unknown error") == 0);
+  CHECK(smem_init(0) == SMEM_OK);
+}
+
+static void check_log(void) {
+  CHECK(failed_with(smem_set_extern_logger(NULL), SMEM_INVALID_PARAM, "invalid param"));
+  CHECK(failed_with(smem_set_log_level(5), SMEM_INVALID_PARAM, "0 to 4"));
+  CHECK(failed_with(smem_set_log_level(-1), SMEM_INVALID_PARAM, "-1"));
+  CHECK(smem_set_extern_logger(count_line) == SMEM_OK && smem_set_log_level(3) == SMEM_OK);
+  CHECK(smem_set_log_level(9) != SMEM_OK && lines == 1);
+  CHECK(smem_set_log_level(4) == SMEM_OK && smem_set_log_level(9) != SMEM_OK && lines == 1);
+  smem_get_and_clear_last_err_msg();
+}
+
+static void check_protection(void) {
+  static char long_text[(10 << 10) + 1];
+  CHECK(failed_with(smem_set_conf_store_tls(true, NULL, 0), SMEM_INVALID_PARAM, "tls_info"));
+  CHECK(
+      failed_with(smem_set_conf_store_tls(true, "tlsCart: a", 10), SMEM_INVALID_PARAM, "tlsCart"));
+  CHECK(failed_with(smem_set_conf_store_tls(true, long_text, sizeof long_text), SMEM_INVALID_PARAM,
+                    "10241 bytes"));
+  CHECK(failed_with(smem_set_config_store_tls_key(NULL, 0, NULL, 0, NULL), SMEM_INVALID_PARAM,
+                    "tls_pk"));
+  CHECK(failed_with(smem_set_config_store_tls_key("k", 1, long_text, sizeof long_text, NULL),
+                    SMEM_INVALID_PARAM, "tls_pk_pw"));
+}
+
+/* A port of this host that is free now, as a URL. */
+static const char* free_url(void) {
+  static char url[64];
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof address;
+  int probe = socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(probe >= 0 && bind(probe, (struct sockaddr*)&address, length) == 0);
+  CHECK(getsockname(probe, (struct sockaddr*)&address, &length) == 0 && close(probe) == 0);
+  snprintf(url, sizeof url, "tcp://127.0.0.1:%d", ntohs(address.sin_port));
+  return url;
+}
+
+static int listens(const char* url) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  address.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
+  int door = socket(AF_INET, SOCK_STREAM, 0);
+  int answers = connect(door, (struct sockaddr*)&address, sizeof address) == 0;
+  close(door);
+  return answers;
+}
+
+static void check_stores(void) {
+  const char* url = free_url();
+  CHECK(failed_with(smem_create_config_store(NULL), SMEM_INVALID_PARAM, "storeURL is null"));
+  CHECK(failed_with(smem_create_config_store("nowhere"), SMEM_INVALID_PARAM, "nowhere"));
+  CHECK(
+      failed_with(smem_create_config_store("tcp://127.0.0.1:65536"), SMEM_INVALID_PARAM, "65536"));
+  CHECK(failed_with(smem_destroy_config_store(url), SMEM_NOT_EXIST, url));
+  CHECK(smem_create_config_store(url) == SMEM_OK && listens(url));
+  CHECK(smem_create_config_store(url) == SMEM_OK);
+  /* A child of fork() hosts nothing: its parent has the address. */
+  pid_t child = fork();
+  if (child == 0)
+    _exit(smem_create_config_store(url) == SMEM_RES_IN_USE &&
+                  smem_destroy_config_store(url) == SMEM_NOT_EXIST
+              ? 0
+              : 1);
+  int state = -1;
+  CHECK(child > 0 && waitpid(child, &state, 0) == child && state == 0);
+  CHECK(listens(url) && smem_destroy_config_store(url) == SMEM_OK && !listens(url));
+  CHECK(smem_create_config_store(url) == SMEM_OK && listens(url)); /* left to the end */
+}
+
+int main(void) {
+  check_codes();
+  check_log();
+  check_protection();
+  check_stores();
+  smem_uninit();
+  return 0;
+}
