@@ -211,7 +211,7 @@ part_tidy() {
 }
 part_clang() {
   step 'build clang' build_preset clang || return 0
-  if $long; then run_ctest clang build-clang; else run_ctest clang build-clang -L 'unit|contract'; fi
+  if $long; then run_ctest clang build-clang -LE benchmarks; else run_ctest clang build-clang -L 'unit|contract'; fi
 }
 part_fuzz() {
   step 'fuzz' bash scripts/fuzz.sh --seconds "$($long && echo 600 || echo 60)" || true

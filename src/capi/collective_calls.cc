@@ -20,13 +20,14 @@ struct Alike {
   std::int64_t value;
 };
 
-// Ahead of a call's name in the words of a meeting: what no other call's words begin with.
+// Added to a meeting's number ahead of a call's name in its words: what no other call's words begin
+// with, nor those that a meeting without words leaves from an earlier one.
 constexpr std::uint64_t kNameFollows = 0x6d656d7370616e21;
 constexpr std::size_t kNameBytes = (kMeetingWords - 1) * sizeof(std::uint64_t);
 
 // What a member is in, by the words of its meeting; empty when those are of another kind.
 std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBytes + 1]) {
-  if (team.word(member, 0) != kNameFollows) return {};
+  if (team.word(member, 0) != kNameFollows + team.sequence()) return {};
   for (int i = 1; i < kMeetingWords; ++i) {
     const std::uint64_t word = team.word(member, i);
     std::memcpy(room + static_cast<std::size_t>(i - 1) * sizeof word, &word, sizeof word);
@@ -36,7 +37,7 @@ std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBy
 }
 
 Status compare_calls(const char* call, Team& team) {
-  std::uint64_t words[kMeetingWords] = {kNameFollows};
+  std::uint64_t words[kMeetingWords] = {kNameFollows + team.sequence() + 1};
   const std::string_view mine = std::string_view(call).substr(0, kNameBytes);
   std::memcpy(words + 1, mine.data(), mine.size());
   MEMSPAN_PASS(team.meet(call, words, kMeetingWords));
@@ -148,7 +149,7 @@ Status collect(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
-  MEMSPAN_PASS(compare(call, team));
+  MEMSPAN_PASS(compare(call, team));  // who gives no elements may give no places
   return pgas::collect(team, call, elements.dest, elements.source, bytes);
 }
 

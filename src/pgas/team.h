@@ -54,6 +54,8 @@ class Team {
   // The same, carrying up to kMeetingWords words of each member, readable through word() until
   // this process's next meeting.
   Status meet(const char* what, const std::uint64_t* words, int count);
+  // The number of this process's last meeting, the same on all members.
+  std::uint64_t sequence() const { return sequence_; }
   std::uint64_t word(int member, int i) const {
     return area_.line(member, sequence_).words[i].load(std::memory_order_relaxed);
   }

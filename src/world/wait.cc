@@ -15,7 +15,8 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
-// The clock costs a good part of a yield, so it is only looked at after so many.
+// A wait without a limit looks at the clock only after so many. docs/performance.md has the
+// difference.
 constexpr int kYieldsPerLook = 8;
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
 constexpr auto kNap = std::chrono::milliseconds(1);
@@ -65,7 +66,9 @@ SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline d
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(deadline) {}
+      deadline_(earlier(deadline, place.limit)) {
+  if (!deadline_.is_never()) since_ = Clock::now();
+}
 
 Status SlowWait::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
@@ -77,7 +80,7 @@ Status SlowWait::pause(int lost) {
       return status;
   }
   if (lost >= 0) return death_status(lost);
-  if (!is_patient_ && ++yields_ % kYieldsPerLook != 0) {
+  if (!is_patient_ && deadline_.is_never() && ++yields_ % kYieldsPerLook != 0) {
     sched_yield();
     return Status::ok();
   }
@@ -86,20 +89,15 @@ Status SlowWait::pause(int lost) {
 
 Status SlowWait::pause_by_the_clock() {
   const auto now = Clock::now();
-  if (!has_looked_) {
-    has_looked_ = true;
-    since_ = now;
-    next_report_ = now + kReportEvery;
-    deadline_ = earlier(deadline_, place_.limit);
-  }
-  if (now >= next_report_) {
-    next_report_ += kReportEvery;
+  if (!since_) since_ = now;
+  if (now >= *since_ + (reports_ + 1) * kReportEvery) {
+    ++reports_;
     log_line(LogLevel::kWarn,
-             fmt::format("{} is still waiting after {:.0f} s", what_, to_seconds(now - since_)));
+             fmt::format("{} is still waiting after {:.0f} s", what_, to_seconds(now - *since_)));
   }
   if (!deadline_.is_never() && now >= deadline_.when())
-    return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - since_))};
-  is_patient_ = now - since_ > kAwake;
+    return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
+  is_patient_ = now - *since_ > kAwake;
   if (is_patient_)
     sleep();
   else
@@ -108,7 +106,7 @@ Status SlowWait::pause_by_the_clock() {
 }
 
 double SlowWait::seconds() const {
-  return has_looked_ ? to_seconds(Clock::now() - since_) : 0.0;
+  return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
 }
 
 // Arms the bell in one turn and sleeps in the next, so that the caller looks in between.

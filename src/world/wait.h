@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "core/clock.h"
@@ -78,12 +79,11 @@ class SlowWait {
   const WaitsFor kind_;
   const char* what_;
   const bool knows_whom_it_needs_;
-  Deadline deadline_;
+  const Deadline deadline_;
+  std::optional<Clock::time_point> since_;  // the first look at the clock
+  int reports_ = 0;
   int yields_ = 0;
-  bool has_looked_ = false;  // at the clock
   bool is_patient_ = false;  // sleeps
-  Clock::time_point since_;
-  Clock::time_point next_report_;
   std::uint32_t bell_ = 0;
   bool is_armed_ = false;
   int rings_in_vain_ = 0;

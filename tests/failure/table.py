@@ -32,7 +32,7 @@ def line_of(result):
         state_of(result),
         str(result["n"]),
         *(milliseconds(result[name]) for name in ("p50_ms", "p99_ms", "max_ms")),
-        f"{result['bound_ms']:g}" if result["bound_ms"] else "",
+        *(f"{result[name]:g}" if result.get(name) else "" for name in ("promise_ms", "bound_ms")),
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -41,8 +41,8 @@ def table_of(results):
     seeds = sorted({result["seed"] for result in results})
     return "\n".join(
         [
-            "| row | what happens | state | n | p50 ms | p99 ms | longest ms | bound ms |",
-            "|---|---|---|---|---|---|---|---|",
+            "| row | what happens | state | n | p50 ms | p99 ms | longest ms | promised ms | bound ms |",
+            "|---|---|---|---|---|---|---|---|---|",
             *(line_of(result) for result in sorted(results, key=lambda r: int(r["row"]))),
             "",
             f"Seed {', '.join(map(str, seeds))}.",

@@ -78,6 +78,11 @@ static void misuse(const char* what) {
     if (shmem_my_pe() == 0) shmem_sync_all();
     shmem_barrier_all();
   }
+  if (strcmp(what, "other-end") == 0) {
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0) shmem_barrier_all();
+    shmem_finalize();
+  }
   if (strcmp(what, "after-finalize") == 0) {
     shmem_finalize();
     shmem_long_p(word, 1, 0);

@@ -62,6 +62,28 @@ TEST_F(LitmusTest, MessagePassing) {
   data.value = flag.value = 0;
 }
 
+// The same when the second is so large that it may go another way than through the caches.
+TEST_F(LitmusTest, AFenceHoldsForLargePuts) {
+  constexpr std::size_t kWords = std::size_t{3} << 20;
+  constexpr std::uint64_t kTimes = 40;
+  static Word data;
+  Symmetric<std::uint64_t> large(kWords);
+  if (me() == kWriter) {
+    std::vector<std::uint64_t> sent(kWords);
+    for (std::uint64_t i = 1; i <= kTimes; ++i) {
+      std::fill(sent.begin(), sent.end(), i);
+      shmem_uint64_p(&data.value, i, kReader);
+      shmem_fence();
+      shmem_uint64_put(large.get(), sent.data(), kWords, kReader);
+    }
+  } else if (me() == kReader) {
+    // A word in the middle: the copy's last ones may be stored as small ones are.
+    read_behind(&large[kWords / 2], &data.value, me(), kTimes);
+  }
+  shmem_barrier_all();
+  data.value = 0;
+}
+
 // Put with signal needs no fence; the data are many words.
 TEST_F(LitmusTest, PutWithSignal) {
   static std::uint64_t data[24];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/copy.h"
 
+#include "core/cpu.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -13,9 +15,8 @@ namespace memspan {
 #if defined(__x86_64__)
 namespace {
 
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kStep = 2 * kLine;
-static_assert(kLargeCopyBytes >= kLine + kStep);
+constexpr std::size_t kStep = 2 * kCacheLine;
+static_assert(kLargeCopyBytes >= kCacheLine + kStep);
 
 struct Step {
   __m256i vectors[4];
@@ -52,24 +53,25 @@ __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& ste
 template <Place place>
 __attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byte* from,
                                                    std::size_t bytes) {
+  if constexpr (place == Place::kPastCaches) _mm_sfence();
   const std::byte* const last = from + bytes - kStep;
   std::byte* const last_to = to + bytes - kStep;
-  if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kLine; before != 0) {
+  if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kCacheLine; before != 0) {
     store<Place::kAny>(to, load(from));
-    from += kLine - before;
-    to += kLine - before;
+    from += kCacheLine - before;
+    to += kCacheLine - before;
   }
   for (; from < last; from += kStep, to += kStep) store<place>(to, load(from));
   store<Place::kAny>(last_to, load(last));
-  if constexpr (place == Place::kPastCaches) _mm_sfence();  // ordered with no other until here
+  // Stores past the caches are ordered with no other but by this.
+  if constexpr (place == Place::kPastCaches) _mm_sfence();
 }
 
-// Zero until the library is loaded: then nobody has vectors.
 struct Machine {
   bool has_vectors = false;
   // From so many bytes on no cache holds both ends of a copy, and a plain store would read the line
-  // that it is going to overwrite. 0 without vectors.
-  std::size_t past_caches = 0;
+  // that it is going to overwrite.
+  std::size_t past_caches = SIZE_MAX;
 };
 
 // Of the largest cache, as the processor says it; the C library's own figure is wrong on some.
@@ -96,22 +98,34 @@ Machine look_at_machine() {
   return {true, cache > 0 ? cache / 2 : SIZE_MAX};
 }
 
-const Machine machine = look_at_machine();
+const Machine& this_machine() {
+  static const Machine machine = look_at_machine();
+  return machine;
+}
 
 }  // namespace
 
+std::size_t copies_past_caches_from() {
+  return this_machine().past_caches;
+}
+
 void copy_large(void* to, const void* from, std::size_t bytes) {
+  const Machine& machine = this_machine();
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
-  if (bytes < machine.past_caches) [[likely]]
-    copy_in_steps<Place::kWhole>(target, source, bytes);
-  else if (machine.has_vectors)
-    copy_in_steps<Place::kPastCaches>(target, source, bytes);
-  else
+  if (!machine.has_vectors)
     std::memcpy(to, from, bytes);
+  else if (bytes < machine.past_caches)
+    copy_in_steps<Place::kWhole>(target, source, bytes);
+  else
+    copy_in_steps<Place::kPastCaches>(target, source, bytes);
 }
 
 #else
+
+std::size_t copies_past_caches_from() {
+  return SIZE_MAX;
+}
 
 void copy_large(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);

@@ -14,6 +14,9 @@ namespace memspan {
 // Below this nothing was faster than memcpy.
 inline constexpr std::size_t kLargeCopyBytes = 256;
 
+// From so many bytes on copies go past the caches; SIZE_MAX: never. A figure of this machine.
+std::size_t copies_past_caches_from();
+
 // From kLargeCopyBytes on. The ranges must not overlap.
 void copy_large(void* to, const void* from, std::size_t bytes);
 

@@ -17,10 +17,9 @@ struct Combination {
   const Reduction& reduction;
   int terms;  // members 0 to terms - 1; none give zeros
 
-  // The bytes of as many whole elements as fit, at least one.
+  // The bytes of as many whole elements as fit; one does (operators.h).
   std::size_t whole_elements(std::size_t room) const {
-    const std::size_t elements = room / reduction.element_bytes;
-    return (elements == 0 ? 1 : elements) * reduction.element_bytes;
+    return room / reduction.element_bytes * reduction.element_bytes;
   }
 };
 

@@ -59,6 +59,7 @@ struct Xor {
 
 template <typename T, template <typename> class Operator>
 void combine(void* into, const void* from, std::size_t count) {
+  static_assert(sizeof(T) <= kMeetingWords * sizeof(std::uint64_t), "a flag carries an element");
   auto* a = static_cast<T*>(into);
   auto* b = static_cast<const T*>(from);
   for (std::size_t i = 0; i < count; ++i) a[i] = Operator<T>::apply(a[i], b[i]);

@@ -142,4 +142,4 @@ def walk(sheet):
             case(sheet, call)
 
 
-ROWS = [Row("25", "a call with a time-out, and a peer that is stopped", BOUND_MS, walk)]
+ROWS = [Row("25", "a call with a time-out, and a peer that is stopped", BOUND_MS, walk, promise_ms=50)]

@@ -124,6 +124,6 @@ def inside_collectives(sheet):
 
 
 ROWS = [
-    Row("1", "a peer is killed while the others wait for it", BOUND_MS, blocked),
-    Row("6", "a peer is killed inside a collective", BOUND_MS, inside_collectives),
+    Row("1", "a peer is killed while the others wait for it", BOUND_MS, blocked, promise_ms=100),
+    Row("6", "a peer is killed inside a collective", BOUND_MS, inside_collectives, promise_ms=100),
 ]

@@ -120,4 +120,4 @@ def table(sheet):
             case(sheet, argument)
 
 
-ROWS = [Row("23", "finalize with a peer that is dead, dies or is slow", BOUND_MS, table)]
+ROWS = [Row("23", "finalize with a peer that is dead, dies or is slow", BOUND_MS, table, promise_ms=100)]

@@ -37,6 +37,7 @@ class Row:
     title: str
     bound_ms: float  # a longer sample is a failure; 0: nothing is timed
     run: object  # called with a Sheet
+    promise_ms: float = 0  # what all but one time in fifty stay within; 0: only the bound
 
 
 class Skip(Exception):
@@ -84,6 +85,17 @@ class Sheet:
             f"took {1e3 * seconds:.1f} ms, allowed are {self.row.bound_ms:g}",
         )
 
+    def check_promise(self):
+        """A shared machine stops now and then for longer than a promise, but not often; a few times
+        beside other tests say nothing."""
+        late = [ms for ms in self.samples_ms if ms > self.row.promise_ms]
+        taken = len(self.samples_ms)
+        if self.row.promise_ms and taken >= 50 and len(late) > taken / 50:
+            self.fail(
+                f"{len(late)} of {taken} took longer than {self.row.promise_ms:g} ms, "
+                f"up to {max(late):.1f}"
+            )
+
     def note(self, text):
         self.notes.append(text)
 
@@ -112,6 +124,7 @@ class Sheet:
             "p99_ms": at(0.99),
             "max_ms": at(1.0),
             "failures": len(self.failures),
+            "promise_ms": self.row.promise_ms,
             "bound_ms": self.row.bound_ms,
             "seed": self.plan.seed,
             "skipped": self.skipped,
@@ -138,6 +151,7 @@ def run(row, plan):
     began = time.monotonic()
     try:
         row.run(sheet)
+        sheet.check_promise()
     except Skip as reason:
         sheet.skipped = str(reason)
     except Exception as error:  # a row that breaks is a row that fails; the others are still run
