@@ -29,6 +29,14 @@ std::unique_ptr<StoreClient> connected(const Endpoint& endpoint) {
   return std::move(client).value();
 }
 
+template <typename Work>
+void in_threads(int count, const Work& work) {
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
 void use_every_operation(StoreClient& client) {
   EXPECT_TRUE(client.set("k", "v", soon()).is_ok());
   EXPECT_EQ(*client.get("k", soon()), "v");
@@ -187,9 +195,7 @@ TEST(StoreServerTest, ThreadsShareOneClient) {
       EXPECT_EQ(*client->get(next + suffix, soon()), next);
     }
   };
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 8; ++thread) threads.emplace_back(work, thread);
-  for (auto& thread : threads) thread.join();
+  in_threads(8, work);
   EXPECT_EQ(*client->get_now("sum", soon()), "800");
 }
 
@@ -204,9 +210,7 @@ TEST(StoreServerTest, ThreadsSendAndReceiveLargeValuesTogether) {
       EXPECT_TRUE(client->get(std::to_string(thread), soon()).value() == value);
     }
   };
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) threads.emplace_back(work, thread);
-  for (auto& thread : threads) thread.join();
+  in_threads(4, work);
 }
 
 TEST(StoreServerTest, KeepsAValueOfTheLargestSizeAndRefusesALargerOne) {
@@ -274,6 +278,7 @@ TEST(StoreServerTest, DropsAPeerThatSendsGarbageAlone) {
 TEST(StoreServerTest, ASilentPeerKeepsNobodyWaiting) {
   auto server = listening();
   std::vector<Fd> silent;
+  silent.reserve(50);
   for (int i = 0; i < 50; ++i)
     silent.push_back(std::move(connect_tcp(server->endpoint(), soon()).value().socket));
   use_every_operation(*connected(server->endpoint()));
