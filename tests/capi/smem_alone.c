@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MemFabric's common header by itself, as its documents include it. */
 #include "smem.h"
+#include "smem_bm_def.h"
+#include "smem_shm_def.h"
+#include "smem_trans_def.h"
 
 static int decrypt(const char* cipher, size_t cipher_length, char* plain, size_t* plain_length) {
   (void)cipher;

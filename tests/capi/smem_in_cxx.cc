@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "smem.h"
+#include "smem_bm_def.h"
+#include "smem_shm_def.h"
+#include "smem_trans_def.h"
 
 // The handler takes a reference, as the original's does.
 static int decrypt(const char*, size_t, char*, size_t& plain_length) {
