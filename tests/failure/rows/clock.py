@@ -97,7 +97,6 @@ def wait_ends_in_time(sheet, clock, _, jump_s):
 
 def start_ends_in_time(sheet, clock, _, jump_s):
     """A start whose time-out is a second, alone, with a jump inside it."""
-    since = time.monotonic()
     process = jobs.start(
         [sheet.plan.program("failure_victim"), "hello"],
         RANK="0",
@@ -107,6 +106,7 @@ def start_ends_in_time(sheet, clock, _, jump_s):
         MEMSPAN_INIT_TIMEOUT="1",
         **clock.environment(),
     )
+    since = time.monotonic()  # its program has been found and begun
     with jobs.Ends([process.pid]) as ends:
         ends.wait(0.1 + sheet.random.random() * 0.5)
         clock.jump(jump_s, -1)
