@@ -29,6 +29,7 @@
 // other PE) waits in shmem_barrier_all.
 //
 //   put_lat          shmem_putmem + shmem_quiet, per pair
+//   my_pe            shmem_my_pe: what a call costs that only returns a number
 //   put_issue        shmem_putmem, with one shmem_quiet at the end of the loop
 //   p_lat, g_lat     shmem_long_p + shmem_quiet;  shmem_long_g
 //   get_lat          shmem_getmem

@@ -116,6 +116,11 @@ static void fetch_add_at_0(size_t size, long count) {
   for (long i = 0; i < count; i++) sink = shmem_long_atomic_fetch_add(bench.word, 1, 0);
 }
 
+static void my_pe(size_t size, long count) {
+  (void)size;
+  for (long i = 0; i < count; i++) sink = shmem_my_pe();
+}
+
 void latency_group(void) {
   const struct figure set[] = {
       {"put_lat", 8, kLatency, put_quiet, 0},
@@ -125,6 +130,7 @@ void latency_group(void) {
       {"g_lat", 8, kLatency, g, 0},
       {"bare_store", 8, kLatency, bare_store(), 0},
       {"bare_load", 8, kLatency, bare_load(), 0},
+      {"my_pe", 0, kLatency, my_pe, 0},
   };
   measure_alone(set, sizeof set / sizeof *set);
 }
