@@ -117,6 +117,7 @@ Status join(const Start& how) {
   process_state.shared_team = shared_team.release();
   process_state.active_sets = new pgas::ActiveSets(*world);
   process_state.has_links = pgas::has_links(world->routes());
+  process_state.rank = world->rank();
   process_state.routes = world->routes();
   // Last, since it is what is_started() looks at.
   __atomic_store_n(&process_state.world, world.release(), __ATOMIC_RELEASE);

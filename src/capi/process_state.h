@@ -29,6 +29,7 @@ struct Context {
 struct ProcessState {
   RouteTable routes;       // a copy of world->routes(); empty when not in a job
   bool has_links = false;  // some route needs fence and quiet to ask its link
+  int rank = -1;           // world->rank(), without a way to go
   World* world = nullptr;
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host

@@ -114,12 +114,14 @@ MEMSPAN_TWIN(void, global_exit, (int status)) {
 }
 
 MEMSPAN_TWIN(int, my_pe, (void)) {
-  require_started("shmem_my_pe");
-  return process_state.world->rank();
+  if (process_state.routes.peers == 0) [[unlikely]]
+    require_started("shmem_my_pe");
+  return process_state.rank;
 }
 
 MEMSPAN_TWIN(int, n_pes, (void)) {
-  require_started("shmem_n_pes");
+  if (process_state.routes.peers == 0) [[unlikely]]
+    require_started("shmem_n_pes");
   return static_cast<int>(process_state.routes.peers);
 }
 
