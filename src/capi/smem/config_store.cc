@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,9 +33,16 @@ struct Hosted {
 };
 
 Hosted& hosted() {
-  // Never destroyed: a server's thread may outlive main.
+  // Never destroyed: other exit handlers may still call.
   static auto* const made = new Hosted;
   return *made;
+}
+
+void end_all() {
+  std::map<std::string, std::unique_ptr<StoreServer>> servers;  // declared first: ends unlocked
+  MutexLock lock(hosted().mutex);
+  hosted().forget_the_parents();
+  servers.swap(hosted().servers);
 }
 
 Result<Endpoint> read_url(const char* url) {
@@ -56,6 +64,9 @@ std::int32_t create_store(const char* call, const char* url) {
     return smem_failure(call, SMEM_RES_IN_USE, server.status().message());
   if (!server.is_ok()) return smem_result(call, server.status());
   hosted().servers.emplace(address, std::move(server).value());
+  // Their threads end before what they use does, and what they published goes. Only now, so that
+  // the handler comes before those that this server brought about (OpenSSL's).
+  [[maybe_unused]] static const int registered = std::atexit(end_all);
   return SMEM_OK;
 }
 
