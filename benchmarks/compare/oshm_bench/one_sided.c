@@ -116,7 +116,7 @@ static void fetch_add_at_0(size_t size, long count) {
   for (long i = 0; i < count; i++) sink = shmem_long_atomic_fetch_add(bench.word, 1, 0);
 }
 
-static void my_pe(size_t size, long count) {
+static void ask_my_pe(size_t size, long count) {
   (void)size;
   for (long i = 0; i < count; i++) sink = shmem_my_pe();
 }
@@ -130,7 +130,7 @@ void latency_group(void) {
       {"g_lat", 8, kLatency, g, 0},
       {"bare_store", 8, kLatency, bare_store(), 0},
       {"bare_load", 8, kLatency, bare_load(), 0},
-      {"my_pe", 0, kLatency, my_pe, 0},
+      {"my_pe", 0, kLatency, ask_my_pe, 0},
   };
   measure_alone(set, sizeof set / sizeof *set);
 }
