@@ -39,7 +39,7 @@ else
 fi
 files=()
 while IFS= read -r -d '' file; do
-  case $file in include/openshmem/shmem.h | include/openshmem/pshmem.h | include/memspan/openshmem_c11.h | include/memspan/openshmem_cxx.h) continue ;; esac # generated
+  case $file in include/openshmem/shmem.h | include/openshmem/pshmem.h | include/memspan/openshmem_c11.h | include/memspan/openshmem_cxx.h | include/memspan/openshmem_types.h) continue ;; esac # generated
   [[ ! -f $file ]] || files+=("$file")
 done < <(list)
 ((${#files[@]} > 0)) || exit 0

@@ -15,8 +15,7 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
-// A wait without a limit looks at the clock only after so many. docs/performance.md has the
-// difference.
+// A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
 constexpr auto kNap = std::chrono::milliseconds(1);

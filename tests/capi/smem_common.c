@@ -87,6 +87,8 @@ static void check_stores(void) {
   CHECK(failed_with(smem_create_config_store("nowhere"), SMEM_INVALID_PARAM, "nowhere"));
   CHECK(
       failed_with(smem_create_config_store("tcp://127.0.0.1:65536"), SMEM_INVALID_PARAM, "65536"));
+  CHECK(
+      failed_with(smem_create_config_store("tcp://127.0.0.1:0"), SMEM_INVALID_PARAM, "1 to 65535"));
   CHECK(failed_with(smem_destroy_config_store(url), SMEM_NOT_EXIST, url));
   CHECK(smem_create_config_store(url) == SMEM_OK && listens(url));
   CHECK(smem_create_config_store(url) == SMEM_OK);

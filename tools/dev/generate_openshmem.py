@@ -3,7 +3,8 @@
 """Writes the installed OpenSHMEM headers from the type tables and the list of functions.
 
 The type tables are in src/capi/openshmem/types.def, the functions in openshmem_functions.py, what is
-made of them for type-generic names in openshmem_generics.py.
+made of them for type-generic names in openshmem_generics.py, and how sets of types are written in
+openshmem_types.py.
 
   generate_openshmem.py                  write shmem.h, pshmem.h and those of the type-generic names
   generate_openshmem.py --check          fail when one of them is not what would be written
@@ -13,12 +14,14 @@ made of them for type-generic names in openshmem_generics.py.
 """
 
 import argparse
+import dataclasses
 import pathlib
 import re
 import sys
 
 import openshmem_functions as functions
 import openshmem_generics as generics
+import openshmem_types as types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = ROOT / "src/capi/openshmem/types.def"
@@ -50,6 +53,18 @@ def expand(function, tables):
             yield line.replace("@", name).replace("TYPE", c_type)
 
 
+def twins(function):
+    """The lines that declare the twins of one entry of the list, for all types of its table."""
+    if not function.table:
+        return [twin_of(prototype) + ";" for prototype in expand(function, {})]
+    # In a macro whose parameters are `name` and `type`; a name may end in its middle.
+    pasted = dataclasses.replace(function, table="ANY")
+    lines = [prototype.replace("shmem_", "pshmem_", 1).replace("##(", "(") + ";"
+             for prototype in expand(pasted, {"ANY": [("##name##", "type")]})]
+    return [types.macro("MEMSPAN_DECLARE_(name, type, a, b)", lines),
+            f"MEMSPAN_{function.table}_(MEMSPAN_DECLARE_, , )", "#undef MEMSPAN_DECLARE_"]
+
+
 def twin_of(prototype):
     name = functions.name_of(prototype)
     return prototype.replace(name + "(", "p" + name + "(", 1)
@@ -70,13 +85,13 @@ def enclose(title, guard, lines):
     return "\n".join(out + lines + ["", f"#endif /* {guard} */", ""])
 
 
-def declare(opening, tables, change):
-    """The lines that declare all functions under the names that `change` makes."""
+def declare(opening, lines_of):
+    """The lines that declare all functions; lines_of(entry of the list) are those of one."""
     out = [opening.strip(), "", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for section in functions.SECTIONS:
         out += ["", "/* " + "\n * ".join(section.comment.strip().splitlines()) + " */"]
         for function in section.functions:
-            out += [change(prototype) + ";" for prototype in expand(function, tables)]
+            out += lines_of(function)
     return out + ["", "#ifdef __cplusplus", "}", "#endif"]
 
 
@@ -96,11 +111,17 @@ INCLUDE_GENERICS = """
 
 
 def render_all(tables):
-    plain = declare(functions.OPENING, tables, lambda line: line) + ["", INCLUDE_GENERICS.strip()]
-    twins = declare(functions.PROFILING_OPENING, tables, twin_of)
+    plain = declare(functions.OPENING, lambda function: [line + ";" for line in expand(function, tables)])
+    profiling = ["/* clang-format off */", *declare(functions.PROFILING_OPENING, twins), "/* clang-format on */"]
+    used = {function.table for section in functions.SECTIONS for function in section.functions}
+    sets = {name: entries for name, entries in tables.items() if name in used} | generics.sets(tables)
     return {
-        HEADERS / "openshmem/shmem.h": enclose(functions.TITLE, "MEMSPAN_OPENSHMEM_SHMEM_H", plain),
-        HEADERS / "openshmem/pshmem.h": enclose(functions.PROFILING_TITLE, "MEMSPAN_OPENSHMEM_PSHMEM_H", twins),
+        HEADERS / "memspan/openshmem_types.h":
+            enclose(types.TITLE, "MEMSPAN_OPENSHMEM_TYPES_H", types.render(sets)),
+        HEADERS / "openshmem/shmem.h": enclose(functions.TITLE, "MEMSPAN_OPENSHMEM_SHMEM_H",
+                                              plain + ["", INCLUDE_GENERICS.strip()]),
+        HEADERS / "openshmem/pshmem.h": enclose(functions.PROFILING_TITLE, "MEMSPAN_OPENSHMEM_PSHMEM_H",
+                                               profiling),
         HEADERS / "memspan/openshmem_c11.h":
             enclose(generics.C11_TITLE, "MEMSPAN_OPENSHMEM_C11_H", generics.render_c11(tables)),
         HEADERS / "memspan/openshmem_cxx.h":

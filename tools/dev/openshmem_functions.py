@@ -175,6 +175,8 @@ same code. Units, ownership, threads and errors are those of <shmem.h>.
 """
 
 PROFILING_OPENING = """
+#include <memspan/openshmem_types.h>
+
 #include "shmem.h"
 """
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type-generic names of OpenSHMEM: as C11 selections, as C++ overloads, and as calls for a test.
 
-Both headers write each set of types once, as a macro, and each name as one line or two that use it.
+Both headers apply what they say to the sets of openshmem_types.py, a line for each name.
 """
 
 import dataclasses
 import re
 
 import openshmem_functions as functions
+import openshmem_types as types
 
 C11_TITLE = """
 The type-generic names of OpenSHMEM as C11 selections. Included by <shmem.h>.
@@ -66,20 +67,25 @@ def generics(tables):
                 continue
             yield Generic(name, parameters_of(function.prototype),
                           function.prototype[:function.prototype.index("shmem_")].strip(),
-                          function.table.removesuffix("_TYPES"), distinct_types(tables[function.table]),
+                          function.table.removesuffix("_TYPES") + "_DISTINCT", distinct_types(tables[function.table]),
                           "CTX" in function.prototype)
 
 
-def sets_of_types(found):
-    """{name of a set: its types}, one for each set of types that differs."""
-    names = {}
-    for generic in found:
-        names.setdefault(tuple(generic.types), generic.table)
-    return {name: list(types) for types, name in names.items()}, names
+def but_long(generic):
+    """The same without long, for C++ names that are C functions on longs as well."""
+    if generic.name not in functions.ALSO_ON_LONGS:
+        return generic
+    return dataclasses.replace(generic, table=generic.table + "_BUT_LONG",
+                               types=[entry for entry in generic.types if entry[0] != "long"])
 
 
-def macro(head, lines):
-    return " \\\n".join([f"#define {head}", *("  " + line for line in lines)])
+def sets(tables):
+    """{name: entries} of the sets of types that the two headers apply something to."""
+    found = {}
+    for generic in generics(tables):
+        for form in (generic, but_long(generic)):
+            found[form.table] = form.types
+    return found
 
 
 # ---- C11 ---------------------------------------------------------------------------------------
@@ -96,37 +102,31 @@ void memspan_no_such_type(void);
 #define MEMSPAN_SECOND_(...) MEMSPAN_SECOND_OF_(__VA_ARGS__, 0, 0)
 #define MEMSPAN_SECOND_OF_(first, second, ...) second
 
-/* By the type that `pointer` points to; what cases(before, after) does not list does not compile. */
-#define MEMSPAN_SELECT_(pointer, cases, before, after) \\
-  _Generic(pointer, cases(before, after) default: memspan_no_such_type)
-#define MEMSPAN_BY_FIRST_(cases, after, ...) \\
-  MEMSPAN_SELECT_(MEMSPAN_FIRST_(__VA_ARGS__), cases, shmem_, after)(__VA_ARGS__)
-#define MEMSPAN_BY_SECOND_(cases, after, ...) \\
-  MEMSPAN_SELECT_(MEMSPAN_SECOND_(__VA_ARGS__), cases, shmem_, after)(__VA_ARGS__)
-#define MEMSPAN_WITH_CONTEXT_(cases, after, ...) \\
+/* By the type that `pointer` points to; what the set does not have does not compile. */
+#define MEMSPAN_CASE_(name, type, before, after) \\
+  type*: before##name##after, const type*: before##name##after,
+#define MEMSPAN_SELECT_(pointer, set, before, after) \\
+  _Generic(pointer, set(MEMSPAN_CASE_, before, after) default: memspan_no_such_type)
+#define MEMSPAN_BY_FIRST_(set, after, ...) \\
+  MEMSPAN_SELECT_(MEMSPAN_FIRST_(__VA_ARGS__), set, shmem_, after)(__VA_ARGS__)
+#define MEMSPAN_BY_SECOND_(set, after, ...) \\
+  MEMSPAN_SELECT_(MEMSPAN_SECOND_(__VA_ARGS__), set, shmem_, after)(__VA_ARGS__)
+#define MEMSPAN_WITH_CONTEXT_(set, after, ...) \\
   _Generic(MEMSPAN_FIRST_(__VA_ARGS__), \\
-    shmem_ctx_t: MEMSPAN_SELECT_(MEMSPAN_SECOND_(__VA_ARGS__), cases, shmem_ctx_, after), \\
-    default: MEMSPAN_SELECT_(MEMSPAN_FIRST_(__VA_ARGS__), cases, shmem_, after))(__VA_ARGS__)
-
-#define MEMSPAN_CASE_(function, type) type*: function, const type*: function,
+    shmem_ctx_t: MEMSPAN_SELECT_(MEMSPAN_SECOND_(__VA_ARGS__), set, shmem_ctx_, after), \\
+    default: MEMSPAN_SELECT_(MEMSPAN_FIRST_(__VA_ARGS__), set, shmem_, after))(__VA_ARGS__)
 """
 
 
 def render_c11(tables):
-    found = list(generics(tables))
-    sets, names = sets_of_types(found)
-    out = [C11_OPENING.strip()]
-    for name, types in sets.items():
-        out.append(macro(f"MEMSPAN_{name}_CASES_(before, after)",
-                         [f"MEMSPAN_CASE_(before##{entry}##after, {c_type})" for entry, c_type in types]))
-    out.append("")
-    for generic in found:
+    out = ["#include <memspan/openshmem_types.h>", "", C11_OPENING.strip(), ""]
+    for generic in generics(tables):
         if generic.has_context:
             way = "WITH_CONTEXT"
         else:
             way = "BY_SECOND" if "team" in generic.parameters[0][0] else "BY_FIRST"
-        out.append(f"#define {generic.name}(...) MEMSPAN_{way}_(MEMSPAN_{names[tuple(generic.types)]}_CASES_, "
-                   f"_{generic.stem}, __VA_ARGS__)")
+        out.append(f"#define {generic.name}(...) "
+                   f"MEMSPAN_{way}_(MEMSPAN_{generic.table}_, _{generic.stem}, __VA_ARGS__)")
     out.append("")
     out += [f"#define {name}(...) _Generic(MEMSPAN_FIRST_(__VA_ARGS__), {cases})(__VA_ARGS__)"
             for name, (cases, _) in functions.SPECIAL_GENERICS.items()]
@@ -137,32 +137,29 @@ def render_c11(tables):
 
 
 def overload(generic):
-    """A macro of a name's overloads for one type, used for all of its types."""
+    """The lines of a macro's body: the overloads of `generic` for one type, which names of the same
+    parameters share."""
     lines = []
     for context, parameters in generic.forms():
         declared = ", ".join(c_type.replace("TYPE", "type") + name for c_type, name in parameters)
         passed = ", ".join(name for _, name in parameters)
         result = generic.result.replace("TYPE", "type")
         back = "" if result == "void" else "return "
-        lines += [f"inline {result} {generic.name}({declared}) {{",
-                  f"  {back}shmem_{context}##name##_{generic.stem}({passed});", "}"]
-    return macro("MEMSPAN_OVERLOAD_(name, type)", lines)
+        lines += [f"inline {result} generic({declared}) {{",
+                  f"  {back}shmem_{context}##name##stem({passed});", "}"]
+    return tuple(lines)
 
 
 def render_cxx(tables):
-    found = [dataclasses.replace(generic, table=generic.table + "_BUT_LONG",
-                                 types=[entry for entry in generic.types if entry[0] != "long"])
-             if generic.name in functions.ALSO_ON_LONGS else generic for generic in generics(tables)]
-    sets, names = sets_of_types(found)
-    out = ["/* clang-format off */", 'extern "C++" {', ""]
-    for name, types in sets.items():
-        out.append(macro(f"MEMSPAN_{name}_SET_(X)", [f"X({entry}, {c_type})" for entry, c_type in types]))
-    out.append("")
-    for generic in found:
-        out += [overload(generic), f"MEMSPAN_{names[tuple(generic.types)]}_SET_(MEMSPAN_OVERLOAD_)",
-                "#undef MEMSPAN_OVERLOAD_"]
-    out += [overload for _, overload in functions.SPECIAL_GENERICS.values()]
-    out += [""] + [f"#undef MEMSPAN_{name}_SET_" for name in sets]
+    alike = {}
+    for generic in map(but_long, generics(tables)):
+        alike.setdefault(overload(generic), []).append(generic)
+    out = ["#include <memspan/openshmem_types.h>", "", "/* clang-format off */", 'extern "C++" {', ""]
+    for lines, found in alike.items():
+        out.append(types.macro("MEMSPAN_OVERLOAD_(name, type, generic, stem)", lines))
+        out += [f"MEMSPAN_{generic.table}_(MEMSPAN_OVERLOAD_, {generic.name}, _{generic.stem})" for generic in found]
+        out.append("#undef MEMSPAN_OVERLOAD_")
+    out += ["", *(overload for _, overload in functions.SPECIAL_GENERICS.values())]
     return out + ["", "}", "/* clang-format on */"]
 
 

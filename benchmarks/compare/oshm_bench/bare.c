@@ -131,34 +131,19 @@ operation bare_load(void) {
 operation bare_fetch_add(void) {
   return reachable ? run_fetch_add : NULL;
 }
-// One of a direction's ways; null where the machine has no such copy, or not of that size.
-static operation way(int copy, size_t size, const operation (*ways)[kBareCopies]) {
-  enum { kMovsb = 1 };
-  if (!reachable) return NULL;
+operation bare_copy(int is_put, int copy, size_t size) {
 #ifdef __x86_64__
+  static const operation ways[2][kBareCopies] = {
+      {get_copy_libc, get_copy_movsb, get_copy_avx, get_copy_nt},
+      {put_copy_libc, put_copy_movsb, put_copy_avx, put_copy_nt}};
+  enum { kMovsb = 1 };
   // The vectors are whole lines here.
   if (copy > kMovsb && (size % 64 != 0 || !__builtin_cpu_supports("avx2"))) return NULL;
 #else
+  static const operation ways[2][kBareCopies] = {{get_copy_libc}, {put_copy_libc}};
   (void)size;
 #endif
-  return (*ways)[copy];
-}
-
-operation bare_put(int copy, size_t size) {
-#ifdef __x86_64__
-  static const operation ways[] = {put_copy_libc, put_copy_movsb, put_copy_avx, put_copy_nt};
-#else
-  static const operation ways[kBareCopies] = {put_copy_libc};
-#endif
-  return way(copy, size, &ways);
-}
-operation bare_get(int copy, size_t size) {
-#ifdef __x86_64__
-  static const operation ways[] = {get_copy_libc, get_copy_movsb, get_copy_avx, get_copy_nt};
-#else
-  static const operation ways[kBareCopies] = {get_copy_libc};
-#endif
-  return way(copy, size, &ways);
+  return reachable ? ways[is_put][copy] : NULL;
 }
 operation bare_pingpong(void) {
   return reachable ? run_pingpong : NULL;

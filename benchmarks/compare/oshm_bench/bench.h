@@ -99,8 +99,8 @@ void collectives_group(void);
 operation bare_store(void);
 operation bare_load(void);
 operation bare_fetch_add(void);
-// Copying in one way of kBareCopies: libc, movsb, avx, nt. Null when there is none.
+// A put or a get by one way to copy of kBareCopies: libc, movsb, avx, nt. Null where the machine
+// has no such copy, or not of that size.
 enum { kBareCopies = 4 };
-operation bare_put(int copy, size_t size);
-operation bare_get(int copy, size_t size);
+operation bare_copy(int is_put, int copy, size_t size);
 operation bare_pingpong(void);

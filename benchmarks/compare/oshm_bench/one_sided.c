@@ -187,8 +187,7 @@ static void check(const char* name, size_t size, int where, const char* data) {
 
 // Measures the library's operation in turn with the bare copies, for every size. The bytes are
 // checked before a bare copy can have put them right.
-static void sweep(struct figure library, const char* const (*bare_names)[kBareCopies],
-                  operation (*bare)(int copy, size_t size), int is_put) {
+static void sweep(struct figure library, const char* const (*bare_names)[kBareCopies], int is_put) {
   static const size_t sizes[] = {8, 64, 512, 4096, 65536, 1 << 20, 8 << 20, 64 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= bench.max_bytes; i++) {
     size_t size = sizes[i];
@@ -203,8 +202,8 @@ static void sweep(struct figure library, const char* const (*bare_names)[kBareCo
     struct figure set[1 + kBareCopies] = {library};
     set[0].size = size;
     int figures = 1;
-    for (int copy = 0; bare != NULL && copy < kBareCopies; copy++) {
-      operation run = bare(copy, size);
+    for (int copy = 0; bare_names != NULL && copy < kBareCopies; copy++) {
+      operation run = bare_copy(is_put, copy, size);
       if (run != NULL)
         set[figures++] = (struct figure){(*bare_names)[copy], size, kBandwidth, run, 0};
     }
@@ -215,16 +214,16 @@ static void sweep(struct figure library, const char* const (*bare_names)[kBareCo
 void put_group(void) {
   static const char* const names[] = {"bare_put_bw", "bare_put_bw_movsb", "bare_put_bw_avx",
                                       "bare_put_bw_nt"};
-  sweep((struct figure){"put_bw", 0, kBandwidth, put, 0}, &names, bare_put, 1);
+  sweep((struct figure){"put_bw", 0, kBandwidth, put, 0}, &names, 1);
 }
 
 void get_group(void) {
   static const char* const names[] = {"bare_get_bw", "bare_get_bw_movsb", "bare_get_bw_avx",
                                       "bare_get_bw_nt"};
-  sweep((struct figure){"get_bw", 0, kBandwidth, get, 0}, &names, bare_get, 0);
+  sweep((struct figure){"get_bw", 0, kBandwidth, get, 0}, &names, 0);
 }
 
 void nbi_group(void) {
-  sweep((struct figure){"put_bw_nbi", 0, kBandwidth, put_nbi, 0}, NULL, NULL, 1);
-  sweep((struct figure){"get_bw_nbi", 0, kBandwidth, get_nbi, 0}, NULL, NULL, 0);
+  sweep((struct figure){"put_bw_nbi", 0, kBandwidth, put_nbi, 0}, NULL, 1);
+  sweep((struct figure){"get_bw_nbi", 0, kBandwidth, get_nbi, 0}, NULL, 0);
 }

@@ -53,6 +53,12 @@ Result<Endpoint> read_url(const char* url) {
 std::int32_t create_store(const char* call, const char* url) {
   const auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
+  if (endpoint->port == 0)
+    return smem_failure(
+        call, SMEM_INVALID_PARAM,
+        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
+                    "for nobody could learn which one 0 became",
+                    url));
   const std::string address = endpoint->to_string();
   MutexLock lock(hosted().mutex);
   hosted().forget_the_parents();
