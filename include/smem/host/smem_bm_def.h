@@ -119,6 +119,11 @@ typedef struct {
   uint32_t batchSize;        /* of each array */
 } smem_batch_copy_params;
 
+typedef struct {
+  int32_t* results; /* a code for each element */
+  uint32_t batchSize;
+} smem_batch_copy_result;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams of the host device: what is given to a stream is done in that order, by a thread of the
+ * stream, while the caller goes on. smem_trans_*_submit() takes one as its `stream`. C99 or C++11.
+ * memspan's own.
+ *
+ * Thread-safe. Functions that return a code return 0 or a code of smem/host/smem.h, and
+ * memspan_last_error() says why in a sentence. A child of fork() has no streams.
+ */
+#ifndef MEMSPAN_STREAM_H
+#define MEMSPAN_STREAM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL is none. */
+typedef void* memspan_stream_t;
+
+/* The thread begins with the first work. */
+int32_t memspan_stream_create(memspan_stream_t* stream);
+/* Waits until all its work is done, whose failures are then lost. */
+int32_t memspan_stream_destroy(memspan_stream_t stream);
+/* 0: all its work is done; MEMSPAN_STREAM_BUSY: not yet; less than 0: a bad handle. */
+#define MEMSPAN_STREAM_BUSY 1
+int32_t memspan_stream_query(memspan_stream_t stream);
+/* Until all that was given before is done, at most timeout_ms milliseconds (UINT32_MAX: for as long
+ * as it takes): SMEM_TIMEOUT leaves everything as it was, and it may be called again. The first
+ * failure of work since the last synchronisation, which is then forgotten. */
+int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms);
+/* Runs function(context) in the stream's order; what it returns other than 0 is a failure. It must
+ * not wait for the stream. */
+int32_t memspan_stream_call(memspan_stream_t stream, int32_t (*function)(void* context),
+                            void* context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MEMSPAN_STREAM_H */
