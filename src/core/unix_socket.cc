@@ -28,8 +28,8 @@ Result<Address> abstract_address(std::string_view name) {
   return address;
 }
 
-Result<Fd> make_socket() {
-  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+Result<Fd> make_socket(int how = 0) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | how, 0));
   if (!socket.is_valid()) return Status::from_errno("making a Unix socket");
   return socket;
 }
@@ -73,6 +73,16 @@ Result<Fd> unix_connect(std::string_view name) {
   MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(), "connecting");
   while (connect(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0)
     if (errno != EINTR) return Status::from_errno("connecting to a Unix socket");
+  return socket;
+}
+
+Result<Fd> unix_connect_now(std::string_view name) {
+  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "connecting");
+  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(SOCK_NONBLOCK), "connecting");
+  while (connect(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0) {
+    if (errno == EAGAIN) return Status(Code::kTimeout, "too many wait at the Unix socket");
+    if (errno != EINTR) return Status::from_errno("connecting to a Unix socket");
+  }
   return socket;
 }
 

@@ -17,6 +17,8 @@ namespace memspan {
 // `name` is without the leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
 Result<Fd> unix_listen(std::string_view name);
 Result<Fd> unix_connect(std::string_view name);
+// The same, without waiting where many others wait to be accepted: kTimeout then.
+Result<Fd> unix_connect_now(std::string_view name);
 Result<Fd> unix_accept(const Fd& listener, Deadline deadline);
 
 // The user whose process is at the other end, by the kernel's word.

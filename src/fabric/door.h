@@ -27,8 +27,8 @@ namespace memspan {
 struct DoorAnswer {
   std::string note;
   std::vector<Fd> descriptors;
-  Fd process;       // a pidfd: readable once the process is gone
-  pid_t pid = -1;   // as this process sees it; -1 when it is in another pid namespace
+  Fd process;      // a pidfd: readable once the process is gone
+  pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
 };
 
 // Thread-safe, but for its end. Its calls do not block.

@@ -301,6 +301,10 @@ Status StoreClient::leave(std::string_view group, Deadline deadline) {
       .status();
 }
 
+void StoreClient::end() {
+  connection_->end();
+}
+
 std::uint64_t StoreClient::epoch() const {
   return connection_->welcome().epoch;
 }

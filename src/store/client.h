@@ -123,6 +123,10 @@ class StoreClient {
   // Gives up the place in the group.
   Status leave(std::string_view group, Deadline deadline);
 
+  // Ends the session as the destructor does: every pending and later call returns kStoreLost, and
+  // no watcher runs or begins after this returned. Not for watchers.
+  void end();
+
   // Of the store and of this connection to it.
   std::uint64_t epoch() const;
   SessionId session() const;

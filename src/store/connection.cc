@@ -116,22 +116,26 @@ StoreClient::Connection::Connection(std::unique_ptr<StoreStream> stream, Fd wake
       chunk_(kChunkBytes) {}
 
 StoreClient::Connection::~Connection() {
+  end();
+}
+
+void StoreClient::Connection::end() {
   std::unique_ptr<std::thread> attendant;
   {
     MutexLock lock(mutex_);
     is_ending_ = true;
     attendant = std::move(attendant_);
     changed_.notify_all();
+    if (::getpid() != process_) {
+      static_cast<void>(attendant.release());  // fork() did not take the thread along
+      return;
+    }
+    lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
+                                                                    // fork() may hold the socket
   }
-  if (::getpid() != process_) {
-    static_cast<void>(attendant.release());  // fork() did not take the thread along
-    return;
-  }
-  if (attendant != nullptr) {
-    ring(wake_.get());
-    attendant->join();
-  }
-  ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
+  if (attendant == nullptr) return;
+  ring(wake_.get());
+  attendant->join();
 }
 
 std::uint64_t StoreClient::Connection::next_id() {

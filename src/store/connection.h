@@ -61,6 +61,8 @@ class StoreClient::Connection {
   Result<std::uint64_t> watch(std::string prefix, StoreWatcher watcher, Deadline deadline);
   Status unwatch(std::uint64_t watch, Deadline deadline);
 
+  void end();
+
   const StoreWelcome& welcome() const { return welcome_; }
 
  private:

@@ -60,8 +60,8 @@ void smem_bm_destroy(smem_bm_t handle);
 #ifdef __cplusplus
 int32_t smem_bm_join(smem_bm_t handle, uint32_t flags);
 #else
-int32_t smem_bm_join(smem_bm_t handle, uint32_t flags, void** localGvaAddress) __asm__(
-    "smem_bm_join_at");
+int32_t smem_bm_join(smem_bm_t handle, uint32_t flags,
+                     void** localGvaAddress) __asm__("smem_bm_join_at");
 #endif
 /* Its own memory stays usable here, until smem_bm_destroy(); nobody else can reach it. The process
  * may join again. SMEM_NOT_STARTED when not joined. */
@@ -69,8 +69,8 @@ int32_t smem_bm_leave(smem_bm_t handle, uint32_t flags);
 
 /* Bytes that this process gave (device or host, LOCAL_ or not); 0 for a bad handle or type. */
 uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType);
-/* Where the stripe of a rank begins in SMEM_MEM_TYPE_DEVICE or _HOST; NULL when the pool has no such
- * space or no such rank. */
+/* Where the stripe of a rank begins in SMEM_MEM_TYPE_DEVICE or _HOST; NULL when the pool has no
+ * such space or no such rank. */
 void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType, uint16_t peerRankId);
 /* Whose stripe an address lies in; UINT32_MAX: in none. */
 uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva);
@@ -78,8 +78,8 @@ uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva);
 /* Copies. `t` says what each end is: G an address in one of the spaces, L and H memory of this
  * process, AUTO whatever the address is. An end in a space lies wholly in what its rank gave
  * (SMEM_INVALID_PARAM) and its rank is joined (SMEM_NOT_CONNECTED, at once; SMEM_TIMEOUT when it
- * does not hand its memory over). Both ends may be other ranks'. Ends do not overlap. Any size but 0,
- * any alignment. When it returns, the bytes are at their destination, for everybody.
+ * does not hand its memory over). Both ends may be other ranks'. Ends do not overlap. Any size but
+ * 0, any alignment. When it returns, the bytes are at their destination, for everybody.
  * ASYNC_COPY_FLAG: only begun; both ends stay as they are until smem_bm_wait(). */
 int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_type t,
                      uint32_t flags);
@@ -104,8 +104,8 @@ int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t addr);
 
 #ifdef __cplusplus
 }
-int32_t smem_bm_join(smem_bm_t handle, uint32_t flags, void** localGvaAddress) __asm__(
-    "smem_bm_join_at");
+int32_t smem_bm_join(smem_bm_t handle, uint32_t flags,
+                     void** localGvaAddress) __asm__("smem_bm_join_at");
 #endif
 
 #endif /* MEMSPAN_SMEM_BM_H */

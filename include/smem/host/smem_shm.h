@@ -34,8 +34,8 @@ uint32_t smem_shm_query_support_data_operation(void);
 
 /* Makes space `id` (0 to 63) among rankSize processes that all call this with the same rankSize and
  * symmetricSize (up to 64 GiB, 0 too); rankId is this one's number among them. Waits for all, up to
- * shmCreateTimeout. *gva becomes the beginning of rank 0's part. NULL with the reason kept; the id is
- * free again after that. */
+ * shmCreateTimeout. *gva becomes the beginning of rank 0's part. NULL with the reason kept; the id
+ * is free again after that. */
 smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId, uint64_t symmetricSize,
                            smem_shm_data_op_type dataOpType, uint32_t flags, void** gva);
 /* Local: others keep what they have mapped, and their meetings fail. */

@@ -94,8 +94,9 @@ inline int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
                                 const char* remoteUniqueId, void* remoteAddr, size_t dataSize,
                                 uint32_t flags) {
   const int32_t code = smem_trans_check_flags(flags);
-  return code != SMEM_OK ? code
-                         : smem_trans_write(handle, localAddr, remoteUniqueId, remoteAddr, dataSize);
+  return code != SMEM_OK
+             ? code
+             : smem_trans_write(handle, localAddr, remoteUniqueId, remoteAddr, dataSize);
 }
 inline int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],
                                       const char* remoteUniqueId, void* remoteAddrs[],
@@ -140,20 +141,18 @@ inline int32_t smem_trans_batch_read_submit(smem_trans_t handle, void* localAddr
                                             size_t dataSizes[], uint32_t batchSize, void* stream,
                                             uint32_t flags) {
   const int32_t code = smem_trans_check_flags(flags);
-  return code != SMEM_OK
-             ? code
-             : smem_trans_batch_read_submit(handle, localAddrs, remoteUniqueId, remoteAddrs,
-                                            dataSizes, batchSize, stream);
+  return code != SMEM_OK ? code
+                         : smem_trans_batch_read_submit(handle, localAddrs, remoteUniqueId,
+                                                        remoteAddrs, dataSizes, batchSize, stream);
 }
 inline int32_t smem_trans_batch_write_submit(smem_trans_t handle, const void* localAddrs[],
                                              const char* remoteUniqueId, void* remoteAddrs[],
                                              size_t dataSizes[], uint32_t batchSize, void* stream,
                                              uint32_t flags) {
   const int32_t code = smem_trans_check_flags(flags);
-  return code != SMEM_OK
-             ? code
-             : smem_trans_batch_write_submit(handle, localAddrs, remoteUniqueId, remoteAddrs,
-                                             dataSizes, batchSize, stream);
+  return code != SMEM_OK ? code
+                         : smem_trans_batch_write_submit(handle, localAddrs, remoteUniqueId,
+                                                         remoteAddrs, dataSizes, batchSize, stream);
 }
 #endif
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "capi/smem/config_store.h"
 #include "capi/smem/result.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
@@ -45,11 +46,6 @@ void end_all() {
   servers.swap(hosted().servers);
 }
 
-Result<Endpoint> read_url(const char* url) {
-  if (url == nullptr) return Status(Code::kInvalidArgument, "invalid param, storeURL is null");
-  return Endpoint::parse(url);
-}
-
 std::int32_t create_store(const char* call, const char* url) {
   const auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
@@ -59,21 +55,12 @@ std::int32_t create_store(const char* call, const char* url) {
         fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
                     "for nobody could learn which one 0 became",
                     url));
-  const std::string address = endpoint->to_string();
-  MutexLock lock(hosted().mutex);
-  hosted().forget_the_parents();
-  if (hosted().servers.contains(address)) return SMEM_OK;
   auto security = chosen_security();
   if (!security.is_ok()) return smem_result(call, security.status());
-  auto server = StoreServer::listen(*endpoint, StoreServerOptions{.security = *security});
-  if (server.code() == Code::kUnavailable)
-    return smem_failure(call, SMEM_RES_IN_USE, server.status().message());
-  if (!server.is_ok()) return smem_result(call, server.status());
-  hosted().servers.emplace(address, std::move(server).value());
-  // Their threads end before what they use does, and what they published goes. Only now, so that
-  // the handler comes before those that this server brought about (OpenSSL's).
-  [[maybe_unused]] static const int registered = std::atexit(end_all);
-  return SMEM_OK;
+  const Status status = host_store(*endpoint, *security);
+  if (status.code() == Code::kUnavailable)
+    return smem_failure(call, SMEM_RES_IN_USE, status.message());
+  return smem_result(call, status);
 }
 
 std::int32_t destroy_store(const char* call, const char* url) {
@@ -94,6 +81,28 @@ std::int32_t destroy_store(const char* call, const char* url) {
 }
 
 }  // namespace
+
+Result<Endpoint> read_url(const char* url) {
+  if (url == nullptr || *url == '\0')
+    return Status(Code::kInvalidArgument,
+                  fmt::format("invalid param, storeURL is {}", url == nullptr ? "null" : "empty"));
+  return Endpoint::parse(url);
+}
+
+Status host_store(const Endpoint& endpoint, const StoreSecurity& security) {
+  const std::string address = endpoint.to_string();
+  MutexLock lock(hosted().mutex);
+  hosted().forget_the_parents();
+  if (hosted().servers.contains(address)) return Status::ok();
+  auto server = StoreServer::listen(endpoint, StoreServerOptions{.security = security});
+  if (!server.is_ok()) return server.status();
+  hosted().servers.emplace(address, std::move(server).value());
+  // Their threads end before what they use does, and what they published goes. Only now, so that
+  // the handler comes before those that this server brought about (OpenSSL's).
+  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  return Status::ok();
+}
+
 }  // namespace memspan::capi
 
 using namespace memspan::capi;

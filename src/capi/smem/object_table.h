@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of the MemFabric face, by handle. Other than in a HandleTable, an object may be removed
-// while other threads use it: the removal waits for them, and who comes later does not find it.
+// The objects of the MemFabric face, by handle. Other than in a HandleTable, an object may be
+// removed while other threads use it: the removal waits for them, and who comes later does not find
+// it.
 //
 //   handle    63      48 47          16 15    0
 //            |   kind   |  generation  | slot  |     kinds keep one part's handles from another's
@@ -15,7 +16,13 @@
 
 namespace memspan::capi {
 
-enum class ObjectKind : std::uint64_t { kPool = 1, kSpace = 2, kEndpoint = 3, kStream = 4, kRequest = 5 };
+enum class ObjectKind : std::uint64_t {
+  kPool = 1,
+  kSpace = 2,
+  kEndpoint = 3,
+  kStream = 4,
+  kRequest = 5
+};
 
 // Owns its objects. Thread-safe; use() takes no lock.
 template <typename T, ObjectKind kind, std::uint32_t kSlots = 4096>
@@ -57,8 +64,8 @@ class ObjectTable {
           slot.is_taken.exchange(true, std::memory_order_acquire))
         continue;
       slot.object = std::move(object);
-      const std::uint64_t handle = static_cast<std::uint64_t>(kind) << 48 |
-                                   (++slot.generation & 0xffff'ffff) << 16 | index;
+      const std::uint64_t handle =
+          static_cast<std::uint64_t>(kind) << 48 | (++slot.generation & 0xffff'ffff) << 16 | index;
       slot.handle.store(handle, std::memory_order_seq_cst);
       return reinterpret_cast<void*>(handle);
     }

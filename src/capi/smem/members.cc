@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/smem/members.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "capi/smem/config_store.h"
+#include "capi/store_security.h"
+#include "core/mutex.h"
+
+namespace memspan::capi {
+namespace {
+
+// One store's; its mutex is held while connecting, so that two threads make one connection.
+struct Place {
+  Mutex mutex;
+  std::weak_ptr<Member> member MEMSPAN_GUARDED_BY(mutex);
+};
+
+struct Places {
+  Mutex mutex;
+  // Shared with the threads that use one now.
+  std::map<std::string, std::shared_ptr<Place>> by_address MEMSPAN_GUARDED_BY(mutex);
+  const pid_t process = ::getpid();
+};
+
+Mutex places_mutex;
+Places* places_of_process MEMSPAN_GUARDED_BY(places_mutex) = nullptr;
+
+// Never destroyed: exit handlers may still call. A child of fork() gets places of its own.
+Places& places() {
+  MutexLock lock(places_mutex);
+  if (places_of_process == nullptr || places_of_process->process != ::getpid())
+    places_of_process = new Places;
+  return *places_of_process;
+}
+
+std::shared_ptr<Place> place_of(const std::string& address) {
+  Places& all = places();
+  MutexLock lock(all.mutex);
+  auto& place = all.by_address[address];
+  if (place == nullptr) place = std::make_shared<Place>();
+  return place;
+}
+
+// At the end of the process: the threads of connections end before OpenSSL does, and the other
+// members learn at once that this one is gone. Memory stays as it is.
+void end_all() {
+  Places& all = places();
+  MutexLock lock(all.mutex);
+  for (auto& [address, place] : all.by_address) {
+    MutexLock place_lock(place->mutex);
+    if (auto member = place->member.lock()) member->store().end();
+  }
+}
+
+bool is_alive(Member& member) {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  return member.store().get_now("memspan", Deadline::after(kPatience)).code() == Code::kNotFound;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
+                                          std::optional<StoreSecurity> security,
+                                          Deadline deadline) {
+  auto endpoint = read_url(url);
+  if (!endpoint.is_ok()) return endpoint.status();
+  const std::shared_ptr<Place> place = place_of(endpoint->to_string());
+  MutexLock lock(place->mutex);
+  if (auto member = place->member.lock(); member != nullptr && is_alive(*member)) return member;
+  if (!security) {
+    auto chosen = chosen_security();
+    if (!chosen.is_ok()) return chosen.status();
+    security = std::move(chosen).value();
+  }
+  Status hosted;
+  if (hosting == Hosting::kWhenPossible) hosted = host_store(*endpoint, *security);
+  // What is wrong with our own certificates no other attempt would mend.
+  if (hosted.code() == Code::kInvalidArgument) return hosted;
+  const StoreAccess access{.endpoint = *endpoint,
+                           .security = *security,
+                           .member = fmt::format("process {}", ::getpid())};
+  auto member = Member::join(access, deadline);
+  if (!member.is_ok()) {
+    if (hosted.is_ok() || hosted.code() == Code::kUnavailable) return member.status();
+    return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",
+                                             member.status().message(), hosted.message()));
+  }
+  place->member = *member;
+  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  return member;
+}
+
+}  // namespace memspan::capi
