@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "core/environment.h"
 
@@ -42,16 +44,67 @@ Status check_file_size_limit(std::size_t bytes) {
 
 }  // namespace
 
-Result<Pages> Pages::create(std::size_t bytes, const char* label) {
-  bytes = align_up(bytes, page_size());
+namespace {
+
+Result<Fd> make_sealed(std::size_t bytes, const char* label, unsigned kind) {
   if (Status status = check_file_size_limit(bytes); !status.is_ok()) return status;
-  Fd descriptor(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd descriptor(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | kind));
   if (!descriptor.is_valid()) return Status::from_errno("memfd_create");
   if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)
     return Status::from_errno(fmt::format("reserving {} of shared memory", format_size(bytes)));
   if (fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0)
     return Status::from_errno("sealing a memfd");
+  return descriptor;
+}
+
+std::size_t free_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  std::size_t pages = 0;
+  file >> pages;
+  return pages;
+}
+
+}  // namespace
+
+Result<Pages> Pages::create(std::size_t bytes, const char* label) {
+  bytes = align_up(bytes, page_size());
+  auto descriptor = make_sealed(bytes, label, 0);
+  if (!descriptor.is_ok()) return descriptor.status();
+  return Pages(std::move(*descriptor), bytes);
+}
+
+// The pages are taken at once: later there could be too few, and an access would end the process.
+Result<Pages> Pages::create_huge(std::size_t bytes, const char* label) {
+  bytes = align_up(bytes, kHugePage);
+  if (free_huge_pages() < bytes / kHugePage)
+    return Status(Code::kUnavailable, "too few huge pages are free");
+  auto descriptor = make_sealed(bytes, label, MFD_HUGETLB | MFD_HUGE_2MB);
+  if (!descriptor.is_ok()) return Status(Code::kUnavailable, descriptor.status().message());
+  Pages pages(std::move(*descriptor), bytes);
+  if (Status status = pages.commit(0, bytes); !status.is_ok())
+    return Status(Code::kUnavailable, status.message());
+  return pages;
+}
+
+Result<Pages> Pages::adopt_unsealed(Fd descriptor, std::size_t bytes) {
+  struct stat info {};
+  if (fstat(descriptor.get(), &info) != 0)
+    return Status::from_errno("fstat of a memory descriptor");
+  if (!S_ISREG(info.st_mode))
+    return Status(Code::kInvalidArgument, "the memory descriptor is not of memory or of a file");
+  if (static_cast<std::size_t>(info.st_size) >= bytes)
+    return Pages(std::move(descriptor), static_cast<std::size_t>(info.st_size));
+  bytes = align_up(bytes, static_cast<std::size_t>(info.st_blksize));
+  if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)
+    return Status::from_errno(
+        fmt::format("growing a memory descriptor from {} to {} bytes", info.st_size, bytes));
   return Pages(std::move(descriptor), bytes);
+}
+
+Result<Fd> Pages::duplicate() const {
+  Fd descriptor(fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!descriptor.is_valid()) return Status::from_errno("duplicating a memory descriptor");
+  return descriptor;
 }
 
 Result<Pages> Pages::adopt(Fd descriptor) {

@@ -19,11 +19,18 @@ class Pages {
  public:
   // `bytes` > 0, rounded up to whole pages. `label` shows in /proc/PID/maps.
   static Result<Pages> create(std::size_t bytes, const char* label);
+  // The same of 2 MiB pages, which the system has set aside; `bytes` is rounded up to them.
+  // kUnavailable when too few of them are free.
+  static Result<Pages> create_huge(std::size_t bytes, const char* label);
   // Takes over a descriptor made by create() in another process and checks that it is sealed.
   static Result<Pages> adopt(Fd descriptor);
+  // Takes over a descriptor of shared memory that somebody else made, grown to `bytes` where it
+  // is smaller. Who made it may shrink it, and accesses then end the process.
+  static Result<Pages> adopt_unsealed(Fd descriptor, std::size_t bytes);
 
   std::size_t bytes() const { return bytes_; }
   int descriptor() const { return descriptor_.get(); }
+  Result<Fd> duplicate() const;
 
   // Makes the kernel find memory for a range now, in steps of at most 64 MiB, so that a shortage
   // is an error here and not a signal later. Pages that are there already cost little. Ask
@@ -37,6 +44,7 @@ class Pages {
 };
 
 std::size_t page_size();
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 inline constexpr std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }

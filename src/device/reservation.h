@@ -15,6 +15,8 @@ class Reservation {
   // Reserves `bytes` (whole pages) at `wanted` when that range is free, else anywhere. `wanted`
   // may be null. Costs no memory.
   static Result<Reservation> make(std::size_t bytes, void* wanted);
+  // Reserves `bytes` at `wanted` and nowhere else: kUnavailable says what has the place.
+  static Result<Reservation> make_at(std::size_t bytes, void* wanted);
   Reservation(Reservation&& other) noexcept;
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
@@ -24,6 +26,8 @@ class Reservation {
 
   // Maps bytes [offset, offset + bytes) of `pages` at base() + `at`, shared and writable.
   Status map(std::size_t at, const Pages& pages, std::size_t offset, std::size_t bytes);
+  // Takes away what is mapped there; the range stays reserved.
+  Status unmap(std::size_t at, std::size_t bytes);
 
  private:
   Reservation(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}

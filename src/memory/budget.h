@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
+#include "device/pages.h"
 
 namespace memspan {
 
@@ -21,5 +23,10 @@ struct MemoryBudget {
 // where that is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for
 // users who want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
+
+// Takes all of the pages' memory, asking the budget before every step, so that processes that do
+// this at the same time do not take too much together. kOutOfMemory names both sizes; `what` names
+// the memory. What was taken by then goes with the pages.
+Status commit_within_budget(const Pages& pages, std::string_view what);
 
 }  // namespace memspan
