@@ -9,6 +9,7 @@
 #include <string>
 
 #include "capi/smem/config_store.h"
+#include "capi/smem/of_process.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
 
@@ -25,22 +26,10 @@ struct Places {
   Mutex mutex;
   // Shared with the threads that use one now.
   std::map<std::string, std::shared_ptr<Place>> by_address MEMSPAN_GUARDED_BY(mutex);
-  const pid_t process = ::getpid();
 };
 
-Mutex places_mutex;
-Places* places_of_process MEMSPAN_GUARDED_BY(places_mutex) = nullptr;
-
-// Never destroyed: exit handlers may still call. A child of fork() gets places of its own.
-Places& places() {
-  MutexLock lock(places_mutex);
-  if (places_of_process == nullptr || places_of_process->process != ::getpid())
-    places_of_process = new Places;
-  return *places_of_process;
-}
-
 std::shared_ptr<Place> place_of(const std::string& address) {
-  Places& all = places();
+  Places& all = of_process<Places>();
   MutexLock lock(all.mutex);
   auto& place = all.by_address[address];
   if (place == nullptr) place = std::make_shared<Place>();
@@ -50,7 +39,7 @@ std::shared_ptr<Place> place_of(const std::string& address) {
 // At the end of the process: the threads of connections end before OpenSSL does, and the other
 // members learn at once that this one is gone. Memory stays as it is.
 void end_all() {
-  Places& all = places();
+  Places& all = of_process<Places>();
   MutexLock lock(all.mutex);
   for (auto& [address, place] : all.by_address) {
     MutexLock place_lock(place->mutex);

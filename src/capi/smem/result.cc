@@ -12,7 +12,7 @@ namespace {
 
 thread_local std::int32_t last_code = SMEM_OK;
 
-std::int32_t smem_code(Code code) {
+std::int32_t code_of(Code code) {
   switch (code) {
     case Code::kOk:
       return SMEM_OK;
@@ -60,6 +60,10 @@ constexpr std::array<std::pair<std::int32_t, const char*>, 14> kTexts{{
 
 }  // namespace
 
+std::int32_t smem_code(const Status& status) {
+  return code_of(status.code());
+}
+
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message) {
   remember_error(call, message);
   last_code = code;
@@ -69,7 +73,7 @@ std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view 
 
 std::int32_t smem_result(const char* call, const Status& status) {
   if (status.is_ok()) return SMEM_OK;
-  return smem_failure(call, smem_code(status.code()), status.message());
+  return smem_failure(call, smem_code(status), status.message());
 }
 
 }  // namespace memspan::capi

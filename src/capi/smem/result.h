@@ -12,6 +12,8 @@
 
 namespace memspan::capi {
 
+// The code that fits.
+std::int32_t smem_code(const Status& status);
 // SMEM_OK; else the code that fits, and the text is kept and logged.
 std::int32_t smem_result(const char* call, const Status& status);
 // The same with a code that says more than the Status's own.

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
+#include "capi/smem/bm.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "capi/smem/config_store.h"
+#include "capi/smem/members.h"
+#include "capi/smem/of_process.h"
+#include "capi/smem/tls_config.h"
+#include "capi/store_security.h"
+#include "core/mutex.h"
+#include "fabric/pool_copy.h"
+
+namespace memspan::capi {
+namespace {
+
+constexpr std::uint32_t kNumaMask = (1U << SMEM_BM_BIND_NUMA_FLAG_LEN) - 1;
+constexpr std::uint32_t kNumaIsSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX;
+// Later releases have two more, which say nothing to this device.
+constexpr std::uint32_t kKnownFlags = (1U << 11) - 1;
+constexpr std::uint32_t kKnownOperations = 0xff;
+
+// This process as a rank of Big Memory.
+struct Membership {
+  std::shared_ptr<Member> member;  // shared with Share Memory and Trans; null: only hosts a store
+  std::uint32_t rank = UINT32_MAX;
+  std::uint32_t ranks = 0;
+  Duration create_limit = {};
+  Duration limit = {};
+};
+
+struct BigMemoryState {
+  Mutex mutex;
+  std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
+  std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of pools that are there or being made
+  // The rank of an earlier membership lasts as long as the connection.
+  std::weak_ptr<Member> ranked MEMSPAN_GUARDED_BY(mutex);
+  std::uint32_t last_rank MEMSPAN_GUARDED_BY(mutex) = 0;
+  std::uint32_t last_ranks MEMSPAN_GUARDED_BY(mutex) = 0;
+};
+
+BigMemoryState& state() {
+  return of_process<BigMemoryState>();
+}
+
+constexpr const char* kNotYet = "smem bm not initialized yet";
+
+Status invalid(std::string message) {
+  return {Code::kInvalidArgument, std::move(message)};
+}
+
+// ---- becoming a member
+// ------------------------------------------------------------------------------
+
+Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
+  if (ranks == 0) return invalid("invalid param, worldSize is 0");
+  if (ranks > SMEM_WORLD_SIZE_MAX)
+    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
+                               ranks, SMEM_WORLD_SIZE_MAX));
+  if (config == nullptr) return invalid("config is null");
+  if (!config->unifiedAddressSpace)
+    return invalid("config is invalid: unifiedAddressSpace must be true");
+  if (config->initTimeout == 0) return invalid("config is invalid: initTimeout is zero");
+  if (config->createTimeout == 0) return invalid("config is invalid: createTimeout is zero");
+  if (config->controlOperationTimeout == 0)
+    return invalid("config is invalid: controlOperationTimeout is zero");
+  if (!config->autoRanking && config->rankId >= ranks)
+    return invalid(fmt::format("config is invalid: rankId is {}, allowed are 0 to {}",
+                               config->rankId, ranks - 1));
+  if (std::memchr(config->hcomUrl, '\0', sizeof config->hcomUrl) == nullptr)
+    return invalid(fmt::format("config is invalid: hcomUrl has no end within {} bytes",
+                               sizeof config->hcomUrl));
+  const std::string_view url = config->hcomUrl;
+  if (!url.empty() && !url.starts_with("tcp://"))
+    return invalid(
+        fmt::format("config is invalid: hcomUrl is \"{}\", allowed is "
+                    "tcp://IP[/MASK]:PORT",
+                    url));
+  return Status::ok();
+}
+
+// The rank that the configuration asks for, or the lowest free one.
+Result<std::uint32_t> take_rank(BigMemoryState& bm, const std::shared_ptr<Member>& member,
+                                const Membership& wish, int rank, const Deadline& deadline)
+    MEMSPAN_REQUIRES(bm.mutex) {
+  if (bm.ranked.lock() == member) {
+    if (bm.last_ranks == wish.ranks &&
+        (rank < 0 || static_cast<std::uint32_t>(rank) == bm.last_rank))
+      return bm.last_rank;
+    return Status(Code::kUnavailable,
+                  fmt::format("this process is rank {} of {} at this store for as long as it has "
+                              "spaces or endpoints there",
+                              bm.last_rank, bm.last_ranks));
+  }
+  auto taken = member->store().take_rank("bm", rank, static_cast<int>(wish.ranks), deadline);
+  if (!taken.is_ok()) return taken.status();
+  bm.ranked = member;
+  bm.last_rank = static_cast<std::uint32_t>(taken->rank);
+  bm.last_ranks = wish.ranks;
+  return bm.last_rank;
+}
+
+Result<Membership> become_member(BigMemoryState& bm, const char* url, std::uint32_t ranks,
+                                 const smem_bm_config_t& config) MEMSPAN_REQUIRES(bm.mutex) {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(config.initTimeout));
+  auto security = security_of(config.storeTlsConfig);
+  if (!security.is_ok()) return security.status();
+  Membership wish;
+  wish.ranks = ranks;
+  wish.create_limit = std::chrono::seconds(config.createTimeout);
+  wish.limit = std::chrono::seconds(config.controlOperationTimeout);
+  if (config.startConfigStoreOnly) {
+    auto endpoint = read_url(url);
+    if (!endpoint.is_ok()) return endpoint.status();
+    auto chosen = *security ? Result<StoreSecurity>(**security) : chosen_security();
+    if (!chosen.is_ok()) return chosen.status();
+    MEMSPAN_PASS(host_store(*endpoint, *chosen));
+    return wish;
+  }
+  const bool may_host = config.startConfigStoreServer && (config.autoRanking || config.rankId == 0);
+  auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
+                          std::move(security).value(), deadline);
+  if (!member.is_ok()) return member.status();
+  auto rank = take_rank(bm, *member, wish, config.autoRanking ? -1 : config.rankId, deadline);
+  if (!rank.is_ok()) return rank.status();
+  wish.member = std::move(member).value();
+  wish.rank = *rank;
+  return wish;
+}
+
+// ---- pools
+// ------------------------------------------------------------------------------------------
+
+Status check_option(const smem_bm_create_option_t* option) {
+  if (option == nullptr) return invalid("invalid param, option is null");
+  if (option->maxDramSize == 0 && option->maxHbmSize == 0)
+    return invalid("invalid param, maxMemorySize is 0: the pool needs host or device memory");
+  if (option->localDRAMSize > kMostHostBytes)
+    return invalid(fmt::format("local DRAM size exceeded: {}, allowed are up to {} bytes",
+                               option->localDRAMSize, kMostHostBytes));
+  if (option->localHBMSize > kMostDeviceBytes)
+    return invalid(fmt::format("local HBM size exceeded: {}, allowed are up to {} bytes",
+                               option->localHBMSize, kMostDeviceBytes));
+  if (option->maxDramSize < option->localDRAMSize)
+    return invalid(fmt::format("maxDramSize less than localMemorySize: {} and {}",
+                               option->maxDramSize, option->localDRAMSize));
+  if (option->maxHbmSize < option->localHBMSize)
+    return invalid(fmt::format("maxHBMSize less than localMemorySize: {} and {}",
+                               option->maxHbmSize, option->localHBMSize));
+  if ((option->flags & ~kKnownFlags) != 0)
+    return invalid(fmt::format("invalid param, flags are {:#x}, allowed are the lowest 11 bits",
+                               option->flags));
+  if ((option->flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0 &&
+      (option->dramShmFd < 0 || option->localDRAMSize == 0))
+    return invalid(
+        fmt::format("share memory flag set, but input fd invalid: {}, or local dram "
+                    "size zero.",
+                    option->dramShmFd));
+  if ((static_cast<std::uint32_t>(option->dataOpType) & kKnownOperations) == 0)
+    return invalid(fmt::format("invalid opType {:#x}, allowed are SMEMB_DATA_OP_...",
+                               static_cast<std::uint32_t>(option->dataOpType)));
+  return Status::ok();
+}
+
+std::optional<int> node_of(std::uint32_t flags) {
+  if ((flags & kNumaIsSaid) == 0) return std::nullopt;
+  const std::uint32_t node = flags & kNumaMask;
+  return node == kNumaMask ? -1 : static_cast<int>(node);
+}
+
+Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
+                                             const smem_bm_create_option_t& option,
+                                             const Membership& membership) {
+  PoolOptions options{.name = fmt::format("bm/{}", id),
+                      .rank = membership.rank,
+                      .ranks = membership.ranks,
+                      .slices = {SliceWish{option.maxDramSize, option.localDRAMSize},
+                                 SliceWish{option.maxHbmSize, option.localHBMSize}},
+                      .numa = node_of(option.flags)};
+  auto tags = parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
+                         {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)});
+  if (!tags.is_ok()) return tags.status();
+  options.tags = std::move(tags).value();
+  if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
+    options.host_memory = Fd(::dup(option.dramShmFd));
+    if (!options.host_memory.is_valid())
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
+  }
+  auto pool =
+      Pool::create(membership.member, std::move(options), Deadline::after(membership.create_limit));
+  if (!pool.is_ok()) return pool.status();
+  return std::unique_ptr<BigMemory>(
+      new BigMemory{.id = id, .limit = membership.limit, .pool = std::move(pool).value()});
+}
+
+smem_bm_t create_failure(const char* call, std::uint32_t id, std::int32_t code,
+                         std::string_view why) {
+  smem_failure(call, code, fmt::format("create BM entity({}) failed: {}: {}", id, code, why));
+  return nullptr;
+}
+
+smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
+  BigMemoryState& bm = state();
+  Membership membership;
+  {
+    MutexLock lock(bm.mutex);
+    if (!bm.membership || bm.membership->member == nullptr)
+      return create_failure(call, id, SMEM_NOT_INIT,
+                            bm.membership ? "this process only hosts a store" : kNotYet);
+    if (const Status status = check_option(option); !status.is_ok())
+      return create_failure(call, id, SMEM_INVALID_PARAM, status.message());
+    if (!bm.ids.insert(id).second)
+      return create_failure(call, id, SMEM_DUPLICATED, "this process has a pool of that id");
+    membership = *bm.membership;
+  }
+  auto pool = make_pool(id, *option, membership);
+  void* const handle = pool.is_ok() ? big_memories().add(std::move(pool).value()) : nullptr;
+  if (handle != nullptr) return handle;
+  {
+    MutexLock lock(bm.mutex);
+    bm.ids.erase(id);
+  }
+  if (pool.is_ok()) return create_failure(call, id, SMEM_NO_RESOURCES, "too many pools");
+  return create_failure(call, id, smem_code(pool.status()), pool.status().message());
+}
+
+// Its memory stays until the last thread has let go of it.
+bool destroy_pool(BigMemoryState& bm, const void* handle) {
+  std::unique_ptr<BigMemory> memory = big_memories().remove(handle);
+  if (memory == nullptr) return false;
+  const std::uint32_t id = memory->id;
+  memory.reset();
+  MutexLock lock(bm.mutex);
+  bm.ids.erase(id);
+  return true;
+}
+
+std::int32_t join(const char* call, smem_bm_t handle, void** address) {
+  return with_pool(call, handle, [&](BigMemory& memory) {
+    Pool& pool = *memory.pool;
+    const Status status = pool.join(Deadline::after(memory.limit));
+    if (status.code() == Code::kUnavailable)
+      return smem_failure(call, SMEM_DUPLICATED, status.message());
+    if (!status.is_ok()) return smem_result(call, status);
+    const SpaceKind kind =
+        pool.space(SpaceKind::kHost).bytes() > 0 ? SpaceKind::kHost : SpaceKind::kDevice;
+    if (address != nullptr) *address = pool.space(kind).begin_of(pool.rank());
+    return SMEM_OK;
+  });
+}
+
+std::optional<SpaceKind> kind_of(smem_bm_mem_type type) {
+  if (type == SMEM_MEM_TYPE_HOST || type == SMEM_MEM_TYPE_LOCAL_HOST) return SpaceKind::kHost;
+  if (type == SMEM_MEM_TYPE_DEVICE || type == SMEM_MEM_TYPE_LOCAL_DEVICE) return SpaceKind::kDevice;
+  return std::nullopt;
+}
+
+void bad_type(const char* call, smem_bm_mem_type type) {
+  smem_failure(call, SMEM_INVALID_PARAM,
+               fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
+}
+
+}  // namespace
+
+BigMemories& big_memories() {
+  return of_process<BigMemories>();
+}
+
+std::int32_t no_such_pool(const char* call, const void* handle) {
+  BigMemoryState& bm = state();
+  bool is_initialized = false;
+  {
+    MutexLock lock(bm.mutex);
+    is_initialized = bm.membership.has_value();
+  }
+  if (!is_initialized) return smem_failure(call, SMEM_NOT_INIT, kNotYet);
+  if (handle == nullptr)
+    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, handle is NULL");
+  return smem_failure(call, SMEM_NOT_EXIST,
+                      fmt::format("input handle is invalid, result: {}: {} names no pool "
+                                  "(any more)",
+                                  SMEM_NOT_EXIST, handle));
+}
+
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
+  if (config == nullptr) return smem_failure(__func__, SMEM_INVALID_PARAM, "config is null");
+  constexpr std::uint32_t kSeconds = 120;
+  *config = {};
+  config->initTimeout = config->createTimeout = config->controlOperationTimeout = kSeconds;
+  config->startConfigStoreServer = true;
+  config->unifiedAddressSpace = true;
+  config->autoRanking = true;
+  config->rankId = UINT16_MAX;
+  return SMEM_OK;
+}
+
+MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
+                                    [[maybe_unused]] uint16_t deviceId,
+                                    const smem_bm_config_t* config) {
+  BigMemoryState& bm = state();
+  MutexLock lock(bm.mutex);
+  if (bm.membership) return SMEM_OK;
+  if (const Status status = check_config(worldSize, config); !status.is_ok())
+    return smem_result(__func__, status);
+  auto membership = become_member(bm, storeURL, worldSize, *config);
+  if (membership.is_ok()) {
+    bm.membership = std::move(membership).value();
+    return SMEM_OK;
+  }
+  const std::int32_t code =
+      membership.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(membership.status());
+  return smem_failure(__func__, code,
+                      fmt::format("init bm entry manager failed, result: {}: {}", code,
+                                  membership.status().message()));
+}
+
+MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
+  BigMemoryState& bm = state();
+  for (const void* handle : big_memories().handles()) destroy_pool(bm, handle);
+  MutexLock lock(bm.mutex);
+  bm.membership.reset();
+}
+
+MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
+  BigMemoryState& bm = state();
+  MutexLock lock(bm.mutex);
+  if (bm.membership) return bm.membership->rank;
+  smem_failure(__func__, SMEM_NOT_INIT, kNotYet);
+  return UINT32_MAX;
+}
+
+MEMSPAN_EXPORT smem_bm_t smem_bm_create(uint32_t id, [[maybe_unused]] uint32_t memberSize,
+                                        smem_bm_data_op_type dataOpType, uint64_t localDRAMSize,
+                                        uint64_t localHBMSize, uint32_t flags) {
+  smem_bm_create_option_t option = {};
+  option.maxDramSize = option.localDRAMSize = localDRAMSize;
+  option.maxHbmSize = option.localHBMSize = localHBMSize;
+  option.dataOpType = dataOpType;
+  option.flags = flags & ~SMEM_BM_FLAG_CREATE_WITH_SHM;
+  return create_pool(__func__, id, &option);
+}
+
+MEMSPAN_EXPORT smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_option_t* option) {
+  return create_pool(__func__, id, option);
+}
+
+MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) {
+  if (!destroy_pool(state(), handle)) no_such_pool(__func__, handle);
+}
+
+MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
+  return join(__func__, handle, nullptr);
+}
+
+// The symbol that the header's form with three arguments names.
+__attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
+                                                            [[maybe_unused]] uint32_t flags,
+                                                            void** localGvaAddress) {
+  return join(__func__, handle, localGvaAddress);
+}
+
+MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
+  return with_pool(__func__, handle, [](BigMemory& memory) {
+    return smem_result("smem_bm_leave", memory.pool->leave(Deadline::after(memory.limit)));
+  });
+}
+
+MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
+                                                               smem_bm_mem_type memType) {
+  std::uint64_t bytes = 0;
+  with_pool(__func__, handle, [&](BigMemory& memory) {
+    if (const auto kind = kind_of(memType))
+      bytes = memory.pool->slice(*kind).bytes;
+    else
+      bad_type("smem_bm_get_local_mem_size_by_mem_type", memType);
+    return SMEM_OK;
+  });
+  return bytes;
+}
+
+MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType,
+                                             uint16_t peerRankId) {
+  constexpr const char* kCall = "smem_bm_ptr_by_mem_type";
+  void* address = nullptr;
+  with_pool(kCall, handle, [&](BigMemory& memory) {
+    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) {
+      bad_type(kCall, memType);
+      return SMEM_OK;
+    }
+    const Stripes& space = memory.pool->space(*kind_of(memType));
+    if (peerRankId >= memory.pool->ranks())
+      return smem_failure(
+          kCall, SMEM_INVALID_PARAM,
+          fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
+                      memory.pool->ranks() - 1));
+    if (space.bytes() == 0)
+      return smem_failure(kCall, SMEM_INVALID_PARAM,
+                          "the pool has no memory of that type: its largest size is 0");
+    address = space.begin_of(peerRankId);
+    return SMEM_OK;
+  });
+  return address;
+}
+
+MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) {
+  std::uint32_t rank = UINT32_MAX;
+  with_pool(__func__, handle, [&](BigMemory& memory) {
+    PoolPlace place;
+    if (find_place(*memory.pool, gva, place)) rank = place.rank;
+    return SMEM_OK;
+  });
+  return rank;
+}
+
+MEMSPAN_EXPORT int32_t smem_bm_register_user_mem(smem_bm_t handle, uint64_t addr, uint64_t size) {
+  return with_pool(__func__, handle, [&](BigMemory& memory) {
+    const Status status = memory.user_memory.add(addr, size);
+    if (status.code() == Code::kUnavailable)
+      return smem_failure("smem_bm_register_user_mem", SMEM_RES_IN_USE, status.message());
+    return smem_result("smem_bm_register_user_mem", status);
+  });
+}
+
+MEMSPAN_EXPORT int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t addr) {
+  return with_pool(__func__, handle, [&](BigMemory& memory) {
+    if (addr == 0)
+      return smem_failure("smem_bm_unregister_user_mem", SMEM_INVALID_PARAM,
+                          "invalid param, addr eq 0");
+    memory.user_memory.remove(addr);
+    return SMEM_OK;
+  });
+}

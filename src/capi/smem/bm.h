@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the Big Memory calls of this process share.
+#pragma once
+
+#include <smem/host/smem_bm.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "capi/smem/object_table.h"
+#include "capi/smem/result.h"
+#include "core/clock.h"
+#include "fabric/async_copies.h"
+#include "fabric/pool.h"
+#include "fabric/user_memory.h"
+
+namespace memspan::capi {
+
+// What a handle names.
+struct BigMemory {
+  std::uint32_t id;
+  Duration limit;  // of operations that wait for others
+  std::unique_ptr<Pool> pool;
+  UserMemory user_memory = {};
+  AsyncCopies copies = {};  // ends first: they use the pool
+};
+
+using BigMemories = ObjectTable<BigMemory, ObjectKind::kPool, 1024>;
+BigMemories& big_memories();
+
+// Why a handle names nothing, kept as the call's failure.
+std::int32_t no_such_pool(const char* call, const void* handle);
+
+// Calls `function` with what the handle names.
+template <typename Function>
+std::int32_t with_pool(const char* call, const void* handle, Function function) {
+  const auto memory = big_memories().use(handle);
+  return memory ? function(*memory) : no_such_pool(call, handle);
+}
+
+}  // namespace memspan::capi

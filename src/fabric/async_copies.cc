@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/async_copies.h"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace memspan {
+namespace {
+
+std::atomic<std::uint64_t> last_number{0};
+
+}  // namespace
+
+AsyncCopies::AsyncCopies()
+    : number_(last_number.fetch_add(1, std::memory_order_relaxed) + 1),  // unique, no more
+      streams_used_(
+          std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, kMostStreams)) {}
+
+// Shared by the thread and the copies that are under way; an entry of an object that is gone has no
+// other user and is dropped.
+std::shared_ptr<AsyncCopies::Pending> AsyncCopies::pending_of_this_thread(bool is_to_be_made) {
+  thread_local std::map<std::uint64_t, std::shared_ptr<Pending>> of_this_thread;
+  const auto found = of_this_thread.find(number_);
+  if (found != of_this_thread.end()) return found->second;
+  if (!is_to_be_made) return nullptr;
+  constexpr std::size_t kMany = 64;
+  if (of_this_thread.size() >= kMany)
+    std::erase_if(of_this_thread, [](const auto& entry) {
+      MutexLock lock(entry.second->mutex);
+      return entry.second->left == 0 && entry.second->failure.is_ok();
+    });
+  return of_this_thread[number_] = std::make_shared<Pending>();
+}
+
+void AsyncCopies::Pending::finish(const Status& status) {
+  MutexLock lock(mutex);
+  if (failure.is_ok()) failure = status;
+  if (--left == 0) changed.notify_all();
+}
+
+Status AsyncCopies::begin(std::function<Status()> copy) {
+  const std::shared_ptr<Pending> pending = pending_of_this_thread(true);
+  {
+    MutexLock lock(pending->mutex);
+    ++pending->left;
+  }
+  Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
+  const Status status = stream.submit([pending, work = std::move(copy)] {
+    pending->finish(work());
+    return Status::ok();
+  });
+  if (!status.is_ok()) pending->finish(Status::ok());
+  return status;
+}
+
+Status AsyncCopies::wait(Deadline deadline) {
+  const std::shared_ptr<Pending> pending = pending_of_this_thread(false);
+  if (pending == nullptr) return Status::ok();
+  MutexLock lock(pending->mutex);
+  while (pending->left > 0)
+    if (!pending->changed.wait_until(pending->mutex, deadline) && pending->left > 0)
+      return {Code::kTimeout, "copies of this thread are still under way"};
+  return std::exchange(pending->failure, Status::ok());
+}
+
+}  // namespace memspan

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that streams do while their callers go on; each calling thread waits for its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "device/stream.h"
+
+namespace memspan {
+
+// Thread-safe. Its end waits until all is done.
+class AsyncCopies {
+ public:
+  AsyncCopies();
+  AsyncCopies(const AsyncCopies&) = delete;
+  AsyncCopies& operator=(const AsyncCopies&) = delete;
+
+  // In no order with what was begun before.
+  Status begin(std::function<Status()> copy);
+  // Until all that this thread began is done: the first failure of it, which is then forgotten.
+  // kTimeout leaves all as it is. Ok when there is nothing.
+  Status wait(Deadline deadline);
+
+ private:
+  // What one thread began here.
+  struct Pending {
+    Mutex mutex;
+    ConditionVariable changed;
+    std::uint64_t left MEMSPAN_GUARDED_BY(mutex) = 0;
+    Status failure MEMSPAN_GUARDED_BY(mutex);
+
+    void finish(const Status& status) MEMSPAN_EXCLUDES(mutex);
+  };
+  std::shared_ptr<Pending> pending_of_this_thread(bool is_to_be_made);
+
+  // As many as help: more than one copy at a time, and a core left for who began them.
+  static constexpr std::size_t kMostStreams = 4;
+  const std::uint64_t number_;  // no other object has had it
+  const std::size_t streams_used_;
+  std::atomic<std::uint64_t> next_{0};
+  std::array<Stream, kMostStreams> streams_;
+};
+
+}  // namespace memspan

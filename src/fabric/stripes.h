@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// One space of a pool: a stripe of addresses for every rank, and how much of each is mapped here.
+//
+//   base | stripe 0         | stripe 1         | ...     each `stride` bytes
+//        | mapped |.........| mapped   |.......|         . reserved, nothing there
+//
+// A copy holds a stripe while it is at it, and what is held is not unmapped. Holding is two atomic
+// instructions and takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "core/status.h"
+#include "device/reservation.h"
+
+namespace memspan {
+
+// Thread-safe, but that one thread at a time maps and unmaps. A space of no bytes has no addresses.
+class Stripes {
+ public:
+  // `at` is where the space begins in the reservation, which must outlive it.
+  Stripes(Reservation& reservation, std::size_t at, std::uint64_t stride, std::uint32_t ranks)
+      : reservation_(reservation),
+        at_(at),
+        base_(reinterpret_cast<std::uint64_t>(reservation.base()) + at),
+        stride_(stride),
+        bytes_(stride * ranks),
+        stripes_(std::make_unique<Stripe[]>(ranks)) {}
+
+  std::uint64_t stride() const { return stride_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::byte* begin_of(std::uint32_t rank) const {
+    return reservation_.base() + at_ + rank * stride_;
+  }
+  // Whether the address is in the space.
+  bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
+  // Of an address in the space.
+  std::uint32_t rank_of(std::uint64_t address) const {
+    return static_cast<std::uint32_t>((address - base_) / stride_);
+  }
+  std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
+    return address - base_ - rank * stride_;
+  }
+  // What `rank` gives and is mapped here; 0: nothing is.
+  std::uint64_t mapped(std::uint32_t rank) const {
+    return stripes_[rank].mapped.load(std::memory_order_acquire);
+  }
+
+  // True: [offset, offset + bytes) of the stripe is mapped, and stays so until it is released.
+  bool hold(std::uint32_t rank, std::uint64_t offset, std::uint64_t bytes) {
+    Stripe& stripe = stripes_[rank];
+    // Sequentially consistent, as in unmap(): either it sees this holder, or this sees nothing
+    // mapped.
+    stripe.holders.fetch_add(1, std::memory_order_seq_cst);
+    const std::uint64_t mapped = stripe.mapped.load(std::memory_order_seq_cst);
+    if (offset <= mapped && bytes <= mapped - offset && mapped != 0) return true;
+    release(rank);
+    return false;
+  }
+  void release(std::uint32_t rank) {
+    stripes_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()
+  }
+
+  // Maps what `rank` gives, `bytes` > 0 of the pages, where nothing is mapped.
+  Status map(std::uint32_t rank, const Pages& pages, std::uint64_t bytes) {
+    MEMSPAN_PASS(reservation_.map(at_ + rank * stride_, pages, 0, pages_of(pages, bytes)));
+    stripes_[rank].mapped.store(bytes, std::memory_order_release);
+    return Status::ok();
+  }
+  // Waits for the holders. Does nothing where nothing is mapped.
+  Status unmap(std::uint32_t rank) {
+    Stripe& stripe = stripes_[rank];
+    if (stripe.mapped.exchange(0, std::memory_order_seq_cst) == 0) return Status::ok();
+    while (stripe.holders.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+    return reservation_.unmap(at_ + rank * stride_, stride_);
+  }
+
+ private:
+  struct Stripe {
+    std::atomic<std::uint64_t> mapped{0};
+    std::atomic<std::uint32_t> holders{0};
+  };
+  // Whole pages, of the kind that these are.
+  static std::size_t pages_of(const Pages& pages, std::uint64_t bytes) {
+    return std::min<std::size_t>(pages.bytes(), align_up(bytes, kHugePage));
+  }
+
+  Reservation& reservation_;
+  const std::size_t at_;
+  const std::uint64_t base_;
+  const std::uint64_t stride_;
+  const std::uint64_t bytes_;
+  const std::unique_ptr<Stripe[]> stripes_;
+};
+
+}  // namespace memspan

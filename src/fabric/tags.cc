@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/tags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace memspan {
+namespace {
+
+constexpr std::size_t kMostTagBytes = 30;
+constexpr std::array<std::string_view, 6> kOperations{"DEVICE_SDMA", "DEVICE_RDMA", "HOST_RDMA",
+                                                      "HOST_TCP",    "HOST_URMA",   "DEVICE_MTE"};
+
+bool is_tag(std::string_view text) {
+  return !text.empty() && text.size() <= kMostTagBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_';
+         });
+}
+
+Status check_tag(std::string_view what, std::string_view text) {
+  if (is_tag(text)) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("invalid param, {} \"{}\" is no tag; allowed are 1 to {} of [a-zA-Z0-9_]",
+                      what, text, kMostTagBytes)};
+}
+
+Result<std::pair<std::string, std::string>> parse_way(std::string_view entry) {
+  const std::size_t first = entry.find(':');
+  const std::size_t second = first == std::string_view::npos ? first : entry.find(':', first + 1);
+  if (second == std::string_view::npos)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("invalid param, tagOpInfo has \"{}\"; allowed is tagA:OP:tagB", entry));
+  const std::string_view one = entry.substr(0, first);
+  const std::string_view operation = entry.substr(first + 1, second - first - 1);
+  const std::string_view other = entry.substr(second + 1);
+  MEMSPAN_PASS(check_tag("tagOpInfo's", one));
+  MEMSPAN_PASS(check_tag("tagOpInfo's", other));
+  if (std::find(kOperations.begin(), kOperations.end(), operation) == kOperations.end())
+    return Status(Code::kInvalidArgument,
+                  fmt::format("invalid param, tagOpInfo has the operation \"{}\"; allowed are {}",
+                              operation, fmt::join(kOperations, ", ")));
+  return std::pair(std::string(one), std::string(other));
+}
+
+}  // namespace
+
+bool TagRules::allows(std::string_view one, std::string_view other) const {
+  return one == other || std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
+           return (way.first == one && way.second == other) ||
+                  (way.first == other && way.second == one);
+         });
+}
+
+Result<TagRules> parse_tags(std::string_view tag, std::string_view ways) {
+  TagRules rules;
+  if (!tag.empty()) MEMSPAN_PASS(check_tag("tag", tag));
+  rules.tag = tag;
+  while (!ways.empty()) {
+    const std::size_t comma = ways.find(',');
+    auto way = parse_way(ways.substr(0, comma));
+    if (!way.is_ok()) return way.status();
+    rules.ways.push_back(std::move(way).value());
+    if (comma == std::string_view::npos) break;
+    ways.remove_prefix(comma + 1);
+  }
+  return rules;
+}
+
+}  // namespace memspan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges that a program said it will copy from and to. Inside a host nothing needs them; they are
+// kept so that mistakes are found here and not where a network is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "core/mutex.h"
+#include "core/status.h"
+
+namespace memspan {
+
+inline constexpr std::uint64_t kMostUserBytes = std::uint64_t{1} << 40;
+
+// Thread-safe.
+class UserMemory {
+ public:
+  // Ranges may overlap. The same one again is ok; kUnavailable when the address is there with
+  // another size, kInvalidArgument for a null address and for sizes of 0 or beyond the limit.
+  Status add(std::uint64_t address, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // An unknown address is ok.
+  void remove(std::uint64_t address) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> ranges_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan
