@@ -65,7 +65,7 @@ constexpr std::array<std::pair<std::int32_t, const char*>, 14> kTexts{{
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message) {
   remember_error(call, message);
   last_code = code;
-  log_line(LogLevel::kError, last_error());
+  log_line_limited(LogLevel::kError, last_error());
   return code;
 }
 
