@@ -48,9 +48,11 @@ class End {
                 place_.kind == SpaceKind::kHost ? "host" : "device", place_.rank, place_.offset)};
   }
 
+  Status check_null() const {
+    if (pointer_ != nullptr) return Status::ok();
+    return {Code::kInvalidArgument, fmt::format("invalid param, {} is NULL", name_)};
+  }
   Status check(CopyEnd said) const {
-    if (pointer_ == nullptr)
-      return {Code::kInvalidArgument, fmt::format("invalid param, {} is NULL", name_)};
     if (said == CopyEnd::kPool && !is_in_pool_)
       return {
           Code::kInvalidArgument,
@@ -82,9 +84,11 @@ __attribute__((noinline)) Status hold_both(End& from, End& to, Duration limit) {
 }
 
 Status check_ends(const End& from, const End& to, const CopyPiece& piece, const CopyEnds& ends) {
+  MEMSPAN_PASS(from.check_null());
+  MEMSPAN_PASS(to.check_null());
+  if (piece.bytes == 0) return {Code::kInvalidArgument, "invalid param, size is 0"};
   MEMSPAN_PASS(from.check(ends.from));
   MEMSPAN_PASS(to.check(ends.to));
-  if (piece.bytes == 0) return {Code::kInvalidArgument, "invalid param, size is 0"};
   if (!from.is_in_pool() && !to.is_in_pool())
     return {Code::kInvalidArgument,
             "invalid param, neither src nor dest is in one of the pool's spaces"};

@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "capi/smem/of_process.h"
+
 namespace memspan::capi {
 namespace {
 
