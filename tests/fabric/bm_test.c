@@ -477,6 +477,31 @@ static int somebody_hosts(int number) {
   return 0;
 }
 
+/* Everybody makes its pools in an order of its own; each has its addresses. */
+static int pools_in_any_order(int number) {
+  enum { kPools = 12 };
+  if (begin(number) != 0) return 1;
+  smem_bm_t pools[kPools];
+  for (int i = 0; i < kPools; ++i) {
+    const int id = (i * 5 + number * 7) % kPools;
+    pools[id] = plain_pool((uint32_t)id, (uint64_t)(id % 4) * 1000 * 1000, 1000);
+    EXPECT(pools[id] != NULL);
+  }
+  for (int id = 0; id < kPools; ++id)
+    atomic_fetch_add(&page->words[id], (uint64_t)(uintptr_t)device_of(pools[id], 0));
+  meet(members);
+  for (int id = 0; id < kPools; ++id) {
+    EXPECT(page->words[id] == (uint64_t)members * (uint64_t)(uintptr_t)device_of(pools[id], 0));
+    char* place = device_of(pools[id], (number + 1) % members);
+    char byte = (char)(id + 1);
+    EXPECT(copy(pools[id], &byte, place + 999, 1, SMEMB_COPY_L2G, 0) == SMEM_OK);
+  }
+  meet(members);
+  for (int id = 0; id < kPools; ++id) EXPECT(device_of(pools[id], number)[999] == id + 1);
+  meet(members);
+  return 0;
+}
+
 /* ---- what cannot be -----------------------------------------------------------------------------
  */
 
@@ -673,6 +698,7 @@ int main(int argc, char** argv) {
       {"tags_rule", 3, tags_rule, 0},
       {"rank_0_hosts", 3, rank_0_hosts, 1},
       {"somebody_hosts", 4, somebody_hosts, 1},
+      {"pools_in_any_order", 4, pools_in_any_order, 0},
       {"layouts_must_agree", 2, layouts_must_agree, 0},
       {"a_rank_is_one_process", 2, a_rank_is_one_process, 0},
       {"refuses_nonsense", 1, refuses_nonsense, 0},
