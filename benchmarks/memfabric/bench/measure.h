@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a figure is taken: what is to be measured and its bare counterpart in turn, each for long
+// enough that the clock does not matter.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct Options {
+  int repetitions = 5;
+  double least_seconds = 0.002;       // of one repetition
+  std::size_t memory = 576U << 20;    // of each process, for what is copied
+  long cycles = 10000;                // of joining and leaving
+  std::vector<int> members = {2, 8};  // of the starts that are timed
+};
+extern Options options;  // main() sets it, constant from then on
+
+// One line: name, size, median, unit, least, most, how many.
+void report(const std::string& name, std::size_t size, const char* unit,
+            std::vector<double> values);
+
+using Call = std::function<void()>;
+
+// Reports the microseconds of a call of `ours` as `name` and of `bare` as "bare_<name>"; the one
+// that goes first changes with every repetition.
+void compare(const std::string& name, std::size_t size, const Call& ours, const Call& bare);
+
+// The microseconds of each of the repetitions.
+std::vector<double> sample(const Call& call);
+
+// Binds this process to one of the processors; without effect when there is only one.
+void bind_to(int processor);
+
+}  // namespace bench
