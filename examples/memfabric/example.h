@@ -38,10 +38,11 @@ inline std::string program = "example";
 
 // ---- calls of the library ---------------------------------------------------------------------
 
-// The call's sentence, which says more than its code.
+// The last failure's sentence, which names the call.
 [[noreturn]] inline void report(const char* call, int32_t code) {
-  leave(kFailed, std::string(call) + ": " + smem_get_last_err_msg() + " (" + std::to_string(code) +
-                     ", " + smem_get_error_string(code) + ")");
+  const std::string said = smem_get_last_err_msg();
+  leave(kFailed, (said.empty() ? call : said) + " (" + std::to_string(code) + ", " +
+                     smem_get_error_string(code) + ")");
 }
 
 inline void must(const char* call, int32_t code) {

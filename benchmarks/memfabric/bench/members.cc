@@ -46,6 +46,7 @@ void wait_for(const std::atomic<Value>& word, Value least) {
 }
 
 smem_bm_t make_pool(const char* store, int members, int rank, std::size_t bytes) {
+  smem_set_log_level(4);  // that others are not there yet is no news
   smem_bm_config_t config;
   must("smem_bm_config_init", smem_bm_config_init(&config));
   config.autoRanking = false;
