@@ -4,8 +4,8 @@
 
     FOLDER/bin/python mooncake_rival.py [--repetitions N]
 
-FOLDER is what install_rivals.sh made. Prints lines as memfabric_bench does: name, size, median, unit,
-least, most, how many. The exit code is 1 when a transfer failed or a byte was wrong.
+FOLDER is what install_rivals.sh made. Prints lines as memfabric_bench does: name, size, lower quartile,
+unit, least, most, how many. The exit code is 1 when a transfer failed or a byte was wrong.
 """
 
 import argparse
@@ -131,8 +131,8 @@ class Rival:
 
 def line(name: str, size: int, values: list[float]) -> None:
     values.sort()
-    middle = values[len(values) // 2]
-    print(name, size, f"{middle:.6g} us {values[0]:.6g} {values[-1]:.6g}", len(values), flush=True)
+    quartile = values[len(values) // 4]
+    print(name, size, f"{quartile:.6g} us {values[0]:.6g} {values[-1]:.6g}", len(values), flush=True)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: memfabric_bench [option value]... [group]...\n"
-    "  -r N  repetitions (5)\n"
+    "  -r N  repetitions (9)\n"
     "  -t N  least milliseconds of a repetition (2)\n"
     "  -m N  MiB of each process that are copied; what is larger is left out (576)\n"
     "  -c N  how often a member joins and leaves (10000)\n"

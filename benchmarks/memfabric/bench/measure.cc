@@ -36,7 +36,7 @@ Options options;
 void report(const std::string& name, std::size_t size, const char* unit,
             std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  std::printf("%s %zu %.6g %s %.6g %.6g %zu\n", name.c_str(), size, values[values.size() / 2], unit,
+  std::printf("%s %zu %.6g %s %.6g %.6g %zu\n", name.c_str(), size, values[values.size() / 4], unit,
               values.front(), values.back(), values.size());
   std::fflush(stdout);
 }

@@ -11,7 +11,7 @@
 namespace bench {
 
 struct Options {
-  int repetitions = 5;
+  int repetitions = 9;
   double least_seconds = 0.002;       // of one repetition
   std::size_t memory = 576U << 20;    // of each process, for what is copied
   long cycles = 10000;                // of joining and leaving
@@ -19,7 +19,8 @@ struct Options {
 };
 extern Options options;  // main() sets it, constant from then on
 
-// One line: name, size, median, unit, least, most, how many.
+// One line: name, size, lower quartile, unit, least, most, how many. A quartile, for what else the
+// machine does can only make a time longer.
 void report(const std::string& name, std::size_t size, const char* unit,
             std::vector<double> values);
 
