@@ -41,12 +41,6 @@ void report(const std::string& name, std::size_t size, const char* unit,
   std::fflush(stdout);
 }
 
-std::vector<double> sample(const Call& call) {
-  std::vector<double> values;
-  for (int i = 0; i < options.repetitions; ++i) values.push_back(seconds_of(call, 1) * 1e6);
-  return values;
-}
-
 void compare(const std::string& name, std::size_t size, const Call& ours, const Call& bare) {
   struct Side {
     const Call& call;

@@ -30,9 +30,6 @@ using Call = std::function<void()>;
 // that goes first changes with every repetition.
 void compare(const std::string& name, std::size_t size, const Call& ours, const Call& bare);
 
-// The microseconds of each of the repetitions.
-std::vector<double> sample(const Call& call);
-
 // Binds this process to one of the processors; without effect when there is only one.
 void bind_to(int processor);
 

@@ -80,7 +80,7 @@ class Walker {
 
   // Once around, with the variant-th type of each step.
   void go(std::size_t size, How how, std::size_t variant) {
-    const std::uint64_t seed = rank_ * 1000 + size + variant;
+    const std::uint64_t seed = std::uint64_t{rank_} * 1000 + size + variant;
     fill(bytes_[kLH], size, seed);
     const std::vector<Place> places = walk();
     for (std::size_t i = 0; i + 1 < places.size(); ++i) {
