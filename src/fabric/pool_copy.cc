@@ -110,4 +110,54 @@ Status copy_piece(Pool& pool, const CopyPiece& piece, const CopyEnds& ends, Dura
   return Status::ok();
 }
 
+namespace {
+
+// Holding costs nothing next to a copy of so many bytes.
+constexpr std::uint64_t kSmallPiece = 64 << 10;
+// How much is copied before who wants to unmap gets a turn.
+constexpr std::uint64_t kBytesAtOnce = 4 << 20;
+
+}  // namespace
+
+Status PieceCopier::copy(const CopyPiece& piece) {
+  if (piece.bytes <= kSmallPiece && !pool_.has_rules()) {
+    if (left_ < piece.bytes) {
+      let_go();
+      left_ = kBytesAtOnce;
+    }
+    left_ -= piece.bytes;
+    const Reach from = reach(piece.from, piece.bytes, ends_.from);
+    const Reach to = reach(piece.to, piece.bytes, ends_.to);
+    if (from != Reach::kNot && to != Reach::kNot && (from == Reach::kHeld || to == Reach::kHeld)) {
+      copy_bytes(piece.to, piece.from, piece.bytes);
+      return Status::ok();
+    }
+  }
+  let_go();  // it may wait for who waits for this
+  return copy_piece(pool_, piece, ends_, limit_);
+}
+
+PieceCopier::Reach PieceCopier::reach(const void* pointer, std::uint64_t bytes, CopyEnd said) {
+  PoolPlace place;
+  if (bytes == 0 || pointer == nullptr) return Reach::kNot;
+  if (!find_place(pool_, pointer, place))
+    return said == CopyEnd::kLocal ? Reach::kPlain : Reach::kNot;
+  Held& held = held_[(place.rank * kSpaces + static_cast<std::size_t>(place.kind)) % kMostHeld];
+  if (held.covers(reinterpret_cast<std::uint64_t>(pointer), bytes)) return Reach::kHeld;
+  if (held.space != nullptr) held.space->release(held.rank);
+  held = {};
+  Stripes& space = pool_.space(place.kind);
+  if (!space.hold(place.rank, place.offset, bytes)) return Reach::kNot;
+  held = {&space, place.rank, reinterpret_cast<std::uint64_t>(space.begin_of(place.rank)),
+          space.mapped(place.rank)};
+  return Reach::kHeld;
+}
+
+void PieceCopier::let_go() {
+  for (Held& held : held_) {
+    if (held.space != nullptr) held.space->release(held.rank);
+    held = {};
+  }
+}
+
 }  // namespace memspan

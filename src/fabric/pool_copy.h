@@ -3,6 +3,7 @@
 // mapped here is memory, so that one copy does for any two ranks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,5 +50,41 @@ inline bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
   }
   return false;
 }
+
+// Copies piece after piece as copy_piece() does. Stripes stay held from one piece to the next, for
+// some megabytes: the atomic instructions of holding would keep the processor from beginning a
+// small piece while it waits for the memory of the one before. One thread at a time.
+class PieceCopier {
+ public:
+  PieceCopier(Pool& pool, const CopyEnds& ends, Duration limit)
+      : pool_(pool), ends_(ends), limit_(limit) {}
+  ~PieceCopier() { let_go(); }
+  PieceCopier(const PieceCopier&) = delete;
+  PieceCopier& operator=(const PieceCopier&) = delete;
+
+  Status copy(const CopyPiece& piece);
+
+ private:
+  // A stripe, or none.
+  struct Held {
+    Stripes* space = nullptr;
+    std::uint32_t rank = 0;
+    std::uint64_t begin = 0, bytes = 0;  // the addresses that stay mapped
+
+    bool covers(std::uint64_t address, std::uint64_t size) const {
+      return address - begin < bytes && size <= bytes - (address - begin);
+    }
+  };
+  enum class Reach { kPlain, kHeld, kNot };
+  Reach reach(const void* pointer, std::uint64_t bytes, CopyEnd said);
+  void let_go();
+
+  static constexpr std::size_t kMostHeld = 8;
+  Pool& pool_;
+  const CopyEnds ends_;
+  const Duration limit_;
+  std::array<Held, kMostHeld> held_ = {};  // each stripe has its place
+  std::uint64_t left_ = 0;                 // bytes until it lets go
+};
 
 }  // namespace memspan

@@ -58,9 +58,9 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
 }
 
 Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
+  PieceCopier copier(*memory.pool, ends, memory.limit);
   for (std::uint32_t i = 0; i < params.batchSize; ++i)
-    if (Status status = copy_piece(*memory.pool, piece_of(params, i), ends, memory.limit);
-        !status.is_ok())
+    if (Status status = copier.copy(piece_of(params, i)); !status.is_ok())
       return name_element(status, i, params.batchSize);
   return Status::ok();
 }
@@ -71,8 +71,9 @@ Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, cons
   for (std::uint32_t i = 0; i < params.batchSize; ++i) pieces[i] = piece_of(params, i);
   return memory.copies.begin(
       [pool = memory.pool.get(), limit = memory.limit, ends, all = std::move(pieces)] {
+        PieceCopier copier(*pool, ends, limit);
         for (std::size_t i = 0; i < all.size(); ++i)
-          if (Status status = copy_piece(*pool, all[i], ends, limit); !status.is_ok())
+          if (Status status = copier.copy(all[i]); !status.is_ok())
             return name_element(status, i, all.size());
         return Status::ok();
       });
