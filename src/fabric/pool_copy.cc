@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace memspan {
 namespace {
 
@@ -79,6 +81,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   using Found = HeldStripes::Found;
   if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
   if (pool_.has_rules()) MEMSPAN_PASS(check_way(piece));
+  if (left_ < piece.bytes) give_a_turn();
+  left_ -= std::min(left_, piece.bytes);
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
   if (from != Found::kHeld || to != Found::kHeld) {
@@ -92,6 +96,12 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   else
     copy_bytes(piece.to, piece.from, piece.bytes);
   return Status::ok();
+}
+
+void PoolCopier::give_a_turn() {
+  from_.release();
+  to_.release();
+  left_ = kBytesAtOnce;
 }
 
 // What is wrong with a piece that cannot be.

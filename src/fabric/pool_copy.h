@@ -109,7 +109,11 @@ class PoolCopier {
   }
 
  private:
+  // After so many bytes who waits to unmap a stripe gets a turn.
+  static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
+
   Status check(const CopyPiece& piece) const;
+  void give_a_turn();
   Status check_way(const CopyPiece& piece);
   Status find_late(const CopyPiece& piece);
 
@@ -117,6 +121,7 @@ class PoolCopier {
   const CopyEnds ends_;
   const Duration limit_;
   const bool is_past_caches_;
+  std::uint64_t left_ = kBytesAtOnce;
   HeldStripes from_;
   HeldStripes to_;
 };
