@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "core/clock.h"
@@ -29,11 +28,15 @@ class Stream {
   // can be none.
   Status submit(Work work) MEMSPAN_EXCLUDES(mutex_);
   bool is_idle() const MEMSPAN_EXCLUDES(mutex_);
-  // Until what was submitted before this call is done. kTimeout leaves all as it is; else the first
-  // failure since the last synchronisation, which is then forgotten.
+  // The caller is work of this stream, which may neither wait for the stream nor end it.
+  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
+  // Until what was submitted before this call is done. kTimeout leaves all as it is,
+  // kInvalidArgument: the caller is work of this stream; else the first failure of that work since
+  // the last synchronisation, which is then forgotten.
   Status synchronize(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
+  Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
 
   mutable Mutex mutex_;
@@ -42,8 +45,10 @@ class Stream {
   std::uint64_t submitted_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t done_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   Status first_failure_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint64_t failed_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the first failure's number
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
+  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

@@ -7,11 +7,14 @@
 //            |   kind   |  generation  | slot  |     kinds keep one part's handles from another's
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace memspan::capi {
@@ -27,6 +30,7 @@ enum class ObjectKind : std::uint64_t {
 // Owns its objects. Thread-safe; use() takes no lock.
 template <typename T, ObjectKind kind, std::uint32_t kSlots = 4096>
 class ObjectTable {
+  static_assert(kSlots <= 1u << 16, "a handle has 16 bits for the slot");
   struct Slot {
     std::atomic<std::uint64_t> handle{0};  // 0: nobody may use it
     std::atomic<std::uint32_t> users{0};
@@ -36,6 +40,8 @@ class ObjectTable {
   };
 
  public:
+  static constexpr std::uint32_t kMost = kSlots;
+
   // Holds the object while it lives; empty when the handle names none. Move-only.
   class Use {
    public:
@@ -43,8 +49,11 @@ class ObjectTable {
     Use(Use&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
     Use& operator=(Use&&) = delete;
     ~Use() {
-      // Pairs with remove().
-      if (slot_ != nullptr) slot_->users.fetch_sub(1, std::memory_order_release);
+      if (slot_ == nullptr) return;
+      // Both pair with remove(): either it sees this user gone, or this sees that it waits. The
+      // subtraction also releases what the user did with the object.
+      slot_->users.fetch_sub(1, std::memory_order_seq_cst);
+      if (slot_->handle.load(std::memory_order_seq_cst) == 0) slot_->users.notify_all();
     }
     explicit operator bool() const { return slot_ != nullptr; }
     T* operator->() const { return slot_->object.get(); }
@@ -60,13 +69,14 @@ class ObjectTable {
   void* add(std::unique_ptr<T> object) {
     for (std::uint32_t index = 0; index < kSlots; ++index) {
       Slot& slot = slots_[index];
+      // The exchange pairs with remove(), whose slot this may be now; the load only saves it.
       if (slot.is_taken.load(std::memory_order_relaxed) ||
           slot.is_taken.exchange(true, std::memory_order_acquire))
         continue;
       slot.object = std::move(object);
       const std::uint64_t handle =
           static_cast<std::uint64_t>(kind) << 48 | (++slot.generation & 0xffff'ffff) << 16 | index;
-      slot.handle.store(handle, std::memory_order_seq_cst);
+      slot.handle.store(handle, std::memory_order_seq_cst);  // pairs with use() and handles()
       return reinterpret_cast<void*>(handle);
     }
     return nullptr;
@@ -75,7 +85,8 @@ class ObjectTable {
   Use use(const void* handle) {
     Slot* slot = find(handle);
     if (slot == nullptr) return Use();
-    // Sequentially consistent, as remove()'s: either it sees this user or this sees it gone.
+    // Sequentially consistent, as remove()'s: either it sees this user, or this sees the handle
+    // gone.
     slot->users.fetch_add(1, std::memory_order_seq_cst);
     Use held(slot);
     if (slot->handle.load(std::memory_order_seq_cst) != reinterpret_cast<std::uint64_t>(handle))
@@ -83,16 +94,19 @@ class ObjectTable {
     return held;
   }
 
-  // Waits until nobody uses it any more. Null when the handle names none.
+  // Waits until nobody uses it any more, which its users must not do. Null when the handle names
+  // none.
   std::unique_ptr<T> remove(const void* handle) {
     Slot* slot = find(handle);
     auto number = reinterpret_cast<std::uint64_t>(handle);
     if (slot == nullptr ||
         !slot->handle.compare_exchange_strong(number, 0, std::memory_order_seq_cst))
       return nullptr;
-    while (slot->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+    // Pairs with use() and with the end of a Use.
+    while (const std::uint32_t users = slot->users.load(std::memory_order_seq_cst))
+      slot->users.wait(users, std::memory_order_seq_cst);
     std::unique_ptr<T> object = std::move(slot->object);
-    slot->is_taken.store(false, std::memory_order_release);
+    slot->is_taken.store(false, std::memory_order_release);  // pairs with add()
     return object;
   }
 
@@ -114,5 +128,22 @@ class ObjectTable {
 
   std::array<Slot, kSlots> slots_;
 };
+
+// The table of this process, made at its first use. A child of fork() begins with an empty one and
+// leaves its parent's alone, whose objects have threads that are not there. Never destroyed: exit
+// handlers may still call.
+template <typename Table>
+Table& table_of_process() {
+  static std::atomic<Table*> current{nullptr};
+  // No other thread runs in the child yet.
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
+  Table* table = current.load(std::memory_order_acquire);  // pairs with the exchange
+  if (table != nullptr) return *table;
+  auto made = std::make_unique<Table>();
+  if (current.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel))
+    table = made.release();
+  return *table;
+}
 
 }  // namespace memspan::capi

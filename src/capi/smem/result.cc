@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/smem/result.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -69,6 +71,14 @@ std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view 
   last_code = code;
   log_line(LogLevel::kError, last_error());
   return code;
+}
+
+std::int32_t bad_handle(const char* call, const void* handle, std::string_view what) {
+  if (handle == nullptr)
+    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, handle is NULL");
+  return smem_failure(
+      call, SMEM_NOT_EXIST,
+      fmt::format("input handle is invalid: {} names no {} (any more)", handle, what));
 }
 
 std::int32_t smem_result(const char* call, const Status& status) {

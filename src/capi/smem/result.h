@@ -18,5 +18,7 @@ std::int32_t smem_code(const Status& status);
 std::int32_t smem_result(const char* call, const Status& status);
 // The same with a code that says more than the Status's own.
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message);
+// For a handle that names no `what` ("stream"), or is NULL.
+std::int32_t bad_handle(const char* call, const void* handle, std::string_view what);
 
 }  // namespace memspan::capi

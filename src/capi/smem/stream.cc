@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <memspan/stream.h>
+
+#include <memory>
+
+#include "capi/smem/result.h"
+#include "capi/smem/streams.h"
+
+namespace memspan::capi {
+
+Streams& streams() {
+  return table_of_process<Streams>();
+}
+
+namespace {
+
+constexpr const char* kWhat = "stream";
+
+std::int32_t create(const char* call, memspan_stream_t* stream) {
+  if (stream == nullptr)
+    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, stream is NULL");
+  void* handle = streams().add(std::make_unique<Stream>());
+  if (handle == nullptr)
+    return smem_failure(call, SMEM_NO_RESOURCES,
+                        fmt::format("there are {} streams already, the most", Streams::kMost));
+  *stream = handle;
+  return SMEM_OK;
+}
+
+std::int32_t destroy(const char* call, memspan_stream_t stream) {
+  {
+    auto used = streams().use(stream);
+    if (!used) return bad_handle(call, stream, kWhat);
+    if (used->is_own_thread())
+      return smem_failure(call, SMEM_INVALID_PARAM,
+                          "invalid param, the stream cannot be destroyed by its own work");
+  }
+  if (streams().remove(stream) == nullptr) return bad_handle(call, stream, kWhat);
+  return SMEM_OK;
+}
+
+std::int32_t query(const char* call, memspan_stream_t stream) {
+  auto used = streams().use(stream);
+  if (!used) return bad_handle(call, stream, kWhat);
+  return used->is_idle() ? SMEM_OK : MEMSPAN_STREAM_BUSY;
+}
+
+std::int32_t synchronize(const char* call, memspan_stream_t stream, std::uint32_t timeout_ms) {
+  auto used = streams().use(stream);
+  if (!used) return bad_handle(call, stream, kWhat);
+  return smem_result(
+      call, used->synchronize(timeout_ms == UINT32_MAX
+                                  ? Deadline::never()
+                                  : Deadline::after(std::chrono::milliseconds(timeout_ms))));
+}
+
+std::int32_t give(const char* call, memspan_stream_t stream, std::int32_t (*function)(void*),
+                  void* context) {
+  if (function == nullptr)
+    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, function is NULL");
+  auto used = streams().use(stream);
+  if (!used) return bad_handle(call, stream, kWhat);
+  const Status given = used->submit([function, context] {
+    const std::int32_t code = function(context);
+    return code == 0
+               ? Status::ok()
+               : Status(Code::kSystem, fmt::format("a function of the stream returned {}", code));
+  });
+  if (given.is_ok()) return SMEM_OK;
+  return smem_failure(call, SMEM_NO_RESOURCES, given.message());
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) {
+  return create("memspan_stream_create", stream);
+}
+
+MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) {
+  return destroy("memspan_stream_destroy", stream);
+}
+
+MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) {
+  return query("memspan_stream_query", stream);
+}
+
+MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms) {
+  return synchronize("memspan_stream_synchronize", stream, timeout_ms);
+}
+
+MEMSPAN_EXPORT int32_t memspan_stream_call(memspan_stream_t stream,
+                                           int32_t (*function)(void* context), void* context) {
+  return give("memspan_stream_call", stream, function, context);
+}

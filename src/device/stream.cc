@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/stream.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+namespace memspan {
+
+Stream::~Stream() {
+  std::optional<std::thread> thread;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    thread = std::exchange(thread_, std::nullopt);
+  }
+  changed_.notify_all();
+  if (thread) thread->join();
+}
+
+Status Stream::submit(Work work) {
+  MutexLock lock(mutex_);
+  MEMSPAN_PASS(need_thread());
+  queue_.push_back(std::move(work));
+  ++submitted_;
+  changed_.notify_all();
+  return Status::ok();
+}
+
+Status Stream::need_thread() {
+  if (thread_) return Status::ok();
+  try {
+    thread_.emplace([this] { run(); });
+  } catch (const std::system_error& error) {
+    return {Code::kSystem, fmt::format("starting the stream's thread: {}", error.what())};
+  }
+  thread_id_ = thread_->get_id();
+  return Status::ok();
+}
+
+bool Stream::is_idle() const {
+  MutexLock lock(mutex_);
+  return done_ == submitted_;
+}
+
+bool Stream::is_own_thread() const {
+  MutexLock lock(mutex_);
+  return thread_id_ == std::this_thread::get_id();
+}
+
+Status Stream::synchronize(Deadline deadline) {
+  MutexLock lock(mutex_);
+  if (thread_id_ == std::this_thread::get_id())
+    return {Code::kInvalidArgument, "work of a stream cannot wait for the stream"};
+  const std::uint64_t last = submitted_;
+  while (done_ < last)
+    if (!changed_.wait_until(mutex_, deadline) && done_ < last)
+      return {Code::kTimeout,
+              fmt::format("timeout: {} of the stream's works are not done yet", last - done_)};
+  if (first_failure_.is_ok() || failed_ > last) return Status::ok();
+  return std::exchange(first_failure_, Status::ok());
+}
+
+void Stream::run() {
+  MutexLock lock(mutex_);
+  while (!queue_.empty() || !is_ending_) {
+    if (queue_.empty()) {
+      changed_.wait_until(mutex_, Deadline::never());
+      continue;
+    }
+    Work work = std::move(queue_.front());
+    queue_.pop_front();
+    mutex_.unlock();
+    Status status = work();
+    work = nullptr;  // what it held is gone before anybody hears that it is done
+    mutex_.lock();
+    ++done_;
+    if (!status.is_ok() && first_failure_.is_ok()) {
+      first_failure_ = std::move(status);
+      failed_ = done_;
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace memspan
