@@ -2,16 +2,25 @@
 // The endpoints that programs made.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "capi/smem/object_table.h"
+#include "capi/smem/result.h"
 #include "fabric/transfer/endpoint.h"
 
 namespace memspan::capi {
 
 using Endpoints = ObjectTable<transfer::Endpoint, ObjectKind::kEndpoint>;
-// Of this process: a child of fork() has none of its parent's.
-Endpoints& endpoints();
+// A child of fork() has none of its parent's.
+inline Endpoints& endpoints() {
+  return table_of_process<Endpoints>();
+}
 
-// SMEM_OK, or what is wrong with the handle, for a call that found nothing by it.
-std::int32_t bad_endpoint(const char* call, const void* handle);
+// For a handle that names none.
+inline std::int32_t bad_endpoint(const char* call, const void* handle) {
+  if (handle == nullptr) return bad_handle(call, handle, "endpoint");
+  return smem_failure(call, SMEM_NOT_EXIST,
+                      fmt::format("not found handle {}: get entry by handle failed", handle));
+}
 
 }  // namespace memspan::capi

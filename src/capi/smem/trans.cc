@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints and what they register.
 #include <fmt/format.h>
-#include <pthread.h>
 #include <smem/host/smem_trans.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -18,13 +16,6 @@ namespace {
 
 using transfer::Endpoint;
 using transfer::Role;
-
-// Never destroyed: other exit handlers may still call.
-std::atomic<Endpoints*> endpoints_of_process{nullptr};
-
-void forget_the_parents() {
-  endpoints_of_process.store(nullptr, std::memory_order_relaxed);
-}
 
 // Peers learn at once that they are gone, and no thread is left when what it uses ends.
 void end_all() {
@@ -40,12 +31,12 @@ Result<Role> read_role(smem_trans_role_t role) {
     case SMEM_TRANS_BOTH:
       return Role::kBoth;
     default:
-      return Status(Code::kInvalidArgument,
-                    fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
-                                "({}) and BOTH ({})",
-                                static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
-                                static_cast<int>(SMEM_TRANS_RECEIVER),
-                                static_cast<int>(SMEM_TRANS_BOTH)));
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
+                      "({}) and BOTH ({})",
+                      static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
+                      static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
   }
 }
 
@@ -110,7 +101,9 @@ std::int32_t with_endpoint(const char* call, const void* handle, Action action) 
 Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
                                                  const std::size_t capacities[],
                                                  std::uint32_t count) {
-  const auto wrong = [](std::string text) { return Status(Code::kInvalidArgument, std::move(text)); };
+  const auto wrong = [](std::string text) {
+    return Status(Code::kInvalidArgument, std::move(text));
+  };
   if (addresses == nullptr) return wrong("invalid addresses, which is null");
   if (capacities == nullptr) return wrong("invalid capacities, which is null");
   if (count == 0) return wrong("invalid count, which is 0");
@@ -123,25 +116,6 @@ Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
 }
 
 }  // namespace
-
-Endpoints& endpoints() {
-  Endpoints* table = endpoints_of_process.load(std::memory_order_acquire);
-  if (table != nullptr) [[likely]]
-    return *table;
-  [[maybe_unused]] static const int handler =
-      pthread_atfork(nullptr, nullptr, forget_the_parents);
-  auto made = std::make_unique<Endpoints>();
-  if (endpoints_of_process.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel))
-    table = made.release();
-  return *table;
-}
-
-std::int32_t bad_endpoint(const char* call, const void* handle) {
-  if (handle == nullptr)
-    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, handle is NULL");
-  return smem_failure(call, SMEM_NOT_EXIST,
-                      fmt::format("not found handle {}: get entry by handle failed", handle));
-}
 
 }  // namespace memspan::capi
 

@@ -148,6 +148,6 @@ MEMSPAN_EXPORT int32_t smem_trans_check_flags(uint32_t flags) {
   if (flags == 0 || flags == COPY_EXTEND_FLAG) return SMEM_OK;
   return smem_failure(
       "smem_trans_check_flags", SMEM_INVALID_PARAM,
-      fmt::format("invalid flags, which is {:#x}: allowed are 0 and COPY_EXTEND_FLAG ({:#x})", flags,
-                  COPY_EXTEND_FLAG));
+      fmt::format("invalid flags, which is {:#x}: allowed are 0 and COPY_EXTEND_FLAG ({:#x})",
+                  flags, COPY_EXTEND_FLAG));
 }

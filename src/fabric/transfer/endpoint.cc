@@ -36,9 +36,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   if (!mailbox.is_ok()) return mailbox.status();
   // Where the Yama module restricts who may reach whose memory, the peers may reach this process's.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
-                                              std::move(ledger).value(),
-                                              std::move(mailbox).value()));
+  std::unique_ptr<Endpoint> made(new Endpoint(
+      std::move(member), std::move(record), std::move(ledger).value(), std::move(mailbox).value()));
   std::vector<Fd> descriptors;
   {
     MutexLock lock(made->mutex_);
@@ -47,8 +46,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   }
   MEMSPAN_TRY_ASSIGN(Fd mailbox_end, made->mailbox_.sending_end(), "making an endpoint");
   descriptors.push_back(std::move(mailbox_end));
-  MEMSPAN_PASS(
-      made->member_->door().offer(made->record_.offer(), "", std::move(descriptors)));
+  MEMSPAN_PASS(made->member_->door().offer(made->record_.offer(), "", std::move(descriptors)));
   MEMSPAN_PASS(claim_name(*made->member_, made->record_, deadline));
   made->has_name_ = true;
   return made;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/ledger.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -21,8 +20,8 @@ Result<LedgerPages> LedgerPages::create() {
 Result<LedgerPages> LedgerPages::open(Fd descriptor) {
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)), "opening a ledger");
   if (pages.bytes() < kBytes)
-    return Status(Code::kInvalidArgument, fmt::format("a ledger of {} bytes instead of {}",
-                                                      pages.bytes(), kBytes));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("a ledger of {} bytes instead of {}", pages.bytes(), kBytes));
   MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr), "opening a ledger");
   MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "opening a ledger");
   if (mprotect(place.base(), kCountersAt, PROT_READ) != 0)
@@ -31,12 +30,6 @@ Result<LedgerPages> LedgerPages::open(Fd descriptor) {
   if (opened.header().format.load(std::memory_order_acquire) != kFormat)
     return Status(Code::kInvalidArgument, "a ledger of another format");
   return opened;
-}
-
-Result<Fd> LedgerPages::duplicate() const {
-  Fd copy(fcntl(pages_.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return copy;
 }
 
 Result<Ledger> Ledger::create() {

@@ -66,8 +66,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(Change) 
 // Each part begins where the largest pages that we know do.
 inline constexpr std::size_t kPart = std::size_t{64} << 10;
 inline constexpr std::size_t kChangesAt = kPart;
-inline constexpr std::size_t kSlotsAt =
-    kChangesAt + align_up(kChanges * sizeof(Change), kPart);
+inline constexpr std::size_t kSlotsAt = kChangesAt + align_up(kChanges * sizeof(Change), kPart);
 inline constexpr std::size_t kCountersAt = kSlotsAt + align_up(kSlots * sizeof(Slot), kPart);
 inline constexpr std::size_t kBytes = kCountersAt + align_up(sizeof(Counters), kPart);
 
@@ -94,7 +93,7 @@ class LedgerPages {
            static_cast<std::uint64_t>(ledger::State::kOpen);
   }
   // For handing over: the caller closes it.
-  Result<Fd> duplicate() const;
+  Result<Fd> duplicate() const { return pages_.duplicate(); }
 
  private:
   friend class Ledger;

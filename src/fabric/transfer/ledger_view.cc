@@ -171,8 +171,8 @@ bool LedgerView::covers(std::uint64_t address, std::uint64_t bytes) {
     if (begins_last(hint_ + 1))
       ++hint_;
     else
-      hint_ = static_cast<std::size_t>(
-          std::upper_bound(bases_.begin(), bases_.end(), address) - bases_.begin() - 1);
+      hint_ = static_cast<std::size_t>(std::upper_bound(bases_.begin(), bases_.end(), address) -
+                                       bases_.begin() - 1);
   }
   if (hint_ >= count) return false;  // before the first: -1
   if (end <= reach_[hint_]) [[likely]]

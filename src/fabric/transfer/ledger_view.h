@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer's ledger as this process has read it: what is registered, sorted, so that a piece is looked
-// up in the time of a few comparisons. What the ledger says is not trusted, only bounded.
+// A peer's ledger as this process has read it: what is registered, sorted, so that a piece is
+// looked up in the time of a few comparisons. What the ledger says is not trusted, only bounded.
 //
 //   bases  [ 100, 200, 250 ]     where each range begins, in order
 //   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "core/environment.h"
 #include "memory/budget.h"
 
 namespace memspan::transfer {
@@ -13,13 +12,8 @@ Result<LibrarySlice> LibrarySlice::allocate(std::size_t bytes) {
   if (bytes == 0) return Status(Code::kInvalidArgument, "invalid capacity, which is 0");
   if (bytes > SIZE_MAX - page_size())
     return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any machine has", bytes));
-  MEMSPAN_TRY_ASSIGN(const MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  if (bytes > budget.available)
-    return Status(Code::kOutOfMemory,
-                  fmt::format("{} are more than the {} that may still be taken ({})",
-                              format_size(bytes), format_size(budget.available), budget.source));
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-trans"), "making memory");
-  MEMSPAN_TRY(pages.commit(0, pages.bytes()), "taking memory");
+  MEMSPAN_PASS(commit_within_budget(pages, "memory of an endpoint"));
   MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(pages.bytes(), nullptr),
                      "mapping memory");
   MEMSPAN_TRY(place.map(0, pages, 0, pages.bytes()), "mapping memory");
@@ -31,12 +25,6 @@ LibrarySlice::~LibrarySlice() {
   if (place_.base() != nullptr)
     fallocate(pages_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
               static_cast<off_t>(pages_.bytes()));
-}
-
-Result<Fd> LibrarySlice::duplicate() const {
-  Fd copy(fcntl(pages_.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return copy;
 }
 
 }  // namespace memspan::transfer

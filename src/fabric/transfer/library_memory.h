@@ -28,7 +28,7 @@ class LibrarySlice {
   // As asked for.
   std::size_t bytes() const { return bytes_; }
   // For handing over.
-  Result<Fd> duplicate() const;
+  Result<Fd> duplicate() const { return pages_.duplicate(); }
 
  private:
   LibrarySlice(Pages pages, Reservation place, std::size_t bytes)

@@ -61,8 +61,8 @@ Status Mover::move_block(std::uint64_t& most_bytes) {
     std::byte* const mapped = located_.mapped[i];
     MEMSPAN_PASS(move_piece(piece, mapped == nullptr ? nullptr : mapped + cursor_.offset));
     most_bytes -= bytes;
-    cursor_ = bytes < left ? Cursor{cursor_.piece, cursor_.offset + bytes}
-                           : Cursor{cursor_.piece + 1, 0};
+    cursor_ =
+        bytes < left ? Cursor{cursor_.piece, cursor_.offset + bytes} : Cursor{cursor_.piece + 1, 0};
     if (mapped != nullptr) flushed_ = cursor_;
   }
   if (most_bytes == 0 || !located_.is_refused) return Status::ok();

@@ -35,10 +35,10 @@ Result<std::shared_ptr<Peer>> Peer::attach(std::shared_ptr<Member> member, Endpo
     return Status(Code::kStale, fmt::format("endpoint {} has just ended", record.name));
   if (!answer.is_ok()) return answer.status().annotate(doing);
   if (answer->descriptors.size() != 2)
-    return Status(Code::kInternal,
-                  fmt::format("{}: {} descriptors came instead of 2", doing,
-                              answer->descriptors.size()));
-  MEMSPAN_TRY_ASSIGN(LedgerPages pages, LedgerPages::open(std::move(answer->descriptors[0])), doing);
+    return Status(Code::kInternal, fmt::format("{}: {} descriptors came instead of 2", doing,
+                                               answer->descriptors.size()));
+  MEMSPAN_TRY_ASSIGN(LedgerPages pages, LedgerPages::open(std::move(answer->descriptors[0])),
+                     doing);
   std::shared_ptr<Peer> peer(new Peer(std::move(member), std::move(record), std::move(pages),
                                       std::move(answer).value(), std::move(ended)));
   // The watch is forgotten before the peer ends, so the pointer is good.
@@ -75,9 +75,7 @@ void Peer::end(End why) {
 }
 
 void Peer::note_left() {
-  end(!pages_.is_open()        ? End::kEnded
-      : is_gone(process_)      ? End::kDied
-                               : End::kLeft);
+  end(!pages_.is_open() ? End::kEnded : is_gone(process_) ? End::kDied : End::kLeft);
 }
 
 bool Peer::is_live() {
@@ -137,8 +135,7 @@ void Peer::locate(std::span<const Piece> pieces, Located& located) {
   if (view_.has_slices()) located.held = mapped_;
   for (const Piece& piece : pieces) {
     std::byte* place = is_this_process_ ? reinterpret_cast<std::byte*>(piece.remote) : nullptr;
-    const Range* slice =
-        view_.has_slices() ? view_.slice_of(piece.remote, piece.bytes) : nullptr;
+    const Range* slice = view_.has_slices() ? view_.slice_of(piece.remote, piece.bytes) : nullptr;
     if (slice != nullptr && !is_this_process_) {
       const Reservation* mapping = mapping_of(slice->slice);
       // A ledger that contradicts the memory that was given is not believed.
@@ -159,10 +156,9 @@ void Peer::locate(std::span<const Piece> pieces, Located& located) {
 
 Status Peer::map_slice(std::uint32_t slice, Deadline deadline) {
   const std::string doing = fmt::format("mapping memory of endpoint {}", record_.name);
-  MEMSPAN_TRY_ASSIGN(DoorAnswer answer,
-                     ask_and_wait(member_->door(), record_.ticket, record_.slice_offer(slice),
-                                  deadline),
-                     doing);
+  MEMSPAN_TRY_ASSIGN(
+      DoorAnswer answer,
+      ask_and_wait(member_->door(), record_.ticket, record_.slice_offer(slice), deadline), doing);
   if (answer.descriptors.size() != 1) return {Code::kInternal, doing + ": no memory came"};
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
   MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
@@ -180,11 +176,11 @@ Status Peer::map_slice(std::uint32_t slice, Deadline deadline) {
 
 Status Peer::refusal(const Piece& piece, std::uint64_t number) {
   MutexLock lock(mutex_);
-  return {Code::kNotFound,
-          fmt::format("piece {}: [{:#x}, {:#x}), {} bytes, is not wholly in what endpoint {} has "
-                      "registered; {}",
-                      number, piece.remote, piece.remote + piece.bytes, piece.bytes, record_.name,
-                      view_.describe(piece.remote))};
+  return {
+      Code::kNotFound,
+      fmt::format("piece {}: {} bytes at {:#x} are not wholly in what endpoint {} has registered; "
+                  "{}",
+                  number, piece.bytes, piece.remote, record_.name, view_.describe(piece.remote))};
 }
 
 }  // namespace memspan::transfer

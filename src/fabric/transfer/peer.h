@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another endpoint, as this process reaches it: one life of its name. It holds the peer's ledger and
-// library memory mapped, and knows when the process ends.
+// Another endpoint, as this process reaches it: one life of its name. It holds the peer's ledger
+// and library memory mapped, and knows when the process ends.
 #pragma once
 
 #include <sys/types.h>
@@ -31,9 +31,9 @@ using MappedSlices = std::vector<std::pair<std::uint32_t, std::shared_ptr<const 
 // Where some pieces' remote ends are. Lives on the stack.
 struct Located {
   static constexpr std::size_t kMost = 64;
-  std::size_t count = 0;           // pieces that were found
-  bool is_refused = false;         // the next one is not registered
-  std::uint32_t wanted_slice = 0;  // or in library memory that is not mapped yet: map_slice()
+  std::size_t count = 0;                 // pieces that were found
+  bool is_refused = false;               // the next one is not registered
+  std::uint32_t wanted_slice = 0;        // or in library memory that is not mapped yet: map_slice()
   std::array<std::byte*, kMost> mapped;  // null: in the other process only
   std::shared_ptr<const MappedSlices> held;  // keeps what is mapped
 };
@@ -43,9 +43,8 @@ class Peer {
  public:
   // Asks the door of the record's process. `ended` is called once when it ends in whatever way, on
   // any thread, and does not wait. kTimeout, kAuth; kPeerLost: it died; kStale: it has ended.
-  static Result<std::shared_ptr<Peer>> attach(std::shared_ptr<Member> member,
-                                              EndpointRecord record, std::function<void()> ended,
-                                              Deadline deadline);
+  static Result<std::shared_ptr<Peer>> attach(std::shared_ptr<Member> member, EndpointRecord record,
+                                              std::function<void()> ended, Deadline deadline);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -70,8 +70,8 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
   record = ask_store(name, before.get(), deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
-  auto peer =
-      Peer::attach(member_, *record, [down = down_, name] { (*down)(name); }, deadline);
+  auto peer = Peer::attach(
+      member_, *record, [down = down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
   MutexLock lock((*known)->mutex);
   auto& current = (*known)->peer;
@@ -116,9 +116,9 @@ Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, De
   }
   auto made = std::make_shared<Known>();
   auto watch = member_->store().watch(
-      record_key(name), [made](const StoreChange& change) { note_change(*made, change); }, deadline);
-  if (!watch.is_ok())
-    return watch.status().annotate(fmt::format("watching endpoint {}", name));
+      record_key(name), [made](const StoreChange& change) { note_change(*made, change); },
+      deadline);
+  if (!watch.is_ok()) return watch.status().annotate(fmt::format("watching endpoint {}", name));
   MutexLock lock(mutex_);
   watches_.push_back(*watch);
   // Of two threads that come here, both keep their watch, and one of these sees nothing.

@@ -24,7 +24,9 @@ class Peers {
   // wait. Peers that others still use may call it after the end of this object.
   using Down = std::function<void(const std::string& name)>;
   Peers(std::shared_ptr<Member> member, Role role, Down down)
-      : member_(std::move(member)), role_(role), down_(std::make_shared<const Down>(std::move(down))) {}
+      : member_(std::move(member)),
+        role_(role),
+        down_(std::make_shared<const Down>(std::move(down))) {}
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

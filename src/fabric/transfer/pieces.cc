@@ -70,12 +70,13 @@ Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& r
   MEMSPAN_PASS(check_strides("remote", remote));
   const bool is_same_total = static_cast<unsigned __int128>(local.bytes) * local.count ==
                              static_cast<unsigned __int128>(remote.bytes) * remote.count;
-  if (!is_same_total || std::max(local.bytes, remote.bytes) %
-                                std::min(local.bytes, remote.bytes) != 0)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} blocks of {} bytes here and {} of {} at the peer: both must be as "
-                              "many bytes, and one size a multiple of the other",
-                              local.count, local.bytes, remote.count, remote.bytes));
+  if (!is_same_total ||
+      std::max(local.bytes, remote.bytes) % std::min(local.bytes, remote.bytes) != 0)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} blocks of {} bytes here and {} of {} at the peer: both must be as "
+                    "many bytes, and one size a multiple of the other",
+                    local.count, local.bytes, remote.count, remote.bytes));
   return StridedPieces(local, remote);
 }
 
@@ -100,10 +101,11 @@ void StridedPieces::fill(std::uint64_t first, std::span<Piece> out) const {
 
 Result<PagedPieces> PagedPieces::make(Paging local, Paging remote, std::uint64_t page_bytes) {
   if (page_bytes == 0 || local.pages.empty() || local.pages.size() != remote.pages.size())
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} pages here and {} at the peer, of {} bytes: there must be as many "
-                              "of both, and nothing may be 0",
-                              local.pages.size(), remote.pages.size(), page_bytes));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} pages here and {} at the peer, of {} bytes: there must be as many "
+                    "of both, and nothing may be 0",
+                    local.pages.size(), remote.pages.size(), page_bytes));
   MEMSPAN_PASS(check_pages("local", local, page_bytes));
   MEMSPAN_PASS(check_pages("remote", remote, page_bytes));
   return PagedPieces(std::move(local), std::move(remote), page_bytes);

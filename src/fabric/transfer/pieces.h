@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transfer moves: pieces, each with an address here, one at the peer, and a size. They may be
-// given one by one or by a rule.
+// What a transfer moves: pieces, each with an address here, one at the peer, and a size. They may
+// be given one by one or by a rule.
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,10 @@ Status check_range(std::uint64_t base, std::uint64_t bytes) {
   if (base == 0) return {Code::kInvalidArgument, "invalid address, which is null"};
   if (bytes == 0) return {Code::kInvalidArgument, "invalid capacity, which is 0"};
   if (bytes <= UINT64_MAX - base) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("invalid capacity, which is {}: {:#x} and that is more than an address can be",
-                      bytes, base)};
+  return {
+      Code::kInvalidArgument,
+      fmt::format("invalid capacity, which is {}: {:#x} and that is more than an address can be",
+                  bytes, base)};
 }
 
 Status Registrations::check_room(std::size_t ranges) const {

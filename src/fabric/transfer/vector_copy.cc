@@ -12,7 +12,8 @@ namespace {
 void append(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& count, std::byte* base,
             std::size_t bytes) {
   if (count > 0)
-    if (iovec& last = entries[count - 1]; static_cast<std::byte*>(last.iov_base) + last.iov_len == base) {
+    if (iovec& last = entries[count - 1];
+        static_cast<std::byte*>(last.iov_base) + last.iov_len == base) {
       last.iov_len += bytes;
       return;
     }
@@ -71,23 +72,26 @@ Status VectorCopy::flush() {
 
 Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) const {
   if (process_ <= 0)
-    return {Code::kNotSupported,
-            "the peer is in another pid namespace, where only its memory of smem_trans_malloc can be "
-            "reached"};
+    return {
+        Code::kNotSupported,
+        "the peer is in another pid namespace, where only its memory of smem_trans_malloc can be "
+        "reached"};
   switch (error) {
     case ESRCH:
       return {Code::kPeerLost, fmt::format("process {} is gone", process_)};
     case EPERM:
-      return {Code::kAuth,
-              fmt::format("the kernel does not let this process reach the memory of process {}: both "
-                          "must be the same user's, with the same capabilities; where "
-                          "kernel.yama.ptrace_scope is 2 or 3 they need CAP_SYS_PTRACE; in a "
-                          "container, process_vm_readv and process_vm_writev must be allowed. "
-                          "Memory of smem_trans_malloc needs none of this",
-                          process_)};
+      return {
+          Code::kAuth,
+          fmt::format("the kernel does not let this process reach the memory of process {}: both "
+                      "must be the same user's, with the same capabilities; where "
+                      "kernel.yama.ptrace_scope is 2 or 3 they need CAP_SYS_PTRACE; in a "
+                      "container, process_vm_readv and process_vm_writev must be allowed. "
+                      "Memory of smem_trans_malloc needs none of this",
+                      process_)};
     case ENOSYS:
-      return {Code::kNotSupported,
-              "this kernel has no process_vm_readv; only memory of smem_trans_malloc can be reached"};
+      return {
+          Code::kNotSupported,
+          "this kernel has no process_vm_readv; only memory of smem_trans_malloc can be reached"};
     case EFAULT:
       if (!is_readable(local))
         return {Code::kInvalidArgument,
