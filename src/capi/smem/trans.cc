@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints and what they register.
+#include <fmt/format.h>
+#include <smem/host/smem_trans.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "capi/smem/endpoints.h"
+#include "capi/smem/members.h"
+#include "capi/smem/result.h"
+
+namespace memspan::capi {
+namespace {
+
+using transfer::Endpoint;
+using transfer::Role;
+
+// Peers learn at once that they are gone, and no thread is left when what it uses ends.
+void end_all() {
+  for (void* handle : endpoints().handles()) static_cast<void>(endpoints().remove(handle));
+}
+
+Result<Role> read_role(smem_trans_role_t role) {
+  switch (role) {
+    case SMEM_TRANS_SENDER:
+      return Role::kSender;
+    case SMEM_TRANS_RECEIVER:
+      return Role::kReceiver;
+    case SMEM_TRANS_BOTH:
+      return Role::kBoth;
+    default:
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
+                      "({}) and BOTH ({})",
+                      static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
+                      static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
+  }
+}
+
+Status check_config(const smem_trans_config_t* config) {
+  constexpr unsigned kKnown = SMEMB_DATA_OP_SDMA | SMEMB_DATA_OP_HOST_RDMA |
+                              SMEMB_DATA_OP_HOST_TCP | SMEMB_DATA_OP_DEVICE_RDMA |
+                              SMEMB_DATA_OP_HOST_URMA;
+  if (config == nullptr) return {Code::kInvalidArgument, "invalid param, config is null"};
+  if (auto role = read_role(config->role); !role.is_ok()) return role.status();
+  if (config->initTimeout == 0) return {Code::kInvalidArgument, "initTimeout is zero"};
+  const auto ways = static_cast<unsigned>(config->dataOpType);
+  if (ways != 0 && (ways & ~kKnown) == 0) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("config is invalid: dataOpType is {:#x}, allowed are one or more of the bits "
+                      "{:#x}",
+                      ways, kKnown)};
+}
+
+Status check_text(const char* what, const char* text) {
+  if (text != nullptr && text[0] != '\0') return Status::ok();
+  return {Code::kInvalidArgument, fmt::format("invalid {}, which is null/empty", what)};
+}
+
+Status check_create(const char* url, const char* name, const smem_trans_config_t* config) {
+  MEMSPAN_PASS(check_text("store_url", url));
+  MEMSPAN_PASS(check_text("unique_id", name));
+  return check_config(config);
+}
+
+smem_trans_t create(const char* url, const char* name, const smem_trans_config_t* config) {
+  constexpr const char* kCall = "smem_trans_create";
+  const auto fail = [](const Status& status) {
+    smem_result(kCall, status);
+    return nullptr;
+  };
+  if (Status status = check_create(url, name, config); !status.is_ok()) return fail(status);
+  const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
+  auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
+                          std::nullopt, deadline);
+  if (!member.is_ok()) return fail(member.status());
+  auto made = Endpoint::open(std::move(member).value(), name, *read_role(config->role), deadline);
+  if (made.code() == Code::kUnavailable) {
+    smem_failure(kCall, SMEM_DUPLICATED, made.status().message());
+    return nullptr;
+  }
+  if (!made.is_ok()) return fail(made.status());
+  // Now, so that it comes before the handlers of what this endpoint uses.
+  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  void* const handle = endpoints().add(std::move(made).value());
+  if (handle == nullptr) smem_failure(kCall, SMEM_NO_RESOURCES, "too many endpoints");
+  return handle;
+}
+
+// Runs `action(endpoint)`, which gives a Status.
+template <typename Action>
+std::int32_t with_endpoint(const char* call, const void* handle, Action action) {
+  auto endpoint = endpoints().use(handle);
+  if (!endpoint) return bad_endpoint(call, handle);
+  return smem_result(call, action(*endpoint));
+}
+
+Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
+                                                 const std::size_t capacities[],
+                                                 std::uint32_t count) {
+  const auto wrong = [](std::string text) {
+    return Status(Code::kInvalidArgument, std::move(text));
+  };
+  if (addresses == nullptr) return wrong("invalid addresses, which is null");
+  if (capacities == nullptr) return wrong("invalid capacities, which is null");
+  if (count == 0) return wrong("invalid count, which is 0");
+  std::vector<transfer::Range> ranges(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ranges[i].base = reinterpret_cast<std::uint64_t>(addresses[i]);
+    ranges[i].bytes = capacities[i];
+  }
+  return ranges;
+}
+
+}  // namespace
+
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) {
+  if (config == nullptr)
+    return smem_failure("smem_trans_config_init", SMEM_INVALID_PARAM,
+                        "invalid param, config is null");
+  *config = {SMEM_TRANS_SENDER, 120, UINT32_MAX, 0, SMEMB_DATA_OP_SDMA, false};
+  return SMEM_OK;
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
+  return smem_result("smem_trans_init", check_config(config));
+}
+
+MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) {
+  end_all();
+}
+
+MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
+                                              const smem_trans_config_t* config) {
+  return create(storeUrl, uniqueId, config);
+}
+
+MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) {
+  if (endpoints().remove(handle) == nullptr) bad_endpoint("smem_trans_destroy", handle);
+}
+
+MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
+  void* address = nullptr;
+  with_endpoint("smem_trans_malloc", handle, [&](transfer::Endpoint& endpoint) {
+    auto made = endpoint.allocate(capacity);
+    if (made.is_ok()) address = *made;
+    return made.status();
+  });
+  return address;
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {
+  return with_endpoint("smem_trans_free", handle,
+                       [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
+                                               [[maybe_unused]] uint32_t flags) {
+  return with_endpoint("smem_trans_register_mem", handle, [&](transfer::Endpoint& endpoint) {
+    return endpoint.add(reinterpret_cast<std::uint64_t>(address), capacity);
+  });
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],
+                                                     size_t capacities[], uint32_t count,
+                                                     [[maybe_unused]] uint32_t flags) {
+  return with_endpoint("smem_trans_batch_register_mem", handle, [&](transfer::Endpoint& endpoint) {
+    auto ranges = read_ranges(addresses, capacities, count);
+    return ranges.is_ok() ? endpoint.add_joined(*ranges) : ranges.status();
+  });
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) {
+  return with_endpoint("smem_trans_deregister_mem", handle, [&](transfer::Endpoint& endpoint) {
+    return endpoint.remove(reinterpret_cast<std::uint64_t>(address));
+  });
+}

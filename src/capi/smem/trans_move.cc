@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers between endpoints, at once or by a stream.
+#include <fmt/format.h>
+#include <smem/host/smem_trans.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capi/smem/endpoints.h"
+#include "capi/smem/result.h"
+#include "capi/smem/streams.h"
+
+namespace memspan::capi {
+namespace {
+
+using transfer::Direction;
+
+// What the callers give; one piece is an array of one.
+struct Arguments {
+  const char* call;
+  smem_trans_t handle;
+  Direction direction;
+  const char* peer;
+  void* const* local;
+  const void* const* remote;
+  const std::size_t* bytes;
+  std::uint32_t count;
+};
+
+Status check(const Arguments& given) {
+  const auto wrong = [](const char* text) { return Status(Code::kInvalidArgument, text); };
+  if (given.local == nullptr) return wrong("invalid localAddrs, which is null");
+  if (given.remote == nullptr) return wrong("invalid remoteAddrs, which is null");
+  if (given.bytes == nullptr) return wrong("invalid dataSizes, which is null");
+  if (given.count == 0) return wrong("invalid batchSize, which is 0");
+  if (given.peer == nullptr || given.peer[0] == '\0')
+    return wrong("invalid remoteUniqueId, which is null/empty");
+  return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
+}
+
+std::int32_t move(const Arguments& given) {
+  auto endpoint = endpoints().use(given.handle);
+  if (!endpoint) return bad_endpoint(given.call, given.handle);
+  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
+  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+  return smem_result(given.call, endpoint->transfer(given.direction, given.peer, pieces));
+}
+
+Status move_later(const void* handle, Direction direction, const std::string& peer,
+                  const transfer::Pieces& pieces) {
+  auto endpoint = endpoints().use(handle);
+  if (!endpoint)
+    return {Code::kUnavailable, "the endpoint was destroyed before the stream came to a transfer"};
+  return endpoint->transfer(direction, peer, pieces);
+}
+
+std::int32_t submit(const Arguments& given, const void* stream_handle) {
+  if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
+  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
+  if (stream_handle == nullptr)
+    return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
+  auto stream = streams().use(stream_handle);
+  if (!stream)
+    return smem_failure(given.call, SMEM_INVALID_PARAM,
+                        fmt::format("invalid stream, which is {}: there is none", stream_handle));
+  std::vector<transfer::Piece> list(given.count);
+  transfer::PieceArrays(given.local, given.remote, given.bytes, given.count).fill(0, list);
+  // Shared because work can be copied.
+  auto pieces = std::make_shared<const transfer::PieceList>(std::move(list));
+  return smem_result(given.call,
+                     stream->submit([handle = given.handle, direction = given.direction,
+                                     peer = std::string(given.peer), pieces = std::move(pieces)] {
+                       return move_later(handle, direction, peer, *pieces);
+                     }));
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
+                                        const char* remoteUniqueId, void* remoteAddr,
+                                        size_t dataSize) {
+  void* const local = const_cast<void*>(localAddr);
+  return move({"smem_trans_write", handle, Direction::kWrite, remoteUniqueId, &local, &remoteAddr,
+               &dataSize, 1});
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],
+                                              const char* remoteUniqueId, void* remoteAddrs[],
+                                              size_t dataSizes[], uint32_t batchSize) {
+  return move({"smem_trans_batch_write", handle, Direction::kWrite, remoteUniqueId,
+               const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize});
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_read(smem_trans_t handle, void* localAddr,
+                                       const char* remoteUniqueId, const void* remoteAddr,
+                                       size_t dataSize) {
+  return move({"smem_trans_read", handle, Direction::kRead, remoteUniqueId, &localAddr, &remoteAddr,
+               &dataSize, 1});
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_batch_read(smem_trans_t handle, void* localAddrs[],
+                                             const char* remoteUniqueId, const void* remoteAddrs[],
+                                             size_t dataSizes[], uint32_t batchSize) {
+  return move({"smem_trans_batch_read", handle, Direction::kRead, remoteUniqueId, localAddrs,
+               remoteAddrs, dataSizes, batchSize});
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_write_submit(smem_trans_t handle, const void* localAddr,
+                                               const char* remoteUniqueId, void* remoteAddr,
+                                               size_t dataSize, void* stream) {
+  void* const local = const_cast<void*>(localAddr);
+  return submit({"smem_trans_write_submit", handle, Direction::kWrite, remoteUniqueId, &local,
+                 &remoteAddr, &dataSize, 1},
+                stream);
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_read_submit(smem_trans_t handle, void* localAddr,
+                                              const char* remoteUniqueId, const void* remoteAddr,
+                                              size_t dataSize, void* stream) {
+  return submit({"smem_trans_read_submit", handle, Direction::kRead, remoteUniqueId, &localAddr,
+                 &remoteAddr, &dataSize, 1},
+                stream);
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_batch_write_submit(smem_trans_t handle, const void* localAddrs[],
+                                                     const char* remoteUniqueId,
+                                                     void* remoteAddrs[], size_t dataSizes[],
+                                                     uint32_t batchSize, void* stream) {
+  return submit({"smem_trans_batch_write_submit", handle, Direction::kWrite, remoteUniqueId,
+                 const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize},
+                stream);
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_batch_read_submit(smem_trans_t handle, void* localAddrs[],
+                                                    const char* remoteUniqueId,
+                                                    const void* remoteAddrs[], size_t dataSizes[],
+                                                    uint32_t batchSize, void* stream) {
+  return submit({"smem_trans_batch_read_submit", handle, Direction::kRead, remoteUniqueId,
+                 localAddrs, remoteAddrs, dataSizes, batchSize},
+                stream);
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_check_flags(uint32_t flags) {
+  if (flags == 0 || flags == COPY_EXTEND_FLAG) return SMEM_OK;
+  return smem_failure(
+      "smem_trans_check_flags", SMEM_INVALID_PARAM,
+      fmt::format("invalid flags, which is {:#x}: allowed are 0 and COPY_EXTEND_FLAG ({:#x})",
+                  flags, COPY_EXTEND_FLAG));
+}

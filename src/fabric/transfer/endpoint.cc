@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/endpoint.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "core/random.h"
+#include "fabric/transfer/endpoint_name.h"
+#include "fabric/transfer/mover.h"
+#include "fabric/transfer/name_claim.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr Duration kLeavePatience = std::chrono::seconds(2);
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
+                                                 std::string_view name, Role role,
+                                                 Deadline deadline) {
+  auto normal = normal_name(name);
+  if (!normal.is_ok()) return normal.status();
+  EndpointRecord record{.name = *normal,
+                        .generation = random_hex(8),
+                        .host = member->host(),
+                        .role = role,
+                        .ticket = member->door().ticket(),
+                        .process = getpid()};
+  auto ledger = Ledger::create();
+  if (!ledger.is_ok()) return ledger.status();
+  auto mailbox = Mailbox::create();
+  if (!mailbox.is_ok()) return mailbox.status();
+  // Where the Yama module restricts who may reach whose memory, the peers may reach this process's.
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  std::unique_ptr<Endpoint> made(new Endpoint(
+      std::move(member), std::move(record), std::move(ledger).value(), std::move(mailbox).value()));
+  std::vector<Fd> descriptors;
+  {
+    MutexLock lock(made->mutex_);
+    MEMSPAN_TRY_ASSIGN(Fd pages, made->ledger_.pages().duplicate(), "making an endpoint");
+    descriptors.push_back(std::move(pages));
+  }
+  MEMSPAN_TRY_ASSIGN(Fd mailbox_end, made->mailbox_.sending_end(), "making an endpoint");
+  descriptors.push_back(std::move(mailbox_end));
+  MEMSPAN_PASS(made->member_->door().offer(made->record_.offer(), "", std::move(descriptors)));
+  MEMSPAN_PASS(claim_name(*made->member_, made->record_, deadline));
+  made->has_name_ = true;
+  return made;
+}
+
+Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger,
+                   Mailbox mailbox)
+    : member_(std::move(member)),
+      record_(std::move(record)),
+      mailbox_(std::move(mailbox)),
+      ledger_(std::move(ledger)),
+      counters_(ledger_.pages().counters()),
+      registrations_(ledger_),
+      peers_(std::make_unique<Peers>(member_, record_.role, [](const std::string&) {})) {}
+
+Endpoint::~Endpoint() {
+  {
+    MutexLock lock(mutex_);
+    ledger_.close();
+    for (const auto& [address, slice] : slices_)
+      member_->door().withdraw(record_.slice_offer(slice.number));
+  }
+  peers_.reset();
+  member_->door().withdraw(record_.offer());
+  if (!has_name_) return;
+  // When the store is lost, the name is gone with the session.
+  [[maybe_unused]] const auto removed =
+      member_->store().remove(record_key(record_.name), Deadline::after(kLeavePatience));
+}
+
+Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
+  MutexLock lock(mutex_);
+  return registrations_.add(base, bytes);
+}
+
+Status Endpoint::add_joined(std::span<const Range> ranges) {
+  MutexLock lock(mutex_);
+  return registrations_.add_joined(ranges);
+}
+
+Status Endpoint::remove(std::uint64_t base) {
+  MutexLock lock(mutex_);
+  return registrations_.remove(base);
+}
+
+Result<void*> Endpoint::allocate(std::size_t bytes) {
+  auto memory = LibrarySlice::allocate(bytes);
+  if (!memory.is_ok()) return memory.status();
+  std::byte* const base = memory->base();
+  MutexLock lock(mutex_);
+  const std::uint32_t number = ++last_slice_;
+  MEMSPAN_PASS(offer_slice(*memory, number));
+  auto slot = registrations_.add_slice(
+      Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .slice = number});
+  if (!slot.is_ok()) {
+    member_->door().withdraw(record_.slice_offer(number));
+    return slot.status();
+  }
+  slices_.emplace(base, Slice{std::move(memory).value(), number, *slot});
+  return static_cast<void*>(base);
+}
+
+Status Endpoint::offer_slice(const LibrarySlice& memory, std::uint32_t number) {
+  std::vector<Fd> descriptors(1);
+  MEMSPAN_TRY_ASSIGN(descriptors[0], memory.duplicate(), "offering memory");
+  return member_->door().offer(record_.slice_offer(number), "", std::move(descriptors));
+}
+
+Status Endpoint::release(const void* address) {
+  std::map<const void*, Slice>::node_type slice;  // ends without the lock
+  MutexLock lock(mutex_);
+  slice = slices_.extract(address);
+  if (slice.empty())
+    return {Code::kInvalidArgument,
+            fmt::format("invalid address, which is {}: no memory of this endpoint begins there",
+                        address)};
+  registrations_.remove_slice(slice.mapped().slot);
+  member_->door().withdraw(record_.slice_offer(slice.mapped().number));
+  return Status::ok();
+}
+
+Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces) {
+  auto found = peers_->find(peer);
+  if (!found.is_ok()) return found.status();
+  return Mover(**found, direction, pieces, Cursor{}).move_all();
+}
+
+}  // namespace memspan::transfer

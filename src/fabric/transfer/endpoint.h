@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named endpoint of this process: what it has registered, and its transfers with others.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/mutex.h"
+#include "fabric/member.h"
+#include "fabric/transfer/endpoint_record.h"
+#include "fabric/transfer/ledger.h"
+#include "fabric/transfer/library_memory.h"
+#include "fabric/transfer/mailbox.h"
+#include "fabric/transfer/peers.h"
+#include "fabric/transfer/pieces.h"
+#include "fabric/transfer/registrations.h"
+
+namespace memspan::transfer {
+
+// Thread-safe, but for its end.
+class Endpoint {
+ public:
+  // kUnavailable: a living process has the name; kInvalidArgument: it is none.
+  static Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<Member> member,
+                                                std::string_view name, Role role,
+                                                Deadline deadline);
+  // Peers are refused from its beginning on.
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  const std::string& name() const { return record_.name; }
+
+  // As Registrations.
+  Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);
+  Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_);
+  // Registered memory on a page, which peers map.
+  Result<void*> allocate(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // kInvalidArgument when such memory does not begin there.
+  Status release(const void* address) MEMSPAN_EXCLUDES(mutex_);
+
+  // Moves all pieces, or those before the one that the failure names.
+  Status transfer(Direction direction, std::string_view peer, const Pieces& pieces);
+
+  Peers& peers() { return *peers_; }
+  const Mailbox& mailbox() const { return mailbox_; }
+  ledger::Counters& counters() const { return counters_; }
+
+ private:
+  struct Slice {
+    LibrarySlice memory;
+    std::uint32_t number;
+    std::uint32_t slot;  // of the ledger
+  };
+  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox);
+  Status offer_slice(const LibrarySlice& memory, std::uint32_t number);
+
+  const std::shared_ptr<Member> member_;
+  const EndpointRecord record_;
+  const Mailbox mailbox_;
+  Mutex mutex_;
+  Ledger ledger_ MEMSPAN_GUARDED_BY(mutex_);
+  ledger::Counters& counters_;  // in the ledger's pages
+  Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<const void*, Slice> slices_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint32_t last_slice_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  bool has_name_ = false;
+  std::unique_ptr<Peers> peers_;
+};
+
+}  // namespace memspan::transfer

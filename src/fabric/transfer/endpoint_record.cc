@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/endpoint_record.h"
+
+#include "core/bytes.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+
+}  // namespace
+
+std::string_view role_name(Role role) {
+  switch (role) {
+    case Role::kSender:
+      return "SENDER";
+    case Role::kReceiver:
+      return "RECEIVER";
+    case Role::kBoth:
+      return "BOTH";
+  }
+  return "UNKNOWN";
+}
+
+bool may_reach(Role from, Role to) {
+  return from != to || from == Role::kBoth;
+}
+
+std::string record_key(std::string_view normal_name) {
+  return std::string("trans/").append(normal_name).append("/");
+}
+
+std::string encode(const EndpointRecord& record) {
+  ByteWriter writer;
+  writer.u8(kFormat);
+  writer.text(record.name);
+  writer.text(record.generation);
+  writer.text(record.host);
+  writer.u8(static_cast<std::uint8_t>(record.role));
+  writer.text(record.ticket);
+  writer.i64(record.process);
+  return writer.take();
+}
+
+Result<EndpointRecord> decode_record(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const std::uint8_t format = reader.u8();
+  EndpointRecord record;
+  record.name = reader.text();
+  record.generation = reader.text();
+  record.host = reader.text();
+  const std::uint8_t role = reader.u8();
+  record.ticket = reader.text();
+  record.process = reader.i64();
+  if (!reader.is_finished() || format != kFormat || role < 1 || role > 3)
+    return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
+  record.role = static_cast<Role>(role);
+  return record;
+}
+
+}  // namespace memspan::transfer

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/mailbox.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/bytes.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostFrameBytes = 4 + kMostNameBytes + 4 + kMostMessageBytes;
+
+// For room for several hundred messages; the system's own limit counts if it is less.
+constexpr int kBufferBytes = 1 << 20;
+
+// What is not a whole message of ours is nobody's.
+bool read_frame(std::string_view frame, Notification& notification) {
+  ByteReader reader(frame);
+  notification.sender = reader.text();
+  notification.message = reader.text();
+  return reader.is_finished() && notification.message.size() <= kMostMessageBytes;
+}
+
+}  // namespace
+
+Result<Mailbox> Mailbox::create() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    return Status::from_errno("making a mailbox");
+  Mailbox made{Fd(ends[0]), Fd(ends[1])};
+  setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
+  return made;
+}
+
+Result<Fd> Mailbox::sending_end() const {
+  Fd copy(fcntl(sending_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
+  return copy;
+}
+
+Result<Notification> Mailbox::receive(Deadline deadline) const {
+  std::array<char, kMostFrameBytes + 1> frame;
+  while (true) {
+    const ssize_t got = recv(receiving_.get(), frame.data(), frame.size(), 0);
+    if (got >= 0) {
+      Notification notification;
+      if (read_frame({frame.data(), static_cast<std::size_t>(got)}, notification))
+        return notification;
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return Status::from_errno("reading a mailbox");
+    pollfd polled{receiving_.get(), POLLIN, 0};
+    const int ready = ::poll(&polled, 1, deadline.remaining_poll_ms());
+    if (ready < 0 && errno != EINTR) return Status::from_errno("waiting for a message");
+    if (ready <= 0 && deadline.has_passed()) return Status(Code::kTimeout, "no message has come");
+  }
+}
+
+Status send_notification(const Fd& sending_end, const Notification& notification) {
+  ByteWriter frame;
+  frame.text(notification.sender);
+  frame.text(notification.message);
+  while (send(sending_end.get(), frame.bytes().data(), frame.bytes().size(), MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return {Code::kTimeout, "the peer's mailbox is full"};
+    if (errno == EPIPE || errno == ECONNRESET)
+      return {Code::kPeerLost, "nobody reads the peer's mailbox any more"};
+    return Status::from_errno("sending a message");
+  }
+  return Status::ok();
+}
+
+}  // namespace memspan::transfer

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short messages to an endpoint: a pair of sockets whose sending end every peer gets. The kernel
+// keeps the messages whole and in order, whoever dies in the middle of sending.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/fd.h"
+#include "core/status.h"
+
+namespace memspan::transfer {
+
+// A value.
+struct Notification {
+  std::string sender;  // the name of the endpoint
+  std::string message;
+};
+inline constexpr std::size_t kMostMessageBytes = 256;
+
+// Thread-safe.
+class Mailbox {
+ public:
+  static Result<Mailbox> create();
+
+  // For handing over.
+  Result<Fd> sending_end() const;
+  // Readable while there is a message.
+  int descriptor() const { return receiving_.get(); }
+  // The oldest; kTimeout when none came.
+  Result<Notification> receive(Deadline deadline) const;
+
+ private:
+  Mailbox(Fd receiving, Fd sending)
+      : receiving_(std::move(receiving)), sending_(std::move(sending)) {}
+  Fd receiving_;
+  Fd sending_;
+};
+
+// Puts a message into somebody's mailbox. kTimeout: it is full at the moment (of some hundred
+// messages); kPeerLost: nobody reads it any more.
+Status send_notification(const Fd& sending_end, const Notification& notification);
+
+}  // namespace memspan::transfer

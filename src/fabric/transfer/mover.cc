@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/mover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/host/copy.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr Duration kMappingPatience = std::chrono::seconds(5);
+
+void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t bytes) {
+  std::byte* const to = direction == Direction::kWrite ? mapped : local;
+  const std::byte* const from = direction == Direction::kWrite ? local : mapped;
+  // Within one process a program may move bytes by less than their number.
+  if (to < from + bytes && from < to + bytes)
+    std::memmove(to, from, bytes);
+  else
+    copy_bytes(to, from, bytes);
+}
+
+}  // namespace
+
+Status Mover::move(std::uint64_t most_bytes) {
+  Status status;
+  located_.wanted_slice = 0;
+  while (status.is_ok() && !is_done() && most_bytes > 0 && located_.wanted_slice == 0)
+    status = move_block(most_bytes);
+  const Cursor reached = cursor_;
+  Status flushed = flush();
+  // The vector's pieces come before the one that move_block() failed at.
+  if (!flushed.is_ok()) return flushed;
+  cursor_ = reached;
+  MEMSPAN_PASS(status);
+  // What died meanwhile has not got all of it.
+  return peer_.why_not_live();
+}
+
+Status Mover::move_all() {
+  while (true) {
+    MEMSPAN_PASS(move(UINT64_MAX));
+    if (wanted_slice() == 0) return Status::ok();
+    MEMSPAN_PASS(peer_.map_slice(wanted_slice(), Deadline::after(kMappingPatience)));
+  }
+}
+
+Status Mover::move_block(std::uint64_t& most_bytes) {
+  MEMSPAN_PASS(peer_.why_not_live());
+  const std::span<Piece> block(
+      block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
+  pieces_.fill(cursor_.piece, block);
+  peer_.locate(block, located_);
+  for (std::size_t i = 0; i < located_.count && most_bytes > 0; ++i) {
+    const std::uint64_t left = block[i].bytes - cursor_.offset;
+    const std::uint64_t bytes = std::min(left, most_bytes);
+    const Piece piece{block[i].local + cursor_.offset, block[i].remote + cursor_.offset, bytes};
+    std::byte* const mapped = located_.mapped[i];
+    MEMSPAN_PASS(move_piece(piece, mapped == nullptr ? nullptr : mapped + cursor_.offset));
+    most_bytes -= bytes;
+    cursor_ =
+        bytes < left ? Cursor{cursor_.piece, cursor_.offset + bytes} : Cursor{cursor_.piece + 1, 0};
+    if (mapped != nullptr) flushed_ = cursor_;
+  }
+  if (most_bytes == 0 || !located_.is_refused) return Status::ok();
+  return peer_.refusal(block[located_.count], cursor_.piece);
+}
+
+Status Mover::move_piece(Piece piece, std::byte* mapped) {
+  if (mapped != nullptr) {
+    MEMSPAN_PASS(flush());
+    copy(direction_, piece.local, mapped, piece.bytes);
+    return Status::ok();
+  }
+  if (vector_.is_full()) MEMSPAN_PASS(flush());
+  vector_.add(piece);
+  return Status::ok();
+}
+
+Status Mover::flush() {
+  if (vector_.is_empty()) return Status::ok();
+  Status status = vector_.flush();
+  if (status.is_ok()) {
+    flushed_ = cursor_;
+    return status;
+  }
+  cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
+  return status.annotate(
+      fmt::format("piece {} of a transfer with endpoint {}", cursor_.piece, peer_.record().name));
+}
+
+}  // namespace memspan::transfer

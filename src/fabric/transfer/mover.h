@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving pieces to or from a peer: by the processor where its memory is mapped here, else by the
+// kernel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/status.h"
+#include "fabric/transfer/peer.h"
+#include "fabric/transfer/pieces.h"
+#include "fabric/transfer/vector_copy.h"
+
+namespace memspan::transfer {
+
+// One transfer's. Lives on the stack (40 KiB); one thread.
+class Mover {
+ public:
+  Mover(Peer& peer, Direction direction, const Pieces& pieces, Cursor from)
+      : peer_(peer),
+        direction_(direction),
+        pieces_(pieces),
+        cursor_(from),
+        flushed_(from),
+        vector_(peer.process(), direction) {}
+
+  // Moves at most so many bytes; checks each piece against what is registered when it comes to it.
+  // Neither end is touched any more when it returns. kNotFound: a piece is not registered, and
+  // those before it were moved.
+  Status move(std::uint64_t most_bytes);
+  // All of it, also what has to be mapped first. Nothing is touched while that waits.
+  Status move_all();
+  // When move() has come to library memory that must be mapped before it is called again; else 0.
+  std::uint32_t wanted_slice() const { return located_.wanted_slice; }
+  // The next piece, or the one that failed.
+  const Cursor& cursor() const { return cursor_; }
+  bool is_done() const { return cursor_.piece >= pieces_.count(); }
+
+ private:
+  Status move_block(std::uint64_t& most_bytes);
+  Status move_piece(Piece piece, std::byte* mapped);
+  Status flush();
+
+  Peer& peer_;
+  const Direction direction_;
+  const Pieces& pieces_;
+  Cursor cursor_;
+  Cursor flushed_;  // where what the vector holds begins
+  VectorCopy vector_;
+  Located located_;
+  std::array<Piece, Located::kMost> block_;
+};
+
+}  // namespace memspan::transfer

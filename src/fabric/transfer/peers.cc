@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/peers.h"
+
+#include <fmt/format.h>
+
+#include "fabric/transfer/endpoint_name.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(5);
+// A peer has one spelling, or a few; what is beyond is looked up anew.
+constexpr std::size_t kMostSpellings = 8192;
+
+}  // namespace
+
+Peers::~Peers() {
+  MutexLock lock(mutex_);
+  for (const std::uint64_t watch : watches_) {
+    [[maybe_unused]] const Status over =
+        member_->store().unwatch(watch, Deadline::after(std::chrono::seconds(1)));
+  }
+  for (auto& [name, known] : by_name_) {
+    std::shared_ptr<Peer> peer;  // ends without its lock
+    MutexLock known_lock(known->mutex);
+    peer.swap(known->peer);
+  }
+}
+
+Result<std::shared_ptr<Peer>> Peers::find(std::string_view name) {
+  std::shared_ptr<Peer> peer;
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = by_spelling_.find(name); known != by_spelling_.end()) {
+      MutexLock known_lock(known->second->mutex);
+      peer = known->second->peer;
+    }
+  }
+  if (peer != nullptr && peer->is_live()) [[likely]]
+    return peer;
+  auto normal = normal_name(name);
+  if (!normal.is_ok()) return normal.status();
+  auto attached = attach(*normal);
+  if (!attached.is_ok()) return attached;
+  MutexLock lock(mutex_);
+  if (by_spelling_.size() >= kMostSpellings) by_spelling_.clear();
+  by_spelling_.insert_or_assign(std::string(name), by_name_[*normal]);
+  return attached;
+}
+
+// Threads that want the same peer at the same time may each get as far as the door; the first that
+// comes back counts.
+Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
+  const Deadline deadline = Deadline::after(kPatience);
+  std::shared_ptr<Peer> before;
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = by_name_.find(name); known != by_name_.end()) {
+      MutexLock known_lock(known->second->mutex);
+      before = known->second->peer;
+    }
+  }
+  if (before != nullptr && before->is_live()) return before;
+  auto record = ask_store(name, before.get(), deadline);
+  if (!record.is_ok()) return record.status();
+  MEMSPAN_PASS(check_reach(*record));
+  auto known = watched(name, deadline);
+  if (!known.is_ok()) return known.status();
+  // Now that changes are told, once more: none is missed.
+  record = ask_store(name, before.get(), deadline);
+  if (!record.is_ok()) return record.status();
+  MEMSPAN_PASS(check_reach(*record));
+  auto peer = Peer::attach(
+      member_, *record, [down = down_, name] { (*down)(name); }, deadline);
+  if (!peer.is_ok()) return peer;
+  MutexLock lock((*known)->mutex);
+  auto& current = (*known)->peer;
+  if (current == nullptr || current == before || !current->is_live()) current = *peer;
+  return current;
+}
+
+Result<EndpointRecord> Peers::ask_store(const std::string& name, const Peer* before,
+                                        Deadline deadline) {
+  auto bytes = member_->store().get_now(record_key(name), deadline);
+  if (bytes.code() == Code::kNotFound) {
+    if (before != nullptr) return before->why_not_live();
+    return Status(Code::kNotFound, fmt::format("there is no endpoint {} at the store", name));
+  }
+  if (!bytes.is_ok())
+    return bytes.status().annotate(fmt::format("asking the store for endpoint {}", name));
+  auto record = decode_record(*bytes);
+  // Its process has ended and the store has yet to notice.
+  if (record.is_ok() && before != nullptr && record->generation == before->record().generation)
+    return before->why_not_live();
+  return record;
+}
+
+Status Peers::check_reach(const EndpointRecord& record) const {
+  if (!may_reach(role_, record.role))
+    return {Code::kInvalidArgument,
+            fmt::format("endpoint {} has the role {} and this one {}: senders and receivers reach "
+                        "the other kind, or BOTH",
+                        record.name, role_name(record.role), role_name(role_))};
+  if (record.host != member_->host())
+    return {Code::kNotSupported,
+            fmt::format("endpoint {} is on another host ({} there, {} here), and transfers between "
+                        "hosts are not supported",
+                        record.name, record.host, member_->host())};
+  return Status::ok();
+}
+
+Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
+  }
+  auto made = std::make_shared<Known>();
+  auto watch = member_->store().watch(
+      record_key(name), [made](const StoreChange& change) { note_change(*made, change); },
+      deadline);
+  if (!watch.is_ok()) return watch.status().annotate(fmt::format("watching endpoint {}", name));
+  MutexLock lock(mutex_);
+  watches_.push_back(*watch);
+  // Of two threads that come here, both keep their watch, and one of these sees nothing.
+  return by_name_.emplace(name, std::move(made)).first->second;
+}
+
+void Peers::note_change(Known& known, const StoreChange& change) {
+  std::shared_ptr<Peer> peer;  // ends without the lock
+  {
+    MutexLock lock(known.mutex);
+    peer = known.peer;
+  }
+  if (peer == nullptr) return;
+  const auto now = decode_record(change.value);
+  if (!now.is_ok() || now->generation != peer->record().generation) peer->note_left();
+}
+
+}  // namespace memspan::transfer

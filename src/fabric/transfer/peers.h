@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The endpoints that one endpoint has to do with, by name: found in the store and reached when they
+// are first asked for, and again when they come back after their end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/mutex.h"
+#include "fabric/member.h"
+#include "fabric/transfer/peer.h"
+
+namespace memspan::transfer {
+
+// Thread-safe.
+class Peers {
+ public:
+  // `down` gets the name of a peer that has ended, once for each life, on any thread; it does not
+  // wait. Peers that others still use may call it after the end of this object.
+  using Down = std::function<void(const std::string& name)>;
+  Peers(std::shared_ptr<Member> member, Role role, Down down)
+      : member_(std::move(member)),
+        role_(role),
+        down_(std::make_shared<const Down>(std::move(down))) {}
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  // Asks the store once when it is not known or has ended, which takes 5 s at most. kNotFound,
+  // kPeerLost, kStale; kInvalidArgument: the name or the roles; kNotSupported: another host.
+  Result<std::shared_ptr<Peer>> find(std::string_view name);
+
+ private:
+  // One name. Shared with the watch at the store, which may be called while this object ends.
+  struct Known {
+    Mutex mutex;
+    std::shared_ptr<Peer> peer MEMSPAN_GUARDED_BY(mutex);
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  Result<std::shared_ptr<Peer>> attach(const std::string& name);
+  Result<EndpointRecord> ask_store(const std::string& name, const Peer* before, Deadline deadline);
+  Status check_reach(const EndpointRecord& record) const;
+  Result<std::shared_ptr<Known>> watched(const std::string& name, Deadline deadline);
+  static void note_change(Known& known, const StoreChange& change);
+
+  const std::shared_ptr<Member> member_;
+  const Role role_;
+  const std::shared_ptr<const Down> down_;  // shared with the peers
+  Mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<Known>, Hash, std::equal_to<>> by_spelling_
+      MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Known>> by_name_ MEMSPAN_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan::transfer

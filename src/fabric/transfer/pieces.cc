@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace memspan::transfer {
+namespace {
+
+std::byte* local_pointer(std::uint64_t address) {
+  return reinterpret_cast<std::byte*>(address);
+}
+
+Status leaves_address_space(std::string_view end) {
+  return {Code::kInvalidArgument,
+          fmt::format("invalid {} blocks: they leave the address space", end)};
+}
+
+Status check_strides(std::string_view end, const Strides& strides) {
+  if (strides.base == 0 || strides.bytes == 0 || strides.count == 0)
+    return {Code::kInvalidArgument,
+            fmt::format("invalid {} blocks, of which the base is {:#x}, the bytes {} and the count "
+                        "{}: none of them may be 0",
+                        end, strides.base, strides.bytes, strides.count)};
+  // Both ends of the row; what lies between them is between those.
+  const __int128 first = strides.base;
+  const __int128 last = first + static_cast<__int128>(strides.count - 1) * strides.stride;
+  if (std::min(first, last) <= 0 || std::max(first, last) + strides.bytes > UINT64_MAX)
+    return leaves_address_space(end);
+  return Status::ok();
+}
+
+Status check_pages(std::string_view end, const Paging& paging, std::uint64_t page_bytes) {
+  if (paging.base == 0)
+    return {Code::kInvalidArgument, fmt::format("invalid {} pages, whose base is null", end)};
+  const __int128 last = *std::max_element(paging.pages.begin(), paging.pages.end());
+  if (static_cast<__int128>(paging.base) + (last + 1) * page_bytes > UINT64_MAX)
+    return leaves_address_space(end);
+  return Status::ok();
+}
+
+}  // namespace
+
+Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
+  for (; from.piece < pieces.count(); from = {from.piece + 1, 0}) {
+    Piece piece;
+    pieces.fill(from.piece, {&piece, 1});
+    const std::uint64_t left = piece.bytes - from.offset;
+    if (bytes < left) return {from.piece, from.offset + bytes};
+    bytes -= left;
+  }
+  return from;
+}
+
+void PieceArrays::fill(std::uint64_t first, std::span<Piece> out) const {
+  for (Piece& piece : out) {
+    piece = {static_cast<std::byte*>(local_[first]),
+             reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
+    ++first;
+  }
+}
+
+void PieceList::fill(std::uint64_t first, std::span<Piece> out) const {
+  std::copy_n(pieces_.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+}
+
+Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& remote) {
+  MEMSPAN_PASS(check_strides("local", local));
+  MEMSPAN_PASS(check_strides("remote", remote));
+  const bool is_same_total = static_cast<unsigned __int128>(local.bytes) * local.count ==
+                             static_cast<unsigned __int128>(remote.bytes) * remote.count;
+  if (!is_same_total ||
+      std::max(local.bytes, remote.bytes) % std::min(local.bytes, remote.bytes) != 0)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} blocks of {} bytes here and {} of {} at the peer: both must be as "
+                    "many bytes, and one size a multiple of the other",
+                    local.count, local.bytes, remote.count, remote.bytes));
+  return StridedPieces(local, remote);
+}
+
+StridedPieces::StridedPieces(const Strides& local, const Strides& remote)
+    : local_(local),
+      remote_(remote),
+      piece_bytes_(std::min(local.bytes, remote.bytes)),
+      count_(std::max(local.count, remote.count)) {}
+
+std::uint64_t StridedPieces::address(const Strides& end, std::uint64_t piece) const {
+  const std::uint64_t pieces_a_block = end.bytes / piece_bytes_;
+  return end.base + piece / pieces_a_block * static_cast<std::uint64_t>(end.stride) +
+         piece % pieces_a_block * piece_bytes_;
+}
+
+void StridedPieces::fill(std::uint64_t first, std::span<Piece> out) const {
+  for (Piece& piece : out) {
+    piece = {local_pointer(address(local_, first)), address(remote_, first), piece_bytes_};
+    ++first;
+  }
+}
+
+Result<PagedPieces> PagedPieces::make(Paging local, Paging remote, std::uint64_t page_bytes) {
+  if (page_bytes == 0 || local.pages.empty() || local.pages.size() != remote.pages.size())
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} pages here and {} at the peer, of {} bytes: there must be as many "
+                    "of both, and nothing may be 0",
+                    local.pages.size(), remote.pages.size(), page_bytes));
+  MEMSPAN_PASS(check_pages("local", local, page_bytes));
+  MEMSPAN_PASS(check_pages("remote", remote, page_bytes));
+  return PagedPieces(std::move(local), std::move(remote), page_bytes);
+}
+
+void PagedPieces::fill(std::uint64_t first, std::span<Piece> out) const {
+  for (Piece& piece : out) {
+    piece = {local_pointer(local_.base + local_.pages[first] * page_bytes_),
+             remote_.base + remote_.pages[first] * page_bytes_, page_bytes_};
+    ++first;
+  }
+}
+
+Status check_arrays(void* const* local, const void* const* remote, const std::size_t* bytes,
+                    std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (local[i] != nullptr && remote[i] != nullptr && bytes[i] != 0) [[likely]]
+      continue;
+    return {Code::kInvalidArgument,
+            local[i] == nullptr    ? fmt::format("invalid localAddrs[{}], which is null", i)
+            : remote[i] == nullptr ? fmt::format("invalid remoteAddrs[{}], which is null", i)
+                                   : fmt::format("invalid dataSizes[{}], which is 0", i)};
+  }
+  return Status::ok();
+}
+
+}  // namespace memspan::transfer

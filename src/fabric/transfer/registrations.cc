@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/registrations.h"
+
+#include <fmt/format.h>
+
+namespace memspan::transfer {
+
+Status check_range(std::uint64_t base, std::uint64_t bytes) {
+  if (base == 0) return {Code::kInvalidArgument, "invalid address, which is null"};
+  if (bytes == 0) return {Code::kInvalidArgument, "invalid capacity, which is 0"};
+  if (bytes <= UINT64_MAX - base) return Status::ok();
+  return {
+      Code::kInvalidArgument,
+      fmt::format("invalid capacity, which is {}: {:#x} and that is more than an address can be",
+                  bytes, base)};
+}
+
+Status Registrations::check_room(std::size_t ranges) const {
+  if (ranges <= ledger_.room()) return Status::ok();
+  return {Code::kOutOfMemory,
+          fmt::format("{} registrations more than the {} that are there would be too many; "
+                      "allowed are {}",
+                      ranges, ledger::kSlots - ledger_.room(), ledger::kSlots)};
+}
+
+Status Registrations::add(std::uint64_t base, std::uint64_t bytes) {
+  MEMSPAN_PASS(check_range(base, bytes));
+  const auto [first, last] = by_base_.equal_range(base);
+  for (auto it = first; it != last; ++it) {
+    if (it->second.bytes != bytes || it->second.group != 0) continue;
+    ++it->second.count;
+    return Status::ok();
+  }
+  MEMSPAN_PASS(check_room(1));
+  const std::uint32_t slot = ledger_.add(Range{.base = base, .bytes = bytes});
+  by_base_.emplace(base, Registration{.bytes = bytes, .slot = slot});
+  return Status::ok();
+}
+
+Status Registrations::add_joined(std::span<const Range> ranges) {
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    MEMSPAN_TRY(check_range(ranges[i].base, ranges[i].bytes), fmt::format("piece {}", i));
+  MEMSPAN_PASS(check_room(ranges.size()));
+  if (++last_group_ == 0) ++last_group_;
+  for (const Range& range : ranges) {
+    const std::uint32_t slot =
+        ledger_.add(Range{.base = range.base, .bytes = range.bytes, .group = last_group_});
+    by_base_.emplace(range.base,
+                     Registration{.bytes = range.bytes, .group = last_group_, .slot = slot});
+  }
+  return Status::ok();
+}
+
+Status Registrations::remove(std::uint64_t base) {
+  auto after = by_base_.upper_bound(base);
+  if (after == by_base_.begin() || (--after)->first != base)
+    return {Code::kNotFound, fmt::format("nothing is registered that begins at {:#x}", base)};
+  if (--after->second.count > 0) return Status::ok();
+  ledger_.remove(after->second.slot);
+  by_base_.erase(after);
+  return Status::ok();
+}
+
+Result<std::uint32_t> Registrations::add_slice(const Range& range) {
+  MEMSPAN_PASS(check_room(1));
+  return ledger_.add(range);
+}
+
+}  // namespace memspan::transfer

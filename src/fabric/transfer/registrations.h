@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an endpoint has registered, as its owner gave it: by beginning, each counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "core/status.h"
+#include "fabric/transfer/ledger.h"
+
+namespace memspan::transfer {
+
+// kInvalidArgument for an empty range or one that goes round the end of the address space.
+Status check_range(std::uint64_t base, std::uint64_t bytes);
+
+// Writes what it holds into the ledger, which outlives it. One thread at a time.
+class Registrations {
+ public:
+  explicit Registrations(Ledger& ledger) : ledger_(ledger) {}
+
+  // The same range again is counted.
+  Status add(std::uint64_t base, std::uint64_t bytes);
+  // All or none; those that touch are joined. The ranges' slice and group do not matter.
+  Status add_joined(std::span<const Range> ranges);
+  // Takes back the last one that begins there. kNotFound when there is none.
+  Status remove(std::uint64_t base);
+  // Library memory; gives the ledger's slot.
+  Result<std::uint32_t> add_slice(const Range& range);
+  void remove_slice(std::uint32_t slot) { ledger_.remove(slot); }
+
+ private:
+  struct Registration {
+    std::uint64_t bytes = 0;
+    std::uint32_t group = 0;
+    std::uint32_t slot = 0;
+    std::uint64_t count = 1;
+  };
+  Status check_room(std::size_t ranges) const;
+
+  Ledger& ledger_;
+  std::multimap<std::uint64_t, Registration> by_base_;  // the last of a base was given last
+  std::uint32_t last_group_ = 0;
+};
+
+}  // namespace memspan::transfer

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/sides.h"
+
+#include <arpa/inet.h>
+#include <smem/host/smem.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace sides {
+namespace {
+
+constexpr unsigned kLongestSeconds = 90;
+
+[[noreturn]] void give_up(const char* what) {
+  std::perror(what);
+  _exit(1);
+}
+
+std::string free_url() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  if (bind(probe, raw, length) != 0 || getsockname(probe, raw, &length) != 0) give_up("a port");
+  close(probe);
+  return "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+}  // namespace
+
+Wire::Wire() {
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) != 0) give_up("socketpair");
+}
+
+Wire::~Wire() {
+  close(ends_[0]);
+  close(ends_[1]);
+}
+
+void say_bytes(int end, const void* bytes, std::size_t count) {
+  if (send(end, bytes, count, MSG_NOSIGNAL) != static_cast<ssize_t>(count)) give_up("saying");
+}
+
+void hear_bytes(int end, void* bytes, std::size_t count) {
+  if (recv(end, bytes, count, MSG_WAITALL) != static_cast<ssize_t>(count)) give_up("hearing");
+}
+
+Side::Side(const std::function<void()>& run) {
+  std::fflush(nullptr);
+  process_ = fork();
+  if (process_ != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  alarm(kLongestSeconds);
+  run();
+  std::exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+Side::~Side() {
+  if (process_ > 0) kill();
+}
+
+void Side::signal(int number) const {
+  ASSERT_EQ(::kill(process_, number), 0);
+}
+
+void Side::join() {
+  int state = -1;
+  ASSERT_EQ(waitpid(process_, &state, 0), process_);
+  process_ = 0;
+  EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0) << "a side ended with state " << state;
+}
+
+void Side::kill() {
+  ::kill(process_, SIGKILL);
+  waitpid(process_, nullptr, 0);
+  process_ = 0;
+}
+
+Store::Store()
+    : url_(free_url()), host_([this] {
+        EXPECT_EQ(smem_create_config_store(url_.c_str()), SMEM_OK) << smem_get_last_err_msg();
+        say(wire_.left(), 'r');
+        pause();
+      }) {
+  hear<char>(wire_.right());
+}
+
+}  // namespace sides

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/trans.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace trans {
+
+smem_trans_t create(const char* url, const char* name, smem_trans_role_t role) {
+  smem_trans_config_t config;
+  EXPECT_EQ(smem_trans_config_init(&config), SMEM_OK);
+  config.role = role;
+  config.initTimeout = 20;
+  const smem_trans_t handle = smem_trans_create(url, name, &config);
+  EXPECT_NE(handle, nullptr) << smem_get_last_err_msg();
+  return handle;
+}
+
+unsigned char* fresh_pages(std::size_t bytes, int byte) {
+  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(made, MAP_FAILED);
+  std::memset(made, byte, bytes);
+  return static_cast<unsigned char*>(made);
+}
+
+bool all_are(const void* bytes, std::size_t count, int value) {
+  const auto* first = static_cast<const unsigned char*>(bytes);
+  return std::all_of(first, first + count, [&](unsigned char byte) { return byte == value; });
+}
+
+testing::AssertionResult says(const char* words) {
+  const std::string text = smem_get_last_err_msg();
+  if (text.find(words) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "\"" << text << "\" does not say \"" << words << "\"";
+}
+
+}  // namespace trans

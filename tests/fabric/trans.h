@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of transfers share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <smem/host/smem_trans.h>
+
+#include <cstddef>
+#include <string>
+
+#include "fabric/sides.h"
+
+namespace trans {
+
+inline constexpr const char* kTarget = "127.0.0.1:6001";
+inline constexpr const char* kInitiator = "127.0.0.1:6002";
+
+// An endpoint, or the reason as a failure of the test.
+smem_trans_t create(const char* url, const char* name, smem_trans_role_t role = SMEM_TRANS_BOTH);
+
+// Pages of their own, of which a part in the middle can be given away; filled with `byte`.
+unsigned char* fresh_pages(std::size_t bytes, int byte);
+
+// All of them have the value.
+bool all_are(const void* bytes, std::size_t count, int value);
+
+// The last failure's text has the words.
+testing::AssertionResult says(const char* words);
+
+}  // namespace trans
