@@ -35,6 +35,6 @@ if ! "$python" -c 'import mooncake.engine' 2>/dev/null; then
     "$python" -c 'import mooncake.engine'; } 2>&1) || complain "Mooncake: $(tail -n 1 <<<"$output")"
 fi
 
-command -v ucx_perftest >/dev/null && echo "install_rivals: $(ucx_info -v 2>/dev/null | head -n 1)"
+command -v ucx_perftest >/dev/null && echo "install_rivals: UCX, $(ucx_info -v 2>/dev/null | sed -n "1s/^# //p")"
 "$python" -c 'import importlib.metadata as m; print("install_rivals: Mooncake", m.version("mooncake-transfer-engine-non-cuda"))' 2>/dev/null
 exit "$missing"
