@@ -182,6 +182,7 @@ Result<std::vector<AddressEntry>> decode_book(std::string_view text) {
 std::uint64_t find_gap(const std::vector<AddressEntry>& book, std::uint64_t bytes,
                        std::uint64_t from, std::uint64_t end) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  taken.reserve(book.size());
   for (const AddressEntry& entry : book) taken.emplace_back(entry.base, entry.base + entry.bytes);
   std::sort(taken.begin(), taken.end());
   std::uint64_t place = from;

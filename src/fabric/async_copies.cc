@@ -47,7 +47,7 @@ Status AsyncCopies::begin(std::function<Status()> copy) {
     ++pending->left;
   }
   Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
-  const Status status = stream.submit([pending, work = std::move(copy)] {
+  Status status = stream.submit([pending, work = std::move(copy)] {
     pending->finish(work());
     return Status::ok();
   });

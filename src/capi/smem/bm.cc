@@ -197,8 +197,11 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   auto pool =
       Pool::create(membership.member, std::move(options), Deadline::after(membership.create_limit));
   if (!pool.is_ok()) return pool.status();
-  return std::unique_ptr<BigMemory>(
-      new BigMemory{.id = id, .limit = membership.limit, .pool = std::move(pool).value()});
+  auto memory = std::make_unique<BigMemory>();
+  memory->id = id;
+  memory->limit = membership.limit;
+  memory->pool = std::move(pool).value();
+  return memory;
 }
 
 smem_bm_t create_failure(const char* call, std::uint32_t id, std::int32_t code,
@@ -222,14 +225,15 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
     membership = *bm.membership;
   }
   auto pool = make_pool(id, *option, membership);
-  void* const handle = pool.is_ok() ? big_memories().add(std::move(pool).value()) : nullptr;
+  const Status status = pool.status();
+  void* const handle = status.is_ok() ? big_memories().add(std::move(pool).value()) : nullptr;
   if (handle != nullptr) return handle;
   {
     MutexLock lock(bm.mutex);
     bm.ids.erase(id);
   }
-  if (pool.is_ok()) return create_failure(call, id, SMEM_NO_RESOURCES, "too many pools");
-  return create_failure(call, id, smem_code(pool.status()), pool.status().message());
+  if (status.is_ok()) return create_failure(call, id, SMEM_NO_RESOURCES, "too many pools");
+  return create_failure(call, id, smem_code(status), status.message());
 }
 
 // Its memory stays until the last thread has let go of it.

@@ -18,11 +18,11 @@ namespace memspan::capi {
 
 // What a handle names.
 struct BigMemory {
-  std::uint32_t id;
-  Duration limit;  // of operations that wait for others
+  std::uint32_t id = 0;
+  Duration limit = {};  // of operations that wait for others
   std::unique_ptr<Pool> pool;
-  UserMemory user_memory = {};
-  AsyncCopies copies = {};  // ends first: they use the pool
+  UserMemory user_memory;
+  AsyncCopies copies;  // ends first: they use the pool
 };
 
 using BigMemories = ObjectTable<BigMemory, ObjectKind::kPool, 1024>;
