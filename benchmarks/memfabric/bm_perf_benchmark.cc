@@ -215,8 +215,7 @@ class Rank {
     for (auto& buffer : buffers_) buffer.reset(allocate());
   }
   ~Rank() {
-    meeting_->wait();  // nobody needs this part
-    meeting_.reset();
+    meeting_.reset();  // nobody needs this part any more
     for (auto& buffer : buffers_)
       smem_bm_unregister_user_mem(pool_, reinterpret_cast<std::uint64_t>(buffer.get()));
     smem_bm_destroy(pool_);

@@ -61,7 +61,7 @@ def scattered(sizes: list[int]) -> list[int]:
     offsets, end = [0] * len(sizes), 0
     for i in random.sample(range(len(sizes)), len(sizes)):
         offsets[i] = end
-        end += sizes[i] + (4096 if sizes[i] >= 4096 else 64)
+        end += sizes[i] + (4096 if sizes[i] > 4096 else 64)
     return offsets
 
 

@@ -81,8 +81,10 @@ class BigMemory : public Way {
     config.rankId = static_cast<std::uint16_t>(given.rank);
     must("smem_bm_init", smem_bm_init(store, 2, static_cast<std::uint16_t>(given.device), &config));
     const bool is_dram = kind == Kind::kDram;
-    pool_ = must("smem_bm_create", smem_bm_create(0, 0, given.operation, is_dram ? given.memory : 0,
-                                                  is_dram ? 0 : given.memory, 0));
+    // Pools of their own: one of another shape cannot begin while its peer still has the first.
+    pool_ = must("smem_bm_create",
+                 smem_bm_create(is_dram ? 1 : 0, 0, given.operation, is_dram ? given.memory : 0,
+                                is_dram ? 0 : given.memory, 0));
     must("smem_bm_join", smem_bm_join(pool_, 0));
     rank_ = given.rank;
   }

@@ -80,8 +80,8 @@ int run_rank(const Arguments& given, const char* store, std::uint32_t rank) {
     pass_around(pool, meeting, given, rank);
     std::printf("bm_example: rank %u of %u, %llu bytes each way, %.3f s, PASS\n", rank, given.world,
                 static_cast<unsigned long long>(given.bytes / 2), seconds_now() - began);
+    must("smem_bm_leave", smem_bm_leave(pool, 0));
   }
-  must("smem_bm_leave", smem_bm_leave(pool, 0));
   smem_bm_destroy(pool);
   smem_bm_uninit(0);
   return 0;

@@ -166,7 +166,8 @@ inline int run_ranks(int first, int count, int seconds, const std::function<int(
   return code;
 }
 
-// All ranks' meeting place: a space of Share Memory without memory, over the same store.
+// All ranks' meeting place: a space of Share Memory without memory, over the same store. Its end is
+// a meeting, too, the last thing that needs the store: who hosts it may be gone after that.
 class Meeting {
  public:
   Meeting(const char* store_url, std::uint32_t world, std::uint32_t rank) {
@@ -179,6 +180,8 @@ class Meeting {
     world_ = world;
   }
   ~Meeting() {
+    smem_set_log_level(4);  // the host may be gone before the others hear that all have come
+    smem_shm_control_barrier(space_);
     smem_shm_destroy(space_, 0);
     smem_shm_uninit(0);
   }

@@ -27,7 +27,7 @@ std::pair<std::vector<std::size_t>, std::size_t> lay_down(const std::vector<std:
   std::size_t end = 0;
   for (const std::size_t i : order) {
     offsets[i] = end;
-    end += bytes[i] + (bytes[i] >= 4096 ? 4096 : 64);
+    end += bytes[i] + (bytes[i] > 4096 ? 4096 : 64);
   }
   return {offsets, end};
 }
