@@ -29,6 +29,19 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 
+# ---- MemFabric's layout ---------------------------------------------------------------------------
+# Its documents' compile and link lines, and programs that load the library by its path, look below
+# ${MEMFABRIC_HYBRID_HOME_PATH}/$(arch)-linux: links to the one copy.
+set(platform ${CMAKE_SYSTEM_PROCESSOR}-linux)
+function(memspan_add_layout_link name target)
+  file(RELATIVE_PATH there ${CMAKE_INSTALL_PREFIX}/${platform} ${target})
+  file(MAKE_DIRECTORY ${generated}/${platform})
+  file(CREATE_LINK ${there} ${generated}/${platform}/${name} SYMBOLIC)
+  install(FILES ${generated}/${platform}/${name} DESTINATION ${platform})
+endfunction()
+memspan_add_layout_link(include ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+memspan_add_layout_link(lib64 ${CMAKE_INSTALL_FULL_LIBDIR})
+
 # ---- programs -------------------------------------------------------------------------------------
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH include ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})

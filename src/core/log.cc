@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "core/environment.h"
+#include "core/line_limit.h"
 
 namespace memspan {
 namespace {
@@ -62,6 +64,20 @@ spdlog::logger& logger() {
 
 void log_line(LogLevel level, std::string_view line) {
   logger().log(native(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+void log_line_limited(LogLevel level, std::string_view line) {
+  thread_local LineLimit limit;
+  if (level < log_level()) return;
+  const auto dropped = limit.admit(Clock::now());
+  if (!dropped) return;
+  if (*dropped == 0)
+    log_line(level, line);
+  else
+    log_line(level,
+             fmt::format("{} ({} lines of this thread before it were dropped: at most {} "
+                         "in {} s are written)",
+                         line, *dropped, LineLimit::kMostLines, to_seconds(LineLimit::kWindow)));
 }
 
 void set_log_level(LogLevel level) {

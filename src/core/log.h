@@ -15,6 +15,9 @@ using LogSink = void (*)(int level, const char* line);
 // Thread-safe. Lines below the level (default kWarn, or MEMSPAN_LOG_LEVEL / SHMEM_LOG_LEVEL)
 // are dropped. A line is written by one system call, so that lines of processes do not mix.
 void log_line(LogLevel level, std::string_view line);
+// The same for lines of what a program may do wrong again and again: no more of one thread than
+// LineLimit allows, and the next that is written says how many were not.
+void log_line_limited(LogLevel level, std::string_view line);
 
 void set_log_level(LogLevel level);
 LogLevel log_level();

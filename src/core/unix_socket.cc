@@ -96,12 +96,28 @@ Result<Fd> unix_accept(const Fd& listener, Deadline deadline) {
   }
 }
 
-Result<uid_t> unix_peer_user(const Fd& socket) {
+namespace {
+
+Result<ucred> peer_of(const Fd& socket) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
     return Status::from_errno("asking who is at the other end of a Unix socket");
-  return credentials.uid;
+  return credentials;
+}
+
+}  // namespace
+
+Result<uid_t> unix_peer_user(const Fd& socket) {
+  auto peer = peer_of(socket);
+  if (!peer.is_ok()) return peer.status();
+  return peer->uid;
+}
+
+Result<pid_t> unix_peer_process(const Fd& socket) {
+  auto peer = peer_of(socket);
+  if (!peer.is_ok()) return peer.status();
+  return peer->pid > 0 ? peer->pid : -1;
 }
 
 Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors) {

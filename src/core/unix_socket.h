@@ -23,6 +23,8 @@ Result<Fd> unix_accept(const Fd& listener, Deadline deadline);
 
 // The user whose process is at the other end, by the kernel's word.
 Result<uid_t> unix_peer_user(const Fd& socket);
+// That process (who listened, or connected); -1 when it is in another pid namespace.
+Result<pid_t> unix_peer_process(const Fd& socket);
 
 struct UnixMessage {
   std::string bytes;

@@ -23,7 +23,9 @@ namespace {
 constexpr std::size_t kMostVisitors = 256;  // more than that were not ours; the oldest goes
 constexpr std::size_t kMostNoteBytes = 512;
 constexpr int kConnectAgainMs = 10;
+// With a pidfd before the other descriptors, or without one.
 constexpr std::string_view kYes = "yes ";
+constexpr std::string_view kYesNoProcess = "so! ";
 
 // What the kernel says of a pidfd: the number that its process has here.
 pid_t number_of(const Fd& pidfd) {
@@ -46,14 +48,19 @@ Result<DoorAnswer> read_answer(const Fd& socket) {
   auto message = unix_receive(socket, Deadline::after(Duration::zero()));
   if (!message.is_ok())
     return Status(Code::kUnavailable, "that process is gone, or does not know us");
-  if (message->descriptors.empty() || !message->bytes.starts_with(kYes))
+  const bool has_process = message->bytes.starts_with(kYes) && !message->descriptors.empty();
+  if (!has_process && !message->bytes.starts_with(kYesNoProcess))
     return Status(Code::kNotFound, "that process does not offer it any more");
   DoorAnswer answer;
   answer.note = message->bytes.substr(kYes.size());
-  answer.process = std::move(message->descriptors.front());
-  message->descriptors.erase(message->descriptors.begin());
+  if (has_process) {
+    answer.process = std::move(message->descriptors.front());
+    message->descriptors.erase(message->descriptors.begin());
+    answer.pid = number_of(answer.process);
+  } else {
+    MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "asking at a door");
+  }
   answer.descriptors = std::move(message->descriptors);
-  answer.pid = number_of(answer.process);
   return answer;
 }
 
@@ -81,7 +88,8 @@ class Door::Loop {
     MEMSPAN_TRY_ASSIGN(loop->listener_, unix_listen(name), "opening this process's door");
     loop->wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!loop->wake_.is_valid()) return Status::from_errno("eventfd");
-    MEMSPAN_TRY_ASSIGN(loop->self_, open_pidfd(getpid()), "opening this process's door");
+    // Emulators and old kernels have none.
+    if (auto self = open_pidfd(getpid()); self.is_ok()) loop->self_ = std::move(self).value();
     loop->nonce_ = random_hex(16);
     loop->ticket_ = name + " " + loop->nonce_;
     loop->thread_ = std::thread([raw = loop.get()] { raw->run(); });
@@ -258,8 +266,8 @@ class Door::Loop {
     std::string reply = "no";
     std::vector<int> descriptors;
     if (offer != offers_.end()) {
-      reply = std::string(kYes) + offer->second.note;
-      descriptors.push_back(self_.get());
+      reply = std::string(self_.is_valid() ? kYes : kYesNoProcess) + offer->second.note;
+      if (self_.is_valid()) descriptors.push_back(self_.get());
       for (const Fd& descriptor : offer->second.descriptors)
         descriptors.push_back(descriptor.get());
     }

@@ -27,7 +27,7 @@ namespace memspan {
 struct DoorAnswer {
   std::string note;
   std::vector<Fd> descriptors;
-  Fd process;      // a pidfd: readable once the process is gone
+  Fd process;      // a pidfd: readable once the process is gone; none where the system has none
   pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
 };
 

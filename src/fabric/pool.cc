@@ -20,8 +20,8 @@ namespace {
 constexpr std::array<const char*, kSpaces> kSpaceNames{"host", "device"};
 constexpr std::array<std::uint64_t, kSpaces> kLimits{kMostHostBytes, kMostDeviceBytes};
 constexpr std::array<SpaceKind, kSpaces> kKinds{SpaceKind::kHost, SpaceKind::kDevice};
-// So long a join waits for a member that does not answer its door.
-constexpr auto kJoinPatience = std::chrono::seconds(1);
+// So long a join or a leave waits for a member that does nothing.
+constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kEndPatience = std::chrono::seconds(5);
 
 std::uint64_t stride_of(const SliceWish& wish) {
@@ -94,12 +94,14 @@ struct Pool::Record {
   }
 };
 
-Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range)
+Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+           Attendance attendance)
     : member_(std::move(member)),
       options_(std::move(options)),
       range_(std::move(range)),
       host_(range_.reservation(), 0, stride_of(options_.slices[0]), options_.ranks),
       device_(range_.reservation(), host_.bytes(), stride_of(options_.slices[1]), options_.ranks),
+      attendance_(std::move(attendance)),
       has_rules_(false),
       peers_(options_.ranks) {}
 
@@ -115,8 +117,10 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   if (bytes == 0) bytes = kHugePage;  // a pool without memory has an address all the same
   auto range = AddressRange::claim(member, options.name, bytes, layout_of(options), deadline);
   if (!range.is_ok()) return range.status();
-  std::unique_ptr<Pool> pool(
-      new Pool(std::move(member), std::move(options), std::move(range).value()));
+  auto attendance = Attendance::create(options.ranks);
+  if (!attendance.is_ok()) return attendance.status();
+  std::unique_ptr<Pool> pool(new Pool(std::move(member), std::move(options),
+                                      std::move(range).value(), std::move(attendance).value()));
   for (const SpaceKind kind : kKinds)
     MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kSpaceNames[index_of(kind)]));
   return pool;
@@ -182,12 +186,31 @@ Status Pool::join(Deadline deadline) {
     static_cast<void>(part(Deadline::after(kEndPatience)));
     return status.annotate("joining the pool");
   }
-  const Deadline patience =
-      Deadline::after(std::min<Duration>(kJoinPatience, deadline.remaining()));
-  MutexLock lock(mutex_);
-  while (is_asking() && changed_.wait_until(mutex_, patience)) {
+  const Deadline patience = Deadline::after(std::min<Duration>(kPatience, deadline.remaining()));
+  {
+    MutexLock lock(mutex_);
+    while (is_asking() && changed_.wait_until(mutex_, patience)) {
+    }
   }
+  await_marks(true, patience);
   return Status::ok();
+}
+
+// Until everybody who is mapped here has this process's memory mapped, or nobody has.
+void Pool::await_marks(bool are_set, const Deadline& deadline) {
+  while (!deadline.has_passed()) {
+    const std::uint32_t changes = attendance_.changes();
+    if (are_marks(are_set)) return;
+    attendance_.await_change(changes, deadline);
+  }
+}
+
+bool Pool::are_marks(bool are_set) {
+  MutexLock lock(mutex_);
+  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+    if (peers_[rank].stage == Peer::Stage::kMapped && attendance_.is_marked(rank) != are_set)
+      return false;
+  return true;
 }
 
 // From now on the others find this process.
@@ -198,7 +221,8 @@ Status Pool::publish(Deadline deadline) {
                 .process = static_cast<std::uint64_t>(::getpid()),
                 .has_own_host_memory = !options_.host_memory.is_valid(),
                 .tag = options_.tags.tag};
-  std::vector<Fd> descriptors;
+  std::vector<Fd> descriptors(1);
+  MEMSPAN_TRY_ASSIGN(descriptors[0], attendance_.duplicate(), "offering memory");
   for (std::size_t space = 0; space < kSpaces; ++space) {
     record.bytes[space] = options_.slices[space].bytes;
     if (!own_[space]) continue;
@@ -237,6 +261,8 @@ Status Pool::part(Deadline deadline) {
                  .remove(members_prefix() + std::to_string(options_.rank), deadline)
                  .status();
   member_->door().withdraw(offer_of(options_.rank));
+  if (status.is_ok())
+    await_marks(false, Deadline::after(std::min<Duration>(kPatience, deadline.remaining())));
   static_cast<void>(member_->store().unwatch(watch_, deadline));
   {
     MutexLock lock(mutex_);
@@ -305,15 +331,21 @@ void Pool::answered(std::uint32_t rank, std::uint64_t attempt, const Record& rec
   Peer& peer = peers_[rank];
   if (peer.asked != attempt) return;
   peer.question = 0;
-  Status status =
-      answer.is_ok() ? map_slices(rank, record, std::move(answer).value()) : answer.status();
+  // A door that is closed, or offers it no more, is that of a member that ends or leaves.
+  Status status = answer.is_ok() ? map_slices(rank, record, std::move(answer).value())
+                                 : Status(Code::kPeerLost, answer.status().message());
   peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
-  peer.why = status.annotate(fmt::format("rank {}, process {}", rank, record.process));
+  peer.why = status.annotate(
+      fmt::format("rank {}, process {}, is not in the pool (any more)", rank, record.process));
   changed_.notify_all();
 }
 
 Status Pool::map_slices(std::uint32_t rank, const Record& record, DoorAnswer answer) {
   auto descriptor = answer.descriptors.begin();
+  if (descriptor == answer.descriptors.end())
+    return {Code::kInternal, "it offers something else than it said"};
+  auto attendance = Attendance::open(std::move(*descriptor++), options_.ranks);
+  if (!attendance.is_ok()) return attendance.status();
   for (const SpaceKind kind : kKinds) {
     const std::uint64_t bytes = record.bytes[index_of(kind)];
     if (bytes == 0) continue;
@@ -327,6 +359,8 @@ Status Pool::map_slices(std::uint32_t rank, const Record& record, DoorAnswer ans
     MEMSPAN_PASS(space(kind).map(rank, *pages, bytes));
     ++descriptor;
   }
+  attendance->mark(options_.rank, true);
+  peers_[rank].attendance = std::move(attendance).value();
   return Status::ok();
 }
 
@@ -341,8 +375,10 @@ void Pool::vanish(std::uint32_t rank) {
     if (peer.stage == Peer::Stage::kAbsent) return;
     question = std::exchange(peer.question, 0);
     for (const SpaceKind kind : kKinds) static_cast<void>(space(kind).unmap(rank));
+    if (peer.attendance) peer.attendance->mark(options_.rank, false);
     peer = {.news = peer.news + 1};
     changed_.notify_all();
+    attendance_.count_change();
   }
   if (question != 0) member_->door().forget(question);
 }

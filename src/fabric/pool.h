@@ -6,8 +6,9 @@
 //           this host, which their doors hand over; those who come later are noticed by a watch
 //   leave   the record goes, the others' slices are unmapped
 //
-// No step waits for another member: one that does not answer its door is mapped when it does, and
-// only copies to it wait.
+// When a join returns, those who were there have this process's slices mapped, and when a leave
+// does they have not any more (attendance.h). No step waits for a member that is stuck for longer
+// than a second: it maps and is mapped when it goes on, and only copies to it wait.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "fabric/address_book.h"
+#include "fabric/attendance.h"
 #include "fabric/member.h"
 #include "fabric/stripes.h"
 #include "fabric/tags.h"
@@ -64,7 +66,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Waits until the slices of members on this host are mapped, but for stuck ones. Ok when joined.
+  // Waits until members on this host are mapped here and this one there, but for stuck ones. Ok
+  // when joined.
   // kUnavailable when another process is in the pool with this rank.
   Status join(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kUnavailable when not joined.
@@ -96,11 +99,13 @@ class Pool {
     std::uint64_t generation = 0;  // of the record, while there is one
     std::array<std::uint64_t, kSpaces> bytes = {};
     std::string tag = {};
+    std::optional<Attendance> attendance = {};  // its own; kMapped
     std::uint64_t asked = 0;     // which attempt; an answer to another one is dropped
     std::uint64_t question = 0;  // at the door
   };
 
-  Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range);
+  Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+       Attendance attendance);
   static std::size_t index_of(SpaceKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
   std::string offer_of(std::uint32_t rank) const {
@@ -120,6 +125,8 @@ class Pool {
       MEMSPAN_REQUIRES(mutex_);
   Status await_news(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   bool is_asking() const MEMSPAN_REQUIRES(mutex_);
+  void await_marks(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  bool are_marks(bool are_set) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
@@ -127,6 +134,7 @@ class Pool {
   Stripes host_;
   Stripes device_;
   std::array<std::optional<Pages>, kSpaces> own_;
+  Attendance attendance_;
   std::atomic<bool> has_rules_;
 
   Mutex joining_;  // one join or leave at a time

@@ -3,107 +3,138 @@
 
 #include <fmt/format.h>
 
-#include "device/host/copy.h"
+#include <algorithm>
 
 namespace memspan {
 namespace {
 
-// One end of a copy: plain memory, or a piece of a stripe that it holds while it lives.
-class End {
- public:
-  End(Pool& pool, const void* pointer, std::uint64_t bytes, const char* name)
-      : pool_(pool),
-        pointer_(pointer),
-        bytes_(bytes),
-        name_(name),
-        is_in_pool_(find_place(pool, pointer, place_)) {}
-  ~End() { release(); }
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
-
-  bool is_in_pool() const { return is_in_pool_; }
-  std::uint32_t rank() const { return is_in_pool_ ? place_.rank : pool_.rank(); }
-
-  bool hold() {
-    is_held_ = is_in_pool_ && pool_.space(place_.kind).hold(place_.rank, place_.offset, bytes_);
-    return is_held_ || !is_in_pool_;
-  }
-  void release() {
-    if (is_held_) pool_.space(place_.kind).release(place_.rank);
-    is_held_ = false;
-  }
-
-  // Why it cannot be held; ok when it may be by now. Not while anything is held: who unmaps that
-  // waits for it.
-  Status await(const Deadline& deadline) const {
-    if (!is_in_pool_) return Status::ok();
-    auto given = pool_.await(place_.rank, place_.kind, deadline);
-    if (!given.is_ok()) return given.status().annotate(name_);
-    if (place_.offset <= *given && bytes_ <= *given - place_.offset) return Status::ok();
-    return {Code::kInvalidArgument,
-            fmt::format(
-                "invalid param, {} {} + {} bytes is not wholly in the {} bytes of {} memory "
-                "that rank {} gave (it begins at byte {} of them)",
-                name_, pointer_, bytes_, *given,
-                place_.kind == SpaceKind::kHost ? "host" : "device", place_.rank, place_.offset)};
-  }
-
-  Status check(CopyEnd said) const {
-    if (pointer_ == nullptr)
-      return {Code::kInvalidArgument, fmt::format("invalid param, {} is NULL", name_)};
-    if (said == CopyEnd::kPool && !is_in_pool_)
-      return {
-          Code::kInvalidArgument,
-          fmt::format("invalid param, {} {} is in neither of the pool's spaces", name_, pointer_)};
-    return Status::ok();
-  }
-
- private:
-  Pool& pool_;
-  const void* pointer_;
-  const std::uint64_t bytes_;
-  const char* name_;
-  PoolPlace place_;
-  const bool is_in_pool_;
-  bool is_held_ = false;
-};
-
-// The rare cases: a mistake, or a member whose memory is not here yet.
-__attribute__((noinline)) Status hold_both(End& from, End& to, Duration limit) {
-  const Deadline deadline = Deadline::after(limit);
-  do {
-    from.release();
-    to.release();
-    MEMSPAN_PASS(from.await(deadline));
-    MEMSPAN_PASS(to.await(deadline));
-    if (from.hold() && to.hold()) return Status::ok();
-  } while (!deadline.has_passed());
-  return {Code::kTimeout, "a member came and went all the time"};
+Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said) {
+  PoolPlace place;
+  if (said == CopyEnd::kLocal || find_place(pool, pointer, place)) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("invalid param, {} {} is in neither of the pool's spaces", name, pointer)};
 }
 
-Status check_ends(const End& from, const End& to, const CopyPiece& piece, const CopyEnds& ends) {
-  MEMSPAN_PASS(from.check(ends.from));
-  MEMSPAN_PASS(to.check(ends.to));
-  if (piece.bytes == 0) return {Code::kInvalidArgument, "invalid param, size is 0"};
-  if (!from.is_in_pool() && !to.is_in_pool())
-    return {Code::kInvalidArgument,
-            "invalid param, neither src nor dest is in one of the pool's spaces"};
-  return Status::ok();
+// Waits until the range is mapped; what is in no space is.
+Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
+                 const Deadline& deadline) {
+  PoolPlace place;
+  if (!find_place(pool, pointer, place)) return Status::ok();
+  auto given = pool.await(place.rank, place.kind, deadline);
+  if (!given.is_ok()) return given.status().annotate(name);
+  if (place.offset <= *given && bytes <= *given - place.offset) return Status::ok();
+  return {
+      Code::kInvalidArgument,
+      fmt::format("invalid param, {} {} + {} bytes is not wholly in the {} bytes of {} memory "
+                  "that rank {} gave (it begins at byte {} of them)",
+                  name, pointer, bytes, *given, place.kind == SpaceKind::kHost ? "host" : "device",
+                  place.rank, place.offset)};
+}
+
+std::uint32_t rank_of(Pool& pool, const void* pointer) {
+  PoolPlace place;
+  return find_place(pool, pointer, place) ? place.rank : pool.rank();
 }
 
 }  // namespace
 
-Status copy_piece(Pool& pool, const CopyPiece& piece, const CopyEnds& ends, Duration limit) {
-  End from(pool, piece.from, piece.bytes, "src");
-  End to(pool, piece.to, piece.bytes, "dest");
-  const bool is_sound = piece.bytes != 0 && piece.from != nullptr && piece.to != nullptr &&
-                        (from.is_in_pool() || (ends.from == CopyEnd::kLocal && to.is_in_pool())) &&
-                        (to.is_in_pool() || ends.to == CopyEnd::kLocal);
-  if (!is_sound) return check_ends(from, to, piece, ends);
-  if (pool.has_rules()) MEMSPAN_PASS(pool.check_way(from.rank(), to.rank()));
-  if (!from.hold() || !to.hold()) MEMSPAN_PASS(hold_both(from, to, limit));
-  copy_bytes(piece.to, piece.from, piece.bytes);
+bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  for (const SpaceKind kind : {SpaceKind::kHost, SpaceKind::kDevice}) {
+    const Stripes& space = pool.space(kind);
+    if (!space.contains(address)) continue;
+    place.kind = kind;
+    place.rank = space.rank_of(address);
+    place.offset = space.offset_of(address, place.rank);
+    return true;
+  }
+  return false;
+}
+
+void HeldStripes::release(Held& held) {
+  if (held.mapped != 0) held.space->release(held.rank);
+  held = {};
+}
+
+void HeldStripes::release() {
+  for (Held& held : held_) release(held);
+}
+
+HeldStripes::Found HeldStripes::look(const void* pointer, std::uint64_t bytes) {
+  PoolPlace place;
+  if (!find_place(pool_, pointer, place)) return Found::kLocal;
+  Stripes& space = pool_.space(place.kind);
+  Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
+  if (held.mapped == 0 || held.space != &space || held.rank != place.rank) {
+    release(held);
+    const std::uint64_t mapped = space.hold(place.rank);
+    if (mapped == 0) return Found::kNot;
+    held = {reinterpret_cast<std::uint64_t>(space.begin_of(place.rank)), mapped, &space,
+            place.rank};
+  }
+  last_ = &held;
+  return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
+                                                                        : Found::kNot;
+}
+
+Status PoolCopier::copy(const CopyPiece& piece) {
+  using Found = HeldStripes::Found;
+  if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
+  if (pool_.has_rules()) MEMSPAN_PASS(check_way(piece));
+  if (left_ < piece.bytes) give_a_turn();
+  left_ -= std::min(left_, piece.bytes);
+  const Found from = from_.find(piece.from, piece.bytes);
+  const Found to = to_.find(piece.to, piece.bytes);
+  if (from != Found::kHeld || to != Found::kHeld) {
+    if (from == Found::kLocal && (ends_.from == CopyEnd::kPool || to == Found::kLocal))
+      return check(piece);
+    if (to == Found::kLocal && ends_.to == CopyEnd::kPool) return check(piece);
+    if (from == Found::kNot || to == Found::kNot) MEMSPAN_PASS(find_late(piece));
+  }
+  if (is_past_caches_)
+    copy_past_caches(piece.to, piece.from, piece.bytes);
+  else
+    copy_bytes(piece.to, piece.from, piece.bytes);
   return Status::ok();
+}
+
+void PoolCopier::give_a_turn() {
+  from_.release();
+  to_.release();
+  left_ = kBytesAtOnce;
+}
+
+// What is wrong with a piece that cannot be.
+Status PoolCopier::check(const CopyPiece& piece) const {
+  const auto invalid = [](const char* what) { return Status(Code::kInvalidArgument, what); };
+  if (piece.from == nullptr) return invalid("invalid param, src is NULL");
+  if (piece.to == nullptr) return invalid("invalid param, dest is NULL");
+  if (piece.bytes == 0) return invalid("invalid param, size is 0");
+  MEMSPAN_PASS(check_end(pool_, "src", piece.from, ends_.from));
+  MEMSPAN_PASS(check_end(pool_, "dest", piece.to, ends_.to));
+  return invalid("invalid param, neither src nor dest is in one of the pool's spaces");
+}
+
+// Nothing is held while the pool is asked: it may be waiting for just that.
+Status PoolCopier::check_way(const CopyPiece& piece) {
+  from_.release();
+  to_.release();
+  return pool_.check_way(rank_of(pool_, piece.from), rank_of(pool_, piece.to));
+}
+
+// The rare cases: a mistake, or a member whose memory is not here yet.
+Status PoolCopier::find_late(const CopyPiece& piece) {
+  const Deadline deadline = Deadline::after(limit_);
+  do {
+    from_.release();
+    to_.release();
+    MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, deadline));
+    MEMSPAN_PASS(await_end(pool_, "dest", piece.to, piece.bytes, deadline));
+    if (from_.find(piece.from, piece.bytes) != HeldStripes::Found::kNot &&
+        to_.find(piece.to, piece.bytes) != HeldStripes::Found::kNot)
+      return Status::ok();
+  } while (!deadline.has_passed());
+  return {Code::kTimeout, "a member came and went all the time"};
 }
 
 }  // namespace memspan

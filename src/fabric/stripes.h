@@ -50,16 +50,15 @@ class Stripes {
     return stripes_[rank].mapped.load(std::memory_order_acquire);
   }
 
-  // True: [offset, offset + bytes) of the stripe is mapped, and stays so until it is released.
-  bool hold(std::uint32_t rank, std::uint64_t offset, std::uint64_t bytes) {
+  // What is mapped of the stripe, which stays so until it is released; 0: nothing is, nor held.
+  std::uint64_t hold(std::uint32_t rank) {
     Stripe& stripe = stripes_[rank];
     // Sequentially consistent, as in unmap(): either it sees this holder, or this sees nothing
     // mapped.
     stripe.holders.fetch_add(1, std::memory_order_seq_cst);
     const std::uint64_t mapped = stripe.mapped.load(std::memory_order_seq_cst);
-    if (offset <= mapped && bytes <= mapped - offset && mapped != 0) return true;
-    release(rank);
-    return false;
+    if (mapped == 0) release(rank);
+    return mapped;
   }
   void release(std::uint32_t rank) {
     stripes_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()

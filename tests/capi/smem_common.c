@@ -47,6 +47,15 @@ static void check_log(void) {
   smem_get_and_clear_last_err_msg();
 }
 
+/* What fails again and again is kept for the caller each time, and written a few times only. */
+static void check_flood(void) {
+  CHECK(smem_set_log_level(3) == SMEM_OK);
+  lines = 0;
+  for (int i = 0; i < 1000; ++i)
+    CHECK(failed_with(smem_set_log_level(9), SMEM_INVALID_PARAM, "level is 9"));
+  CHECK(lines <= 20);
+}
+
 static void check_protection(void) {
   static char long_text[(10 << 10) + 1];
   CHECK(failed_with(smem_set_conf_store_tls(true, NULL, 0), SMEM_INVALID_PARAM, "tls_info"));
@@ -108,6 +117,7 @@ static void check_stores(void) {
 int main(void) {
   check_codes();
   check_log();
+  check_flood();
   check_protection();
   check_stores();
   smem_uninit();

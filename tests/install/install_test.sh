@@ -41,7 +41,7 @@ case_setup() {
   local file
   for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmemcc bin/shmemc++ bin/shmemrun bin/memspan-info \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
-    "$libdir/libmf_smem.so" include/smem/host/smem.h; do
+    "$libdir/libmf_smem.so" include/smem/host/smem.h include/memspan/stream.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   # The place of installation must appear in no text file: the tree can be moved.
@@ -96,16 +96,44 @@ case_oshcxx() {
   done
 }
 
+# Other cases may be reading it.
+write_set_env() {
+  sed -e "s|@HOME@|$prefix|" -e "s|@LIBDIR@|$libdir|g" "$here/../../packaging/set_env.sh.in" >"$work/set_env.sh"
+  mv -- "$work/set_env.sh" "$prefix/set_env.sh"
+}
+
 case_set_env() {
-  sed -e "s|@HOME@|$prefix|" -e "s|@LIBDIR@|$libdir|g" "$here/../../packaging/set_env.sh.in" >"$prefix/set_env.sh"
+  write_set_env
   local shell
   for shell in bash sh; do
     # shellcheck disable=SC2016  # expanded by the inner shell
     "$shell" -euc '. "$1/set_env.sh" && . "$1/set_env.sh"
       test "$SHMEM_HOME_PATH" = "$1" && test "$MEMFABRIC_HYBRID_HOME_PATH" = "$1"
+      test -e "$MEMFABRIC_HYBRID_EXTEND_LIB_PATH/libmf_smem.so"
       case $LD_LIBRARY_PATH in *"$1/'"$libdir"':$1"*) exit 1;; esac
       test "$(command -v oshrun)" = "$1/bin/oshrun"' "$shell" "$prefix" || fail "set_env.sh in $shell"
   done
+}
+
+# The lines of MemFabric's documents, as a user has them after `source set_env.sh`.
+case_memfabric() {
+  write_set_env
+  (
+    # shellcheck disable=SC1091  # written a line before
+    source "$prefix/set_env.sh"
+    "${CC:-cc}" "$here/consumer/host_store.c" -o "$work/host_store" \
+      -I"${MEMFABRIC_HYBRID_HOME_PATH}/$(arch)-linux/include/smem/host" \
+      -L"${MEMFABRIC_HYBRID_HOME_PATH}/$(arch)-linux/lib64" -lmf_smem
+    "$work/host_store" >"$work/out"
+  ) || fail "a program built with MemFabric's lines: $(cat "$work/out")"
+  grep -qx 'hosts a store' "$work/out" || fail "it printed: $(cat "$work/out")"
+}
+
+# Programs that load the library by its path know it neither when they are linked nor by LD_LIBRARY_PATH.
+case_memfabric_loaded() {
+  "${CC:-cc}" "$here/consumer/load.c" -o "$work/load" -ldl
+  env -u LD_LIBRARY_PATH MEMFABRIC_HYBRID_HOME_PATH="$prefix" \
+    "$work/load" "$prefix/$(arch)-linux/lib64/libmf_smem.so" >"$work/out" || fail "$(cat "$work/out")"
 }
 
 case_info() {
@@ -121,7 +149,7 @@ case_uninstall() {
   cmake --build "$build" --target uninstall >"$work/log" || fail "$(tail -n 3 "$work/log")"
   if [[ -f $work/manifest.user ]]; then mv -- "$work/manifest.user" "$manifest"; fi
   local rest
-  rest=$(find "$work/tree" ! -type d)
+  rest=$(find "$work/tree" ! -type d && find "$work/tree" -name 'host' && find "$work/tree" -name '*-linux')
   [[ -z $rest ]] || fail "left behind: $rest"
 }
 

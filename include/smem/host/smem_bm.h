@@ -52,19 +52,20 @@ smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_option_t* option);
 /* Leaves when joined. Other threads' calls with the handle end first. */
 void smem_bm_destroy(smem_bm_t handle);
 
-/* Shows this process's part to the others and maps those of members on this host. Members may come
- * and go at any time and in any order; one that is joined joins again with SMEM_OK. `flags` is for
- * later. *localGvaAddress (may be NULL) becomes the beginning of this rank's stripe of host memory,
- * or of device memory in a pool without any. C++ may leave it out. A program that was built against
- * a library with three arguments in the symbol itself has to be compiled again. */
+/* Shows this process's part to the others and maps those of members on this host, who have this
+ * one's mapped, too, when it returns (but for members that are stuck). Members may come and go at
+ * any time and in any order; one that is joined joins again with SMEM_OK. `flags` is for later.
+ * *localGvaAddress (may be NULL) becomes the beginning of this rank's stripe of host memory, or of
+ * device memory in a pool without any. C++ may leave it out. A program that was built against a
+ * library with three arguments in the symbol itself has to be compiled again. */
 #ifdef __cplusplus
 int32_t smem_bm_join(smem_bm_t handle, uint32_t flags);
 #else
 int32_t smem_bm_join(smem_bm_t handle, uint32_t flags,
                      void** localGvaAddress) __asm__("smem_bm_join_at");
 #endif
-/* Its own memory stays usable here, until smem_bm_destroy(); nobody else can reach it. The process
- * may join again. SMEM_NOT_STARTED when not joined. */
+/* When it returns nobody else has its memory mapped (but for members that are stuck); here it stays
+ * usable until smem_bm_destroy(). The process may join again. SMEM_NOT_STARTED when not joined. */
 int32_t smem_bm_leave(smem_bm_t handle, uint32_t flags);
 
 /* Bytes that this process gave (device or host, LOCAL_ or not); 0 for a bad handle or type. */

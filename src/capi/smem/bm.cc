@@ -282,12 +282,7 @@ std::int32_t no_such_pool(const char* call, const void* handle) {
     is_initialized = bm.membership.has_value();
   }
   if (!is_initialized) return smem_failure(call, SMEM_NOT_INIT, kNotYet);
-  if (handle == nullptr)
-    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, handle is NULL");
-  return smem_failure(call, SMEM_NOT_EXIST,
-                      fmt::format("input handle is invalid, result: {}: {} names no pool "
-                                  "(any more)",
-                                  SMEM_NOT_EXIST, handle));
+  return bad_handle(call, handle, "pool");
 }
 
 }  // namespace memspan::capi

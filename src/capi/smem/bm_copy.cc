@@ -3,8 +3,8 @@
 // the background.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -49,7 +49,7 @@ Status check_batch(const smem_batch_copy_params* params, smem_bm_copy_type type)
   return check_type(type);
 }
 
-CopyPiece piece_of(const smem_batch_copy_params& params, std::uint32_t i) {
+CopyPiece piece_of(const smem_batch_copy_params& params, std::size_t i) {
   return {params.sources[i], params.destinations[i], params.dataSizes[i]};
 }
 
@@ -57,25 +57,50 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
   return status.annotate(fmt::format("element {} of {}", i, count));
 }
 
+Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece) {
+  return PoolCopier(*memory.pool, ends, memory.limit, piece.bytes).copy(piece);
+}
+
+// So many pieces ahead the caches are told what will come.
+constexpr std::size_t kAhead = 4;
+
+// Copies the pieces that `piece_at` gives for 0 to count - 1; `failed` is told of each that cannot
+// be, and says whether to go on.
+template <typename PieceAt, typename Failed>
+void copy_pieces(BigMemory& memory, const CopyEnds& ends, std::size_t count, PieceAt piece_at,
+                 Failed failed) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) bytes += piece_at(i).bytes;
+  PoolCopier copier(*memory.pool, ends, memory.limit, bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
+    if (Status status = copier.copy(piece_at(i)); !status.is_ok() && !failed(i, status)) return;
+  }
+}
+
+// The first piece that cannot be copied ends it.
+template <typename PieceAt>
+Status copy_all(BigMemory& memory, const CopyEnds& ends, std::size_t count, PieceAt piece_at) {
+  Status first;
+  copy_pieces(memory, ends, count, piece_at, [&](std::size_t i, const Status& status) {
+    first = name_element(status, i, count);
+    return false;
+  });
+  return first;
+}
+
 Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
-  for (std::uint32_t i = 0; i < params.batchSize; ++i)
-    if (Status status = copy_piece(*memory.pool, piece_of(params, i), ends, memory.limit);
-        !status.is_ok())
-      return name_element(status, i, params.batchSize);
-  return Status::ok();
+  return copy_all(memory, ends, params.batchSize,
+                  [&](std::size_t i) { return piece_of(params, i); });
 }
 
 // The arrays are the caller's again when it returns, so they are copied.
 Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
   std::vector<CopyPiece> pieces(params.batchSize);
   for (std::uint32_t i = 0; i < params.batchSize; ++i) pieces[i] = piece_of(params, i);
-  return memory.copies.begin(
-      [pool = memory.pool.get(), limit = memory.limit, ends, all = std::move(pieces)] {
-        for (std::size_t i = 0; i < all.size(); ++i)
-          if (Status status = copy_piece(*pool, all[i], ends, limit); !status.is_ok())
-            return name_element(status, i, all.size());
-        return Status::ok();
-      });
+  return memory.copies.begin([&memory, ends, all = std::move(pieces)] {
+    return copy_all(memory, ends, all.size(), [&](std::size_t i) { return all[i]; });
+  });
 }
 
 }  // namespace
@@ -93,12 +118,10 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
     if (const Status status = check_type(t); !status.is_ok()) return smem_result(kCall, status);
     const CopyPiece piece{params->src, params->dest, params->dataSize};
     const CopyEnds ends = kEnds[t];
-    if ((flags & ASYNC_COPY_FLAG) == 0)
-      return smem_result(kCall, copy_piece(*memory.pool, piece, ends, memory.limit));
-    return smem_result(
-        kCall, memory.copies.begin([pool = memory.pool.get(), piece, ends, limit = memory.limit] {
-          return copy_piece(*pool, piece, ends, limit);
-        }));
+    if ((flags & ASYNC_COPY_FLAG) == 0) return smem_result(kCall, copy_one(memory, ends, piece));
+    return smem_result(kCall, memory.copies.begin([&memory, piece, ends] {
+      return copy_one(memory, ends, piece);
+    }));
   });
 }
 
@@ -131,14 +154,16 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
     if ((flags & ASYNC_COPY_FLAG) != 0)
       return smem_failure(kCall, SMEM_INVALID_PARAM,
                           "invalid flags: results cannot be given before the copies are done");
+    std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     Status first;
-    for (std::uint32_t i = 0; i < params->batchSize; ++i) {
-      const Status status = copy_piece(*memory.pool, piece_of(*params, i), kEnds[t], memory.limit);
-      results->results[i] = smem_code(status);
-      if (status.is_ok() || failures++ > 0) continue;
-      first = name_element(status, i, params->batchSize);
-    }
+    copy_pieces(
+        memory, kEnds[t], params->batchSize, [&](std::size_t at) { return piece_of(*params, at); },
+        [&](std::size_t at, const Status& status) {
+          results->results[at] = smem_code(status);
+          if (failures++ == 0) first = name_element(status, at, params->batchSize);
+          return true;
+        });
     if (failures == 0) return SMEM_OK;
     return smem_failure(kCall, SMEM_PARTIAL_FAILED,
                         fmt::format("{} of {} elements failed; the first: {}", failures,

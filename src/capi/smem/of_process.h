@@ -6,26 +6,25 @@
 #include <pthread.h>
 
 #include <atomic>
-
-#include "core/mutex.h"
+#include <memory>
 
 namespace memspan::capi {
 
-// The one T of this process; a child of fork() forgets its parent's and gets a new one. Never
-// destroyed, since exit handlers may still call. Thread-safe.
+// The one T of this process; a child of fork() leaves its parent's alone and gets a new one. Never
+// destroyed: exit handlers may still call. Thread-safe; two threads may both make one at first, and
+// one of them is dropped.
 template <typename T>
 T& of_process() {
   static std::atomic<T*> current{nullptr};
-  static Mutex mutex;
-  // Pairs with the store below.
-  if (T* made = current.load(std::memory_order_acquire)) return *made;
-  MutexLock lock(mutex);
-  if (T* made = current.load(std::memory_order_relaxed)) return *made;
+  // No other thread runs in the child yet.
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
-  T* made = new T;
-  current.store(made, std::memory_order_release);
-  return *made;
+  T* known = current.load(std::memory_order_acquire);  // pairs with the exchange
+  if (known != nullptr) return *known;
+  auto made = std::make_unique<T>();
+  if (current.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel))
+    known = made.release();
+  return *known;
 }
 
 }  // namespace memspan::capi

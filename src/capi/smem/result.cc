@@ -69,7 +69,7 @@ std::int32_t smem_code(const Status& status) {
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message) {
   remember_error(call, message);
   last_code = code;
-  log_line(LogLevel::kError, last_error());
+  log_line_limited(LogLevel::kError, last_error());
   return code;
 }
 

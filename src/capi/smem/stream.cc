@@ -4,13 +4,14 @@
 
 #include <memory>
 
+#include "capi/smem/of_process.h"
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
 
 namespace memspan::capi {
 
 Streams& streams() {
-  return table_of_process<Streams>();
+  return of_process<Streams>();
 }
 
 namespace {

@@ -53,7 +53,6 @@ __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& ste
 template <Place place>
 __attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byte* from,
                                                    std::size_t bytes) {
-  if constexpr (place == Place::kPastCaches) _mm_sfence();
   const std::byte* const last = from + bytes - kStep;
   std::byte* const last_to = to + bytes - kStep;
   if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kCacheLine; before != 0) {
@@ -63,8 +62,6 @@ __attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byt
   }
   for (; from < last; from += kStep, to += kStep) store<place>(to, load(from));
   store<Place::kAny>(last_to, load(last));
-  // Stores past the caches are ordered with no other but by this.
-  if constexpr (place == Place::kPastCaches) _mm_sfence();
 }
 
 struct Machine {
@@ -103,6 +100,13 @@ const Machine& this_machine() {
   return machine;
 }
 
+// Stores past the caches are ordered with no other but by the fences.
+void copy_in_order_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
+  _mm_sfence();
+  copy_in_steps<Place::kPastCaches>(to, from, bytes);
+  _mm_sfence();
+}
+
 }  // namespace
 
 std::size_t copies_past_caches_from() {
@@ -118,7 +122,19 @@ void copy_large(void* to, const void* from, std::size_t bytes) {
   else if (bytes < machine.past_caches)
     copy_in_steps<Place::kWhole>(target, source, bytes);
   else
-    copy_in_steps<Place::kPastCaches>(target, source, bytes);
+    copy_in_order_past_caches(target, source, bytes);
+}
+
+void copy_past_caches(void* to, const void* from, std::size_t bytes) {
+  if (bytes < kLargeCopyBytes || !this_machine().has_vectors)
+    std::memcpy(to, from, bytes);
+  else
+    copy_in_steps<Place::kPastCaches>(static_cast<std::byte*>(to),
+                                      static_cast<const std::byte*>(from), bytes);
+}
+
+void order_copies_past_caches() {
+  _mm_sfence();
 }
 
 #else
@@ -130,6 +146,12 @@ std::size_t copies_past_caches_from() {
 void copy_large(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
+
+void copy_past_caches(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+void order_copies_past_caches() {}
 
 #endif
 

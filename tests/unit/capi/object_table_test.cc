@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "capi/smem/of_process.h"
+
 namespace memspan::capi {
 namespace {
 
@@ -140,18 +142,18 @@ TEST(ObjectTableTest, UsesRemovalsAndAdditionsRace) {
 
 TEST(ObjectTableTest, AChildOfForkBeginsWithAnEmptyTable) {
   using Processes = ObjectTable<Thing, ObjectKind::kEndpoint, 4>;
-  void* handle = table_of_process<Processes>().add(std::make_unique<Thing>());
+  void* handle = of_process<Processes>().add(std::make_unique<Thing>());
   const pid_t child = ::fork();
   if (child == 0) {
-    auto& mine = table_of_process<Processes>();
+    auto& mine = of_process<Processes>();
     const bool is_empty = !mine.use(handle) && mine.handles().empty();
     ::_exit(is_empty && mine.add(std::make_unique<Thing>()) != nullptr ? 0 : 1);
   }
   int state = -1;
   ASSERT_EQ(::waitpid(child, &state, 0), child);
   EXPECT_EQ(state, 0);
-  EXPECT_TRUE(table_of_process<Processes>().use(handle));
-  table_of_process<Processes>().remove(handle);
+  EXPECT_TRUE(of_process<Processes>().use(handle));
+  of_process<Processes>().remove(handle);
 }
 
 }  // namespace

@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+
+#include "device/reservation.h"
+
 namespace memspan {
 namespace {
 
@@ -48,6 +52,50 @@ TEST(PagesTest, AdoptTakesOnlySealedMemory) {
   EXPECT_EQ(Pages::adopt(Fd(memfd_create("loose", MFD_ALLOW_SEALING))).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(Pages::adopt(Fd(open("/dev/null", O_RDWR))).code(), Code::kSystem);
+}
+
+std::size_t free_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  std::size_t pages = 0;
+  file >> pages;
+  return pages;
+}
+
+// Whichever of the two this machine has: pages set aside, or none.
+TEST(PagesTest, HugeOnesAreTakenAtOnceOrNotAtAll) {
+  auto pages = Pages::create_huge(kHugePage + 1, "pages-test");
+  if (!pages.is_ok()) {
+    EXPECT_EQ(pages.code(), Code::kUnavailable) << pages.status().to_string();
+    EXPECT_LT(free_huge_pages(), 2u);
+    return;
+  }
+  EXPECT_EQ(pages->bytes(), 2 * kHugePage);
+  auto range = Reservation::make(4 * kHugePage, nullptr);
+  ASSERT_TRUE(range.is_ok());
+  const std::size_t at = kHugePage - reinterpret_cast<std::uint64_t>(range->base()) % kHugePage;
+  ASSERT_TRUE(range->map(at, *pages, 0, pages->bytes()).is_ok());
+  range->base()[at] = std::byte{5};
+  range->base()[at + 2 * kHugePage - 1] = std::byte{6};
+  auto again = Pages::adopt(std::move(pages->duplicate()).value());
+  ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+  EXPECT_EQ(again->bytes(), 2 * kHugePage);
+  EXPECT_TRUE(range->unmap(at, 2 * kHugePage).is_ok());
+}
+
+TEST(PagesTest, AdoptsWhatOthersMadeAndGrowsIt) {
+  Fd descriptor(memfd_create("pages-test", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(descriptor.get(), 100), 0);
+  auto pages = Pages::adopt_unsealed(Fd(dup(descriptor.get())), 5000);
+  ASSERT_TRUE(pages.is_ok());
+  EXPECT_GE(pages->bytes(), 5000u);
+  auto same = Pages::adopt_unsealed(Fd(dup(descriptor.get())), 10);
+  ASSERT_TRUE(same.is_ok());
+  EXPECT_EQ(same->bytes(), pages->bytes());
+  EXPECT_EQ(Pages::adopt(Fd(dup(descriptor.get()))).code(), Code::kInvalidArgument);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Fd reading(ends[0]), writing(ends[1]);
+  EXPECT_EQ(Pages::adopt_unsealed(std::move(reading), 10).code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -38,5 +38,17 @@ TEST(ReservationTest, MoreAddressesThanThereAreIsAnError) {
   EXPECT_EQ(Reservation::make(std::size_t{1} << 60, nullptr).code(), Code::kOutOfMemory);
 }
 
+TEST(ReservationTest, TakesItsPlaceOrSaysWhatIsThere) {
+  const std::uint64_t address = kPoolWindow + kPoolWindowBytes - page_size();
+  auto* const place = reinterpret_cast<void*>(address);
+  auto first = Reservation::make_at(page_size(), place);
+  ASSERT_TRUE(first.is_ok()) << first.status().to_string();
+  EXPECT_EQ(first->base(), place);
+  auto second = Reservation::make_at(page_size(), place);
+  ASSERT_EQ(second.code(), Code::kUnavailable);
+  EXPECT_NE(second.status().message().find("are taken here"), std::string::npos)
+      << second.status().message();
+}
+
 }  // namespace
 }  // namespace memspan
