@@ -82,6 +82,13 @@ int32_t smem_trans_batch_write_submit(smem_trans_t handle, const void* localAddr
                                       const char* remoteUniqueId, void* remoteAddrs[],
                                       size_t dataSizes[], uint32_t batchSize, void* stream);
 
+/* `down` is called once for each life of a peer that this endpoint moved something to or from, when
+ * that peer has died or has been destroyed; on a thread of the endpoint, which it must not destroy.
+ * NULL: none; the one before does not run any more when this returns. */
+typedef void (*smem_trans_peer_down_callback_t)(const char* peerUniqueId, void* userData);
+int32_t smem_trans_set_peer_down_callback(smem_trans_t handle, smem_trans_peer_down_callback_t down,
+                                          void* userData);
+
 /* SMEM_OK for the flags that transfers may have (0 and COPY_EXTEND_FLAG), else "invalid flags". The
  * symbols above read no flags, so that callers of either generation may use them. */
 int32_t smem_trans_check_flags(uint32_t flags);

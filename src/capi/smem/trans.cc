@@ -17,9 +17,23 @@ namespace {
 using transfer::Endpoint;
 using transfer::Role;
 
+// One cannot be destroyed by its own callback.
+bool may_destroy(const void* handle) {
+  auto endpoint = endpoints().use(handle);
+  return !endpoint || !endpoint->is_own_thread();
+}
+
 // Peers learn at once that they are gone, and no thread is left when what it uses ends.
 void end_all() {
-  for (void* handle : endpoints().handles()) static_cast<void>(endpoints().remove(handle));
+  for (void* handle : endpoints().handles())
+    if (may_destroy(handle)) static_cast<void>(endpoints().remove(handle));
+}
+
+void destroy(const char* call, smem_trans_t handle) {
+  if (!may_destroy(handle))
+    smem_failure(call, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
+  else if (endpoints().remove(handle) == nullptr)
+    bad_endpoint(call, handle);
 }
 
 Result<Role> read_role(smem_trans_role_t role) {
@@ -144,7 +158,7 @@ MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* 
 }
 
 MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) {
-  if (endpoints().remove(handle) == nullptr) bad_endpoint("smem_trans_destroy", handle);
+  destroy("smem_trans_destroy", handle);
 }
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
@@ -182,4 +196,15 @@ MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* addr
   return with_endpoint("smem_trans_deregister_mem", handle, [&](transfer::Endpoint& endpoint) {
     return endpoint.remove(reinterpret_cast<std::uint64_t>(address));
   });
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
+                                                         smem_trans_peer_down_callback_t down,
+                                                         void* userData) {
+  return with_endpoint(
+      "smem_trans_set_peer_down_callback", handle, [&](transfer::Endpoint& endpoint) {
+        if (down == nullptr) return endpoint.set_down(nullptr);
+        return endpoint.set_down(
+            [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
+      });
 }

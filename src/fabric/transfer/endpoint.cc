@@ -34,10 +34,13 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   if (!ledger.is_ok()) return ledger.status();
   auto mailbox = Mailbox::create();
   if (!mailbox.is_ok()) return mailbox.status();
+  auto worker = Worker::create();
+  if (!worker.is_ok()) return worker.status();
   // Where the Yama module restricts who may reach whose memory, the peers may reach this process's.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::unique_ptr<Endpoint> made(new Endpoint(
-      std::move(member), std::move(record), std::move(ledger).value(), std::move(mailbox).value()));
+  std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
+                                              std::move(ledger).value(), std::move(mailbox).value(),
+                                              std::move(worker).value()));
   std::vector<Fd> descriptors;
   {
     MutexLock lock(made->mutex_);
@@ -53,14 +56,17 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
 }
 
 Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger,
-                   Mailbox mailbox)
+                   Mailbox mailbox, std::shared_ptr<Worker> worker)
     : member_(std::move(member)),
       record_(std::move(record)),
       mailbox_(std::move(mailbox)),
       ledger_(std::move(ledger)),
       counters_(ledger_.pages().counters()),
       registrations_(ledger_),
-      peers_(std::make_unique<Peers>(member_, record_.role, [](const std::string&) {})) {}
+      worker_(std::move(worker)),
+      peers_(std::make_unique<Peers>(
+          member_, record_.role,
+          [worker = worker_](const std::string& peer) { worker->note_down(peer); })) {}
 
 Endpoint::~Endpoint() {
   {
@@ -69,6 +75,7 @@ Endpoint::~Endpoint() {
     for (const auto& [address, slice] : slices_)
       member_->door().withdraw(record_.slice_offer(slice.number));
   }
+  worker_->end();
   peers_.reset();
   member_->door().withdraw(record_.offer());
   if (!has_name_) return;
@@ -132,6 +139,11 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
   return Mover(**found, direction, pieces, Cursor{}).move_all();
+}
+
+std::shared_ptr<Request> Endpoint::prepare(Direction direction, std::string peer,
+                                           std::unique_ptr<const Pieces> pieces) const {
+  return std::make_shared<Request>(direction, record_.name, std::move(peer), std::move(pieces));
 }
 
 }  // namespace memspan::transfer

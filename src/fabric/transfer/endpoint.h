@@ -17,6 +17,8 @@
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/pieces.h"
 #include "fabric/transfer/registrations.h"
+#include "fabric/transfer/request.h"
+#include "fabric/transfer/worker.h"
 
 namespace memspan::transfer {
 
@@ -46,7 +48,14 @@ class Endpoint {
   // Moves all pieces, or those before the one that the failure names.
   Status transfer(Direction direction, std::string_view peer, const Pieces& pieces);
 
-  Peers& peers() { return *peers_; }
+  // Shared by the caller and the worker, while it is posted.
+  std::shared_ptr<Request> prepare(Direction direction, std::string peer,
+                                   std::unique_ptr<const Pieces> pieces) const;
+  // As Worker.
+  Status post(const std::shared_ptr<Request>& request) { return worker_->post(request, *peers_); }
+  Status set_down(Worker::Down down) { return worker_->set_down(std::move(down)); }
+  bool is_own_thread() const { return worker_->is_own_thread(); }
+
   const Mailbox& mailbox() const { return mailbox_; }
   ledger::Counters& counters() const { return counters_; }
 
@@ -56,7 +65,8 @@ class Endpoint {
     std::uint32_t number;
     std::uint32_t slot;  // of the ledger
   };
-  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox);
+  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox,
+           std::shared_ptr<Worker> worker);
   Status offer_slice(const LibrarySlice& memory, std::uint32_t number);
 
   const std::shared_ptr<Member> member_;
@@ -69,6 +79,7 @@ class Endpoint {
   std::map<const void*, Slice> slices_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_slice_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   bool has_name_ = false;
+  const std::shared_ptr<Worker> worker_;  // shared with the peers, which tell it of their ends
   std::unique_ptr<Peers> peers_;
 };
 

@@ -25,11 +25,11 @@ void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t 
 
 }  // namespace
 
-Status Mover::move(std::uint64_t most_bytes) {
+Status Mover::move(Share share) {
   Status status;
   located_.wanted_slice = 0;
-  while (status.is_ok() && !is_done() && most_bytes > 0 && located_.wanted_slice == 0)
-    status = move_block(most_bytes);
+  while (status.is_ok() && !is_done() && !share.is_used_up() && located_.wanted_slice == 0)
+    status = move_block(share);
   const Cursor reached = cursor_;
   Status flushed = flush();
   // The vector's pieces come before the one that move_block() failed at.
@@ -42,30 +42,31 @@ Status Mover::move(std::uint64_t most_bytes) {
 
 Status Mover::move_all() {
   while (true) {
-    MEMSPAN_PASS(move(UINT64_MAX));
+    MEMSPAN_PASS(move({}));
     if (wanted_slice() == 0) return Status::ok();
     MEMSPAN_PASS(peer_.map_slice(wanted_slice(), Deadline::after(kMappingPatience)));
   }
 }
 
-Status Mover::move_block(std::uint64_t& most_bytes) {
+Status Mover::move_block(Share& share) {
   MEMSPAN_PASS(peer_.why_not_live());
   const std::span<Piece> block(
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);
   peer_.locate(block, located_);
-  for (std::size_t i = 0; i < located_.count && most_bytes > 0; ++i) {
+  for (std::size_t i = 0; i < located_.count && !share.is_used_up(); ++i) {
     const std::uint64_t left = block[i].bytes - cursor_.offset;
-    const std::uint64_t bytes = std::min(left, most_bytes);
+    const std::uint64_t bytes = std::min(left, share.bytes);
     const Piece piece{block[i].local + cursor_.offset, block[i].remote + cursor_.offset, bytes};
     std::byte* const mapped = located_.mapped[i];
     MEMSPAN_PASS(move_piece(piece, mapped == nullptr ? nullptr : mapped + cursor_.offset));
-    most_bytes -= bytes;
+    share.bytes -= bytes;
+    --share.pieces;
     cursor_ =
         bytes < left ? Cursor{cursor_.piece, cursor_.offset + bytes} : Cursor{cursor_.piece + 1, 0};
     if (mapped != nullptr) flushed_ = cursor_;
   }
-  if (most_bytes == 0 || !located_.is_refused) return Status::ok();
+  if (share.is_used_up() || !located_.is_refused) return Status::ok();
   return peer_.refusal(block[located_.count], cursor_.piece);
 }
 

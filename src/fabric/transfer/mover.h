@@ -13,6 +13,13 @@
 
 namespace memspan::transfer {
 
+// How much to move at a time. A value.
+struct Share {
+  std::uint64_t bytes = UINT64_MAX;
+  std::uint64_t pieces = UINT64_MAX;
+  bool is_used_up() const { return bytes == 0 || pieces == 0; }
+};
+
 // One transfer's. Lives on the stack (40 KiB); one thread.
 class Mover {
  public:
@@ -24,10 +31,10 @@ class Mover {
         flushed_(from),
         vector_(peer.process(), direction) {}
 
-  // Moves at most so many bytes; checks each piece against what is registered when it comes to it.
+  // Moves at most so much; checks each piece against what is registered when it comes to it.
   // Neither end is touched any more when it returns. kNotFound: a piece is not registered, and
   // those before it were moved.
-  Status move(std::uint64_t most_bytes);
+  Status move(Share share);
   // All of it, also what has to be mapped first. Nothing is touched while that waits.
   Status move_all();
   // When move() has come to library memory that must be mapped before it is called again; else 0.
@@ -37,7 +44,7 @@ class Mover {
   bool is_done() const { return cursor_.piece >= pieces_.count(); }
 
  private:
-  Status move_block(std::uint64_t& most_bytes);
+  Status move_block(Share& share);
   Status move_piece(Piece piece, std::byte* mapped);
   Status flush();
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of an endpoint that its peers add to, and waiting for them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "fabric/transfer/ledger.h"
+
+namespace memspan::transfer {
+
+// kInvalidArgument when there is no such counter.
+Status check_counter(std::uint32_t counter);
+
+// What was moved before is there for who sees the sum. Any process that has the ledger.
+void add_to_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value);
+std::uint64_t read_counter(const ledger::Counters& counters, std::uint32_t counter);
+// Until it is `value` or more; kTimeout says what it is.
+Status wait_for_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value,
+                        Deadline deadline);
+
+}  // namespace memspan::transfer

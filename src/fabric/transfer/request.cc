@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/request.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "fabric/transfer/counters.h"
+
+namespace memspan::transfer {
+namespace {
+
+// About a millisecond's work, for which a cancellation waits.
+constexpr Share kShare{.bytes = std::uint64_t{4} << 20, .pieces = 4096};
+constexpr Duration kMappingPatience = std::chrono::seconds(5);
+
+}  // namespace
+
+Status Request::set_afterwards(const std::function<void(Afterwards&)>& change) {
+  MutexLock lock(mutex_);
+  if (outcome_.kind == Outcome::Kind::kPosted) return {Code::kUnavailable, "the request is posted"};
+  change(afterwards_);
+  return Status::ok();
+}
+
+Status Request::set_callback(std::function<void()> over) {
+  MutexLock lock(mutex_);
+  if (outcome_.kind == Outcome::Kind::kPosted) return {Code::kUnavailable, "the request is posted"};
+  over_ = std::move(over);
+  return Status::ok();
+}
+
+Result<int> Request::event() {
+  MutexLock lock(mutex_);
+  if (event_.is_valid()) return event_.get();
+  const bool is_over =
+      outcome_.kind != Outcome::Kind::kReady && outcome_.kind != Outcome::Kind::kPosted;
+  event_ = Fd(eventfd(is_over ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event_.is_valid()) return Status::from_errno("eventfd");
+  return event_.get();
+}
+
+Outcome Request::outcome() const {
+  MutexLock lock(mutex_);
+  return outcome_;
+}
+
+Result<Outcome> Request::wait(Deadline deadline) {
+  MutexLock lock(mutex_);
+  if (outcome_.kind == Outcome::Kind::kReady)
+    return Status(Code::kInvalidArgument, "the request was never posted");
+  while (outcome_.kind == Outcome::Kind::kPosted)
+    if (!changed_.wait_until(mutex_, deadline) && outcome_.kind == Outcome::Kind::kPosted)
+      return Status(Code::kTimeout, "timeout: the request is not over yet");
+  return outcome_;
+}
+
+void Request::cancel() {
+  MutexLock lock(mutex_);
+  if (outcome_.kind != Outcome::Kind::kPosted) return;
+  conclude({.kind = Outcome::Kind::kCancelled, .status = {}, .moved = outcome_.moved});
+  while (is_touching_) changed_.wait_until(mutex_, Deadline::never());
+}
+
+void Request::wait_for_callback() {
+  MutexLock lock(mutex_);
+  while (calling_ && *calling_ != std::this_thread::get_id())
+    changed_.wait_until(mutex_, Deadline::never());
+}
+
+Result<std::uint64_t> Request::begin() {
+  MutexLock lock(mutex_);
+  if (outcome_.kind == Outcome::Kind::kPosted)
+    return Status(Code::kUnavailable, "the request is posted");
+  outcome_ = {.kind = Outcome::Kind::kPosted, .status = {}, .moved = 0};
+  std::uint64_t rung = 0;
+  if (event_.is_valid()) {
+    [[maybe_unused]] const auto got = ::read(event_.get(), &rung, sizeof rung);
+  }
+  return ++last_posting_;
+}
+
+bool Request::is_current(const Run& run) const {
+  return last_posting_ == run.number && outcome_.kind == Outcome::Kind::kPosted;
+}
+
+bool Request::begin_to_touch(const Run& run) {
+  MutexLock lock(mutex_);
+  is_touching_ = is_current(run);
+  return is_touching_;
+}
+
+Request::Progress Request::advance(Run& run, Peers& peers) {
+  {
+    MutexLock lock(mutex_);
+    if (!is_current(run)) return Progress::kOver;
+  }
+  if (run.peer == nullptr) {
+    auto found = peers.find(peer_name_);
+    if (!found.is_ok()) {
+      fail(run, found.status());
+      return Progress::kOver;
+    }
+    run.peer = std::move(found).value();
+  }
+  return run.cursor.piece < pieces_->count() ? move(run) : tell(run);
+}
+
+Request::Progress Request::move(Run& run) {
+  if (!begin_to_touch(run)) return Progress::kOver;
+  Mover mover(*run.peer, direction_, *pieces_, run.cursor);
+  Status status = mover.move(kShare);
+  run.cursor = mover.cursor();
+  {
+    MutexLock lock(mutex_);
+    is_touching_ = false;
+    if (last_posting_ == run.number) outcome_.moved = run.cursor.piece;
+    changed_.notify_all();
+  }
+  if (status.is_ok() && mover.wanted_slice() != 0)
+    status = run.peer->map_slice(mover.wanted_slice(), Deadline::after(kMappingPatience));
+  if (status.is_ok()) return Progress::kMore;
+  fail(run, std::move(status));
+  return Progress::kOver;
+}
+
+Request::Progress Request::tell(Run& run) {
+  Afterwards afterwards;
+  {
+    MutexLock lock(mutex_);
+    if (!is_current(run)) return Progress::kOver;
+    afterwards = afterwards_;
+  }
+  Status status = run.peer->why_not_live();
+  if (status.is_ok() && afterwards.message)
+    status = send_notification(run.peer->mailbox(), {sender_, *afterwards.message});
+  if (status.code() == Code::kTimeout) return Progress::kWaits;
+  if (!status.is_ok()) {
+    fail(run, std::move(status));
+    return Progress::kOver;
+  }
+  if (afterwards.counter)
+    add_to_counter(run.peer->counters(), *afterwards.counter, afterwards.value);
+  finish(run, {.kind = Outcome::Kind::kDone, .status = {}, .moved = run.cursor.piece});
+  return Progress::kOver;
+}
+
+void Request::fail(const Run& run, Status why) {
+  finish(run,
+         {.kind = Outcome::Kind::kFailed, .status = std::move(why), .moved = run.cursor.piece});
+}
+
+void Request::finish(const Run& run, Outcome outcome) {
+  std::function<void()> over;
+  {
+    MutexLock lock(mutex_);
+    if (!is_current(run)) return;
+    conclude(std::move(outcome));
+    if (!over_) return;
+    over = over_;
+    calling_ = std::this_thread::get_id();
+  }
+  over();
+  MutexLock lock(mutex_);
+  calling_.reset();
+  changed_.notify_all();
+}
+
+void Request::conclude(Outcome outcome) {
+  outcome_ = std::move(outcome);
+  const std::uint64_t one = 1;
+  if (event_.is_valid()) {
+    [[maybe_unused]] const auto put = ::write(event_.get(), &one, sizeof one);
+  }
+  changed_.notify_all();
+}
+
+}  // namespace memspan::transfer

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transfer that is prepared once and posted any number of times, one after the other. The worker
+// of its endpoint carries it out, a share at a time; then a message is put into the peer's mailbox
+// and something added to one of its counters, if that was asked for.
+//
+//   ready ──post()──► posted ──► over ──post()──► posted ...
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/fd.h"
+#include "core/mutex.h"
+#include "fabric/transfer/mailbox.h"
+#include "fabric/transfer/mover.h"
+#include "fabric/transfer/peers.h"
+#include "fabric/transfer/pieces.h"
+
+namespace memspan::transfer {
+
+// A value.
+struct Outcome {
+  enum class Kind { kReady, kPosted, kDone, kFailed, kCancelled };
+  Kind kind = Kind::kReady;
+  Status status;            // why it failed
+  std::uint64_t moved = 0;  // whole pieces; where it failed in a piece, that one's number
+};
+
+// What is done at the peer once all pieces are there. A value.
+struct Afterwards {
+  std::optional<std::string> message;
+  std::optional<std::uint32_t> counter;
+  std::uint64_t value = 0;  // to add to it
+};
+
+// One posting, as the worker carries it out.
+struct Run {
+  std::uint64_t number = 0;
+  std::shared_ptr<Peer> peer;  // once it has begun
+  Cursor cursor;
+};
+
+// Thread-safe.
+class Request {
+ public:
+  Request(Direction direction, std::string sender, std::string peer,
+          std::unique_ptr<const Pieces> pieces)
+      : direction_(direction),
+        sender_(std::move(sender)),
+        peer_name_(std::move(peer)),
+        pieces_(std::move(pieces)) {}
+
+  // kUnavailable while it is posted.
+  Status set_afterwards(const std::function<void(Afterwards&)>& change) MEMSPAN_EXCLUDES(mutex_);
+  // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
+  // request again. None when it is empty.
+  Status set_callback(std::function<void()> over) MEMSPAN_EXCLUDES(mutex_);
+  // A descriptor that is readable from when it is over until it is posted again. Borrowed.
+  Result<int> event() MEMSPAN_EXCLUDES(mutex_);
+
+  Outcome outcome() const MEMSPAN_EXCLUDES(mutex_);
+  // Until it is over; kTimeout leaves it as it is, kInvalidArgument: it was never posted.
+  Result<Outcome> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // When it returns, neither end is touched any more. What was over stays so.
+  void cancel() MEMSPAN_EXCLUDES(mutex_);
+  // Until no callback runs, but for the caller's own.
+  void wait_for_callback() MEMSPAN_EXCLUDES(mutex_);
+
+  // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
+  Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
+  // Does a share. kWaits: the peer's mailbox is full.
+  enum class Progress { kMore, kWaits, kOver };
+  Progress advance(Run& run, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  // It has failed, unless it was over before.
+  void fail(const Run& run, Status why) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  bool is_current(const Run& run) const MEMSPAN_REQUIRES(mutex_);
+  // False when it is over already; else the buffers are touched from now on.
+  bool begin_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
+  Progress move(Run& run) MEMSPAN_EXCLUDES(mutex_);
+  Progress tell(Run& run) MEMSPAN_EXCLUDES(mutex_);
+  void finish(const Run& run, Outcome outcome) MEMSPAN_EXCLUDES(mutex_);
+  void conclude(Outcome outcome) MEMSPAN_REQUIRES(mutex_);
+
+  const Direction direction_;
+  const std::string sender_;
+  const std::string peer_name_;
+  const std::unique_ptr<const Pieces> pieces_;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  Outcome outcome_ MEMSPAN_GUARDED_BY(mutex_);
+  Afterwards afterwards_ MEMSPAN_GUARDED_BY(mutex_);
+  std::function<void()> over_ MEMSPAN_GUARDED_BY(mutex_);
+  Fd event_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  bool is_touching_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::optional<std::thread::id> calling_ MEMSPAN_GUARDED_BY(mutex_);  // the callback, and where
+};
+
+}  // namespace memspan::transfer

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of an endpoint that carries out its requests and tells of peers that have ended. It
+// takes the requests in turn, so that a small one does not wait for a large one, and begins with
+// the first.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/fd.h"
+#include "core/mutex.h"
+#include "fabric/transfer/peers.h"
+#include "fabric/transfer/request.h"
+
+namespace memspan::transfer {
+
+// Thread-safe. Shared by its endpoint, the endpoint's requests, and what tells it of peers.
+class Worker {
+ public:
+  static Result<std::shared_ptr<Worker>> create();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // `peers` outlives end(). kUnavailable after that, or while the request is posted.
+  Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+
+  // Called with the name of each peer that ends from now on. None of the one before runs after this
+  // returned, but for the caller's own.
+  using Down = std::function<void(const std::string& peer)>;
+  Status set_down(Down down) MEMSPAN_EXCLUDES(mutex_);
+  // A peer has ended. Does not wait.
+  void note_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
+
+  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
+  // What is posted fails, and the thread ends. Not for the thread.
+  void end() MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  struct Posted {
+    std::shared_ptr<Request> request;
+    Peers* peers = nullptr;
+    Run run;
+  };
+  explicit Worker(Fd wake) : wake_(std::move(wake)) {}
+  Status need_thread() MEMSPAN_REQUIRES(mutex_);
+  void ring() const;
+  void run() MEMSPAN_EXCLUDES(mutex_);
+  std::optional<Posted> next() MEMSPAN_REQUIRES(mutex_);
+  void tell_down() MEMSPAN_EXCLUDES(mutex_);
+  enum class Patience { kNone, kUntilRung };
+  void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
+  void fail_all() MEMSPAN_EXCLUDES(mutex_);
+
+  const Fd wake_;  // an eventfd
+  mutable Mutex mutex_;
+  ConditionVariable called_;
+  std::deque<Posted> queue_ MEMSPAN_GUARDED_BY(mutex_);
+  std::vector<Posted> waiting_;  // for room in a mailbox; the thread's alone
+  Down down_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
+  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan::transfer
