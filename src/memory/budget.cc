@@ -93,17 +93,22 @@ Result<MemoryBudget> measure_memory_budget() {
 }
 
 Status commit_within_budget(const Pages& pages, std::string_view what) {
+  return commit_within_budget(pages, 0, pages.bytes(), what);
+}
+
+Status commit_within_budget(const Pages& pages, std::size_t offset, std::size_t bytes,
+                            std::string_view what) {
   constexpr std::size_t kStep = std::size_t{64} << 20;
-  for (std::size_t done = 0; done < pages.bytes();) {
-    const std::size_t step = std::min(kStep, pages.bytes() - done);
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t step = std::min(kStep, bytes - done);
     MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), what);
-    const std::size_t rest = pages.bytes() - done;
+    const std::size_t rest = bytes - done;
     if (budget.available < (done == 0 ? rest : step))
       return {Code::kOutOfMemory,
               fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({})",
                           what, format_size(rest), rest, format_size(budget.available),
                           budget.available, budget.source)};
-    MEMSPAN_TRY(pages.commit(done, step), what);
+    MEMSPAN_TRY(pages.commit(offset + done, step), what);
     done += step;
   }
   return Status::ok();

@@ -28,5 +28,8 @@ Result<MemoryBudget> measure_memory_budget();
 // this at the same time do not take too much together. kOutOfMemory names both sizes; `what` names
 // the memory. What was taken by then goes with the pages.
 Status commit_within_budget(const Pages& pages, std::string_view what);
+// The same for [offset, offset + bytes) of them.
+Status commit_within_budget(const Pages& pages, std::size_t offset, std::size_t bytes,
+                            std::string_view what);
 
 }  // namespace memspan

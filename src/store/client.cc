@@ -295,6 +295,33 @@ Result<std::vector<std::string>> StoreClient::meet(std::string_view group, std::
                                deadline);
 }
 
+Result<std::vector<std::string>> StoreClient::gather(std::string_view name, int rank, int size,
+                                                     std::string_view mine, Deadline deadline) {
+  return connection_->texts_of({.operation = StoreOperation::kGather,
+                                .keys = {std::string(name)},
+                                .value = std::string(mine),
+                                .rank = rank,
+                                .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                               deadline);
+}
+
+Result<StoreClient::Assembly> StoreClient::assemble(std::string_view name, int rank, int size,
+                                                    std::string_view mine, Deadline deadline) {
+  auto parts = connection_->texts_of({.operation = StoreOperation::kAssemble,
+                                      .keys = {std::string(name)},
+                                      .value = std::string(mine),
+                                      .rank = rank,
+                                      .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                                     deadline);
+  if (!parts.is_ok()) return parts.status();
+  if (parts->size() != static_cast<std::size_t>(size) + 1)
+    return Status(Code::kInternal, "the store's answer to an assembly is malformed");
+  Assembly assembly{.group = std::move(parts->back()), .parts = {}};
+  parts->pop_back();
+  assembly.parts = std::move(*parts);
+  return assembly;
+}
+
 Status StoreClient::leave(std::string_view group, Deadline deadline) {
   return connection_
       ->call({.operation = StoreOperation::kLeave, .keys = {std::string(group)}}, deadline)

@@ -120,7 +120,21 @@ class StoreClient {
   // operations.
   Result<std::vector<std::string>> meet(std::string_view group, std::uint64_t operation, int rank,
                                         int size, std::string_view mine, Deadline deadline);
-  // Gives up the place in the group.
+  // The same under a name, of whoever comes as one of `size` who number themselves for it: the next
+  // ones may be others. Comes to the first round that this member's rank has not come to, so that
+  // one that failed counts. kUnavailable: somebody else comes as that rank.
+  Result<std::vector<std::string>> gather(std::string_view name, int rank, int size,
+                                          std::string_view mine, Deadline deadline);
+  // The same, all or nothing: who gives up has not come, and who goes, or says another size, ends
+  // it for all. Those who come are members of a new group from that moment, whose name is given:
+  // for Group, and to leave().
+  struct Assembly {
+    std::string group;
+    std::vector<std::string> parts;
+  };
+  Result<Assembly> assemble(std::string_view name, int rank, int size, std::string_view mine,
+                            Deadline deadline);
+  // Gives up the place in the group, or what this member waits for in gatherings of that name.
   Status leave(std::string_view group, Deadline deadline);
 
   // Ends the session as the destructor does: every pending and later call returns kStoreLost, and

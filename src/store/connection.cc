@@ -27,7 +27,9 @@ Status lost(std::string because) {
 
 bool is_blocking(const StoreRequest& request) {
   return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait ||
-         request.operation == StoreOperation::kMeet;
+         request.operation == StoreOperation::kMeet ||
+         request.operation == StoreOperation::kGather ||
+         request.operation == StoreOperation::kAssemble;
 }
 
 std::uint32_t timeout_ms(const Deadline& deadline) {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace memspan {
 namespace {
 
@@ -14,21 +12,6 @@ StoreAnswer invalid(const StoreRequest& request, std::string why) {
 
 // On average over all groups that a store keeps; empty parts take room, too.
 constexpr std::size_t kPartsPerGroup = 16;
-// Everybody gets everything, so what is sent grows with the square of the group.
-constexpr std::size_t kMostBytesOfAnswers = std::size_t{1} << 30;
-
-// Names the first few: a group may be large, and each member that gives up asks.
-std::string missing_ranks(std::uint32_t size, const std::map<int, std::string>& parts) {
-  constexpr std::size_t kNamed = 16;
-  const std::size_t missing = size - parts.size();
-  std::string text = fmt::format("{} of {} members did not come: rank ", missing, size);
-  std::size_t named = 0;
-  for (int rank = 0; named < std::min(missing, kNamed); ++rank)
-    if (!parts.contains(rank)) text += fmt::format("{}{}", named++ == 0 ? "" : ", ", rank);
-  if (missing > named) text += fmt::format(" and {} more", missing - named);
-  return text;
-}
-
 }  // namespace
 
 void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest request,
@@ -120,20 +103,8 @@ void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_
     return;
   }
   std::vector<std::string> parts;
-  std::size_t bytes = 0;
-  for (const auto& [rank, part] : operation.parts) {
-    bytes += part.size() + sizeof(std::uint32_t);
-    parts.push_back(part);
-  }
-  StoreAnswer answer;
-  const std::size_t most = std::min(kMaxValueBytes, kMostBytesOfAnswers / group.size);
-  if (bytes <= most)
-    answer.value = pack_texts(parts);
-  else
-    answer = refuse(
-        0, Code::kInvalidArgument,
-        fmt::format("all members together brought {} bytes, at most {} are allowed", bytes, most));
-  answer_all(name, number, operation, answer, answers);
+  for (const auto& [rank, part] : operation.parts) parts.push_back(part);
+  answer_all(name, number, operation, all_parts(parts, group.size), answers);
   forget(operation);
   group.operations.erase(number);
 }
@@ -166,6 +137,16 @@ void StoreMeetings::answer_all(const std::string& name, std::uint64_t number, Op
     if (waiting.deadline) alarms_.erase({*waiting.deadline, name, number, rank});
   }
   operation.waiting.clear();
+}
+
+void StoreMeetings::found(const std::string& name,
+                          const std::vector<std::pair<SessionId, std::string>>& members) {
+  Group& group = groups_[name];
+  group.size = static_cast<std::uint32_t>(members.size());
+  for (int rank = 0; const auto& [session, member] : members) {
+    group.members[rank] = {.session = session, .name = member, .next = 0, .gone_because = {}};
+    places_[session].insert({name, rank++});
+  }
 }
 
 StoreAnswer StoreMeetings::leave(SessionId from, const StoreRequest& request,

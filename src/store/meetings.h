@@ -39,6 +39,10 @@ class StoreMeetings {
   // rank already, kPeerLost who is gone.
   void meet(SessionId from, const std::string& member, StoreRequest request, Clock::time_point now,
             StoreAnswers& answers);
+  // Makes the group, which must not be there, of members who have all come: by rank, each with its
+  // name.
+  void found(const std::string& group,
+             const std::vector<std::pair<SessionId, std::string>>& members);
   // leave: the session's place in the group is gone, as by disconnect().
   StoreAnswer leave(SessionId from, const StoreRequest& request, StoreAnswers& answers);
   // `why` says how the session ended, for the others' messages.

@@ -29,9 +29,15 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
       break;
     case StoreOperation::kLeave: {
       StoreAnswer own = meetings_.leave(from, request, answers);
+      if (own.code == Code::kNotFound) own = gatherings_.leave(from, request, answers);
       answers.push_back({from, std::move(own)});
       break;
     }
+    case StoreOperation::kGather:
+    case StoreOperation::kAssemble:
+      if (auto assembled = gatherings_.come(from, member, std::move(request), now, answers))
+        meetings_.found(assembled->group, assembled->members);
+      break;
     case StoreOperation::kTakeRank:
       answers.push_back({from, ranks_.take(from, member, request)});
       break;
@@ -56,6 +62,7 @@ StoreAnswers StoreState::disconnect(SessionId id, const std::string& why) {
   StoreAnswers answers;
   ranks_.disconnect(id);
   meetings_.disconnect(id, why, answers);
+  gatherings_.disconnect(id, why, answers);
   keys_.disconnect(id, answers);
   return answers;
 }
@@ -64,6 +71,7 @@ StoreState::Expired StoreState::expire(Clock::time_point now) {
   Expired expired;
   keys_.expire(now, expired.answers);
   meetings_.expire(now, expired.answers);
+  gatherings_.expire(now, expired.answers);
   while (!alarms_.empty() && alarms_.begin()->first <= now) {
     const SessionId id = alarms_.begin()->second;
     Session& session = sessions_.at(id);
@@ -87,6 +95,7 @@ std::optional<Clock::time_point> StoreState::next_deadline() const {
     if (when && (!next || *when < *next)) next = when;
   };
   consider(meetings_.next_deadline());
+  consider(gatherings_.next_deadline());
   if (!alarms_.empty()) consider(alarms_.begin()->first);
   return next;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store without its sockets: sessions, and what they ask of keys, groups and ranks.
+// The store without its sockets: sessions, and what they ask of keys, groups, gatherings and
+// ranks.
 //
-//   connect ──► session ── requests ──► StoreKeys, StoreMeetings, StoreRanks ──► answers
+//   connect ──► session ── requests ──► StoreKeys, StoreMeetings, ... ──► answers
 //                  │
 //                  └── ends (disconnect, or silent for too long): what it owned goes with it
 //
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "store/gatherings.h"
 #include "store/keys.h"
 #include "store/meetings.h"
 #include "store/quota.h"
@@ -37,7 +39,7 @@ class StoreState {
 
   // `sizes` as of StoreRanks.
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
-      : keys_(quota), meetings_(quota), ranks_(quota, std::move(sizes)) {}
+      : keys_(quota), meetings_(quota), gatherings_(quota), ranks_(quota, std::move(sizes)) {}
 
   // A number that was not used before.
   void connect(SessionId session, Member member, Clock::time_point now);
@@ -66,6 +68,7 @@ class StoreState {
   std::set<std::pair<Clock::time_point, SessionId>> alarms_;
   StoreKeys keys_;
   StoreMeetings meetings_;
+  StoreGatherings gatherings_;
   StoreRanks ranks_;
 };
 

@@ -47,7 +47,7 @@ Status check_value(std::string_view value) {
 
 bool is_operation(std::uint8_t number) {
   return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
-         number <= static_cast<std::uint8_t>(StoreOperation::kPing);
+         number <= static_cast<std::uint8_t>(StoreOperation::kAssemble);
 }
 
 bool is_code(std::uint8_t number) {
@@ -115,6 +115,10 @@ std::string_view operation_name(StoreOperation operation) {
       return "take_rank";
     case StoreOperation::kPing:
       return "ping";
+    case StoreOperation::kGather:
+      return "gather";
+    case StoreOperation::kAssemble:
+      return "assemble";
   }
   return "unknown";
 }

@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxGreetingBytes = 4096;
 // In `StoreRequest::timeout_ms`: wait for as long as the connection lives.
 inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
-inline constexpr std::uint32_t kStoreProtocolVersion = 2;
+inline constexpr std::uint32_t kStoreProtocolVersion = 3;
 
 // The numbers are the wire's.
 enum class StoreOperation : std::uint8_t {
@@ -52,6 +52,8 @@ enum class StoreOperation : std::uint8_t {
   kLeave = 13,
   kTakeRank = 14,
   kPing = 15,
+  kGather = 16,
+  kAssemble = 17,
 };
 
 // What a watch saw. The numbers are the wire's.
@@ -68,12 +70,13 @@ struct StoreRequest {
   std::uint64_t id = 0;
   StoreOperation operation = StoreOperation::kGetNow;
   std::vector<std::string> keys;  // the key, prefix, group or scope; several for kWait only
-  std::string value = {};         // set, append, compare-and-swap: the new value; meet: mine
+  std::string value = {};         // set, append, compare-and-swap: the new value; meet, gather,
+                                  // assemble: mine
   std::string expected = {};      // compare-and-swap
   std::int64_t delta = 0;         // add; meet: the operation's number; unwatch: the watch's id
-  std::uint32_t timeout_ms = 0;   // get, wait, meet: counted from the request's arrival
-  std::int32_t rank = -1;         // meet; take_rank: -1 for the lowest that is free
-  std::uint32_t size = 0;         // meet; take_rank: 0 when the caller does not know
+  std::uint32_t timeout_ms = 0;   // get, wait, meet, gather, assemble: from its arrival
+  std::int32_t rank = -1;         // meet, gather, assemble; take_rank: -1 for the lowest free
+  std::uint32_t size = 0;         // meet, gather, assemble; take_rank: 0: not known
   bool is_owned = false;          // set, append, add, compare-and-swap: goes with the session
   bool operator==(const StoreRequest&) const = default;
 };
@@ -83,7 +86,8 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  std::string value = {};    // get, get_now, compare-and-swap; list, meet: pack_texts()
+  std::string value = {};    // get, get_now, compare-and-swap; list, meet, gather, assemble:
+                             // pack_texts()
   std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
                              // take_rank: the rank
   // Only in what a watch says after its first answer.

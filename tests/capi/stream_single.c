@@ -101,10 +101,14 @@ static void check_fork(memspan_stream_t stream) {
   if (child == 0) {
     memspan_stream_t mine = NULL;
     static int number = 7;
-    int is_right =
-        memspan_stream_query(stream) == SMEM_NOT_EXIST && memspan_stream_create(&mine) == 0 &&
-        memspan_stream_call(mine, note, &number) == 0 &&
-        memspan_stream_synchronize(mine, 60000) == 0 && memspan_stream_destroy(mine) == 0;
+    (void)number;
+    int is_right = memspan_stream_query(stream) == SMEM_NOT_EXIST &&
+                   memspan_stream_create(&mine) == 0 && memspan_stream_query(mine) == 0;
+#if !defined(__SANITIZE_THREAD__) /* which ends a child of fork() that starts threads */
+    is_right = is_right && memspan_stream_call(mine, note, &number) == 0 &&
+               memspan_stream_synchronize(mine, 60000) == 0;
+#endif
+    is_right = is_right && memspan_stream_destroy(mine) == 0;
     _exit(is_right ? 0 : 1);
   }
   int state = -1;

@@ -11,11 +11,11 @@ import pathlib
 import struct
 import sys
 
-VERSION = 2
+VERSION = 3
 MAGIC = 0x5370736D
 OPERATIONS = (
     "set get get_now add append compare_and_swap remove wait list watch unwatch meet leave "
-    "take_rank ping"
+    "take_rank ping gather assemble"
 ).split()
 NO_TIMEOUT = 0xFFFFFFFF
 
@@ -111,6 +111,11 @@ def store_state():
     yield "meet_all", three + b"".join(send(rank, meet[rank]) for rank in range(3)) + leave(1)
     yield "meet_gone", three + send(0, meet[0]) + send(2, meet[2]) + leave(2) + send(1, meet[1]) + leave(0) + leave(1)
     yield "meet_alone", connect(0) + b"".join(send(0, meet[rank]) for rank in range(2)) + leave(0)
+    for name in ("gather", "assemble"):
+        came = [request(name, keys=(b"g",), value=b"m", timeout=100, rank=rank, size=3, number=rank) for rank in range(3)]
+        yield name + "_all", three + b"".join(send(rank, came[rank]) for rank in range(3)) + leave(1) + send(0, came[0])
+        yield name + "_late", three + send(0, came[0]) + send(1, came[1]) + wait(100) + send(2, came[2]) + send(0, came[0])
+        yield name + "_gone", three + send(0, came[0]) + leave(0) + connect(0) + send(0, came[1]) + send(1, came[0]) + send(2, came[2])
     yield "ranks", three + b"".join(short(rank, "take_rank", 0, 0xC0) for rank in range(3)) + leave(1) + short(2, "take_rank")
     yield "quota", connect(0) + b"".join(short(0, "set", what, 3) for what in range(8))
 

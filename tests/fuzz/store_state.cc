@@ -101,7 +101,7 @@ class Trial {
 
   // The same in few bytes, with names that meet each other.
   void take_short_request(SessionId session) {
-    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 15),
+    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 17),
                          .keys = {}};
     const std::uint8_t what = input_.u8();
     const std::uint8_t how = input_.u8();
@@ -179,6 +179,13 @@ class Trial {
                            .rank = 0,
                            .size = 1}));
     }
+    for (std::size_t i = 0; i <= kQuota.keys; ++i)  // names of gatherings that are over are free
+      MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kGather,
+                           .keys = {"gathering " + std::to_string(i)},
+                           .value = std::string(kQuota.bytes, 'p'),
+                           .timeout_ms = kNoTimeout,
+                           .rank = 0,
+                           .size = 1}));
   }
 
   ByteReader input_;

@@ -39,10 +39,7 @@ struct BigMemoryState {
   Mutex mutex;
   std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
   std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of pools that are there or being made
-  // The rank of an earlier membership lasts as long as the connection.
-  std::weak_ptr<Member> ranked MEMSPAN_GUARDED_BY(mutex);
-  std::uint32_t last_rank MEMSPAN_GUARDED_BY(mutex) = 0;
-  std::uint32_t last_ranks MEMSPAN_GUARDED_BY(mutex) = 0;
+  RankInScope rank MEMSPAN_GUARDED_BY(mutex);
 };
 
 BigMemoryState& state() {
@@ -85,27 +82,6 @@ Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
   return Status::ok();
 }
 
-// The rank that the configuration asks for, or the lowest free one.
-Result<std::uint32_t> take_rank(BigMemoryState& bm, const std::shared_ptr<Member>& member,
-                                const Membership& wish, int rank, const Deadline& deadline)
-    MEMSPAN_REQUIRES(bm.mutex) {
-  if (bm.ranked.lock() == member) {
-    if (bm.last_ranks == wish.ranks &&
-        (rank < 0 || static_cast<std::uint32_t>(rank) == bm.last_rank))
-      return bm.last_rank;
-    return Status(Code::kUnavailable,
-                  fmt::format("this process is rank {} of {} at this store for as long as it has "
-                              "spaces or endpoints there",
-                              bm.last_rank, bm.last_ranks));
-  }
-  auto taken = member->store().take_rank("bm", rank, static_cast<int>(wish.ranks), deadline);
-  if (!taken.is_ok()) return taken.status();
-  bm.ranked = member;
-  bm.last_rank = static_cast<std::uint32_t>(taken->rank);
-  bm.last_ranks = wish.ranks;
-  return bm.last_rank;
-}
-
 Result<Membership> become_member(BigMemoryState& bm, const char* url, std::uint32_t ranks,
                                  const smem_bm_config_t& config) MEMSPAN_REQUIRES(bm.mutex) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.initTimeout));
@@ -127,7 +103,8 @@ Result<Membership> become_member(BigMemoryState& bm, const char* url, std::uint3
   auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                           std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
-  auto rank = take_rank(bm, *member, wish, config.autoRanking ? -1 : config.rankId, deadline);
+  auto rank =
+      bm.rank.take("bm", *member, config.autoRanking ? -1 : config.rankId, wish.ranks, deadline);
   if (!rank.is_ok()) return rank.status();
   wish.member = std::move(member).value();
   wish.rank = *rank;

@@ -176,5 +176,42 @@ TEST(GroupTest, ReportsALostStore) {
   EXPECT_EQ(group.allgather("", soon()).code(), Code::kStoreLost);
 }
 
+// From the moment that all came they know each other, also who never meets in the group.
+TEST(GroupTest, AnAssemblyBecomesAGroup) {
+  auto server = server_without_listener();
+  auto anna = client_of(*server);
+  auto ben = client_of(*server);
+  std::string group;
+  std::thread other([&] {
+    auto assembly = ben->assemble("space", 1, 2, "b", soon());
+    ASSERT_TRUE(assembly.is_ok()) << assembly.status().to_string();
+    group = assembly->group;
+  });
+  auto assembly = anna->assemble("space", 0, 2, "a", soon());
+  other.join();
+  ASSERT_TRUE(assembly.is_ok()) << assembly.status().to_string();
+  EXPECT_EQ(assembly->group, group);
+  EXPECT_EQ(assembly->parts, (std::vector<std::string>{"a", "b"}));
+  ben.reset();
+  const Status status = Group(*anna, group, 0, 2).barrier(soon());
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_NE(status.message().find("rank 1 (a test) is gone"), std::string::npos)
+      << status.message();
+}
+
+TEST(GroupTest, WhoComesGathersUnderAName) {
+  auto server = server_without_listener();
+  auto anna = client_of(*server);
+  auto ben = client_of(*server);
+  for (int round = 0; round < 3; ++round) {
+    const bool is_odd = round % 2 == 1;  // they change places
+    std::thread other([&] {
+      EXPECT_EQ((*ben->gather("key", is_odd ? 0 : 1, 2, "b", soon()))[1], is_odd ? "a" : "b");
+    });
+    EXPECT_EQ((*anna->gather("key", is_odd ? 1 : 0, 2, "a", soon()))[1], is_odd ? "a" : "b");
+    other.join();
+  }
+}
+
 }  // namespace
 }  // namespace memspan

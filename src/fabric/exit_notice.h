@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A word to all members that the program shall end: the first status that anybody announces, told
+// once to every process that listens. It is a key of the store that all of them watch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "fabric/member.h"
+
+namespace memspan {
+
+// Thread-safe.
+class ExitNotice {
+ public:
+  using Call = std::function<void(int status)>;
+
+  // All members give the same key.
+  ExitNotice(std::shared_ptr<Member> member, std::string key)
+      : member_(std::move(member)), key_(std::move(key)) {}
+  // A call that has begun goes on.
+  ~ExitNotice();
+  ExitNotice(const ExitNotice&) = delete;
+  ExitNotice& operator=(const ExitNotice&) = delete;
+
+  // Calls it, on a thread of its own, which it may use for anything, also for destroying this; at
+  // once when a status was announced before. kUnavailable when this process listens already.
+  Status listen(Call call, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Ok also when another one was first.
+  Status announce(int status, Deadline deadline);
+
+ private:
+  // What the watcher, which may outlive a failed listen(), needs.
+  struct Listener {
+    Call call;
+    std::atomic<bool> was_called{false};
+    void hear(const std::string& status);
+  };
+
+  const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
+  const std::string key_;
+  Mutex mutex_;
+  std::optional<std::uint64_t> watch_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A symmetric space: a number of processes make it together, and it has a part of the same size for
+// each of them, at the same addresses in all.
+//
+//   base | part of rank 0 | part of rank 1 | ...    parts begin `bytes` apart, whatever that is
+//        |<----- one memfd of each host, which its lowest rank makes and the others map ----->|
+//
+// Making one is a few meetings: all say what they want and who they are; all have the addresses and
+// the memory is there to be mapped; all have taken the memory of their parts. What fails in one
+// process fails in all, for the same reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "fabric/address_book.h"
+#include "fabric/exit_notice.h"
+#include "fabric/member.h"
+#include "fabric/shared_numbers.h"
+#include "store/group.h"
+
+namespace memspan {
+
+inline constexpr std::uint64_t kMostSpaceBytes = std::uint64_t{64} << 30;
+
+// A value.
+struct SpaceOptions {
+  std::string name;  // "shm/7": the same in all members
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::uint64_t bytes = 0;  // of each part, up to kMostSpaceBytes
+};
+
+// Thread-safe. Meetings of all that threads of this process call at the same time happen one after
+// the other.
+class Space {
+ public:
+  // Waits for the others. kTimeout names who did not come, kPeerLost who is gone, kInvalidArgument
+  // whose sizes differ, kUnavailable who comes as the same rank, kOutOfMemory which rank lacks it.
+  static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
+                                               const SpaceOptions& options, Deadline deadline);
+  ~Space();
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+
+  std::byte* base() const { return range_->base(); }
+  std::uint32_t rank() const { return options_.rank; }
+  std::uint32_t ranks() const { return options_.ranks; }
+  // Whether this process can read and write the part of a rank.
+  bool reaches(std::uint32_t rank) const { return is_near_[rank]; }
+
+  // Everybody's bytes, by rank; those of all ranks have the same length, and together at most 8
+  // MiB. As Group: kTimeout names who did not come, and a failed meeting counts.
+  Result<std::vector<std::string>> meet(std::string_view mine, Deadline deadline)
+      MEMSPAN_EXCLUDES(mutex_);
+  // The same among `size` of the ranks, who agree on a key and number themselves.
+  Result<std::vector<std::string>> meet_some(std::string_view key, std::uint32_t rank,
+                                             std::uint32_t size, std::string_view mine,
+                                             Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Ends the meetings that this process waits in and refuses others; the other members' fail.
+  void close() MEMSPAN_EXCLUDES(mutex_);
+
+  SharedNumbers& numbers() { return numbers_; }
+  ExitNotice& exit() { return exit_; }
+  // Bytes of the user's, for kernels that run with this space.
+  void set_context(std::string bytes) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  class Waiting;
+  Space(std::shared_ptr<Member> member, SpaceOptions options, std::string group);
+  Status read_parts(const std::vector<std::string>& parts);
+  Status prepare(const Deadline& deadline);
+  Status take_memory(const Deadline& deadline);
+  Status agree(Status mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  std::size_t all_bytes() const;
+
+  const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
+  const SpaceOptions options_;
+  const std::string group_name_;  // no other space has it
+  std::vector<bool> is_near_;     // by rank: on this host
+  std::string leader_;            // the ticket of who makes this host's memory; empty: this process
+  std::optional<AddressRange> range_;
+  std::optional<Pages> pages_;
+  SharedNumbers numbers_;
+  ExitNotice exit_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool is_meeting_ MEMSPAN_GUARDED_BY(mutex_) = false;           // somebody uses group_
+  std::multiset<std::string> waits_ MEMSPAN_GUARDED_BY(mutex_);  // names at the store
+  std::set<std::string> met_ MEMSPAN_GUARDED_BY(mutex_);  // where some met; the first so many
+  std::string context_ MEMSPAN_GUARDED_BY(mutex_);
+  Group group_;  // by who has set is_meeting_
+};
+
+}  // namespace memspan
