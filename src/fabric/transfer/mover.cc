@@ -23,6 +23,17 @@ void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t 
     copy_bytes(to, from, bytes);
 }
 
+// So many pieces ahead the caches are told what will come.
+constexpr std::size_t kAhead = 4;
+
+void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) {
+  if (mapped == nullptr) return;
+  if (direction == Direction::kWrite)
+    prefetch_copy(mapped, piece.local, piece.bytes);
+  else
+    prefetch_copy(piece.local, mapped, piece.bytes);
+}
+
 }  // namespace
 
 Status Mover::move(Share share) {
@@ -55,6 +66,8 @@ Status Mover::move_block(Share& share) {
   pieces_.fill(cursor_.piece, block);
   peer_.locate(block, located_);
   for (std::size_t i = 0; i < located_.count && !share.is_used_up(); ++i) {
+    if (i + kAhead < located_.count)
+      prefetch(direction_, block[i + kAhead], located_.mapped[i + kAhead]);
     const std::uint64_t left = block[i].bytes - cursor_.offset;
     const std::uint64_t bytes = std::min(left, share.bytes);
     const Piece piece{block[i].local + cursor_.offset, block[i].remote + cursor_.offset, bytes};
