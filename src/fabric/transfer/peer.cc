@@ -95,20 +95,19 @@ bool Peer::is_live() {
 }
 
 Status Peer::why_not_live() const {
-  switch (end_.load(std::memory_order_acquire)) {
-    case End::kNone:
-      return Status::ok();
-    case End::kDied:
-      return {Code::kPeerLost, fmt::format("endpoint {} is gone: process {} has died", record_.name,
-                                           record_.process)};
-    case End::kEnded:
-      return {Code::kNotFound, fmt::format("there is no endpoint {}: process {} has destroyed it",
-                                           record_.name, record_.process)};
-    case End::kLeft:
-      return {Code::kPeerLost, fmt::format("endpoint {} is gone: process {} has left the store",
-                                           record_.name, record_.process)};
-  }
-  return Status::ok();
+  const End end = end_.load(std::memory_order_acquire);
+  if (end == End::kNone) [[likely]]
+    return Status::ok();
+  const auto text = [this](const char* what) {
+    return fmt::format("{}: process {} {}", record_.name, record_.process, what);
+  };
+  if (end == End::kEnded)
+    return {Code::kNotFound, "there is no endpoint " + text("has destroyed it")};
+  // The store may notice a death before the process is quite gone.
+  const bool has_died = end == End::kDied || is_gone(process_);
+  return {
+      Code::kPeerLost,
+      "endpoint " + text(has_died ? "has died" : "has left the store, or begun another program")};
 }
 
 const Reservation* Peer::mapping_of(std::uint32_t slice) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/endpoint_name.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memspan::transfer {
+namespace {
+
+std::string normal(std::string_view text) {
+  const auto name = normal_name(text);
+  return name.is_ok() ? *name : std::string(code_name(name.code()));
+}
+
+TEST(EndpointNameTest, HasOneSpelling) {
+  EXPECT_EQ(normal("10.0.0.1:6000"), "10.0.0.1:6000");
+  EXPECT_EQ(normal("10.0.0.1:06000"), "10.0.0.1:6000");
+  EXPECT_EQ(normal("[::1]:1"), "[::1]:1");
+  EXPECT_EQ(normal("[0:0:0::0001]:1"), "[::1]:1");
+  EXPECT_EQ(normal("[FE80::A]:65535"), "[fe80::a]:65535");
+  EXPECT_EQ(normal("fe80::a:80"), "[fe80::a]:80");
+}
+
+TEST(EndpointNameTest, RefusesWhatIsNone) {
+  for (const char* text : {"",
+                           ":",
+                           "10.0.0.1",
+                           "10.0.0.1:",
+                           "10.0.0.1:0",
+                           "10.0.0.1:65536",
+                           "10.0.0.1:-1",
+                           "10.0.0.1:1x",
+                           "10.0.0.256:1",
+                           "10.0.1:1",
+                           "host:1",
+                           "[::1]",
+                           "[::1:1",
+                           "::1]:1",
+                           "[]:1",
+                           "[10.0.0.1]:1",
+                           "10.0.0.1 :1",
+                           " 10.0.0.1:1",
+                           "[::g]:1",
+                           "10.0.0.1:4294967297"})
+    EXPECT_EQ(normal(text), "INVALID_ARGUMENT") << text;
+  EXPECT_EQ(normal(std::string(1000, '1') + ":1"), "INVALID_ARGUMENT");
+  EXPECT_THAT(normal_name("host:1").status().message(), testing::HasSubstr("host:1"));
+}
+
+}  // namespace
+}  // namespace memspan::transfer
