@@ -283,6 +283,12 @@ Result<StoreRank> StoreClient::take_rank(std::string_view scope, int rank, int s
   return StoreRank::decode(*taken);
 }
 
+Status StoreClient::give_rank(std::string_view scope, Deadline deadline) {
+  return connection_
+      ->call({.operation = StoreOperation::kGiveRank, .keys = {std::string(scope)}}, deadline)
+      .status();
+}
+
 Result<std::vector<std::string>> StoreClient::meet(std::string_view group, std::uint64_t operation,
                                                    int rank, int size, std::string_view mine,
                                                    Deadline deadline) {

@@ -115,6 +115,8 @@ class StoreClient {
   // Takes a rank of a scope until the session ends: `rank`, or the lowest that is free when it is
   // -1. `size` 0: the store knows, or will be told.
   Result<StoreRank> take_rank(std::string_view scope, int rank, int size, Deadline deadline);
+  // Gives it up before that; kNotFound when this session has none in the scope.
+  Status give_rank(std::string_view scope, Deadline deadline);
   // Comes to an operation of a group as one of `size` and waits for all; gives everybody's bytes,
   // by rank. kTimeout names who did not come, kPeerLost who is gone. Group (group.h) counts the
   // operations.

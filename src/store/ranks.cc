@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "core/bytes.h"
 
 namespace memspan {
@@ -75,15 +77,33 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
   return {.id = request.id, .value = taken.encode(), .number = rank};
 }
 
+StoreAnswer StoreRanks::give(SessionId from, const StoreRequest& request) {
+  const std::string& name = request.keys.front();
+  std::vector<int> ranks;
+  const auto held = held_.find(from);
+  if (held != held_.end())
+    for (const auto& [scope, rank] : held->second)
+      if (scope == name) ranks.push_back(rank);
+  if (ranks.empty()) return refuse(request.id, Code::kNotFound, "this member has no rank there");
+  for (int rank : ranks) {
+    held->second.erase({name, rank});
+    free_rank(name, rank);
+  }
+  if (held->second.empty()) held_.erase(held);
+  return {.id = request.id};
+}
+
 void StoreRanks::disconnect(SessionId session) {
   auto held = held_.extract(session);
   if (held.empty()) return;
-  for (const auto& [name, rank] : held.mapped()) {
-    Scope& scope = scopes_.at(name);
-    scope.taken.erase(rank);
-    // Nobody is left: the next job may have another size.
-    if (scope.taken.empty()) scopes_.erase(name);
-  }
+  for (const auto& [name, rank] : held.mapped()) free_rank(name, rank);
+}
+
+void StoreRanks::free_rank(const std::string& name, int rank) {
+  Scope& scope = scopes_.at(name);
+  scope.taken.erase(rank);
+  // Nobody is left: the next job may have another size.
+  if (scope.taken.empty()) scopes_.erase(name);
 }
 
 int StoreRanks::lowest_free(const Scope& scope) {

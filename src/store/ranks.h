@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks by arrival: within a scope every session has one number, the lowest that is free or the
-// one it asks for, until it ends. The first who knows the size tells the store.
+// one it asks for, until it gives it up or ends. The first who knows the size tells the store.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,8 @@ class StoreRanks {
   // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
   // kUnavailable when the rank, or every rank, is taken.
   StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request);
+  // Gives up what the session has in the scope; kNotFound when that is nothing.
+  StoreAnswer give(SessionId from, const StoreRequest& request);
   void disconnect(SessionId session);
 
  private:
@@ -45,6 +47,7 @@ class StoreRanks {
     std::map<int, std::pair<SessionId, std::string>> taken;  // by whom, and its name
   };
   StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
+  void free_rank(const std::string& name, int rank);
   static int lowest_free(const Scope& scope);
 
   const StoreQuota quota_;

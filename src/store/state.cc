@@ -41,6 +41,9 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
     case StoreOperation::kTakeRank:
       answers.push_back({from, ranks_.take(from, member, request)});
       break;
+    case StoreOperation::kGiveRank:
+      answers.push_back({from, ranks_.give(from, request)});
+      break;
     case StoreOperation::kPing:
       answers.push_back({from, {.id = request.id}});
       break;

@@ -47,7 +47,7 @@ Status check_value(std::string_view value) {
 
 bool is_operation(std::uint8_t number) {
   return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
-         number <= static_cast<std::uint8_t>(StoreOperation::kAssemble);
+         number <= static_cast<std::uint8_t>(StoreOperation::kGiveRank);
 }
 
 bool is_code(std::uint8_t number) {
@@ -119,6 +119,8 @@ std::string_view operation_name(StoreOperation operation) {
       return "gather";
     case StoreOperation::kAssemble:
       return "assemble";
+    case StoreOperation::kGiveRank:
+      return "give_rank";
   }
   return "unknown";
 }

@@ -54,6 +54,7 @@ enum class StoreOperation : std::uint8_t {
   kPing = 15,
   kGather = 16,
   kAssemble = 17,
+  kGiveRank = 18,
 };
 
 // What a watch saw. The numbers are the wire's.

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MemFabric's common header by itself, as its documents include it. */
+ * MemFabric's headers by themselves, as its documents include them. */
 #include "smem.h"
+#include "smem_bm.h"
 #include "smem_bm_def.h"
+#include "smem_shm.h"
 #include "smem_shm_def.h"
+#include "smem_trans.h"
 #include "smem_trans_def.h"
 
 static int decrypt(const char* cipher, size_t cipher_length, char* plain, size_t* plain_length) {

@@ -2,8 +2,11 @@
 #include <memspan/stream.h>
 
 #include "smem.h"
+#include "smem_bm.h"
 #include "smem_bm_def.h"
+#include "smem_shm.h"
 #include "smem_shm_def.h"
+#include "smem_trans.h"
 #include "smem_trans_def.h"
 
 // The handler takes a reference, as the original's does.

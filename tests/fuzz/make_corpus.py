@@ -15,7 +15,7 @@ VERSION = 3
 MAGIC = 0x5370736D
 OPERATIONS = (
     "set get get_now add append compare_and_swap remove wait list watch unwatch meet leave "
-    "take_rank ping gather assemble"
+    "take_rank ping gather assemble give_rank"
 ).split()
 NO_TIMEOUT = 0xFFFFFFFF
 

@@ -101,7 +101,7 @@ class Trial {
 
   // The same in few bytes, with names that meet each other.
   void take_short_request(SessionId session) {
-    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 17),
+    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 18),
                          .keys = {}};
     const std::uint8_t what = input_.u8();
     const std::uint8_t how = input_.u8();

@@ -39,7 +39,7 @@ struct BigMemoryState {
   Mutex mutex;
   std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
   std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of pools that are there or being made
-  RankInScope rank MEMSPAN_GUARDED_BY(mutex);
+  std::optional<ClaimedRank> rank MEMSPAN_GUARDED_BY(mutex);
 };
 
 BigMemoryState& state() {
@@ -104,10 +104,11 @@ Result<Membership> become_member(BigMemoryState& bm, const char* url, std::uint3
                           std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
   auto rank =
-      bm.rank.take("bm", *member, config.autoRanking ? -1 : config.rankId, wish.ranks, deadline);
+      ClaimedRank::take(*member, "bm", config.autoRanking ? -1 : config.rankId, ranks, deadline);
   if (!rank.is_ok()) return rank.status();
   wish.member = std::move(member).value();
-  wish.rank = *rank;
+  wish.rank = rank->number();
+  bm.rank.emplace(std::move(rank).value());
   return wish;
 }
 
@@ -307,6 +308,7 @@ MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
   BigMemoryState& bm = state();
   for (const void* handle : big_memories().handles()) destroy_pool(bm, handle);
   MutexLock lock(bm.mutex);
+  bm.rank.reset();
   bm.membership.reset();
 }
 

@@ -85,21 +85,18 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
   return member;
 }
 
-Result<std::uint32_t> RankInScope::take(const char* scope, const std::shared_ptr<Member>& member,
-                                        int rank, std::uint32_t ranks, Deadline deadline) {
-  if (member_.lock() == member) {
-    if (ranks_ == ranks && (rank < 0 || static_cast<std::uint32_t>(rank) == rank_)) return rank_;
-    return Status(Code::kUnavailable,
-                  fmt::format("this process is rank {} of {} at this store for as long as it has "
-                              "pools, spaces or endpoints there",
-                              rank_, ranks_));
-  }
+Result<ClaimedRank> ClaimedRank::take(std::shared_ptr<Member> member, const char* scope, int rank,
+                                      std::uint32_t ranks, Deadline deadline) {
   auto taken = member->store().take_rank(scope, rank, static_cast<int>(ranks), deadline);
   if (!taken.is_ok()) return taken.status();
-  member_ = member;
-  rank_ = static_cast<std::uint32_t>(taken->rank);
-  ranks_ = ranks;
-  return rank_;
+  return ClaimedRank(std::move(member), scope, static_cast<std::uint32_t>(taken->rank));
+}
+
+// Said, for the end of a connection may be noticed later than the next one asks for a rank.
+ClaimedRank::~ClaimedRank() {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  if (member_ != nullptr)
+    static_cast<void>(member_->store().give_rank(scope_, Deadline::after(kPatience)));
 }
 
 }  // namespace memspan::capi

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/status.h"
@@ -25,19 +26,25 @@ enum class Hosting {
 Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
                                           std::optional<StoreSecurity> security, Deadline deadline);
 
-// The rank of this process among those who share a scope ("bm") at a store. One thread at a time.
-class RankInScope {
+// The rank of this process in a scope ("bm") of a store. Given up at its end. Move-only.
+class ClaimedRank {
  public:
-  // The rank that is asked for, or the lowest free one when that is -1. The rank of an earlier
-  // membership lasts as long as the connection: kUnavailable when another one is asked for then, or
-  // when somebody has it; kInvalidArgument when others say another number of ranks.
-  Result<std::uint32_t> take(const char* scope, const std::shared_ptr<Member>& member, int rank,
-                             std::uint32_t ranks, Deadline deadline);
+  // The rank that is asked for, or the lowest free one when that is -1. kUnavailable when somebody
+  // has it, kInvalidArgument when others say another number of ranks.
+  static Result<ClaimedRank> take(std::shared_ptr<Member> member, const char* scope, int rank,
+                                  std::uint32_t ranks, Deadline deadline);
+  ClaimedRank(ClaimedRank&&) noexcept = default;
+  ClaimedRank& operator=(ClaimedRank&&) = delete;
+  ~ClaimedRank();
+
+  std::uint32_t number() const { return number_; }
 
  private:
-  std::weak_ptr<Member> member_;  // where it has the rank
-  std::uint32_t rank_ = 0;
-  std::uint32_t ranks_ = 0;
+  ClaimedRank(std::shared_ptr<Member> member, const char* scope, std::uint32_t number)
+      : member_(std::move(member)), scope_(scope), number_(number) {}
+  std::shared_ptr<Member> member_;  // shared with what uses the rank; null when moved from
+  const char* scope_;
+  std::uint32_t number_;
 };
 
 }  // namespace memspan::capi

@@ -29,7 +29,7 @@ struct ShareMemoryState {
   Mutex mutex;
   std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
   std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of spaces that are or are being made
-  RankInScope rank MEMSPAN_GUARDED_BY(mutex);
+  std::optional<ClaimedRank> rank MEMSPAN_GUARDED_BY(mutex);
 };
 
 ShareMemoryState& state() {
@@ -68,8 +68,9 @@ Result<Membership> become_member(ShareMemoryState& shm, const char* url, std::ui
   auto member =
       member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, std::nullopt, deadline);
   if (!member.is_ok()) return member.status();
-  const auto taken = shm.rank.take("shm", *member, static_cast<int>(rank), ranks, deadline);
+  auto taken = ClaimedRank::take(*member, "shm", static_cast<int>(rank), ranks, deadline);
   if (!taken.is_ok()) return taken.status();
+  shm.rank.emplace(std::move(taken).value());
   return Membership{.member = std::move(member).value(),
                     .ranks = ranks,
                     .create_limit = std::chrono::seconds(config.shmCreateTimeout),
@@ -214,6 +215,7 @@ MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) {
   ShareMemoryState& shm = state();
   for (const void* handle : shared_spaces().handles()) destroy_space(shm, handle);
   MutexLock lock(shm.mutex);
+  shm.rank.reset();
   shm.membership.reset();
 }
 

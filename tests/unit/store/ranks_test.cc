@@ -129,6 +129,22 @@ TEST_F(StoreRanksTest, ScopesAreIndependent) {
   EXPECT_EQ(take(2, 0, 3, "c").code, Code::kOk);
 }
 
+TEST_F(StoreRanksTest, ARankThatIsGivenUpIsFree) {
+  const auto give = [&](SessionId from, const char* scope) {
+    return ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .keys = {scope}});
+  };
+  EXPECT_EQ(give(1, "job").code, Code::kNotFound);
+  EXPECT_EQ(taken(1, 0, 2).rank, 0);
+  EXPECT_EQ(taken(2, 1, 2).rank, 1);
+  EXPECT_EQ(give(1, "another").code, Code::kNotFound);
+  EXPECT_EQ(give(1, "job"), StoreAnswer{.id = 6});
+  EXPECT_EQ(give(1, "job").code, Code::kNotFound);
+  EXPECT_EQ(taken(3).rank, 0);
+  give(2, "job");
+  give(3, "job");
+  EXPECT_EQ(taken(1, 6, 7).rank, 6);  // nobody was left, so the size is free, too
+}
+
 TEST_F(StoreRanksTest, NoGenerationComesTwice) {
   const std::uint64_t first = taken(1, 0).generation;
   ranks_.disconnect(1);

@@ -92,7 +92,7 @@ TEST(WireTest, SurvivesEveryChangedByte) {
 
 TEST(WireTest, RefusesUnknownOperationsAndCodes) {
   StoreRequest request = full_request();
-  for (int operation : {0, 18, 255}) {
+  for (int operation : {0, 19, 255}) {
     request.operation = static_cast<StoreOperation>(operation);
     EXPECT_FALSE(decode_request(body_of(encode(request))).is_ok()) << operation;
   }
