@@ -339,6 +339,33 @@ static int a_stuck_member_delays_nobody(int number) {
   return 0;
 }
 
+/* The store is killed: those who have each other go on, and what needs the store fails at once. */
+static int goes_on_without_the_store(int number) {
+  if (begin(number) != 0) return 1;
+  smem_bm_t pool = plain_pool(1, kSize, 0);
+  smem_bm_t apart = smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0);
+  EXPECT(apart != NULL);
+  fill(host_of(pool, number), 1000, number);
+  meet(members);
+  static char bytes[1000];
+  const int other = (number + 1) % members;
+  EXPECT(copy(pool, host_of(pool, other), bytes, 1000, SMEMB_COPY_G2H, 0) == SMEM_OK);
+  meet(members);
+  if (number == 0) end_store();
+  meet(members);
+  const double before = now();
+  EXPECT(smem_bm_join(apart, 0, NULL) == SMEM_NOT_CONNECTED);
+  EXPECT(smem_bm_create(3, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) == NULL);
+  EXPECT(smem_get_last_err_code() == SMEM_NOT_CONNECTED);
+  memset(bytes, 0, sizeof bytes);
+  EXPECT(copy(pool, host_of(pool, other), bytes, 1000, SMEMB_COPY_G2H, 0) == SMEM_OK);
+  EXPECT(is_filled(bytes, 1000, other));
+  meet(members);
+  smem_bm_uninit(0);
+  EXPECT(now() - before < 5);
+  return 0;
+}
+
 /* ---- kinds of pools -----------------------------------------------------------------------------
  */
 
@@ -697,6 +724,7 @@ int main(int argc, char** argv) {
       {"churns", 3, churns, 0},
       {"survives_a_death", 3, survives_a_death, 0},
       {"a_stuck_member_delays_nobody", 3, a_stuck_member_delays_nobody, 0},
+      {"goes_on_without_the_store", 3, goes_on_without_the_store, 0},
       {"contributions_differ", 4, contributions_differ, 0},
       {"lies_in_the_callers_memory", 2, lies_in_the_callers_memory, 0},
       {"tags_rule", 3, tags_rule, 0},

@@ -18,7 +18,6 @@
 struct page* page;
 int members;
 static int (*role)(int);
-static pid_t host;
 
 enum { kSeconds = 60, kRestart = 1000 };
 
@@ -88,8 +87,9 @@ static void start_host(void) {
   int ready[2];
   char byte;
   if (pipe(ready) != 0) abort();
-  host = fork();
-  if (host == 0) host_store(ready[1]);
+  const pid_t child = fork();
+  if (child == 0) host_store(ready[1]);
+  page->host = child;
   close(ready[1]);
   if (read(ready[0], &byte, 1) != 1) abort();
   close(ready[0]);
@@ -106,11 +106,19 @@ static void start_member(int number) {
   page->members[number] = child;
 }
 
-void end_member(int number) {
-  const pid_t victim = page->members[number];
+/* The parent takes it off the page when it has waited for it. */
+static void end_process(volatile pid_t* place) {
+  const pid_t victim = *place;
   kill(victim, SIGKILL);
-  /* The parent takes it off the list when it has waited for it. */
-  while (*(volatile pid_t*)&page->members[number] == victim) sched_yield();
+  while (*place == victim) sched_yield();
+}
+
+void end_member(int number) {
+  end_process(&page->members[number]);
+}
+
+void end_store(void) {
+  end_process(&page->host);
 }
 
 void restart_member(int number) {
@@ -143,7 +151,10 @@ static int wait_for_members(int left, const sigset_t* signals) {
     take_wish(&left);
     int status = 0;
     for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
-      if (child == host) continue;
+      if (child == page->host) {
+        page->host = 0;
+        continue;
+      }
       --left;
       if (is_sound(child, status)) continue;
       /* The others may wait for it. */
@@ -172,9 +183,9 @@ static int run(int count, int (*member)(int), int has_store) {
     choose_url();
   for (int i = 0; i < count; ++i) start_member(i);
   const int failures = wait_for_members(count, &signals);
-  if (has_store) {
-    kill(host, SIGKILL);
-    waitpid(host, NULL, 0);
+  if (page->host != 0) {
+    kill(page->host, SIGKILL);
+    waitpid(page->host, NULL, 0);
   }
   return failures != 0;
 }

@@ -16,6 +16,7 @@
 /* The same page in all of them. */
 struct page {
   char url[64];                /* of the store */
+  pid_t host;                  /* of the store; 0: none, or none any more */
   pid_t members[MOST_MEMBERS]; /* by number; 0 once it is gone */
   _Atomic uint64_t words[256]; /* for the test */
   _Atomic uint32_t arrived;
@@ -36,6 +37,8 @@ int run_family(int count, int (*member)(int number));
 int run_family_without_store(int count, int (*member)(int number));
 /* Kills (SIGKILL) a member and waits until it is gone; for another member. */
 void end_member(int number);
+/* The same for the host of the store. */
+void end_store(void);
 /* Runs `member` once more in a new process, as that number; in the parent's place. */
 void restart_member(int number);
 
