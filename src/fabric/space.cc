@@ -239,7 +239,7 @@ Status Space::take_memory(const Deadline& deadline) {
 }
 
 // Ok when all are; else what is wrong with the first who is not.
-Status Space::agree(Status mine, const Deadline& deadline) {
+Status Space::agree(const Status& mine, const Deadline& deadline) {
   auto all = meet(encode(mine), deadline);
   if (!all.is_ok()) return mine.is_ok() ? all.status() : mine;
   for (std::size_t rank = 0; rank < all->size(); ++rank)

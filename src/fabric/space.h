@@ -80,7 +80,7 @@ class Space {
   Status read_parts(const std::vector<std::string>& parts);
   Status prepare(const Deadline& deadline);
   Status take_memory(const Deadline& deadline);
-  Status agree(Status mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   std::size_t all_bytes() const;
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store

@@ -135,10 +135,12 @@ smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
     return create_failure(call, wish.id, code_of_failed_create(space.status()),
                           space.status().message());
   }
-  *gva = (*space)->base();
-  // There is a slot for every id.
-  return shared_spaces().add(std::unique_ptr<SharedSpace>(new SharedSpace{
-      .id = wish.id, .limit = membership.limit, .space = std::move(space).value()}));
+  auto shared = std::make_unique<SharedSpace>();
+  shared->id = wish.id;
+  shared->limit = membership.limit;
+  shared->space = std::move(space).value();
+  *gva = shared->space->base();
+  return shared_spaces().add(std::move(shared));  // there is a slot for every id
 }
 
 // Its meetings end first, so that nobody waits for who waits for others.

@@ -19,8 +19,8 @@ inline constexpr std::uint32_t kMostSpaceId = 63;
 
 // What a handle names.
 struct SharedSpace {
-  std::uint32_t id;
-  Duration limit;  // of operations that wait for others
+  std::uint32_t id = 0;
+  Duration limit = {};  // of operations that wait for others
   std::unique_ptr<Space> space;
 };
 

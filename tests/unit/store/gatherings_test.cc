@@ -12,7 +12,6 @@ namespace memspan {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
