@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 namespace trans {
 
@@ -28,6 +29,11 @@ unsigned char* fresh_pages(std::size_t bytes, int byte) {
 bool all_are(const void* bytes, std::size_t count, int value) {
   const auto* first = static_cast<const unsigned char*>(bytes);
   return std::all_of(first, first + count, [&](unsigned char byte) { return byte == value; });
+}
+
+std::size_t entries_of(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
 testing::AssertionResult says(const char* words) {

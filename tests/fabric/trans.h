@@ -24,6 +24,9 @@ unsigned char* fresh_pages(std::size_t bytes, int byte);
 // All of them have the value.
 bool all_are(const void* bytes, std::size_t count, int value);
 
+// How many a folder has.
+std::size_t entries_of(const char* folder);
+
 // The last failure's text has the words.
 testing::AssertionResult says(const char* words);
 

@@ -294,6 +294,32 @@ TEST(TransLifeTest, OneProcessMayHaveManyEndpoints) {
   alone.join();
 }
 
+// What the dead leave behind here does not grow: names, memory, descriptors.
+TEST(TransLifeTest, PeersComeAndGoWithoutATrace) {
+  Store store;
+  Side alone([&] {
+    const auto handle = create(store.url(), "10.0.0.1:1");
+    unsigned char memory[8] = {};
+    unsigned char byte = 1;
+    const auto descriptors = [] { return trans::entries_of("/proc/self/fd"); };
+    std::size_t before = 0;
+    for (int i = 0; i < 100; ++i) {
+      const std::string name = "10.0.0.2:" + std::to_string(1 + i);
+      const auto peer = create(store.url(), name.c_str());
+      EXPECT_EQ(smem_trans_register_mem(peer, memory, 8, 0), SMEM_OK);
+      auto* mapped = static_cast<unsigned char*>(smem_trans_malloc(peer, 1));
+      EXPECT_EQ(smem_trans_write(handle, &byte, name.c_str(), memory, 1), SMEM_OK);
+      EXPECT_EQ(smem_trans_write(handle, &byte, name.c_str(), mapped, 1), SMEM_OK);
+      smem_trans_destroy(peer, 0);
+      EXPECT_EQ(smem_trans_write(handle, &byte, name.c_str(), memory, 1), SMEM_NOT_EXIST);
+      EXPECT_TRUE(says("destroyed"));
+      if (i == 10) before = descriptors();
+    }
+    EXPECT_LE(descriptors(), before + 10);
+  });
+  alone.join();
+}
+
 TEST(TransLifeTest, AChildOfForkHasNoEndpoints) {
   Store store;
   Side alone([&] {

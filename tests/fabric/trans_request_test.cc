@@ -437,6 +437,26 @@ TEST(TransRequestTest, APeerThatIsDestroyedIsToldToo) {
   initiator.join();
 }
 
+TEST(TransRequestTest, TheEndOfAnEndpointEndsItsWaits) {
+  Store store;
+  Side alone([&] {
+    const auto handle = create(store.url(), kTarget);
+    std::thread receiver([&] {
+      memspan_transfer_message_t message;
+      const int code = memspan_transfer_receive(handle, &message, MEMSPAN_TRANSFER_FOREVER);
+      EXPECT_TRUE(code == SMEM_NOT_STARTED || code == SMEM_NOT_EXIST) << code;
+    });
+    std::thread waiter([&] {
+      const int code = memspan_transfer_wait_counter(handle, 0, 1, MEMSPAN_TRANSFER_FOREVER);
+      EXPECT_TRUE(code == SMEM_NOT_STARTED || code == SMEM_NOT_EXIST) << code;
+    });
+    smem_trans_destroy(handle, 0);
+    receiver.join();
+    waiter.join();
+  });
+  alone.join();
+}
+
 void destroy_endpoint(memspan_transfer_t, std::int32_t, void* user) {
   auto* endpoint = static_cast<std::pair<smem_trans_t, std::promise<int>>*>(user);
   smem_trans_destroy(endpoint->first, 0);

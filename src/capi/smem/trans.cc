@@ -17,20 +17,24 @@ namespace {
 using transfer::Endpoint;
 using transfer::Role;
 
-// One cannot be destroyed by its own callback.
-bool may_destroy(const void* handle) {
+// Ends the waits in it, so that it can be removed; false when it cannot, because this is a callback
+// of it.
+bool may_remove(const void* handle) {
   auto endpoint = endpoints().use(handle);
-  return !endpoint || !endpoint->is_own_thread();
+  if (!endpoint) return true;
+  if (endpoint->is_own_thread()) return false;
+  endpoint->end_waits();
+  return true;
 }
 
 // Peers learn at once that they are gone, and no thread is left when what it uses ends.
 void end_all() {
   for (void* handle : endpoints().handles())
-    if (may_destroy(handle)) static_cast<void>(endpoints().remove(handle));
+    if (may_remove(handle)) static_cast<void>(endpoints().remove(handle));
 }
 
 void destroy(const char* call, smem_trans_t handle) {
-  if (!may_destroy(handle))
+  if (!may_remove(handle))
     smem_failure(call, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
   else if (endpoints().remove(handle) == nullptr)
     bad_endpoint(call, handle);

@@ -105,7 +105,7 @@ std::int32_t set_callback(const char* call, Request& request, memspan_transfer_t
 std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
                      memspan_transfer_message_t* message, std::uint32_t timeout_ms) {
   if (message == nullptr) return null_pointer(call, "message");
-  auto received = endpoint.mailbox().receive(after_ms(timeout_ms));
+  auto received = endpoint.receive(after_ms(timeout_ms));
   if (received.code() == Code::kTimeout) return MEMSPAN_TRANSFER_PENDING;
   if (!received.is_ok()) return smem_result(call, received.status());
   *message = {};
@@ -205,7 +205,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_messages_event(smem_trans_t endpoint, in
   constexpr const char* kCall = "memspan_transfer_messages_event";
   return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
     if (descriptor == nullptr) return null_pointer(kCall, "descriptor");
-    *descriptor = used.mailbox().descriptor();
+    *descriptor = used.messages_event();
     return SMEM_OK;
   });
 }
@@ -226,8 +226,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_wait_counter(smem_trans_t endpoint, uint
   constexpr const char* kCall = "memspan_transfer_wait_counter";
   return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
     Status status = transfer::check_counter(counter);
-    if (status.is_ok())
-      status = transfer::wait_for_counter(used.counters(), counter, value, after_ms(timeout_ms));
+    if (status.is_ok()) status = used.wait_for_counter(counter, value, after_ms(timeout_ms));
     return smem_result(kCall, status);
   });
 }

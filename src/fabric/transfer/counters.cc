@@ -24,6 +24,10 @@ Status check_counter(std::uint32_t counter) {
 void add_to_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value) {
   // Sequentially consistent, as the waiter's: either it sees the sum or this sees it waiting.
   counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
+  ring_counters(counters);
+}
+
+void ring_counters(ledger::Counters& counters) {
   counters.bell.fetch_add(1, std::memory_order_seq_cst);
   if (counters.waiting.load(std::memory_order_seq_cst) != 0) futex_wake_all(counters.bell);
 }
@@ -33,21 +37,22 @@ std::uint64_t read_counter(const ledger::Counters& counters, std::uint32_t count
 }
 
 Status wait_for_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value,
-                        Deadline deadline) {
+                        const std::atomic<bool>& is_over, Deadline deadline) {
   auto& word = counters.values[counter];
   if (word.load(std::memory_order_acquire) >= value) return Status::ok();
   counters.waiting.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t seen = 0;
-  bool is_late = false;
+  bool has_ended = false;
   while (true) {
     const std::uint32_t rung = counters.bell.load(std::memory_order_seq_cst);
     seen = word.load(std::memory_order_seq_cst);
-    is_late = deadline.has_passed();
-    if (seen >= value || is_late) break;
+    has_ended = is_over.load(std::memory_order_seq_cst);
+    if (seen >= value || has_ended || deadline.has_passed()) break;
     futex_wait(counters.bell, rung, std::min(kLongestSleep, deadline.remaining()));
   }
   counters.waiting.fetch_sub(1, std::memory_order_seq_cst);
   if (seen >= value) return Status::ok();
+  if (has_ended) return {Code::kUnavailable, "the endpoint is being destroyed"};
   return {Code::kTimeout,
           fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value)};
 }

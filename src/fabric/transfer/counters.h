@@ -2,6 +2,7 @@
 // The words of an endpoint that its peers add to, and waiting for them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/clock.h"
@@ -16,8 +17,10 @@ Status check_counter(std::uint32_t counter);
 // What was moved before is there for who sees the sum. Any process that has the ledger.
 void add_to_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value);
 std::uint64_t read_counter(const ledger::Counters& counters, std::uint32_t counter);
-// Until it is `value` or more; kTimeout says what it is.
+// Until it is `value` or more; kTimeout says what it is, kUnavailable: `is_over` has become true,
+// and who set it has rung.
 Status wait_for_counter(ledger::Counters& counters, std::uint32_t counter, std::uint64_t value,
-                        Deadline deadline);
+                        const std::atomic<bool>& is_over, Deadline deadline);
+void ring_counters(ledger::Counters& counters);
 
 }  // namespace memspan::transfer

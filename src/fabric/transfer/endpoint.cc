@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
 #include "fabric/transfer/mover.h"
 #include "fabric/transfer/name_claim.h"
@@ -116,9 +117,9 @@ Result<void*> Endpoint::allocate(std::size_t bytes) {
   return static_cast<void*>(base);
 }
 
-Status Endpoint::offer_slice(const LibrarySlice& memory, std::uint32_t number) {
-  std::vector<Fd> descriptors(1);
-  MEMSPAN_TRY_ASSIGN(descriptors[0], memory.duplicate(), "offering memory");
+Status Endpoint::offer_slice(LibrarySlice& memory, std::uint32_t number) {
+  std::vector<Fd> descriptors;
+  descriptors.push_back(memory.take_descriptor());
   return member_->door().offer(record_.slice_offer(number), "", std::move(descriptors));
 }
 
@@ -139,6 +140,17 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
   return Mover(**found, direction, pieces, Cursor{}).move_all();
+}
+
+Status Endpoint::wait_for_counter(std::uint32_t counter, std::uint64_t value,
+                                  Deadline deadline) const {
+  return transfer::wait_for_counter(counters_, counter, value, is_ending_, deadline);
+}
+
+void Endpoint::end_waits() {
+  is_ending_.store(true, std::memory_order_seq_cst);
+  ring_counters(counters_);
+  mailbox_.end();
 }
 
 std::shared_ptr<Request> Endpoint::prepare(Direction direction, std::string peer,

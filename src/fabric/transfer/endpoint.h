@@ -2,6 +2,7 @@
 // A named endpoint of this process: what it has registered, and its transfers with others.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <span>
@@ -56,8 +57,13 @@ class Endpoint {
   Status set_down(Worker::Down down) { return worker_->set_down(std::move(down)); }
   bool is_own_thread() const { return worker_->is_own_thread(); }
 
-  const Mailbox& mailbox() const { return mailbox_; }
-  ledger::Counters& counters() const { return counters_; }
+  // As Mailbox and counters.h; kUnavailable once the endpoint is to be destroyed.
+  Result<Notification> receive(Deadline deadline) const { return mailbox_.receive(deadline); }
+  int messages_event() const { return mailbox_.descriptor(); }
+  Status wait_for_counter(std::uint32_t counter, std::uint64_t value, Deadline deadline) const;
+  const ledger::Counters& counters() const { return counters_; }
+  // Ends every wait for messages and counters, for good.
+  void end_waits();
 
  private:
   struct Slice {
@@ -67,11 +73,12 @@ class Endpoint {
   };
   Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox,
            std::shared_ptr<Worker> worker);
-  Status offer_slice(const LibrarySlice& memory, std::uint32_t number);
+  Status offer_slice(LibrarySlice& memory, std::uint32_t number);
 
   const std::shared_ptr<Member> member_;
   const EndpointRecord record_;
   const Mailbox mailbox_;
+  std::atomic<bool> is_ending_{false};  // waits end
   Mutex mutex_;
   Ledger ledger_ MEMSPAN_GUARDED_BY(mutex_);
   ledger::Counters& counters_;  // in the ledger's pages

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/library_memory.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include "device/pages.h"
 #include "memory/budget.h"
 
 namespace memspan::transfer {
@@ -17,14 +18,13 @@ Result<LibrarySlice> LibrarySlice::allocate(std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(pages.bytes(), nullptr),
                      "mapping memory");
   MEMSPAN_TRY(place.map(0, pages, 0, pages.bytes()), "mapping memory");
-  return LibrarySlice(std::move(pages), std::move(place), bytes);
+  MEMSPAN_TRY_ASSIGN(Fd descriptor, pages.duplicate(), "making memory");
+  return LibrarySlice(std::move(descriptor), std::move(place), bytes);
 }
 
 LibrarySlice::~LibrarySlice() {
   // A peer that has it mapped would keep it otherwise.
-  if (place_.base() != nullptr)
-    fallocate(pages_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-              static_cast<off_t>(pages_.bytes()));
+  if (place_.base() != nullptr) madvise(place_.base(), place_.bytes(), MADV_REMOVE);
 }
 
 }  // namespace memspan::transfer

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
+#include <utility>
 
-#include "core/mutex.h"
-#include "device/pages.h"
+#include "core/fd.h"
+#include "core/status.h"
 #include "device/reservation.h"
-#include "fabric/door.h"
-#include "fabric/transfer/endpoint_record.h"
 
 namespace memspan::transfer {
 
@@ -27,13 +24,13 @@ class LibrarySlice {
   std::byte* base() const { return place_.base(); }
   // As asked for.
   std::size_t bytes() const { return bytes_; }
-  // For handing over.
-  Result<Fd> duplicate() const { return pages_.duplicate(); }
+  // For handing over, once.
+  Fd take_descriptor() { return std::move(descriptor_); }
 
  private:
-  LibrarySlice(Pages pages, Reservation place, std::size_t bytes)
-      : pages_(std::move(pages)), place_(std::move(place)), bytes_(bytes) {}
-  Pages pages_;
+  LibrarySlice(Fd descriptor, Reservation place, std::size_t bytes)
+      : descriptor_(std::move(descriptor)), place_(std::move(place)), bytes_(bytes) {}
+  Fd descriptor_;
   Reservation place_;
   std::size_t bytes_;
 };

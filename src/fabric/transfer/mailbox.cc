@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -33,7 +35,8 @@ Result<Mailbox> Mailbox::create() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
     return Status::from_errno("making a mailbox");
-  Mailbox made{Fd(ends[0]), Fd(ends[1])};
+  Mailbox made{Fd(ends[0]), Fd(ends[1]), Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+  if (!made.ended_.is_valid()) return Status::from_errno("eventfd");
   setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
   return made;
 }
@@ -56,11 +59,18 @@ Result<Notification> Mailbox::receive(Deadline deadline) const {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return Status::from_errno("reading a mailbox");
-    pollfd polled{receiving_.get(), POLLIN, 0};
-    const int ready = ::poll(&polled, 1, deadline.remaining_poll_ms());
+    pollfd polled[] = {{receiving_.get(), POLLIN, 0}, {ended_.get(), POLLIN, 0}};
+    const int ready = ::poll(polled, 2, deadline.remaining_poll_ms());
     if (ready < 0 && errno != EINTR) return Status::from_errno("waiting for a message");
+    if (polled[1].revents != 0)
+      return Status(Code::kUnavailable, "the endpoint is being destroyed");
     if (ready <= 0 && deadline.has_passed()) return Status(Code::kTimeout, "no message has come");
   }
+}
+
+void Mailbox::end() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(ended_.get(), &one, sizeof one);
 }
 
 Status send_notification(const Fd& sending_end, const Notification& notification) {

@@ -29,14 +29,16 @@ class Mailbox {
   Result<Fd> sending_end() const;
   // Readable while there is a message.
   int descriptor() const { return receiving_.get(); }
-  // The oldest; kTimeout when none came.
+  // The oldest; kTimeout when none came, kUnavailable after end().
   Result<Notification> receive(Deadline deadline) const;
+  void end() const;
 
  private:
-  Mailbox(Fd receiving, Fd sending)
-      : receiving_(std::move(receiving)), sending_(std::move(sending)) {}
+  Mailbox(Fd receiving, Fd sending, Fd ended)
+      : receiving_(std::move(receiving)), sending_(std::move(sending)), ended_(std::move(ended)) {}
   Fd receiving_;
   Fd sending_;
+  Fd ended_;  // an eventfd, readable after end()
 };
 
 // Puts a message into somebody's mailbox. kTimeout: it is full at the moment (of some hundred

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "fabric/transfer/endpoint_name.h"
 
 namespace memspan::transfer {
@@ -11,16 +14,16 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(5);
 // A peer has one spelling, or a few; what is beyond is looked up anew.
 constexpr std::size_t kMostSpellings = 8192;
+// How many of the dead are remembered.
+constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
 
 Peers::~Peers() {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(1));
   MutexLock lock(mutex_);
-  for (const std::uint64_t watch : watches_) {
-    [[maybe_unused]] const Status over =
-        member_->store().unwatch(watch, Deadline::after(std::chrono::seconds(1)));
-  }
   for (auto& [name, known] : by_name_) {
+    [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
     std::shared_ptr<Peer> peer;  // ends without its lock
     MutexLock known_lock(known->mutex);
     peer.swap(known->peer);
@@ -44,54 +47,85 @@ Result<std::shared_ptr<Peer>> Peers::find(std::string_view name) {
   if (!attached.is_ok()) return attached;
   MutexLock lock(mutex_);
   if (by_spelling_.size() >= kMostSpellings) by_spelling_.clear();
-  by_spelling_.insert_or_assign(std::string(name), by_name_[*normal]);
+  if (const auto known = by_name_.find(*normal); known != by_name_.end())
+    by_spelling_.insert_or_assign(std::string(name), known->second);
   return attached;
+}
+
+std::shared_ptr<Peer> Peers::known_peer(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto known = by_name_.find(name);
+  if (known == by_name_.end()) return nullptr;
+  MutexLock known_lock(known->second->mutex);
+  return known->second->peer;
 }
 
 // Threads that want the same peer at the same time may each get as far as the door; the first that
 // comes back counts.
 Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
   const Deadline deadline = Deadline::after(kPatience);
-  std::shared_ptr<Peer> before;
-  {
-    MutexLock lock(mutex_);
-    if (const auto known = by_name_.find(name); known != by_name_.end()) {
-      MutexLock known_lock(known->second->mutex);
-      before = known->second->peer;
-    }
-  }
-  if (before != nullptr && before->is_live()) return before;
-  auto record = ask_store(name, before.get(), deadline);
+  if (auto peer = known_peer(name); peer != nullptr && peer->is_live()) return peer;
+  bury(deadline);
+  auto record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
   auto known = watched(name, deadline);
   if (!known.is_ok()) return known.status();
   // Now that changes are told, once more: none is missed.
-  record = ask_store(name, before.get(), deadline);
+  record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
   auto peer = Peer::attach(
       member_, *record, [down = down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
+  std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock((*known)->mutex);
   auto& current = (*known)->peer;
-  if (current == nullptr || current == before || !current->is_live()) current = *peer;
+  if (current != nullptr && current->is_live()) return current;
+  before = std::exchange(current, *peer);
   return current;
 }
 
-Result<EndpointRecord> Peers::ask_store(const std::string& name, const Peer* before,
-                                        Deadline deadline) {
+void Peers::bury(Deadline deadline) {
+  std::vector<std::shared_ptr<Known>> ended;
+  {
+    MutexLock lock(mutex_);
+    if (departed_.size() >= kMostDeparted) departed_.clear();
+    for (auto it = by_name_.begin(); it != by_name_.end();) {
+      MutexLock known_lock(it->second->mutex);
+      const auto& peer = it->second->peer;
+      if (peer == nullptr || peer->is_live()) {
+        ++it;
+        continue;
+      }
+      departed_.insert_or_assign(it->first,
+                                 Departed{peer->record().generation, peer->why_not_live()});
+      ended.push_back(it->second);
+      std::erase_if(by_spelling_, [&](const auto& entry) { return entry.second == it->second; });
+      it = by_name_.erase(it);
+    }
+  }
+  for (const auto& known : ended) {
+    [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
+  }
+}
+
+Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
   auto bytes = member_->store().get_now(record_key(name), deadline);
-  if (bytes.code() == Code::kNotFound) {
-    if (before != nullptr) return before->why_not_live();
-    return Status(Code::kNotFound, fmt::format("there is no endpoint {} at the store", name));
+  if (!bytes.is_ok() && bytes.code() != Code::kNotFound)
+    return bytes.status().annotate(fmt::format("asking the store for endpoint {}", name));
+  Departed before;
+  {
+    MutexLock lock(mutex_);
+    if (const auto found = departed_.find(name); found != departed_.end()) before = found->second;
   }
   if (!bytes.is_ok())
-    return bytes.status().annotate(fmt::format("asking the store for endpoint {}", name));
+    return before.why.is_ok()
+               ? Status(Code::kNotFound, fmt::format("there is no endpoint {} at the store", name))
+               : before.why;
   auto record = decode_record(*bytes);
   // Its process has ended and the store has yet to notice.
-  if (record.is_ok() && before != nullptr && record->generation == before->record().generation)
-    return before->why_not_live();
+  if (record.is_ok() && record->generation == before.generation) return before.why;
   return record;
 }
 
@@ -119,10 +153,16 @@ Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, De
       record_key(name), [made](const StoreChange& change) { note_change(*made, change); },
       deadline);
   if (!watch.is_ok()) return watch.status().annotate(fmt::format("watching endpoint {}", name));
-  MutexLock lock(mutex_);
-  watches_.push_back(*watch);
-  // Of two threads that come here, both keep their watch, and one of these sees nothing.
-  return by_name_.emplace(name, std::move(made)).first->second;
+  made->watch = *watch;
+  std::shared_ptr<Known> known;
+  {
+    MutexLock lock(mutex_);
+    known = by_name_.try_emplace(name, made).first->second;
+  }
+  if (known != made) {  // another thread has come before
+    [[maybe_unused]] const Status over = member_->store().unwatch(*watch, deadline);
+  }
+  return known;
 }
 
 void Peers::note_change(Known& known, const StoreChange& change) {

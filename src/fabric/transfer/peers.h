@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "core/mutex.h"
 #include "fabric/member.h"
@@ -38,8 +37,14 @@ class Peers {
  private:
   // One name. Shared with the watch at the store, which may be called while this object ends.
   struct Known {
+    std::uint64_t watch = 0;
     Mutex mutex;
     std::shared_ptr<Peer> peer MEMSPAN_GUARDED_BY(mutex);
+  };
+  // The last life of a name, once its peer is given up.
+  struct Departed {
+    std::string generation;
+    Status why;
   };
   struct Hash {
     using is_transparent = void;
@@ -49,7 +54,11 @@ class Peers {
   };
 
   Result<std::shared_ptr<Peer>> attach(const std::string& name);
-  Result<EndpointRecord> ask_store(const std::string& name, const Peer* before, Deadline deadline);
+  std::shared_ptr<Peer> known_peer(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
+  // Gives up all that have ended: their memory, descriptors and watches.
+  void bury(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline)
+      MEMSPAN_EXCLUDES(mutex_);
   Status check_reach(const EndpointRecord& record) const;
   Result<std::shared_ptr<Known>> watched(const std::string& name, Deadline deadline);
   static void note_change(Known& known, const StoreChange& change);
@@ -61,7 +70,7 @@ class Peers {
   std::unordered_map<std::string, std::shared_ptr<Known>, Hash, std::equal_to<>> by_spelling_
       MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Known>> by_name_ MEMSPAN_GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::string, Departed> departed_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan::transfer

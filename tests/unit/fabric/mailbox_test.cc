@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -57,6 +58,15 @@ TEST(MailboxTest, IsFullAtSomeHundredAndLosesNone) {
   EXPECT_TRUE(send_notification(*end, {"a", ""}).is_ok());
 }
 
+TEST(MailboxTest, EndsItsWaits) {
+  const auto mailbox = Mailbox::create();
+  std::thread waiter(
+      [&] { EXPECT_EQ(mailbox->receive(Deadline::never()).code(), Code::kUnavailable); });
+  mailbox->end();
+  waiter.join();
+  EXPECT_EQ(mailbox->receive(Deadline::never()).code(), Code::kUnavailable);
+}
+
 TEST(MailboxTest, SaysThatNobodyReadsAnyMore) {
   std::optional<Mailbox> mailbox = std::move(Mailbox::create()).value();
   const auto end = mailbox->sending_end();
@@ -70,8 +80,9 @@ TEST(CountersTest, AreAddedToAndWaitedFor) {
   auto& counters = pages->counters();
   EXPECT_TRUE(check_counter(ledger::kCounters - 1).is_ok());
   EXPECT_EQ(check_counter(ledger::kCounters).code(), Code::kInvalidArgument);
-  EXPECT_TRUE(wait_for_counter(counters, 3, 0, kNow).is_ok());
-  EXPECT_EQ(wait_for_counter(counters, 3, 1, kNow).code(), Code::kTimeout);
+  std::atomic<bool> is_over{false};
+  EXPECT_TRUE(wait_for_counter(counters, 3, 0, is_over, kNow).is_ok());
+  EXPECT_EQ(wait_for_counter(counters, 3, 1, is_over, kNow).code(), Code::kTimeout);
   constexpr std::uint64_t kEach = 20'000;
   std::thread adders[2];
   for (auto& adder : adders)
@@ -79,11 +90,18 @@ TEST(CountersTest, AreAddedToAndWaitedFor) {
       for (std::uint64_t i = 0; i < kEach; ++i) add_to_counter(counters, 3, 1);
     });
   for (std::uint64_t value = 1; value <= 2 * kEach; value += 97)
-    EXPECT_TRUE(wait_for_counter(counters, 3, value, Deadline::never()).is_ok());
+    EXPECT_TRUE(wait_for_counter(counters, 3, value, is_over, Deadline::never()).is_ok());
   for (auto& adder : adders) adder.join();
   EXPECT_EQ(read_counter(counters, 3), 2 * kEach);
   EXPECT_EQ(read_counter(counters, 2), 0u);
   EXPECT_EQ(counters.waiting.load(), 0u);
+  std::thread ender([&] {
+    is_over = true;
+    ring_counters(counters);
+  });
+  EXPECT_EQ(wait_for_counter(counters, 3, UINT64_MAX, is_over, Deadline::never()).code(),
+            Code::kUnavailable);
+  ender.join();
 }
 
 }  // namespace
