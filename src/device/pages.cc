@@ -101,6 +101,12 @@ Result<Pages> Pages::adopt_unsealed(Fd descriptor, std::size_t bytes) {
   return Pages(std::move(descriptor), bytes);
 }
 
+bool Pages::is_huge() const {
+  struct stat info {};
+  return fstat(descriptor_.get(), &info) == 0 &&
+         static_cast<std::size_t>(info.st_blksize) >= kHugePage;
+}
+
 Result<Fd> Pages::duplicate() const {
   Fd descriptor(fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0));
   if (!descriptor.is_valid()) return Status::from_errno("duplicating a memory descriptor");

@@ -29,6 +29,8 @@ class Pages {
   static Result<Pages> adopt_unsealed(Fd descriptor, std::size_t bytes);
 
   std::size_t bytes() const { return bytes_; }
+  // Made of huge pages, all of which are taken.
+  bool is_huge() const;
   int descriptor() const { return descriptor_.get(); }
   Result<Fd> duplicate() const;
 

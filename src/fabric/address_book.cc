@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "core/bytes.h"
 #include "core/environment.h"
+#include "core/random.h"
 #include "memory/address_plan.h"
 
 namespace memspan {
@@ -18,12 +20,17 @@ constexpr const char* kBookKey = "fabric/addresses";
 constexpr std::uint64_t kStep = std::uint64_t{1} << 30;
 // Places that something else has in this process are passed over, so many times.
 constexpr int kMostPlaces = 64;
+constexpr auto kEndPatience = std::chrono::seconds(5);
 
 std::string users_prefix(const std::string& name) {
   return "fabric/users/" + name + "/";
 }
 
 using Book = std::vector<AddressEntry>;
+
+std::uint64_t new_mark() {
+  return std::strtoull(random_hex(8).c_str(), nullptr, 16) | 1;
+}
 
 Book::iterator entry_of(Book& book, const std::string& name) {
   return std::find_if(book.begin(), book.end(),
@@ -61,8 +68,8 @@ class Claim {
     if (mine == book.end()) return write_entry(std::move(book));
     if (mine->layout != layout_ || mine->bytes != bytes_)
       return again(drop(std::move(book), name_, mine->layout));
-    if (mine->is_marked) {
-      mine->is_marked = false;
+    if (mine->mark != 0) {
+      mine->mark = 0;
       return again(swap(book).status());
     }
     return found(Reservation::make_at(bytes_, reinterpret_cast<void*>(mine->base)));
@@ -114,8 +121,8 @@ class Claim {
   // are none. kInvalidArgument when there are.
   Status drop(Book book, const std::string& name, const std::string& layout) {
     const auto entry = entry_of(book, name);
-    if (!entry->is_marked) {
-      entry->is_marked = true;
+    if (entry->mark == 0) {
+      entry->mark = new_mark();
       return swap(book).status();
     }
     MEMSPAN_TRY_ASSIGN(auto users, store_.list(users_prefix(name), deadline_),
@@ -126,7 +133,7 @@ class Claim {
       book.erase(entry);
       return swap(book).status();
     }
-    entry->is_marked = false;
+    entry->mark = 0;
     MEMSPAN_TRY(swap(book).status(), "keeping addresses that are used");
     return {Code::kInvalidArgument,
             fmt::format("this process makes the pool of {}, but others have it of {}", layout_,
@@ -158,7 +165,7 @@ std::string encode_book(const std::vector<AddressEntry>& book) {
     writer.u64(entry.base);
     writer.u64(entry.bytes);
     writer.text(entry.layout);
-    writer.u8(entry.is_marked ? 1 : 0);
+    writer.u64(entry.mark);
   }
   return writer.take();
 }
@@ -172,7 +179,7 @@ Result<std::vector<AddressEntry>> decode_book(std::string_view text) {
     entry.base = reader.u64();
     entry.bytes = reader.u64();
     entry.layout = reader.text();
-    entry.is_marked = reader.u8() != 0;
+    entry.mark = reader.u64();
     book.push_back(std::move(entry));
   }
   if (!reader.is_ok()) return Status(Code::kInvalidArgument, "the book of addresses is malformed");
@@ -203,7 +210,7 @@ Result<AddressRange> AddressRange::claim(std::shared_ptr<Member> member, const s
               "reserving the addresses of the pool");
   auto reservation = Claim(store, name, bytes, layout, deadline).run();
   if (!reservation.is_ok()) {
-    static_cast<void>(store.remove(user_key, deadline));
+    static_cast<void>(store.remove(user_key, Deadline::after(kEndPatience)));
     return reservation.status().annotate("reserving the addresses of the pool");
   }
   return AddressRange(std::move(member), std::move(user_key), std::move(reservation).value());
@@ -211,9 +218,8 @@ Result<AddressRange> AddressRange::claim(std::shared_ptr<Member> member, const s
 
 // Best effort: without it the key goes with the session.
 AddressRange::~AddressRange() {
-  constexpr auto kPatience = std::chrono::seconds(5);
   if (member_ != nullptr)
-    static_cast<void>(member_->store().remove(user_key_, Deadline::after(kPatience)));
+    static_cast<void>(member_->store().remove(user_key_, Deadline::after(kEndPatience)));
 }
 
 }  // namespace memspan

@@ -29,8 +29,8 @@ struct AddressEntry {
   std::string name;
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
-  std::string layout;  // a sentence; all users have the same
-  bool is_marked = false;
+  std::string layout;      // a sentence; all users have the same
+  std::uint64_t mark = 0;  // 0: none; no two are the same, so that a book is never as it was before
   bool operator==(const AddressEntry&) const = default;
 };
 std::string encode_book(const std::vector<AddressEntry>& book);

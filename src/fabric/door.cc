@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <deque>
-#include <fstream>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,20 +22,10 @@ namespace {
 
 constexpr std::size_t kMostVisitors = 256;  // more than that were not ours; the oldest goes
 constexpr std::size_t kMostNoteBytes = 512;
-constexpr int kConnectAgainMs = 10;
+constexpr int kAgainMs = 10;  // after a door that was crowded, or descriptors that were used up
 // With a pidfd before the other descriptors, or without one.
 constexpr std::string_view kYes = "yes ";
 constexpr std::string_view kYesNoProcess = "so! ";
-
-// What the kernel says of a pidfd: the number that its process has here.
-pid_t number_of(const Fd& pidfd) {
-  std::ifstream info(fmt::format("/proc/self/fdinfo/{}", pidfd.get()));
-  for (std::string word; info >> word;) {
-    pid_t number = -1;
-    if (word == "Pid:" && info >> number) return number > 0 ? number : -1;
-  }
-  return -1;
-}
 
 Status check_same_user(const Fd& socket) {
   MEMSPAN_TRY_ASSIGN(uid_t user, unix_peer_user(socket), "checking the other end");
@@ -53,12 +43,10 @@ Result<DoorAnswer> read_answer(const Fd& socket) {
     return Status(Code::kNotFound, "that process does not offer it any more");
   DoorAnswer answer;
   answer.note = message->bytes.substr(kYes.size());
+  MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "asking at a door");
   if (has_process) {
     answer.process = std::move(message->descriptors.front());
     message->descriptors.erase(message->descriptors.begin());
-    answer.pid = number_of(answer.process);
-  } else {
-    MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "asking at a door");
   }
   answer.descriptors = std::move(message->descriptors);
   return answer;
@@ -92,7 +80,11 @@ class Door::Loop {
     if (auto self = open_pidfd(getpid()); self.is_ok()) loop->self_ = std::move(self).value();
     loop->nonce_ = random_hex(16);
     loop->ticket_ = name + " " + loop->nonce_;
-    loop->thread_ = std::thread([raw = loop.get()] { raw->run(); });
+    try {
+      loop->thread_ = std::thread([raw = loop.get()] { raw->run(); });
+    } catch (const std::system_error& error) {
+      return Status(Code::kSystem, fmt::format("starting a thread: {}", error.what()));
+    }
     return loop;
   }
   Loop() = default;
@@ -157,7 +149,9 @@ class Door::Loop {
 
   // False when the loop is to end.
   bool poll_once() {
-    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    const bool is_full = std::exchange(is_full_, false);
+    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0},
+                               {is_full ? -1 : listener_.get(), POLLIN, 0}};
     const std::size_t visitors = visitors_.size();
     for (const Fd& visitor : visitors_) polled.push_back({visitor.get(), POLLIN, 0});
     std::vector<std::uint64_t> asked;
@@ -175,7 +169,8 @@ class Door::Loop {
       }
     }
     if (is_to_connect && connect_all()) return true;  // those have descriptors to poll now
-    if (poll(polled.data(), polled.size(), is_to_connect ? kConnectAgainMs : -1) < 0) return true;
+    const int longest = is_to_connect || is_full ? kAgainMs : -1;
+    if (poll(polled.data(), polled.size(), longest) < 0) return true;
     if (polled[0].revents != 0) {
       std::uint64_t count = 0;
       [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
@@ -241,6 +236,7 @@ class Door::Loop {
 
   void let_in() {
     auto visitor = unix_accept(listener_, Deadline::after(Duration::zero()));
+    is_full_ = visitor.code() == Code::kSystem;
     if (!visitor.is_ok() || !check_same_user(*visitor).is_ok()) return;
     if (visitors_.size() == kMostVisitors) visitors_.pop_front();
     visitors_.push_back(std::move(visitor).value());
@@ -281,6 +277,7 @@ class Door::Loop {
   std::string nonce_;
   std::string ticket_;
   std::deque<Fd> visitors_;  // only for the thread
+  bool is_full_ = false;     // the same: nobody can be let in at the moment
   Mutex mutex_;
   ConditionVariable answered_;
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -135,7 +136,7 @@ Status Pool::give(SpaceKind kind) {
   bool is_new = true;
   if (kind == SpaceKind::kHost && options_.host_memory.is_valid()) {
     is_new = false;
-    Fd descriptor(::dup(options_.host_memory.get()));
+    Fd descriptor(::fcntl(options_.host_memory.get(), F_DUPFD_CLOEXEC, 0));
     if (!descriptor.is_valid()) return Status::from_errno("using the given descriptor");
     pages = Pages::adopt_unsealed(std::move(descriptor), bytes);
   } else if (bytes >= kHugePage && !is_numa) {
@@ -239,6 +240,13 @@ Status Pool::publish(Deadline deadline) {
     return Status::ok();
   }
   const auto other = Record::decode(*now);
+  if (other && other->ticket == record.ticket) {
+    // This process's own, of a call that the store answered too late.
+    now = member_->store().compare_and_swap(key, *now, text, deadline, StoreOwner::kSession);
+    if (!now.is_ok()) return now.status();
+    is_published_ = *now == text;
+    if (is_published_) return Status::ok();
+  }
   return {Code::kUnavailable, fmt::format("rank {} is in the pool already: process {}",
                                           options_.rank, other ? other->process : 0)};
 }
@@ -256,10 +264,11 @@ Status Pool::leave(Deadline deadline) {
 // Everything of this process is over when it returns, whatever the store said.
 Status Pool::part(Deadline deadline) {
   Status status;
-  if (std::exchange(is_published_, false))
+  if (is_published_)
     status = member_->store()
                  .remove(members_prefix() + std::to_string(options_.rank), deadline)
                  .status();
+  is_published_ = false;
   member_->door().withdraw(offer_of(options_.rank));
   if (status.is_ok())
     await_marks(false, Deadline::after(std::min<Duration>(kPatience, deadline.remaining())));
@@ -297,8 +306,9 @@ void Pool::appear(std::uint32_t rank, const std::string& text) {
   }
   vanish(rank);  // an earlier one, whose end we have not heard of yet
   MutexLock lock(mutex_);
-  if (!is_joined_) return;
   Peer& peer = peers_[rank];
+  // The news and the list of a join may bring the same record at the same time.
+  if (!is_joined_ || peer.stage != Peer::Stage::kAbsent) return;
   peer.generation = record->generation;
   peer.bytes = record->bytes;
   peer.tag = record->tag;
@@ -335,8 +345,11 @@ void Pool::answered(std::uint32_t rank, std::uint64_t attempt, const Record& rec
   Status status = answer.is_ok() ? map_slices(rank, record, std::move(answer).value())
                                  : Status(Code::kPeerLost, answer.status().message());
   peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
-  peer.why = status.annotate(
-      fmt::format("rank {}, process {}, is not in the pool (any more)", rank, record.process));
+  if (!status.is_ok())
+    for (const SpaceKind kind : kKinds) static_cast<void>(space(kind).unmap(rank));
+  const bool is_gone = status.code() == Code::kPeerLost;
+  peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, record.process,
+                                         is_gone ? ", is not in the pool (any more)" : ""));
   changed_.notify_all();
 }
 

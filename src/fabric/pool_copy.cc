@@ -78,24 +78,44 @@ HeldStripes::Found HeldStripes::look(const void* pointer, std::uint64_t bytes) {
 }
 
 Status PoolCopier::copy(const CopyPiece& piece) {
+  if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
+  if (left_ < piece.bytes) give_a_turn();
+  left_ -= std::min(left_, piece.bytes);
+  MEMSPAN_PASS(find(piece));
+  move(piece.to, piece.from, piece.bytes);
+  return Status::ok();
+}
+
+// Both ends are held as a whole for each part.
+Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
+  for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
+    give_a_turn();
+    MEMSPAN_PASS(find(piece));
+    move(static_cast<std::byte*>(piece.to) + done, static_cast<const std::byte*>(piece.from) + done,
+         std::min(kBytesAtOnce, piece.bytes - done));
+  }
+  return Status::ok();
+}
+
+void PoolCopier::move(void* to, const void* from, std::uint64_t bytes) const {
+  if (is_past_caches_)
+    copy_past_caches(to, from, bytes);
+  else
+    copy_bytes(to, from, bytes);
+}
+
+// Holds both ends, or says what is wrong with them.
+Status PoolCopier::find(const CopyPiece& piece) {
   using Found = HeldStripes::Found;
   if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
   if (pool_.has_rules()) MEMSPAN_PASS(check_way(piece));
-  if (left_ < piece.bytes) give_a_turn();
-  left_ -= std::min(left_, piece.bytes);
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
-  if (from != Found::kHeld || to != Found::kHeld) {
-    if (from == Found::kLocal && (ends_.from == CopyEnd::kPool || to == Found::kLocal))
-      return check(piece);
-    if (to == Found::kLocal && ends_.to == CopyEnd::kPool) return check(piece);
-    if (from == Found::kNot || to == Found::kNot) MEMSPAN_PASS(find_late(piece));
-  }
-  if (is_past_caches_)
-    copy_past_caches(piece.to, piece.from, piece.bytes);
-  else
-    copy_bytes(piece.to, piece.from, piece.bytes);
-  return Status::ok();
+  if (from == Found::kHeld && to == Found::kHeld) return Status::ok();
+  if (from == Found::kLocal && (ends_.from == CopyEnd::kPool || to == Found::kLocal))
+    return check(piece);
+  if (to == Found::kLocal && ends_.to == CopyEnd::kPool) return check(piece);
+  return from == Found::kNot || to == Found::kNot ? find_late(piece) : Status::ok();
 }
 
 void PoolCopier::give_a_turn() {
@@ -124,7 +144,8 @@ Status PoolCopier::check_way(const CopyPiece& piece) {
 
 // The rare cases: a mistake, or a member whose memory is not here yet.
 Status PoolCopier::find_late(const CopyPiece& piece) {
-  const Deadline deadline = Deadline::after(limit_);
+  if (!deadline_) deadline_ = Deadline::after(limit_);
+  const Deadline deadline = *deadline_;
   do {
     from_.release();
     to_.release();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/clock.h"
 #include "core/status.h"
@@ -82,7 +83,8 @@ class HeldStripes {
 // end before anything of it is unmapped.
 class PoolCopier {
  public:
-  // `limit`: how long a piece may wait for a member. `bytes`: of all the pieces together.
+  // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
+  // together.
   PoolCopier(Pool& pool, const CopyEnds& ends, Duration limit, std::uint64_t bytes)
       : pool_(pool),
         ends_(ends),
@@ -112,15 +114,19 @@ class PoolCopier {
   // After so many bytes who waits to unmap a stripe gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
+  Status find(const CopyPiece& piece);
+  void move(void* to, const void* from, std::uint64_t bytes) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
   Status check_way(const CopyPiece& piece);
   Status find_late(const CopyPiece& piece);
+  Status copy_in_parts(const CopyPiece& piece);
 
   Pool& pool_;
   const CopyEnds ends_;
   const Duration limit_;
   const bool is_past_caches_;
+  std::optional<Deadline> deadline_ = {};  // once a piece had to wait
   std::uint64_t left_ = kBytesAtOnce;
   HeldStripes from_;
   HeldStripes to_;

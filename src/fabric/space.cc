@@ -234,6 +234,7 @@ Status Space::take_memory(const Deadline& deadline) {
   if (pages_->bytes() < all_bytes() || pages_->bytes() > range_->reservation().bytes())
     return {Code::kInternal, "the memory of the space has another size"};
   MEMSPAN_PASS(range_->reservation().map(0, *pages_, 0, pages_->bytes()));
+  if (pages_->is_huge()) return Status::ok();
   const std::size_t begin = options_.bytes * options_.rank;
   return commit_within_budget(*pages_, begin, options_.bytes, "the part of the space");
 }

@@ -2,6 +2,7 @@
 // Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
 #include "capi/smem/bm.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -166,7 +167,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   if (!tags.is_ok()) return tags.status();
   options.tags = std::move(tags).value();
   if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
-    options.host_memory = Fd(::dup(option.dramShmFd));
+    options.host_memory = Fd(::fcntl(option.dramShmFd, F_DUPFD_CLOEXEC, 0));
     if (!options.host_memory.is_valid())
       return Status(
           Code::kInvalidArgument,

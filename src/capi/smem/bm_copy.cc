@@ -57,8 +57,8 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
   return status.annotate(fmt::format("element {} of {}", i, count));
 }
 
-Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece) {
-  return PoolCopier(*memory.pool, ends, memory.limit, piece.bytes).copy(piece);
+Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece, Duration limit) {
+  return PoolCopier(*memory.pool, ends, limit, piece.bytes).copy(piece);
 }
 
 // So many pieces ahead the caches are told what will come.
@@ -67,11 +67,11 @@ constexpr std::size_t kAhead = 4;
 // Copies the pieces that `piece_at` gives for 0 to count - 1; `failed` is told of each that cannot
 // be, and says whether to go on.
 template <typename PieceAt, typename Failed>
-void copy_pieces(BigMemory& memory, const CopyEnds& ends, std::size_t count, PieceAt piece_at,
-                 Failed failed) {
+void copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
+                 PieceAt piece_at, Failed failed) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) bytes += piece_at(i).bytes;
-  PoolCopier copier(*memory.pool, ends, memory.limit, bytes);
+  PoolCopier copier(*memory.pool, ends, limit, bytes);
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
     if (Status status = copier.copy(piece_at(i)); !status.is_ok() && !failed(i, status)) return;
@@ -80,9 +80,10 @@ void copy_pieces(BigMemory& memory, const CopyEnds& ends, std::size_t count, Pie
 
 // The first piece that cannot be copied ends it.
 template <typename PieceAt>
-Status copy_all(BigMemory& memory, const CopyEnds& ends, std::size_t count, PieceAt piece_at) {
+Status copy_all(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
+                PieceAt piece_at) {
   Status first;
-  copy_pieces(memory, ends, count, piece_at, [&](std::size_t i, const Status& status) {
+  copy_pieces(memory, ends, limit, count, piece_at, [&](std::size_t i, const Status& status) {
     first = name_element(status, i, count);
     return false;
   });
@@ -90,7 +91,7 @@ Status copy_all(BigMemory& memory, const CopyEnds& ends, std::size_t count, Piec
 }
 
 Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
-  return copy_all(memory, ends, params.batchSize,
+  return copy_all(memory, ends, memory.limit, params.batchSize,
                   [&](std::size_t i) { return piece_of(params, i); });
 }
 
@@ -98,9 +99,11 @@ Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const
 Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
   std::vector<CopyPiece> pieces(params.batchSize);
   for (std::uint32_t i = 0; i < params.batchSize; ++i) pieces[i] = piece_of(params, i);
-  return memory.copies.begin([&memory, ends, all = std::move(pieces)] {
-    return copy_all(memory, ends, all.size(), [&](std::size_t i) { return all[i]; });
-  });
+  return memory.copies.begin(
+      [&memory, ends, all = std::move(pieces), deadline = Deadline::after(memory.limit)] {
+        return copy_all(memory, ends, deadline.remaining(), all.size(),
+                        [&](std::size_t i) { return all[i]; });
+      });
 }
 
 }  // namespace
@@ -118,10 +121,12 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
     if (const Status status = check_type(t); !status.is_ok()) return smem_result(kCall, status);
     const CopyPiece piece{params->src, params->dest, params->dataSize};
     const CopyEnds ends = kEnds[t];
-    if ((flags & ASYNC_COPY_FLAG) == 0) return smem_result(kCall, copy_one(memory, ends, piece));
-    return smem_result(kCall, memory.copies.begin([&memory, piece, ends] {
-      return copy_one(memory, ends, piece);
-    }));
+    if ((flags & ASYNC_COPY_FLAG) == 0)
+      return smem_result(kCall, copy_one(memory, ends, piece, memory.limit));
+    return smem_result(kCall, memory.copies.begin(
+                                  [&memory, piece, ends, deadline = Deadline::after(memory.limit)] {
+                                    return copy_one(memory, ends, piece, deadline.remaining());
+                                  }));
   });
 }
 
@@ -158,7 +163,8 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
     std::uint32_t failures = 0;
     Status first;
     copy_pieces(
-        memory, kEnds[t], params->batchSize, [&](std::size_t at) { return piece_of(*params, at); },
+        memory, kEnds[t], memory.limit, params->batchSize,
+        [&](std::size_t at) { return piece_of(*params, at); },
         [&](std::size_t at, const Status& status) {
           results->results[at] = smem_code(status);
           if (failures++ == 0) first = name_element(status, at, params->batchSize);

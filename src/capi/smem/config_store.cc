@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores that this process hosts because the program asked for them, and how stores are protected.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "capi/smem/config_store.h"
+#include "capi/smem/of_process.h"
 #include "capi/smem/result.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
@@ -22,27 +22,16 @@ namespace {
 struct Hosted {
   Mutex mutex;
   std::map<std::string, std::unique_ptr<StoreServer>> servers MEMSPAN_GUARDED_BY(mutex);
-  pid_t process MEMSPAN_GUARDED_BY(mutex) = ::getpid();
-
-  // fork() copied the servers, but neither their threads nor what listening is worth.
-  void forget_the_parents() MEMSPAN_REQUIRES(mutex) {
-    if (process == ::getpid()) return;
-    process = ::getpid();
-    for (auto& [address, server] : servers) static_cast<void>(server.release());
-    servers.clear();
-  }
 };
 
+// fork() copied the servers, but neither their threads nor what listening is worth.
 Hosted& hosted() {
-  // Never destroyed: other exit handlers may still call.
-  static auto* const made = new Hosted;
-  return *made;
+  return of_process<Hosted>();
 }
 
 void end_all() {
   std::map<std::string, std::unique_ptr<StoreServer>> servers;  // declared first: ends unlocked
   MutexLock lock(hosted().mutex);
-  hosted().forget_the_parents();
   servers.swap(hosted().servers);
 }
 
@@ -69,7 +58,6 @@ std::int32_t destroy_store(const char* call, const char* url) {
   std::unique_ptr<StoreServer> server;  // ends without the lock
   {
     MutexLock lock(hosted().mutex);
-    hosted().forget_the_parents();
     auto found = hosted().servers.find(endpoint->to_string());
     if (found == hosted().servers.end())
       return smem_failure(call, SMEM_NOT_EXIST,
@@ -92,7 +80,6 @@ Result<Endpoint> read_url(const char* url) {
 Status host_store(const Endpoint& endpoint, const StoreSecurity& security) {
   const std::string address = endpoint.to_string();
   MutexLock lock(hosted().mutex);
-  hosted().forget_the_parents();
   if (hosted().servers.contains(address)) return Status::ok();
   auto server = StoreServer::listen(endpoint, StoreServerOptions{.security = security});
   if (!server.is_ok()) return server.status();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "capi/smem/object_table.h"
+#include "capi/smem/of_process.h"
 #include "capi/smem/result.h"
 #include "fabric/transfer/endpoint.h"
 
@@ -13,7 +14,7 @@ namespace memspan::capi {
 using Endpoints = ObjectTable<transfer::Endpoint, ObjectKind::kEndpoint>;
 // A child of fork() has none of its parent's.
 inline Endpoints& endpoints() {
-  return table_of_process<Endpoints>();
+  return of_process<Endpoints>();
 }
 
 // For a handle that names none.

@@ -16,10 +16,17 @@
 namespace memspan::capi {
 namespace {
 
-// One store's; its mutex is held while connecting, so that two threads make one connection.
+// One store's. `connecting` is held while connecting, so that two threads make one connection, and
+// taken before `mutex`.
 struct Place {
+  Mutex connecting;
   Mutex mutex;
   std::weak_ptr<Member> member MEMSPAN_GUARDED_BY(mutex);
+
+  std::shared_ptr<Member> known() MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return member.lock();
+  }
 };
 
 struct Places {
@@ -42,8 +49,7 @@ void end_all() {
   Places& all = of_process<Places>();
   MutexLock lock(all.mutex);
   for (auto& [address, place] : all.by_address) {
-    MutexLock place_lock(place->mutex);
-    if (auto member = place->member.lock()) member->store().end();
+    if (auto member = place->known()) member->store().end();
   }
 }
 
@@ -59,9 +65,13 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
                                           Deadline deadline) {
   auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return endpoint.status();
+  if (endpoint->port == 0)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed", url));
   const std::shared_ptr<Place> place = place_of(endpoint->to_string());
-  MutexLock lock(place->mutex);
-  if (auto member = place->member.lock(); member != nullptr && is_alive(*member)) return member;
+  MutexLock connecting(place->connecting);
+  if (auto member = place->known(); member != nullptr && is_alive(*member)) return member;
   if (!security) {
     auto chosen = chosen_security();
     if (!chosen.is_ok()) return chosen.status();
@@ -80,7 +90,10 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
     return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",
                                              member.status().message(), hosted.message()));
   }
-  place->member = *member;
+  {
+    MutexLock lock(place->mutex);
+    place->member = *member;
+  }
   [[maybe_unused]] static const int registered = std::atexit(end_all);
   return member;
 }

@@ -7,8 +7,6 @@
 //            |   kind   |  generation  | slot  |     kinds keep one part's handles from another's
 #pragma once
 
-#include <pthread.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -128,22 +126,5 @@ class ObjectTable {
 
   std::array<Slot, kSlots> slots_;
 };
-
-// The table of this process, made at its first use. A child of fork() begins with an empty one and
-// leaves its parent's alone, whose objects have threads that are not there. Never destroyed: exit
-// handlers may still call.
-template <typename Table>
-Table& table_of_process() {
-  static std::atomic<Table*> current{nullptr};
-  // No other thread runs in the child yet.
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
-  Table* table = current.load(std::memory_order_acquire);  // pairs with the exchange
-  if (table != nullptr) return *table;
-  auto made = std::make_unique<Table>();
-  if (current.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel))
-    table = made.release();
-  return *table;
-}
 
 }  // namespace memspan::capi

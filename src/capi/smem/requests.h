@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "capi/smem/object_table.h"
+#include "capi/smem/of_process.h"
 #include "capi/smem/result.h"
 #include "fabric/transfer/request.h"
 
@@ -19,7 +20,7 @@ using Requests = ObjectTable<HeldRequest, ObjectKind::kRequest, 16384>;
 
 // A child of fork() has none of its parent's.
 inline Requests& requests() {
-  return table_of_process<Requests>();
+  return of_process<Requests>();
 }
 
 }  // namespace memspan::capi

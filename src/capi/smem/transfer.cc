@@ -96,10 +96,10 @@ std::int32_t set_counter(const char* call, Request& request, std::uint32_t count
 std::int32_t set_callback(const char* call, Request& request, memspan_transfer_t handle,
                           memspan_transfer_callback_t over, void* user) {
   if (over == nullptr) return smem_result(call, request.set_callback(nullptr));
-  // The request outlives its callback, so the pointer is good.
-  return smem_result(call, request.set_callback([&request, handle, over, user] {
-    over(handle, code_of(request.outcome()), user);
-  }));
+  return smem_result(call,
+                     request.set_callback([handle, over, user](const transfer::Outcome& outcome) {
+                       over(handle, code_of(outcome), user);
+                     }));
 }
 
 std::int32_t receive(const char* call, transfer::Endpoint& endpoint,

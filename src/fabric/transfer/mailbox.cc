@@ -55,6 +55,8 @@ Result<Notification> Mailbox::receive(Deadline deadline) const {
       Notification notification;
       if (read_frame({frame.data(), static_cast<std::size_t>(got)}, notification))
         return notification;
+      if (got == 0) return Status(Code::kSystem, "a peer has closed the mailbox of this endpoint");
+      if (deadline.has_passed()) return Status(Code::kTimeout, "no message has come");
       continue;
     }
     if (errno == EINTR) continue;

@@ -47,8 +47,8 @@ Status Mover::move(Share share) {
   if (!flushed.is_ok()) return flushed;
   cursor_ = reached;
   MEMSPAN_PASS(status);
-  // What died meanwhile has not got all of it.
-  return peer_.why_not_live();
+  // What ended meanwhile has not got all of it.
+  return check_peer();
 }
 
 Status Mover::move_all() {
@@ -59,8 +59,14 @@ Status Mover::move_all() {
   }
 }
 
+// The peer may be destroyed at any time; from then on nothing of it is touched.
+Status Mover::check_peer() {
+  if (peer_.is_open() || peer_.is_live()) return Status::ok();
+  return peer_.why_not_live();
+}
+
 Status Mover::move_block(Share& share) {
-  MEMSPAN_PASS(peer_.why_not_live());
+  MEMSPAN_PASS(check_peer());
   const std::span<Piece> block(
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);

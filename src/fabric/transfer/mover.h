@@ -47,6 +47,7 @@ class Mover {
   Status move_block(Share& share);
   Status move_piece(Piece piece, std::byte* mapped);
   Status flush();
+  Status check_peer();
 
   Peer& peer_;
   const Direction direction_;

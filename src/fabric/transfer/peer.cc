@@ -153,11 +153,15 @@ void Peer::locate(std::span<const Piece> pieces, Located& located) {
   }
 }
 
+Result<DoorAnswer> Peer::ask_for_slice(std::uint32_t slice, Deadline deadline) const {
+  auto answer = ask_and_wait(member_->door(), record_.ticket, record_.slice_offer(slice), deadline);
+  if (answer.code() != Code::kUnavailable) return answer;
+  return Status(Code::kPeerLost, answer.status().message());
+}
+
 Status Peer::map_slice(std::uint32_t slice, Deadline deadline) {
   const std::string doing = fmt::format("mapping memory of endpoint {}", record_.name);
-  MEMSPAN_TRY_ASSIGN(
-      DoorAnswer answer,
-      ask_and_wait(member_->door(), record_.ticket, record_.slice_offer(slice), deadline), doing);
+  MEMSPAN_TRY_ASSIGN(DoorAnswer answer, ask_for_slice(slice, deadline), doing);
   if (answer.descriptors.size() != 1) return {Code::kInternal, doing + ": no memory came"};
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
   MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);

@@ -55,6 +55,10 @@ class Peer {
 
   // Asks the kernel at most once a millisecond.
   bool is_live();
+  // Whether the endpoint has neither ended nor been destroyed; costs two loads.
+  bool is_open() const {
+    return end_.load(std::memory_order_acquire) == End::kNone && pages_.is_open();
+  }
   // What death() finds without asking anybody; ok while it lives.
   Status why_not_live() const;
   // The store has no record of it any more.
@@ -76,6 +80,7 @@ class Peer {
   Peer(std::shared_ptr<Member> member, EndpointRecord record, LedgerPages pages, DoorAnswer answer,
        std::function<void()> ended);
   void end(End why);
+  Result<DoorAnswer> ask_for_slice(std::uint32_t slice, Deadline deadline) const;
   void drop_freed_slices() MEMSPAN_REQUIRES(mutex_);
   // Null when it is not mapped.
   const Reservation* mapping_of(std::uint32_t slice) MEMSPAN_REQUIRES(mutex_);

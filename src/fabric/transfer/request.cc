@@ -24,7 +24,7 @@ Status Request::set_afterwards(const std::function<void(Afterwards&)>& change) {
   return Status::ok();
 }
 
-Status Request::set_callback(std::function<void()> over) {
+Status Request::set_callback(Over over) {
   MutexLock lock(mutex_);
   if (outcome_.kind == Outcome::Kind::kPosted) return {Code::kUnavailable, "the request is posted"};
   over_ = std::move(over);
@@ -50,17 +50,21 @@ Result<Outcome> Request::wait(Deadline deadline) {
   MutexLock lock(mutex_);
   if (outcome_.kind == Outcome::Kind::kReady)
     return Status(Code::kInvalidArgument, "the request was never posted");
-  while (outcome_.kind == Outcome::Kind::kPosted)
-    if (!changed_.wait_until(mutex_, deadline) && outcome_.kind == Outcome::Kind::kPosted)
+  const Run now{.number = last_posting_, .peer = {}, .cursor = {}};
+  while (is_posted(now))
+    if (!changed_.wait_until(mutex_, deadline) && is_posted(now))
       return Status(Code::kTimeout, "timeout: the request is not over yet");
-  return outcome_;
+  return last_outcome_;
 }
 
 void Request::cancel() {
   MutexLock lock(mutex_);
-  if (outcome_.kind != Outcome::Kind::kPosted) return;
-  conclude({.kind = Outcome::Kind::kCancelled, .status = {}, .moved = outcome_.moved});
-  while (is_touching_) changed_.wait_until(mutex_, Deadline::never());
+  const Run now{.number = last_posting_, .peer = {}, .cursor = {}};
+  if (is_posted(now)) cancelled_ = now.number;
+  while (is_touching_ && last_posting_ == now.number)
+    changed_.wait_until(mutex_, Deadline::never());
+  if (is_posted(now))
+    conclude({.kind = Outcome::Kind::kCancelled, .status = {}, .moved = outcome_.moved});
 }
 
 void Request::wait_for_callback() {
@@ -81,14 +85,26 @@ Result<std::uint64_t> Request::begin() {
   return ++last_posting_;
 }
 
-bool Request::is_current(const Run& run) const {
+bool Request::is_posted(const Run& run) const {
   return last_posting_ == run.number && outcome_.kind == Outcome::Kind::kPosted;
+}
+
+bool Request::is_current(const Run& run) const {
+  return is_posted(run) && cancelled_ != run.number;
 }
 
 bool Request::begin_to_touch(const Run& run) {
   MutexLock lock(mutex_);
-  is_touching_ = is_current(run);
-  return is_touching_;
+  if (!is_current(run)) return false;
+  is_touching_ = true;
+  return true;
+}
+
+void Request::end_to_touch(const Run& run) {
+  MutexLock lock(mutex_);
+  is_touching_ = false;
+  if (last_posting_ == run.number) outcome_.moved = run.cursor.piece;
+  changed_.notify_all();
 }
 
 Request::Progress Request::advance(Run& run, Peers& peers) {
@@ -112,12 +128,7 @@ Request::Progress Request::move(Run& run) {
   Mover mover(*run.peer, direction_, *pieces_, run.cursor);
   Status status = mover.move(kShare);
   run.cursor = mover.cursor();
-  {
-    MutexLock lock(mutex_);
-    is_touching_ = false;
-    if (last_posting_ == run.number) outcome_.moved = run.cursor.piece;
-    changed_.notify_all();
-  }
+  end_to_touch(run);
   if (status.is_ok() && mover.wanted_slice() != 0)
     status = run.peer->map_slice(mover.wanted_slice(), Deadline::after(kMappingPatience));
   if (status.is_ok()) return Progress::kMore;
@@ -126,24 +137,32 @@ Request::Progress Request::move(Run& run) {
 }
 
 Request::Progress Request::tell(Run& run) {
+  if (!begin_to_touch(run)) return Progress::kOver;
   Afterwards afterwards;
   {
     MutexLock lock(mutex_);
-    if (!is_current(run)) return Progress::kOver;
     afterwards = afterwards_;
   }
-  Status status = run.peer->why_not_live();
-  if (status.is_ok() && afterwards.message)
-    status = send_notification(run.peer->mailbox(), {sender_, *afterwards.message});
-  if (status.code() == Code::kTimeout) return Progress::kWaits;
-  if (!status.is_ok()) {
-    fail(run, std::move(status));
-    return Progress::kOver;
+  Status status = tell_peer(run, afterwards);
+  if (status.code() == Code::kTimeout) {
+    end_to_touch(run);
+    return Progress::kWaits;
   }
+  if (status.is_ok())
+    finish(run, {.kind = Outcome::Kind::kDone, .status = {}, .moved = run.cursor.piece});
+  else
+    fail(run, std::move(status));
+  return Progress::kOver;
+}
+
+// kTimeout: its mailbox is full.
+Status Request::tell_peer(const Run& run, const Afterwards& afterwards) const {
+  MEMSPAN_PASS(run.peer->why_not_live());
+  if (afterwards.message)
+    MEMSPAN_PASS(send_notification(run.peer->mailbox(), {sender_, *afterwards.message}));
   if (afterwards.counter)
     add_to_counter(run.peer->counters(), *afterwards.counter, afterwards.value);
-  finish(run, {.kind = Outcome::Kind::kDone, .status = {}, .moved = run.cursor.piece});
-  return Progress::kOver;
+  return Status::ok();
 }
 
 void Request::fail(const Run& run, Status why) {
@@ -151,17 +170,20 @@ void Request::fail(const Run& run, Status why) {
          {.kind = Outcome::Kind::kFailed, .status = std::move(why), .moved = run.cursor.piece});
 }
 
+// Nothing is touched any more when it is over, and not before.
 void Request::finish(const Run& run, Outcome outcome) {
-  std::function<void()> over;
+  Over over;
   {
     MutexLock lock(mutex_);
-    if (!is_current(run)) return;
-    conclude(std::move(outcome));
+    is_touching_ = false;
+    changed_.notify_all();
+    if (!is_posted(run)) return;
+    conclude(outcome);
     if (!over_) return;
     over = over_;
     calling_ = std::this_thread::get_id();
   }
-  over();
+  over(outcome);
   MutexLock lock(mutex_);
   calling_.reset();
   changed_.notify_all();
@@ -169,6 +191,7 @@ void Request::finish(const Run& run, Outcome outcome) {
 
 void Request::conclude(Outcome outcome) {
   outcome_ = std::move(outcome);
+  last_outcome_ = outcome_;
   const std::uint64_t one = 1;
   if (event_.is_valid()) {
     [[maybe_unused]] const auto put = ::write(event_.get(), &one, sizeof one);

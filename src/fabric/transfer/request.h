@@ -58,14 +58,16 @@ class Request {
   Status set_afterwards(const std::function<void(Afterwards&)>& change) MEMSPAN_EXCLUDES(mutex_);
   // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
   // request again. None when it is empty.
-  Status set_callback(std::function<void()> over) MEMSPAN_EXCLUDES(mutex_);
+  using Over = std::function<void(const Outcome&)>;
+  Status set_callback(Over over) MEMSPAN_EXCLUDES(mutex_);
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
   Outcome outcome() const MEMSPAN_EXCLUDES(mutex_);
-  // Until it is over; kTimeout leaves it as it is, kInvalidArgument: it was never posted.
+  // Until the posting of now is over, also when it is posted again by then; kTimeout leaves it as
+  // it is, kInvalidArgument: it was never posted.
   Result<Outcome> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
-  // When it returns, neither end is touched any more. What was over stays so.
+  // When it returns, neither end is touched any more, nor is the peer told. What was over stays so.
   void cancel() MEMSPAN_EXCLUDES(mutex_);
   // Until no callback runs, but for the caller's own.
   void wait_for_callback() MEMSPAN_EXCLUDES(mutex_);
@@ -79,9 +81,14 @@ class Request {
   void fail(const Run& run, Status why) MEMSPAN_EXCLUDES(mutex_);
 
  private:
+  // Posted, and so far not over; the worker goes on with it while nobody cancels it.
+  bool is_posted(const Run& run) const MEMSPAN_REQUIRES(mutex_);
   bool is_current(const Run& run) const MEMSPAN_REQUIRES(mutex_);
-  // False when it is over already; else the buffers are touched from now on.
+  // False when it is over already, or being cancelled; else the buffers, or the peer, are touched
+  // from now on.
   bool begin_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
+  void end_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
+  Status tell_peer(const Run& run, const Afterwards& afterwards) const;
   Progress move(Run& run) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(Run& run) MEMSPAN_EXCLUDES(mutex_);
   void finish(const Run& run, Outcome outcome) MEMSPAN_EXCLUDES(mutex_);
@@ -96,9 +103,11 @@ class Request {
   ConditionVariable changed_;
   Outcome outcome_ MEMSPAN_GUARDED_BY(mutex_);
   Afterwards afterwards_ MEMSPAN_GUARDED_BY(mutex_);
-  std::function<void()> over_ MEMSPAN_GUARDED_BY(mutex_);
+  Outcome last_outcome_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
+  Over over_ MEMSPAN_GUARDED_BY(mutex_);
   Fd event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end
   bool is_touching_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::optional<std::thread::id> calling_ MEMSPAN_GUARDED_BY(mutex_);  // the callback, and where
 };

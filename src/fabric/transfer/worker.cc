@@ -14,9 +14,8 @@ namespace {
 // The peer whose mailbox is full may die while a child of its own keeps that open.
 constexpr int kLookAgainMs = 1000;
 
-const Status& endpoint_is_gone() {
-  static const Status status(Code::kUnavailable, "the endpoint has been destroyed");
-  return status;
+Status endpoint_is_gone() {
+  return {Code::kUnavailable, "the endpoint has been destroyed"};
 }
 
 }  // namespace
@@ -137,12 +136,19 @@ void Worker::wait(Patience patience) {
   for (const Posted& posted : waiting_)
     polled.push_back({posted.run.peer->mailbox().get(), POLLOUT, 0});
   const int longest = waiting_.empty() ? -1 : kLookAgainMs;
-  ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
+  const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
+  const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
   std::uint64_t rung = 0;
   [[maybe_unused]] const auto got = ::read(wake_.get(), &rung, sizeof rung);
+  std::vector<Posted> still_waiting;
   MutexLock lock(mutex_);
-  for (Posted& posted : waiting_) queue_.push_back(std::move(posted));
-  waiting_.clear();
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    if (is_time_over || polled[i + 1].revents != 0)
+      queue_.push_back(std::move(waiting_[i]));
+    else
+      still_waiting.push_back(std::move(waiting_[i]));
+  }
+  waiting_ = std::move(still_waiting);
 }
 
 void Worker::fail_all() {

@@ -14,8 +14,7 @@ AddressEntry entry(std::uint64_t base, std::uint64_t bytes) {
 
 TEST(AddressBookTest, ReadsWhatItWrites) {
   const std::vector<AddressEntry> book{
-      entry(kGiB, 5),
-      {.name = "shm/0", .base = 7 * kGiB, .bytes = 1, .layout = "", .is_marked = true}};
+      entry(kGiB, 5), {.name = "shm/0", .base = 7 * kGiB, .bytes = 1, .layout = "", .mark = 7}};
   auto read = decode_book(encode_book(book));
   ASSERT_TRUE(read.is_ok());
   EXPECT_EQ(*read, book);
