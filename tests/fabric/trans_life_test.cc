@@ -274,22 +274,22 @@ TEST(TransLifeTest, OneProcessMayHaveManyEndpoints) {
   Store store, other;
   Side alone([&] {
     unsigned char memory[64] = {};
-    unsigned char byte = 1;
+    unsigned char byte[8] = {1};
     const auto a = create(store.url(), "10.0.0.1:1");
     const auto b = create(store.url(), "10.0.0.1:2");
     const auto c = create(other.url(), "10.0.0.1:1");
     EXPECT_EQ(smem_trans_register_mem(a, memory, 8, 0), SMEM_OK);
     EXPECT_EQ(smem_trans_register_mem(c, memory + 8, 8, 0), SMEM_OK);
-    EXPECT_EQ(smem_trans_write(b, &byte, "10.0.0.1:1", memory, 8), SMEM_OK);
-    EXPECT_EQ(smem_trans_write(b, &byte, "10.0.0.1:1", memory + 8, 1), SMEM_NOT_EXIST);
-    EXPECT_EQ(smem_trans_write(c, &byte, "10.0.0.1:2", memory, 1), SMEM_NOT_EXIST);
-    EXPECT_EQ(smem_trans_write(c, &byte, "10.0.0.1:1", memory + 8, 1), SMEM_OK);
+    EXPECT_EQ(smem_trans_write(b, byte, "10.0.0.1:1", memory, 8), SMEM_OK);
+    EXPECT_EQ(smem_trans_write(b, byte, "10.0.0.1:1", memory + 8, 1), SMEM_NOT_EXIST);
+    EXPECT_EQ(smem_trans_write(c, byte, "10.0.0.1:2", memory, 1), SMEM_NOT_EXIST);
+    EXPECT_EQ(smem_trans_write(c, byte, "10.0.0.1:1", memory + 8, 1), SMEM_OK);
     auto* mapped = static_cast<unsigned char*>(smem_trans_malloc(a, 100));
-    EXPECT_EQ(smem_trans_write(b, &byte, "10.0.0.1:1", mapped + 99, 1), SMEM_OK);
+    EXPECT_EQ(smem_trans_write(b, byte, "10.0.0.1:1", mapped + 99, 1), SMEM_OK);
     EXPECT_EQ(mapped[99], 1);
     smem_trans_destroy(a, 0);
-    EXPECT_EQ(smem_trans_write(b, &byte, "10.0.0.1:1", memory, 1), SMEM_NOT_EXIST);
-    EXPECT_EQ(smem_trans_write(c, &byte, "10.0.0.1:1", memory + 8, 1), SMEM_OK);
+    EXPECT_EQ(smem_trans_write(b, byte, "10.0.0.1:1", memory, 1), SMEM_NOT_EXIST);
+    EXPECT_EQ(smem_trans_write(c, byte, "10.0.0.1:1", memory + 8, 1), SMEM_OK);
   });
   alone.join();
 }

@@ -145,6 +145,12 @@ TEST(TransRequestTest, MovesBlocksAndPages) {
     EXPECT_EQ(memspan_transfer_prepare_pages(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &here,
                                              &over_there, 512, 0, &pages),
               SMEM_INVALID_PARAM);
+    EXPECT_EQ(memspan_transfer_prepare_pages(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &here,
+                                             nullptr, 512, 3, &pages),
+              SMEM_INVALID_PARAM);
+    EXPECT_EQ(memspan_transfer_prepare_pages(handle, MEMSPAN_TRANSFER_WRITE, nullptr, &here,
+                                             &over_there, 512, 3, &pages),
+              SMEM_INVALID_PARAM);
     const memspan_transfer_blocks_t other{remote, 128, 90, 12};
     EXPECT_EQ(memspan_transfer_prepare_blocks(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &local,
                                               &other, &request),

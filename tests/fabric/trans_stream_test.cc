@@ -112,6 +112,7 @@ TEST(TransStreamTest, ChecksAtOnceAndTellsLaterFailuresAtItsSynchronisation) {
               SMEM_OK);
     EXPECT_EQ(smem_trans_write_submit(handle, &byte, kTarget, remote, 1, stream, 64),
               SMEM_INVALID_PARAM);
+    EXPECT_EQ(memspan_stream_synchronize(stream, 30'000), SMEM_OK);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/members.h"
+#include "capi/smem/number_of.h"
 #include "capi/smem/result.h"
 
 namespace memspan::capi {
@@ -40,7 +41,8 @@ void destroy(const char* call, smem_trans_t handle) {
     bad_endpoint(call, handle);
 }
 
-Result<Role> read_role(smem_trans_role_t role) {
+Result<Role> read_role(const smem_trans_config_t& config) {
+  const unsigned role = number_of(config.role);
   switch (role) {
     case SMEM_TRANS_SENDER:
       return Role::kSender;
@@ -63,9 +65,9 @@ Status check_config(const smem_trans_config_t* config) {
                               SMEMB_DATA_OP_HOST_TCP | SMEMB_DATA_OP_DEVICE_RDMA |
                               SMEMB_DATA_OP_HOST_URMA;
   if (config == nullptr) return {Code::kInvalidArgument, "invalid param, config is null"};
-  if (auto role = read_role(config->role); !role.is_ok()) return role.status();
+  if (auto role = read_role(*config); !role.is_ok()) return role.status();
   if (config->initTimeout == 0) return {Code::kInvalidArgument, "initTimeout is zero"};
-  const auto ways = static_cast<unsigned>(config->dataOpType);
+  const unsigned ways = number_of(config->dataOpType);
   if (ways != 0 && (ways & ~kKnown) == 0) return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("config is invalid: dataOpType is {:#x}, allowed are one or more of the bits "
@@ -95,7 +97,7 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
   auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
                           std::nullopt, deadline);
   if (!member.is_ok()) return fail(member.status());
-  auto made = Endpoint::open(std::move(member).value(), name, *read_role(config->role), deadline);
+  auto made = Endpoint::open(std::move(member).value(), name, *read_role(*config), deadline);
   if (made.code() == Code::kUnavailable) {
     smem_failure(kCall, SMEM_DUPLICATED, made.status().message());
     return nullptr;

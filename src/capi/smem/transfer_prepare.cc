@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "capi/smem/endpoints.h"
+#include "capi/smem/number_of.h"
 #include "capi/smem/requests.h"
 
 namespace memspan::capi {
@@ -18,7 +19,7 @@ using transfer::Direction;
 struct Given {
   const char* call;
   smem_trans_t endpoint;
-  memspan_transfer_direction_t direction;
+  unsigned direction;
   const char* peer;
   memspan_transfer_t* request;
 };
@@ -43,8 +44,8 @@ Status check(const Given& given) {
   if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
     return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("invalid direction, which is {}: allowed are {} and {}",
-                      static_cast<int>(given.direction), static_cast<int>(MEMSPAN_TRANSFER_READ),
+          fmt::format("invalid direction, which is {}: allowed are {} and {}", given.direction,
+                      static_cast<int>(MEMSPAN_TRANSFER_READ),
                       static_cast<int>(MEMSPAN_TRANSFER_WRITE))};
 }
 
@@ -106,7 +107,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare(smem_trans_t endpoint,
                                                 const char* peer, void* const local[],
                                                 void* const remote[], const size_t bytes[],
                                                 uint64_t count, memspan_transfer_t* request) {
-  return prepare({"memspan_transfer_prepare", endpoint, direction, peer, request},
+  return prepare({"memspan_transfer_prepare", endpoint, number_of(direction), peer, request},
                  [&] { return read_list(local, remote, bytes, count); });
 }
 
@@ -117,7 +118,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
                                                        const memspan_transfer_blocks_t* remote,
                                                        memspan_transfer_t* request) {
   return prepare(
-      {"memspan_transfer_prepare_blocks", endpoint, direction, peer, request},
+      {"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
       [&]() -> Made<const transfer::Pieces> {
         if (local == nullptr || remote == nullptr)
           return wrong("invalid local or remote, which is null");
@@ -129,7 +130,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
     smem_trans_t endpoint, memspan_transfer_direction_t direction, const char* peer,
     const memspan_transfer_pages_t* local, const memspan_transfer_pages_t* remote,
     uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) {
-  return prepare({"memspan_transfer_prepare_pages", endpoint, direction, peer, request},
+  return prepare({"memspan_transfer_prepare_pages", endpoint, number_of(direction), peer, request},
                  [&]() -> Made<const transfer::Pieces> {
                    if (local == nullptr || remote == nullptr || local->pages == nullptr ||
                        remote->pages == nullptr)
