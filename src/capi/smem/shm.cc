@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
@@ -84,7 +85,7 @@ struct SpaceWish {
   std::uint32_t ranks;
   std::uint32_t rank;
   std::uint64_t bytes;
-  smem_shm_data_op_type operations;
+  std::uint32_t operations;
 };
 
 Status check_space(const SpaceWish& wish, std::uint32_t world, void* const* gva) {
@@ -95,9 +96,9 @@ Status check_space(const SpaceWish& wish, std::uint32_t world, void* const* gva)
   if (wish.bytes > kMostSpaceBytes)
     return invalid(fmt::format("symmetric size exceeded: {}, allowed are up to {} bytes",
                                wish.bytes, kMostSpaceBytes));
-  if ((static_cast<std::uint32_t>(wish.operations) & ~kOperations) != 0)
+  if ((wish.operations & ~kOperations) != 0)
     return invalid(fmt::format("invalid param, dataOpType is {:#x}, allowed are SMEMS_DATA_OP_...",
-                               static_cast<std::uint32_t>(wish.operations)));
+                               wish.operations));
   return Status::ok();
 }
 
@@ -228,7 +229,10 @@ MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
 MEMSPAN_EXPORT smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId,
                                           uint64_t symmetricSize, smem_shm_data_op_type dataOpType,
                                           [[maybe_unused]] uint32_t flags, void** gva) {
-  return create_space(__func__, {id, rankSize, rankId, symmetricSize, dataOpType}, gva);
+  // A C program may have given any number, which C++ must not look at as the enumeration.
+  std::uint32_t operations = 0;
+  std::memcpy(&operations, &dataOpType, sizeof operations);
+  return create_space(__func__, {id, rankSize, rankId, symmetricSize, operations}, gva);
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_destroy(smem_shm_t handle, [[maybe_unused]] uint32_t flags) {
