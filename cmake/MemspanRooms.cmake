@@ -37,12 +37,19 @@ function(memspan_add_room)
   set_property(GLOBAL APPEND PROPERTY MEMSPAN_ROOMS ${target})
 endfunction()
 
+# Every test has all objects of the library in it; this linker needs half the time of the usual one.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=gold MEMSPAN_HAS_GOLD)
+
 # memspan_add_executable(NAME x SOURCES ... [LOADS_TLS]): a program of ours that is linked with
 # the objects of all rooms (tests and tools look inside), not with the shared library.
 function(memspan_add_executable)
   cmake_parse_arguments(EXE "LOADS_TLS" "NAME" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${EXE_NAME} ${EXE_SOURCES})
   target_include_directories(${EXE_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(MEMSPAN_HAS_GOLD AND NOT CMAKE_CROSSCOMPILING)
+    target_link_options(${EXE_NAME} PRIVATE -fuse-ld=gold)
+  endif()
   if(EXE_LOADS_TLS)
     target_link_libraries(${EXE_NAME} PRIVATE memspan_rooms ${EXE_LIBRARIES})
   else()

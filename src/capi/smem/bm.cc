@@ -12,6 +12,7 @@
 
 #include "capi/smem/config_store.h"
 #include "capi/smem/members.h"
+#include "capi/smem/number_of.h"
 #include "capi/smem/of_process.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
@@ -141,9 +142,9 @@ Status check_option(const smem_bm_create_option_t* option) {
         fmt::format("share memory flag set, but input fd invalid: {}, or local dram "
                     "size zero.",
                     option->dramShmFd));
-  if ((static_cast<std::uint32_t>(option->dataOpType) & kKnownOperations) == 0)
+  if ((number_of(option->dataOpType) & kKnownOperations) == 0)
     return invalid(fmt::format("invalid opType {:#x}, allowed are SMEMB_DATA_OP_...",
-                               static_cast<std::uint32_t>(option->dataOpType)));
+                               number_of(option->dataOpType)));
   return Status::ok();
 }
 
