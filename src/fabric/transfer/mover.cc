@@ -71,9 +71,9 @@ Status Mover::move_block(Share& share) {
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);
   peer_.locate(block, located_);
-  for (std::size_t i = 0; i < located_.count && !share.is_used_up(); ++i) {
-    if (i + kAhead < located_.count)
-      prefetch(direction_, block[i + kAhead], located_.mapped[i + kAhead]);
+  const bool is_whole = share.bytes == UINT64_MAX && share.pieces == UINT64_MAX;
+  std::size_t i = is_whole ? copy_mapped(block) : 0;
+  for (; i < located_.count && !share.is_used_up(); ++i) {
     const std::uint64_t left = block[i].bytes - cursor_.offset;
     const std::uint64_t bytes = std::min(left, share.bytes);
     const Piece piece{block[i].local + cursor_.offset, block[i].remote + cursor_.offset, bytes};
@@ -87,6 +87,21 @@ Status Mover::move_block(Share& share) {
   }
   if (share.is_used_up() || !located_.is_refused) return Status::ok();
   return peer_.refusal(block[located_.count], cursor_.piece);
+}
+
+// Those at the beginning of the block that are mapped, and how many these are. A loop of nothing
+// but copies: what else there was to do for each would keep the processor from beginning the next
+// one while it waits for memory.
+std::size_t Mover::copy_mapped(std::span<const Piece> block) {
+  if (cursor_.offset != 0 || !vector_.is_empty()) return 0;
+  std::size_t i = 0;
+  for (; i < located_.count && located_.mapped[i] != nullptr; ++i) {
+    if (i + kAhead < located_.count)
+      prefetch(direction_, block[i + kAhead], located_.mapped[i + kAhead]);
+    copy(direction_, block[i].local, located_.mapped[i], block[i].bytes);
+  }
+  cursor_ = flushed_ = {cursor_.piece + i, 0};
+  return i;
 }
 
 Status Mover::move_piece(Piece piece, std::byte* mapped) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "core/status.h"
 #include "fabric/transfer/peer.h"
@@ -45,6 +46,7 @@ class Mover {
 
  private:
   Status move_block(Share& share);
+  std::size_t copy_mapped(std::span<const Piece> block);
   Status move_piece(Piece piece, std::byte* mapped);
   Status flush();
   Status check_peer();
