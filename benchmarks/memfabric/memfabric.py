@@ -36,6 +36,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--build", type=Path, help="memspan's build tree (default: build)")
     parser.add_argument("--rounds", type=int, help="default 7, or 3 with --quick")
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")
+    parser.add_argument("--repetitions", type=int, help="of each figure in a round (default 9)")
     parser.add_argument("--groups", default=",".join(GROUPS), help="of memfabric_bench")
     parser.add_argument("--rivals", type=Path, help="Mooncake's folder (default: BUILD/rivals)")
     parser.add_argument("--no-rivals", action="store_true", help="only the bare ways")
@@ -87,7 +88,9 @@ class Measurement:
         self.ours.append(figures)
 
     def arguments(self) -> list[str]:
-        return ["-r", "5", "-t", "1", "-m", "40", "-c", "1000"] if self.chosen.quick else []
+        if self.chosen.quick:
+            return ["-r", "5", "-t", "1", "-m", "40", "-c", "1000"]
+        return ["-r", str(self.chosen.repetitions)] if self.chosen.repetitions else []
 
     def run_rivals(self, _: int) -> None:
         self.others.append({} if self.chosen.no_rivals else self.rivals.round())
@@ -124,6 +127,7 @@ def command_line(chosen: argparse.Namespace) -> str:
     words = ["python3", "benchmarks/memfabric/memfabric.py", "--build", chosen.build.name]
     words += ["--rounds", str(chosen.rounds)]
     words += ["--quick"] if chosen.quick else []
+    words += ["--repetitions", str(chosen.repetitions)] if chosen.repetitions else []
     words += ["--no-rivals"] if chosen.no_rivals else []
     if tuple(chosen.groups) != GROUPS:
         words += ["--groups", ",".join(chosen.groups)]

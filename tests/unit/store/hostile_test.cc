@@ -305,6 +305,7 @@ std::string many_keys(std::size_t count) {
 std::vector<BadBytes> bad_requests() {
   constexpr auto kWait = static_cast<std::uint8_t>(StoreOperation::kWait);
   constexpr auto kSet = static_cast<std::uint8_t>(StoreOperation::kSet);
+  constexpr auto kLast = static_cast<std::uint8_t>(StoreOperation::kGiveRank);
   const std::string key_and_values = frame("k") + number(0) + number(0);
   return {
       {"length 0", number(0)},
@@ -314,7 +315,7 @@ std::vector<BadBytes> bad_requests() {
       {"too long by one", number(static_cast<std::uint32_t>(kMaxFrameBytes + 1))},
       {"the hello again", encode(StoreHello{.member = "again"})},
       {"operation 0", frame(request_body(0, 1, key_and_values))},
-      {"operation 16", frame(request_body(16, 1, key_and_values))},
+      {"an operation after the last", frame(request_body(kLast + 1, 1, key_and_values))},
       {"operation 255", frame(request_body(255, 1, key_and_values))},
       {"inner length beyond the outer", frame(request_body(kSet, 1, number(0xffffffff) + "k"))},
       {"inner length that overflows", frame(request_body(kSet, 1, number(0xfffffffc) + "k"))},
