@@ -45,7 +45,8 @@ uint32_t smem_bm_get_rank_id(void);
  * local ones are the largest) and find the same addresses. Local: it waits for nobody, and the
  * memory is there (zeros) when it returns. NULL with the reason kept: SMEM_INVALID_PARAM for sizes
  * and flags, SMEM_DUPLICATED when this process has the pool, SMEM_MALLOC_FAILED when the host has
- * too little memory. The id is free again after a failure. memberSize is not used. */
+ * too little memory, SMEM_RES_IN_USE when something else lies at the pool's addresses here. The id
+ * is free again after a failure. memberSize is not used. */
 smem_bm_t smem_bm_create(uint32_t id, uint32_t memberSize, smem_bm_data_op_type dataOpType,
                          uint64_t localDRAMSize, uint64_t localHBMSize, uint32_t flags);
 smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_option_t* option);

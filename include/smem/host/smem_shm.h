@@ -49,7 +49,7 @@ uint32_t smem_shm_get_global_rank_size(smem_shm_t handle);
 
 /* Meetings of all ranks, up to controlOperationTimeout: SMEM_TIMEOUT names who did not come. One
  * that failed counts, so that the next one works. The gathering takes 1 to 65536 bytes from each
- * rank, the same number, and recvSize is sendSize x ranks. */
+ * rank, the same number, at most 8 MiB together; recvSize is sendSize x ranks. */
 int32_t smem_shm_control_barrier(smem_shm_t handle);
 int32_t smem_shm_control_allgather(smem_shm_t handle, const char* sendBuf, uint32_t sendSize,
                                    char* recvBuf, uint32_t recvSize);
