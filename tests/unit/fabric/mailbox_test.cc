@@ -43,7 +43,9 @@ TEST(MailboxTest, TakesNoNoticeOfWhatIsNoMessage) {
     ASSERT_EQ(send(end->get(), junk.data(), junk.size(), 0), static_cast<ssize_t>(junk.size()));
   ASSERT_TRUE(send_notification(*end, {"a", std::string(kMostMessageBytes + 1, 'x')}).is_ok());
   ASSERT_TRUE(send_notification(*end, {"a", "good"}).is_ok());
-  EXPECT_EQ(mailbox->receive(kNow)->message, "good");
+  const auto received = mailbox->receive(kNow);
+  ASSERT_TRUE(received.is_ok()) << received.status().to_string();
+  EXPECT_EQ(received->message, "good");
 }
 
 TEST(MailboxTest, IsFullAtSomeHundredAndLosesNone) {
