@@ -214,8 +214,7 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
   }
   if (status.is_ok()) return create_failure(call, id, SMEM_NO_RESOURCES, "too many pools");
   const bool is_taken = status.code() == Code::kUnavailable;
-  return create_failure(call, id, is_taken ? SMEM_RES_IN_USE : smem_code(status),
-                        status.message());
+  return create_failure(call, id, is_taken ? SMEM_RES_IN_USE : smem_code(status), status.message());
 }
 
 // Its memory stays until the last thread has let go of it.
