@@ -231,6 +231,7 @@ std::string LedgerView::describe(std::uint64_t address) const {
   const auto text = [](const Range& range) {
     return fmt::format("[{:#x}, {:#x})", range.base, end_of(range));
   };
+  if (below == nullptr && above == nullptr) return "it has registered nothing";
   if (below == nullptr) return "the nearest that it has registered is " + text(*above);
   if (above == nullptr) return "the nearest that it has registered is " + text(*below);
   return fmt::format("the nearest that it has registered are {} and {}", text(*below),

@@ -171,7 +171,7 @@ void Request::fail(const Run& run, Status why) {
 }
 
 // Nothing is touched any more when it is over, and not before.
-void Request::finish(const Run& run, Outcome outcome) {
+void Request::finish(const Run& run, const Outcome& outcome) {
   Over over;
   {
     MutexLock lock(mutex_);

@@ -91,7 +91,7 @@ class Request {
   Status tell_peer(const Run& run, const Afterwards& afterwards) const;
   Progress move(Run& run) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(Run& run) MEMSPAN_EXCLUDES(mutex_);
-  void finish(const Run& run, Outcome outcome) MEMSPAN_EXCLUDES(mutex_);
+  void finish(const Run& run, const Outcome& outcome) MEMSPAN_EXCLUDES(mutex_);
   void conclude(Outcome outcome) MEMSPAN_REQUIRES(mutex_);
 
   const Direction direction_;
