@@ -56,8 +56,12 @@ std::shared_ptr<Peer> Peers::known_peer(const std::string& name) {
   MutexLock lock(mutex_);
   const auto known = by_name_.find(name);
   if (known == by_name_.end()) return nullptr;
-  MutexLock known_lock(known->second->mutex);
-  return known->second->peer;
+  return peer_of(*known->second);
+}
+
+std::shared_ptr<Peer> Peers::peer_of(Known& known) {
+  MutexLock lock(known.mutex);
+  return known.peer;
 }
 
 // Threads that want the same peer at the same time may each get as far as the door; the first that
@@ -92,8 +96,7 @@ void Peers::bury(Deadline deadline) {
     MutexLock lock(mutex_);
     if (departed_.size() >= kMostDeparted) departed_.clear();
     for (auto it = by_name_.begin(); it != by_name_.end();) {
-      MutexLock known_lock(it->second->mutex);
-      const auto& peer = it->second->peer;
+      const std::shared_ptr<Peer> peer = peer_of(*it->second);
       if (peer == nullptr || peer->is_live()) {
         ++it;
         continue;

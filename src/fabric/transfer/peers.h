@@ -54,6 +54,7 @@ class Peers {
   };
 
   Result<std::shared_ptr<Peer>> attach(const std::string& name);
+  static std::shared_ptr<Peer> peer_of(Known& known) MEMSPAN_EXCLUDES(known.mutex);
   std::shared_ptr<Peer> known_peer(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
   // Gives up all that have ended: their memory, descriptors and watches.
   void bury(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
