@@ -28,6 +28,11 @@ class Deadline {
   bool is_never() const { return when_ == Clock::time_point::max(); }
   bool has_passed() const { return !is_never() && Clock::now() >= when_; }
   Clock::time_point when() const { return when_; }
+  // This one, or `limit` from now when that is earlier.
+  Deadline within(Duration limit) const {
+    const Deadline other = after(limit);
+    return other.when_ < when_ ? other : *this;
+  }
   Duration remaining() const {
     return is_never() ? Duration::max() : std::max(Duration::zero(), when_ - Clock::now());
   }

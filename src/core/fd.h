@@ -2,6 +2,7 @@
 // A file descriptor that is closed exactly once.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -32,5 +33,10 @@ class Fd {
  private:
   int descriptor_ = -1;
 };
+
+// Another descriptor of the same; none, with errno, when there can be no more.
+inline Fd duplicate(int descriptor) {
+  return Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+}
 
 }  // namespace memspan

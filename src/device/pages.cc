@@ -18,7 +18,6 @@ namespace memspan {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr std::size_t kCommitStep = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -108,9 +107,9 @@ bool Pages::is_huge() const {
 }
 
 Result<Fd> Pages::duplicate() const {
-  Fd descriptor(fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!descriptor.is_valid()) return Status::from_errno("duplicating a memory descriptor");
-  return descriptor;
+  Fd copy = memspan::duplicate(descriptor_.get());
+  if (!copy.is_valid()) return Status::from_errno("duplicating a memory descriptor");
+  return copy;
 }
 
 Result<Pages> Pages::adopt(Fd descriptor) {

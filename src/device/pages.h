@@ -34,10 +34,11 @@ class Pages {
   int descriptor() const { return descriptor_.get(); }
   Result<Fd> duplicate() const;
 
-  // Makes the kernel find memory for a range now, in steps of at most 64 MiB, so that a shortage
-  // is an error here and not a signal later. Pages that are there already cost little. Ask
+  // Makes the kernel find memory for a range now, in steps of at most kCommitStep, so that a
+  // shortage is an error here and not a signal later. Pages that are there already cost little. Ask
   // MemoryBudget first: the kernel kills other processes before it says no.
   Status commit(std::size_t offset, std::size_t bytes) const;
+  static constexpr std::size_t kCommitStep = std::size_t{64} << 20;
 
  private:
   Pages(Fd descriptor, std::size_t bytes) : descriptor_(std::move(descriptor)), bytes_(bytes) {}

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
 #include <utility>
+
+#include "core/thread.h"
 
 namespace memspan {
 
@@ -30,11 +31,9 @@ Status Stream::submit(Work work) {
 
 Status Stream::need_thread() {
   if (thread_) return Status::ok();
-  try {
-    thread_.emplace([this] { run(); });
-  } catch (const std::system_error& error) {
-    return {Code::kSystem, fmt::format("starting the stream's thread: {}", error.what())};
-  }
+  auto thread = start_thread("a stream", [this] { run(); });
+  if (!thread.is_ok()) return thread.status();
+  thread_ = std::move(thread).value();
   thread_id_ = thread_->get_id();
   return Status::ok();
 }

@@ -3,29 +3,30 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <deque>
 #include <map>
-#include <system_error>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "core/mutex.h"
 #include "core/random.h"
+#include "core/thread.h"
 #include "core/unix_socket.h"
+#include "core/wake_event.h"
 #include "world/pidfd.h"
 
 namespace memspan {
 namespace {
 
 constexpr std::size_t kMostVisitors = 256;  // more than that were not ours; the oldest goes
-constexpr std::size_t kMostNoteBytes = 512;
 constexpr int kAgainMs = 10;  // after a door that was crowded, or descriptors that were used up
-// With a pidfd before the other descriptors, or without one.
-constexpr std::string_view kYes = "yes ";
-constexpr std::string_view kYesNoProcess = "so! ";
+// With a pidfd before the other descriptors, or without one; or nothing is offered.
+constexpr std::string_view kYes = "yes";
+constexpr std::string_view kYesNoProcess = "yes, without process";
+constexpr std::string_view kNo = "no";
 
 Status check_same_user(const Fd& socket) {
   MEMSPAN_TRY_ASSIGN(uid_t user, unix_peer_user(socket), "checking the other end");
@@ -38,11 +39,10 @@ Result<DoorAnswer> read_answer(const Fd& socket) {
   auto message = unix_receive(socket, Deadline::after(Duration::zero()));
   if (!message.is_ok())
     return Status(Code::kUnavailable, "that process is gone, or does not know us");
-  const bool has_process = message->bytes.starts_with(kYes) && !message->descriptors.empty();
-  if (!has_process && !message->bytes.starts_with(kYesNoProcess))
+  const bool has_process = message->bytes == kYes && !message->descriptors.empty();
+  if (!has_process && message->bytes != kYesNoProcess)
     return Status(Code::kNotFound, "that process does not offer it any more");
   DoorAnswer answer;
-  answer.note = message->bytes.substr(kYes.size());
   MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "asking at a door");
   if (has_process) {
     answer.process = std::move(message->descriptors.front());
@@ -74,17 +74,13 @@ class Door::Loop {
     auto loop = std::make_unique<Loop>();
     const std::string name = "memspan-" + random_hex(16);
     MEMSPAN_TRY_ASSIGN(loop->listener_, unix_listen(name), "opening this process's door");
-    loop->wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!loop->wake_.is_valid()) return Status::from_errno("eventfd");
+    MEMSPAN_TRY_ASSIGN(loop->wake_, WakeEvent::create(), "opening this process's door");
     // Emulators and old kernels have none.
     if (auto self = open_pidfd(getpid()); self.is_ok()) loop->self_ = std::move(self).value();
     loop->nonce_ = random_hex(16);
     loop->ticket_ = name + " " + loop->nonce_;
-    try {
-      loop->thread_ = std::thread([raw = loop.get()] { raw->run(); });
-    } catch (const std::system_error& error) {
-      return Status(Code::kSystem, fmt::format("starting a thread: {}", error.what()));
-    }
+    MEMSPAN_TRY_ASSIGN(loop->thread_, start_thread("a door", [raw = loop.get()] { raw->run(); }),
+                       "opening this process's door");
     return loop;
   }
   Loop() = default;
@@ -94,20 +90,18 @@ class Door::Loop {
       MutexLock lock(mutex_);
       is_ending_ = true;
     }
-    wake();
+    wake_.ring();
     thread_.join();
   }
 
   const std::string& ticket() const { return ticket_; }
 
-  Status offer(const std::string& name, std::string note, std::vector<Fd> descriptors) {
-    if (note.size() > kMostNoteBytes || descriptors.size() >= kMostUnixDescriptors)
-      return {
-          Code::kInvalidArgument,
-          fmt::format("a note of {} bytes and {} descriptors; allowed are {} and {}", note.size(),
-                      descriptors.size(), kMostNoteBytes, kMostUnixDescriptors - 1)};
+  Status offer(const std::string& name, std::vector<Fd> descriptors) {
+    if (descriptors.size() >= kMostUnixDescriptors)
+      return {Code::kInvalidArgument, fmt::format("{} descriptors are offered; allowed are {}",
+                                                  descriptors.size(), kMostUnixDescriptors - 1)};
     MutexLock lock(mutex_);
-    offers_.insert_or_assign(name, Offer{std::move(note), std::move(descriptors)});
+    offers_.insert_or_assign(name, std::move(descriptors));
     return Status::ok();
   }
 
@@ -120,7 +114,7 @@ class Door::Loop {
     MutexLock lock(mutex_);
     const std::uint64_t id = ++last_question_;
     questions_.emplace(id, std::move(question));
-    wake();
+    wake_.ring();
     return id;
   }
 
@@ -132,16 +126,6 @@ class Door::Loop {
   }
 
  private:
-  struct Offer {
-    std::string note;
-    std::vector<Fd> descriptors;
-  };
-
-  void wake() const {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
-  }
-
   void run() {
     while (poll_once()) {
     }
@@ -150,7 +134,7 @@ class Door::Loop {
   // False when the loop is to end.
   bool poll_once() {
     const bool is_full = std::exchange(is_full_, false);
-    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0},
+    std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0},
                                {is_full ? -1 : listener_.get(), POLLIN, 0}};
     const std::size_t visitors = visitors_.size();
     for (const Fd& visitor : visitors_) polled.push_back({visitor.get(), POLLIN, 0});
@@ -171,10 +155,7 @@ class Door::Loop {
     if (is_to_connect && connect_all()) return true;  // those have descriptors to poll now
     const int longest = is_to_connect || is_full ? kAgainMs : -1;
     if (poll(polled.data(), polled.size(), longest) < 0) return true;
-    if (polled[0].revents != 0) {
-      std::uint64_t count = 0;
-      [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
-    }
+    if (polled[0].revents != 0) wake_.silence();
     for (std::size_t i = 0; i < asked.size(); ++i)
       if (polled[2 + visitors + i].revents != 0) finish(asked[i]);
     serve({polled.begin() + 2, polled.begin() + 2 + static_cast<std::ptrdiff_t>(visitors)});
@@ -259,20 +240,19 @@ class Door::Loop {
     if (!message.is_ok() || !message->bytes.starts_with(nonce_ + " ")) return;
     MutexLock lock(mutex_);
     const auto offer = offers_.find(message->bytes.substr(nonce_.size() + 1));
-    std::string reply = "no";
+    std::string_view reply = kNo;
     std::vector<int> descriptors;
     if (offer != offers_.end()) {
-      reply = std::string(self_.is_valid() ? kYes : kYesNoProcess) + offer->second.note;
+      reply = self_.is_valid() ? kYes : kYesNoProcess;
       if (self_.is_valid()) descriptors.push_back(self_.get());
-      for (const Fd& descriptor : offer->second.descriptors)
-        descriptors.push_back(descriptor.get());
+      for (const Fd& descriptor : offer->second) descriptors.push_back(descriptor.get());
     }
     // One message on a fresh connection finds room, or nobody to read it.
     [[maybe_unused]] const Status sent = unix_send(visitor, reply, descriptors);
   }
 
   Fd listener_;
-  Fd wake_;
+  WakeEvent wake_;
   Fd self_;
   std::string nonce_;
   std::string ticket_;
@@ -283,7 +263,7 @@ class Door::Loop {
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_question_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t running_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Offer> offers_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Fd>> offers_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Question> questions_ MEMSPAN_GUARDED_BY(mutex_);
   std::thread thread_;
 };
@@ -301,8 +281,8 @@ const std::string& Door::ticket() const {
   return loop_->ticket();
 }
 
-Status Door::offer(const std::string& name, std::string note, std::vector<Fd> descriptors) {
-  return loop_->offer(name, std::move(note), std::move(descriptors));
+Status Door::offer(const std::string& name, std::vector<Fd> descriptors) {
+  return loop_->offer(name, std::move(descriptors));
 }
 
 void Door::withdraw(const std::string& name) {
@@ -317,6 +297,31 @@ std::uint64_t Door::ask(const std::string& ticket, std::string_view name, Done d
       "{} {}", blank == std::string::npos ? "" : std::string_view(ticket).substr(blank + 1), name);
   question.done = std::move(done);
   return loop_->add(std::move(question));
+}
+
+Result<DoorAnswer> Door::ask_and_wait(const std::string& ticket, std::string_view name,
+                                      Deadline deadline) {
+  struct Answer {
+    Mutex mutex;
+    ConditionVariable arrived;
+    std::optional<Result<DoorAnswer>> value MEMSPAN_GUARDED_BY(mutex);
+  };
+  // Shared by this caller and the door's thread, whichever is done last.
+  const auto answer = std::make_shared<Answer>();
+  const std::uint64_t question = ask(ticket, name, [answer](Result<DoorAnswer> value) {
+    MutexLock lock(answer->mutex);
+    answer->value = std::move(value);
+    answer->arrived.notify_all();
+  });
+  {
+    MutexLock lock(answer->mutex);
+    while (!answer->value && answer->arrived.wait_until(answer->mutex, deadline)) {
+    }
+  }
+  forget(question);
+  MutexLock lock(answer->mutex);
+  if (answer->value) return std::move(*answer->value);
+  return Status(Code::kTimeout, "that process does not answer at its door; it may be stopped");
 }
 
 std::uint64_t Door::watch(const Fd& process, std::function<void()> ended) {

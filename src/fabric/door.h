@@ -3,7 +3,7 @@
 // Unix socket with a random 128-bit name, and what it offers there by name.
 //
 //   ask(ticket, name) ──► the other's door: same user? knows the nonce? offers the name?
-//                     ◄── a note, up to 7 descriptors, and a pidfd of the process itself
+//                     ◄── up to 7 descriptors, and a pidfd of the process itself
 //
 // One thread serves, asks and watches, and waits for nobody: a process that is stuck delays only
 // the answer to who asked it.
@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
 
@@ -25,13 +26,12 @@ namespace memspan {
 
 // What another door gave. Move-only value.
 struct DoorAnswer {
-  std::string note;
   std::vector<Fd> descriptors;
   Fd process;      // a pidfd: readable once the process is gone; none where the system has none
   pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
 };
 
-// Thread-safe, but for its end. Its calls do not block.
+// Thread-safe, but for its end. Its calls do not block, but where they say so.
 class Door {
  public:
   static Result<std::unique_ptr<Door>> open();
@@ -42,8 +42,8 @@ class Door {
   // "NAME NONCE", for who may ask; to be told over the store only.
   const std::string& ticket() const;
   // Gives these to whoever asks for `name` (which has no blank) from now on, in place of what it
-  // gave before. The note has at most 512 bytes.
-  Status offer(const std::string& name, std::string note, std::vector<Fd> descriptors);
+  // gave before. kInvalidArgument when they are more than 7.
+  Status offer(const std::string& name, std::vector<Fd> descriptors);
   void withdraw(const std::string& name);
 
   // `done` is called once, on the door's thread, unless it is forgotten before; it must not wait
@@ -51,6 +51,10 @@ class Door {
   // or was when it was asked; kAuth: it is another user's, or does not take the nonce.
   using Done = std::function<void(Result<DoorAnswer>)>;
   std::uint64_t ask(const std::string& ticket, std::string_view name, Done done);
+  // The same, waited for; kTimeout when there is no answer, as from a process that is stopped. Not
+  // for the door's thread.
+  Result<DoorAnswer> ask_and_wait(const std::string& ticket, std::string_view name,
+                                  Deadline deadline);
   // Calls `ended` once, on the door's thread, when the process of the pidfd (borrowed until then)
   // is gone.
   std::uint64_t watch(const Fd& process, std::function<void()> ended);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -136,7 +135,7 @@ Status Pool::give(SpaceKind kind) {
   bool is_new = true;
   if (kind == SpaceKind::kHost && options_.host_memory.is_valid()) {
     is_new = false;
-    Fd descriptor(::fcntl(options_.host_memory.get(), F_DUPFD_CLOEXEC, 0));
+    Fd descriptor = duplicate(options_.host_memory.get());
     if (!descriptor.is_valid()) return Status::from_errno("using the given descriptor");
     pages = Pages::adopt_unsealed(std::move(descriptor), bytes);
   } else if (bytes >= kHugePage && !is_numa) {
@@ -159,7 +158,6 @@ Pool::~Pool() {
 }
 
 // ---- joining and leaving
-// ----------------------------------------------------------------------------
 
 Status Pool::join(Deadline deadline) {
   MutexLock joining(joining_);
@@ -187,7 +185,7 @@ Status Pool::join(Deadline deadline) {
     static_cast<void>(part(Deadline::after(kEndPatience)));
     return status.annotate("joining the pool");
   }
-  const Deadline patience = Deadline::after(std::min<Duration>(kPatience, deadline.remaining()));
+  const Deadline patience = deadline.within(kPatience);
   {
     MutexLock lock(mutex_);
     while (is_asking() && changed_.wait_until(mutex_, patience)) {
@@ -230,7 +228,7 @@ Status Pool::publish(Deadline deadline) {
     MEMSPAN_TRY_ASSIGN(Fd descriptor, own_[space]->duplicate(), "offering memory");
     descriptors.push_back(std::move(descriptor));
   }
-  MEMSPAN_PASS(member_->door().offer(offer_of(options_.rank), {}, std::move(descriptors)));
+  MEMSPAN_PASS(member_->door().offer(offer_of(options_.rank), std::move(descriptors)));
   const std::string text = record.encode();
   const std::string key = members_prefix() + std::to_string(options_.rank);
   auto now = member_->store().compare_and_swap(key, {}, text, deadline, StoreOwner::kSession);
@@ -270,8 +268,7 @@ Status Pool::part(Deadline deadline) {
                  .status();
   is_published_ = false;
   member_->door().withdraw(offer_of(options_.rank));
-  if (status.is_ok())
-    await_marks(false, Deadline::after(std::min<Duration>(kPatience, deadline.remaining())));
+  if (status.is_ok()) await_marks(false, deadline.within(kPatience));
   static_cast<void>(member_->store().unwatch(watch_, deadline));
   {
     MutexLock lock(mutex_);
@@ -282,7 +279,6 @@ Status Pool::part(Deadline deadline) {
 }
 
 // ---- news of the others
-// -----------------------------------------------------------------------------
 
 void Pool::take_news(const StoreChange& change) {
   const std::string_view name = std::string_view(change.key).substr(members_prefix().size());
@@ -402,7 +398,6 @@ bool Pool::is_asking() const {
 }
 
 // ---- for copies
-// -------------------------------------------------------------------------------------
 
 Result<std::uint64_t> Pool::await(std::uint32_t rank, SpaceKind kind, Deadline deadline) {
   if (rank == options_.rank) return slice(kind).bytes;

@@ -80,29 +80,6 @@ Status check(const SpaceOptions& options) {
   return Status::ok();
 }
 
-Result<DoorAnswer> ask_and_wait(Door& door, const std::string& ticket, const std::string& name,
-                                const Deadline& deadline) {
-  struct Question {
-    Mutex mutex;
-    ConditionVariable changed;
-    std::optional<Result<DoorAnswer>> answer MEMSPAN_GUARDED_BY(mutex);
-  };
-  auto question = std::make_shared<Question>();  // shared with the door's thread
-  const std::uint64_t id = door.ask(ticket, name, [question](Result<DoorAnswer> answer) {
-    MutexLock lock(question->mutex);
-    question->answer.emplace(std::move(answer));
-    question->changed.notify_all();
-  });
-  {
-    MutexLock lock(question->mutex);
-    while (!question->answer)
-      if (!question->changed.wait_until(question->mutex, deadline)) break;
-    if (question->answer) return std::move(*question->answer);
-  }
-  door.forget(id);
-  return Status(Code::kTimeout, "timeout: the process that has the memory does not answer");
-}
-
 }  // namespace
 
 // A wait at the store under a name, which close() ends; of all ranks' meetings there is one at a
@@ -217,14 +194,14 @@ Status Space::prepare(const Deadline& deadline) {
   std::vector<Fd> descriptors;
   descriptors.push_back(std::move(descriptor));
   pages_.emplace(std::move(pages).value());
-  return member_->door().offer(group_name_, "", std::move(descriptors));
+  return member_->door().offer(group_name_, std::move(descriptors));
 }
 
 // Maps this host's memory, and takes that of the own part.
 Status Space::take_memory(const Deadline& deadline) {
   if (all_bytes() == 0) return Status::ok();
   if (!leader_.empty()) {
-    auto answer = ask_and_wait(member_->door(), leader_, group_name_, deadline);
+    auto answer = member_->door().ask_and_wait(leader_, group_name_, deadline);
     if (!answer.is_ok()) return answer.status();
     if (answer->descriptors.size() != 1)
       return {Code::kInternal, "the memory of the space was not handed over"};
@@ -288,6 +265,11 @@ void Space::close() {
 void Space::set_context(std::string bytes) {
   MutexLock lock(mutex_);
   context_ = std::move(bytes);
+}
+
+std::string Space::context() const {
+  MutexLock lock(mutex_);
+  return context_;
 }
 
 }  // namespace memspan

@@ -73,6 +73,7 @@ class Space {
   ExitNotice& exit() { return exit_; }
   // Bytes of the user's, for kernels that run with this space.
   void set_context(std::string bytes) MEMSPAN_EXCLUDES(mutex_);
+  std::string context() const MEMSPAN_EXCLUDES(mutex_);
 
  private:
   class Waiting;
@@ -93,7 +94,7 @@ class Space {
   SharedNumbers numbers_;
   ExitNotice exit_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   ConditionVariable changed_;
   bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;
   bool is_meeting_ MEMSPAN_GUARDED_BY(mutex_) = false;           // somebody uses group_

@@ -98,9 +98,8 @@ Status commit_within_budget(const Pages& pages, std::string_view what) {
 
 Status commit_within_budget(const Pages& pages, std::size_t offset, std::size_t bytes,
                             std::string_view what) {
-  constexpr std::size_t kStep = std::size_t{64} << 20;
   for (std::size_t done = 0; done < bytes;) {
-    const std::size_t step = std::min(kStep, bytes - done);
+    const std::size_t step = std::min(Pages::kCommitStep, bytes - done);
     MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), what);
     const std::size_t rest = bytes - done;
     if (budget.available < (done == 0 ? rest : step))

@@ -168,7 +168,6 @@ class WithoutSignals {
 };
 
 // ---- fork
-// ----------------------------------------------------------------------------------------
 
 void drop_snapshot() {
   if (moved.snapshot != nullptr) munmap(moved.snapshot, moved.data.bytes);

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "core/thread.h"
 
 namespace memspan {
 namespace {
@@ -43,17 +43,6 @@ Deadline with_grace(const Deadline& deadline) {
   return Deadline::after(deadline.remaining() + kAnswerGrace);
 }
 
-// read(2) and write(2) of an eventfd that is ours fail only when there is nothing to do.
-void ring(int eventfd) {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] auto written = ::write(eventfd, &one, sizeof one);
-}
-
-void silence(int eventfd) {
-  std::uint64_t count = 0;
-  [[maybe_unused]] auto read = ::read(eventfd, &count, sizeof count);
-}
-
 }  // namespace
 
 Status finish_handshake(StoreStream& stream, const Deadline& deadline) {
@@ -82,10 +71,10 @@ Status finish_handshake(StoreStream& stream, const Deadline& deadline) {
 Result<std::unique_ptr<StoreClient::Connection>> StoreClient::Connection::greet(
     std::unique_ptr<StoreStream> stream, std::string where, const StoreHello& hello,
     Deadline deadline) {
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.is_valid()) return Status::from_errno("eventfd");
+  auto wake = WakeEvent::create();
+  if (!wake.is_ok()) return wake.status();
   std::unique_ptr<Connection> connection(
-      new Connection(std::move(stream), std::move(wake), std::move(where),
+      new Connection(std::move(stream), std::move(wake).value(), std::move(where),
                      std::chrono::milliseconds(hello.silence_ms)));
   MEMSPAN_PASS(connection->say_hello(hello, deadline));
   if (hello.silence_ms != 0) MEMSPAN_PASS(connection->need_attendant());
@@ -104,8 +93,8 @@ Status StoreClient::Connection::say_hello(const StoreHello& hello, const Deadlin
   return {welcome_.code, fmt::format("the store at {}: {}", where_, welcome_.message)};
 }
 
-StoreClient::Connection::Connection(std::unique_ptr<StoreStream> stream, Fd wake, std::string where,
-                                    Duration silence)
+StoreClient::Connection::Connection(std::unique_ptr<StoreStream> stream, WakeEvent wake,
+                                    std::string where, Duration silence)
     : stream_(std::move(stream)),
       wake_(std::move(wake)),
       where_(std::move(where)),
@@ -136,7 +125,7 @@ void StoreClient::Connection::end() {
                                                                     // fork() may hold the socket
   }
   if (attendant == nullptr) return;
-  ring(wake_.get());
+  wake_.ring();
   attendant->join();
 }
 
@@ -242,7 +231,7 @@ Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, St
 void StoreClient::Connection::send(std::uint64_t id, std::string frame) {
   unsent_.push_back({.id = id, .frame = std::move(frame)});
   flush();
-  if (!unsent_.empty() && is_driven_) ring(wake_.get());
+  if (!unsent_.empty() && is_driven_) wake_.ring();
 }
 
 // Never blocks; what the socket does not take now is the driver's to send.
@@ -307,11 +296,9 @@ void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
 Status StoreClient::Connection::need_attendant() {
   MutexLock lock(mutex_);
   if (attendant_ != nullptr) return Status::ok();
-  try {
-    attendant_ = std::make_unique<std::thread>([this] { attend(); });
-  } catch (const std::system_error& error) {
-    return {Code::kSystem, fmt::format("starting a thread: {}", error.what())};
-  }
+  auto attendant = start_thread("a store's client", [this] { attend(); });
+  if (!attendant.is_ok()) return attendant.status();
+  attendant_ = std::make_unique<std::thread>(std::move(attendant).value());
   return Status::ok();
 }
 
@@ -377,12 +364,12 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
   Turn turn;
   const short events = has_unsent ? POLLIN | POLLOUT : POLLIN;
   pollfd polled[] = {{.fd = stream_->socket(), .events = events, .revents = 0},
-                     {.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+                     {.fd = wake_.descriptor(), .events = POLLIN, .revents = 0}};
   if (::poll(polled, 2, deadline.remaining_poll_ms()) < 0) {
     if (errno != EINTR) turn.lost = Status::from_errno("polling");
     return turn;
   }
-  if (polled[1].revents != 0) silence(wake_.get());
+  if (polled[1].revents != 0) wake_.silence();
   if ((polled[0].revents & ~POLLOUT) != 0) receive(turn);
   return turn;
 }

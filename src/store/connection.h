@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "core/fd.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "core/wake_event.h"
 #include "store/client.h"
 #include "store/stream.h"
 #include "store/wire.h"
@@ -83,7 +83,8 @@ class StoreClient::Connection {
     Status lost = {};  // not ok: why the store is lost
   };
 
-  Connection(std::unique_ptr<StoreStream> stream, Fd wake, std::string where, Duration silence);
+  Connection(std::unique_ptr<StoreStream> stream, WakeEvent wake, std::string where,
+             Duration silence);
   Status say_hello(const StoreHello& hello, const Deadline& deadline);
   std::uint64_t next_id();
   Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline);
@@ -107,7 +108,7 @@ class StoreClient::Connection {
   void decode(std::string_view body, Turn& turn);
 
   const std::unique_ptr<StoreStream> stream_;
-  const Fd wake_;  // an eventfd: tells the driver that there is something to send
+  const WakeEvent wake_;  // tells the driver that there is something to send
   const std::string where_;
   const Duration silence_;  // zero: none is too long
   const pid_t process_;

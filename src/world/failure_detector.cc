@@ -2,7 +2,6 @@
 #include "world/failure_detector.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,27 +20,25 @@ void follow_exit_request(const Board& board) {
 
 Result<std::unique_ptr<FailureDetector>> FailureDetector::start(const Board& board,
                                                                 std::vector<Watched> watched) {
-  Fd wake(eventfd(0, EFD_CLOEXEC));
-  if (!wake.is_valid()) return Status::from_errno("eventfd");
+  auto wake = WakeEvent::create();
+  if (!wake.is_ok()) return wake.status();
   return std::unique_ptr<FailureDetector>(
-      new FailureDetector(board, std::move(watched), std::move(wake)));
+      new FailureDetector(board, std::move(watched), std::move(wake).value()));
 }
 
-FailureDetector::FailureDetector(const Board& board, std::vector<Watched> watched, Fd wake)
+FailureDetector::FailureDetector(const Board& board, std::vector<Watched> watched, WakeEvent wake)
     : board_(board),
       watched_(std::move(watched)),
       wake_(std::move(wake)),
       thread_([this] { run(); }) {}
 
 FailureDetector::~FailureDetector() {
-  std::uint64_t one = 1;
-  while (write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
-  }
+  wake_.ring();
   thread_.join();
 }
 
 void FailureDetector::run() {
-  std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}};
+  std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   for (const Watched& watched : watched_) polled.push_back({watched.pidfd.get(), POLLIN, 0});
   while (true) {
     if (poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR

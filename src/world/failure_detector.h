@@ -14,6 +14,7 @@
 
 #include "core/fd.h"
 #include "core/status.h"
+#include "core/wake_event.h"
 #include "world/board.h"
 
 namespace memspan {
@@ -33,12 +34,12 @@ class FailureDetector {
   FailureDetector& operator=(const FailureDetector&) = delete;
 
  private:
-  FailureDetector(const Board& board, std::vector<Watched> watched, Fd wake);
+  FailureDetector(const Board& board, std::vector<Watched> watched, WakeEvent wake);
   void run();
 
   const Board& board_;
   std::vector<Watched> watched_;
-  Fd wake_;
+  WakeEvent wake_;
   std::thread thread_;
 };
 

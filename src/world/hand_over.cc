@@ -45,11 +45,6 @@ std::string missing_ranks(const std::vector<Fd>& pidfds) {
   return text;
 }
 
-Deadline earlier(Deadline deadline, Duration limit) {
-  Deadline other = Deadline::after(limit);
-  return other.when() < deadline.when() ? other : deadline;
-}
-
 }  // namespace
 
 Result<Fd> open_pidfd(pid_t process) {
@@ -72,7 +67,7 @@ Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline 
   std::vector<Fd> pidfds(static_cast<std::size_t>(size));
   for (std::string missing = missing_ranks(pidfds); !missing.empty();
        missing = missing_ranks(pidfds)) {
-    auto socket = unix_accept(listener_, earlier(deadline, kCheckEvery));
+    auto socket = unix_accept(listener_, deadline.within(kCheckEvery));
     if (socket.code() == Code::kTimeout) {
       if (deadline.has_passed())
         return Status(Code::kTimeout, "ranks that did not come: " + missing);
@@ -80,7 +75,7 @@ Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline 
       continue;
     }
     if (!socket.is_ok()) return socket.status().annotate("handing over");
-    auto rank = greet(*socket, nonce, size, pidfds, earlier(deadline, kGreetingLimit));
+    auto rank = greet(*socket, nonce, size, pidfds, deadline.within(kGreetingLimit));
     if (!rank.is_ok()) continue;
     // A member that is gone already will be noticed through its pidfd.
     [[maybe_unused]] Status sent = unix_send(*socket, "welcome", {board, heap, self.get()});

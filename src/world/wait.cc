@@ -35,11 +35,6 @@ std::string cause_of_death(int wait_status) {
   return "";
 }
 
-Deadline earlier(const Deadline& deadline, Duration limit) {
-  if (limit == Duration::zero() || deadline.remaining() < limit) return deadline;
-  return Deadline::after(limit);
-}
-
 }  // namespace
 
 int first_dead_peer(const Board& board) {
@@ -65,7 +60,7 @@ SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline d
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(earlier(deadline, place.limit)) {
+      deadline_(place.limit == Duration::zero() ? deadline : deadline.within(place.limit)) {
   if (!deadline_.is_never()) since_ = Clock::now();
 }
 

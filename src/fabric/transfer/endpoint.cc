@@ -50,7 +50,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   }
   MEMSPAN_TRY_ASSIGN(Fd mailbox_end, made->mailbox_.sending_end(), "making an endpoint");
   descriptors.push_back(std::move(mailbox_end));
-  MEMSPAN_PASS(made->member_->door().offer(made->record_.offer(), "", std::move(descriptors)));
+  MEMSPAN_PASS(made->member_->door().offer(made->record_.offer(), std::move(descriptors)));
   MEMSPAN_PASS(claim_name(*made->member_, made->record_, deadline));
   made->has_name_ = true;
   return made;
@@ -120,7 +120,7 @@ Result<void*> Endpoint::allocate(std::size_t bytes) {
 Status Endpoint::offer_slice(LibrarySlice& memory, std::uint32_t number) {
   std::vector<Fd> descriptors;
   descriptors.push_back(memory.take_descriptor());
-  return member_->door().offer(record_.slice_offer(number), "", std::move(descriptors));
+  return member_->door().offer(record_.slice_offer(number), std::move(descriptors));
 }
 
 Status Endpoint::release(const void* address) {

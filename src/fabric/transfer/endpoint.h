@@ -35,8 +35,6 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  const std::string& name() const { return record_.name; }
-
   // As Registrations.
   Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
   Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);

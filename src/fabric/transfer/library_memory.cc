@@ -19,7 +19,7 @@ Result<LibrarySlice> LibrarySlice::allocate(std::size_t bytes) {
                      "mapping memory");
   MEMSPAN_TRY(place.map(0, pages, 0, pages.bytes()), "mapping memory");
   MEMSPAN_TRY_ASSIGN(Fd descriptor, pages.duplicate(), "making memory");
-  return LibrarySlice(std::move(descriptor), std::move(place), bytes);
+  return LibrarySlice(std::move(descriptor), std::move(place));
 }
 
 LibrarySlice::~LibrarySlice() {

@@ -22,17 +22,14 @@ class LibrarySlice {
   ~LibrarySlice();
 
   std::byte* base() const { return place_.base(); }
-  // As asked for.
-  std::size_t bytes() const { return bytes_; }
   // For handing over, once.
   Fd take_descriptor() { return std::move(descriptor_); }
 
  private:
-  LibrarySlice(Fd descriptor, Reservation place, std::size_t bytes)
-      : descriptor_(std::move(descriptor)), place_(std::move(place)), bytes_(bytes) {}
+  LibrarySlice(Fd descriptor, Reservation place)
+      : descriptor_(std::move(descriptor)), place_(std::move(place)) {}
   Fd descriptor_;
   Reservation place_;
-  std::size_t bytes_;
 };
 
 }  // namespace memspan::transfer

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/mailbox.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "core/bytes.h"
 
@@ -38,14 +37,15 @@ Result<Mailbox> Mailbox::create() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
     return Status::from_errno("making a mailbox");
-  Mailbox made{Fd(ends[0]), Fd(ends[1]), Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
-  if (!made.ended_.is_valid()) return Status::from_errno("eventfd");
+  Fd receiving(ends[0]), sending(ends[1]);
+  auto ended = WakeEvent::create();
+  if (!ended.is_ok()) return ended.status();
   setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
-  return made;
+  return Mailbox(std::move(receiving), std::move(sending), std::move(ended).value());
 }
 
 Result<Fd> Mailbox::sending_end() const {
-  Fd copy(fcntl(sending_.get(), F_DUPFD_CLOEXEC, 0));
+  Fd copy = duplicate(sending_.get());
   if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
   return copy;
 }
@@ -66,7 +66,7 @@ Result<Notification> Mailbox::receive(Deadline deadline) const {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return Status::from_errno("reading a mailbox");
-    pollfd polled[] = {{receiving_.get(), POLLIN, 0}, {ended_.get(), POLLIN, 0}};
+    pollfd polled[] = {{receiving_.get(), POLLIN, 0}, {ended_.descriptor(), POLLIN, 0}};
     const int ready = ::poll(polled, 2, deadline.remaining_poll_ms());
     if (ready < 0 && errno != EINTR) return Status::from_errno("waiting for a message");
     if (polled[1].revents != 0)
@@ -76,8 +76,7 @@ Result<Notification> Mailbox::receive(Deadline deadline) const {
 }
 
 void Mailbox::end() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(ended_.get(), &one, sizeof one);
+  ended_.ring();
 }
 
 Status send_notification(const Fd& sending_end, const Notification& notification) {

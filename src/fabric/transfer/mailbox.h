@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
+#include "core/wake_event.h"
 
 namespace memspan::transfer {
 
@@ -34,11 +35,11 @@ class Mailbox {
   void end() const;
 
  private:
-  Mailbox(Fd receiving, Fd sending, Fd ended)
+  Mailbox(Fd receiving, Fd sending, WakeEvent ended)
       : receiving_(std::move(receiving)), sending_(std::move(sending)), ended_(std::move(ended)) {}
   Fd receiving_;
   Fd sending_;
-  Fd ended_;  // an eventfd, readable after end()
+  WakeEvent ended_;  // rung by end()
 };
 
 // Puts a message into somebody's mailbox. kTimeout: it is full at the moment (of some hundred

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/mutex.h"
-#include "fabric/transfer/ask.h"
 
 namespace memspan::transfer {
 namespace {
@@ -23,15 +20,11 @@ struct Removal {
   bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
 };
 
-Deadline earlier(const Deadline& a, const Deadline& b) {
-  return a.when() < b.when() ? a : b;
-}
-
 // On another host nobody can be asked.
 bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
   if (holder.host != member.host()) return true;
-  const auto answer = ask_and_wait(member.door(), holder.ticket, holder.offer(),
-                                   earlier(deadline, Deadline::after(kAnswerPatience)));
+  const auto answer =
+      member.door().ask_and_wait(holder.ticket, holder.offer(), deadline.within(kAnswerPatience));
   return answer.code() == Code::kUnavailable || answer.code() == Code::kNotFound;
 }
 
@@ -65,7 +58,7 @@ Status wait_for_removal(StoreClient& store, const std::string& key, const Deadli
 Status claim_name(Member& member, const EndpointRecord& record, Deadline deadline) {
   const std::string key = record_key(record.name);
   const std::string mine = encode(record);
-  const Deadline patience = earlier(deadline, Deadline::after(kDeathPatience));
+  const Deadline patience = deadline.within(kDeathPatience);
   while (true) {
     auto got = member.store().compare_and_swap(key, "", mine, deadline, StoreOwner::kSession);
     if (!got.is_ok())

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "fabric/transfer/ask.h"
-
 namespace memspan::transfer {
 namespace {
 
@@ -27,7 +25,7 @@ bool is_gone(const Fd& process) {
 Result<std::shared_ptr<Peer>> Peer::attach(std::shared_ptr<Member> member, EndpointRecord record,
                                            std::function<void()> ended, Deadline deadline) {
   const std::string doing = fmt::format("reaching endpoint {}", record.name);
-  auto answer = ask_and_wait(member->door(), record.ticket, record.offer(), deadline);
+  auto answer = member->door().ask_and_wait(record.ticket, record.offer(), deadline);
   if (answer.code() == Code::kUnavailable)
     return Status(Code::kPeerLost, fmt::format("endpoint {} is gone: process {} has ended",
                                                record.name, record.process));
@@ -154,7 +152,7 @@ void Peer::locate(std::span<const Piece> pieces, Located& located) {
 }
 
 Result<DoorAnswer> Peer::ask_for_slice(std::uint32_t slice, Deadline deadline) const {
-  auto answer = ask_and_wait(member_->door(), record_.ticket, record_.slice_offer(slice), deadline);
+  auto answer = member_->door().ask_and_wait(record_.ticket, record_.slice_offer(slice), deadline);
   if (answer.code() != Code::kUnavailable) return answer;
   return Status(Code::kPeerLost, answer.status().message());
 }

@@ -51,7 +51,6 @@ class Peer {
 
   const EndpointRecord& record() const { return record_; }
   pid_t process() const { return process_number_; }
-  bool is_this_process() const { return is_this_process_; }
 
   // Asks the kernel at most once a millisecond.
   bool is_live();

@@ -24,7 +24,7 @@ class Registrations {
   Status add(std::uint64_t base, std::uint64_t bytes);
   // All or none; those that touch are joined. The ranges' slice and group do not matter.
   Status add_joined(std::span<const Range> ranges);
-  // Takes back the last one that begins there. kNotFound when there is none.
+  // Takes back the latest one that begins there. kNotFound when there is none.
   Status remove(std::uint64_t base);
   // Library memory; gives the ledger's slot.
   Result<std::uint32_t> add_slice(const Range& range);

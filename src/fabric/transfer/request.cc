@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/request.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <utility>
 
 #include "fabric/transfer/counters.h"
@@ -33,12 +30,12 @@ Status Request::set_callback(Over over) {
 
 Result<int> Request::event() {
   MutexLock lock(mutex_);
-  if (event_.is_valid()) return event_.get();
+  if (event_.is_valid()) return event_.descriptor();
   const bool is_over =
       outcome_.kind != Outcome::Kind::kReady && outcome_.kind != Outcome::Kind::kPosted;
-  event_ = Fd(eventfd(is_over ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event_.is_valid()) return Status::from_errno("eventfd");
-  return event_.get();
+  MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
+  if (is_over) event_.ring();
+  return event_.descriptor();
 }
 
 Outcome Request::outcome() const {
@@ -78,10 +75,7 @@ Result<std::uint64_t> Request::begin() {
   if (outcome_.kind == Outcome::Kind::kPosted)
     return Status(Code::kUnavailable, "the request is posted");
   outcome_ = {.kind = Outcome::Kind::kPosted, .status = {}, .moved = 0};
-  std::uint64_t rung = 0;
-  if (event_.is_valid()) {
-    [[maybe_unused]] const auto got = ::read(event_.get(), &rung, sizeof rung);
-  }
+  if (event_.is_valid()) event_.silence();
   return ++last_posting_;
 }
 
@@ -192,10 +186,7 @@ void Request::finish(const Run& run, const Outcome& outcome) {
 void Request::conclude(Outcome outcome) {
   outcome_ = std::move(outcome);
   last_outcome_ = outcome_;
-  const std::uint64_t one = 1;
-  if (event_.is_valid()) {
-    [[maybe_unused]] const auto put = ::write(event_.get(), &one, sizeof one);
-  }
+  if (event_.is_valid()) event_.ring();
   changed_.notify_all();
 }
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
-#include "core/fd.h"
 #include "core/mutex.h"
+#include "core/wake_event.h"
 #include "fabric/transfer/mailbox.h"
 #include "fabric/transfer/mover.h"
 #include "fabric/transfer/peers.h"
@@ -105,7 +105,7 @@ class Request {
   Afterwards afterwards_ MEMSPAN_GUARDED_BY(mutex_);
   Outcome last_outcome_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
   Over over_ MEMSPAN_GUARDED_BY(mutex_);
-  Fd event_ MEMSPAN_GUARDED_BY(mutex_);
+  WakeEvent event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end
   bool is_touching_ MEMSPAN_GUARDED_BY(mutex_) = false;

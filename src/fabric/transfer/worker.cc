@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <system_error>
+#include "core/thread.h"
 
 namespace memspan::transfer {
 namespace {
@@ -21,26 +19,19 @@ Status endpoint_is_gone() {
 }  // namespace
 
 Result<std::shared_ptr<Worker>> Worker::create() {
-  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.is_valid()) return Status::from_errno("eventfd");
-  return std::shared_ptr<Worker>(new Worker(std::move(wake)));
+  auto wake = WakeEvent::create();
+  if (!wake.is_ok()) return wake.status();
+  return std::shared_ptr<Worker>(new Worker(std::move(wake).value()));
 }
 
 Status Worker::need_thread() {
   if (is_ending_) return endpoint_is_gone();
   if (thread_) return Status::ok();
-  try {
-    thread_.emplace([this] { run(); });
-  } catch (const std::system_error& error) {
-    return {Code::kSystem, fmt::format("starting the endpoint's thread: {}", error.what())};
-  }
+  auto thread = start_thread("an endpoint", [this] { run(); });
+  if (!thread.is_ok()) return thread.status();
+  thread_ = std::move(thread).value();
   thread_id_ = thread_->get_id();
   return Status::ok();
-}
-
-void Worker::ring() const {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
 }
 
 Status Worker::post(const std::shared_ptr<Request>& request, Peers& peers) {
@@ -48,7 +39,7 @@ Status Worker::post(const std::shared_ptr<Request>& request, Peers& peers) {
   MEMSPAN_PASS(need_thread());
   MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
   queue_.push_back({request, &peers, Run{.number = posting, .peer = {}, .cursor = {}}});
-  ring();
+  wake_.ring();
   return Status::ok();
 }
 
@@ -65,7 +56,7 @@ void Worker::note_down(const std::string& peer) {
   MutexLock lock(mutex_);
   if (!down_ || is_ending_) return;
   ended_peers_.push_back(peer);
-  ring();
+  wake_.ring();
 }
 
 bool Worker::is_own_thread() const {
@@ -80,7 +71,7 @@ void Worker::end() {
     is_ending_ = true;
     thread = std::exchange(thread_, std::nullopt);
   }
-  ring();
+  wake_.ring();
   if (thread) thread->join();
 }
 
@@ -132,14 +123,13 @@ void Worker::tell_down() {
 
 // Until somebody rings or a mailbox may have room; those who wait for one try again then.
 void Worker::wait(Patience patience) {
-  std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}};
+  std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   for (const Posted& posted : waiting_)
     polled.push_back({posted.run.peer->mailbox().get(), POLLOUT, 0});
   const int longest = waiting_.empty() ? -1 : kLookAgainMs;
   const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
   const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
-  std::uint64_t rung = 0;
-  [[maybe_unused]] const auto got = ::read(wake_.get(), &rung, sizeof rung);
+  wake_.silence();
   std::vector<Posted> still_waiting;
   MutexLock lock(mutex_);
   for (std::size_t i = 0; i < waiting_.size(); ++i) {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/fd.h"
 #include "core/mutex.h"
+#include "core/wake_event.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/request.h"
 
@@ -47,9 +47,8 @@ class Worker {
     Peers* peers = nullptr;
     Run run;
   };
-  explicit Worker(Fd wake) : wake_(std::move(wake)) {}
+  explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
-  void ring() const;
   void run() MEMSPAN_EXCLUDES(mutex_);
   std::optional<Posted> next() MEMSPAN_REQUIRES(mutex_);
   void tell_down() MEMSPAN_EXCLUDES(mutex_);
@@ -57,7 +56,7 @@ class Worker {
   void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
   void fail_all() MEMSPAN_EXCLUDES(mutex_);
 
-  const Fd wake_;  // an eventfd
+  const WakeEvent wake_;
   mutable Mutex mutex_;
   ConditionVariable called_;
   std::deque<Posted> queue_ MEMSPAN_GUARDED_BY(mutex_);
