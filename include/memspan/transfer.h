@@ -123,8 +123,7 @@ int32_t memspan_transfer_set_callback(memspan_transfer_t request, memspan_transf
  * belongs to the request; do not read or close it. */
 int32_t memspan_transfer_event(memspan_transfer_t request, int* descriptor);
 
-/* ---- at the peer
- * -------------------------------------------------------------------------------*/
+/* ---- at the peer */
 
 typedef struct {
   char sender[64]; /* the name of its endpoint */

@@ -93,7 +93,12 @@ static int check_facts(smem_shm_t space, int rank) {
     EXPECT(smem_shm_topology_can_reach(space, (uint32_t)i, &reach) == SMEM_OK);
     EXPECT(reach == (SMEMS_DATA_OP_MTE | SMEMS_DATA_OP_SDMA));
   }
+  uint32_t size = 99;
+  uint32_t kept = 0;
+  EXPECT(smem_shm_get_extra_context(space, NULL, 0, &size) == SMEM_OK && size == 0);
   EXPECT(smem_shm_set_extra_context(space, &reach, sizeof reach) == SMEM_OK);
+  EXPECT(smem_shm_get_extra_context(space, &kept, sizeof kept, &size) == SMEM_OK);
+  EXPECT(size == sizeof reach && kept == reach);
   return 0;
 }
 
@@ -612,6 +617,9 @@ static int check_other_arguments(smem_shm_t space) {
                  "size must be between 1~65536");
   EXPECT_FAILURE(smem_shm_set_extra_context(space, &number, 65537), SMEM_INVALID_PARAM,
                  "size must be between 1~65536");
+  EXPECT_FAILURE(smem_shm_get_extra_context(space, &number, 4, NULL), SMEM_INVALID_PARAM, "size");
+  EXPECT_FAILURE(smem_shm_get_extra_context(space, NULL, 4, &number), SMEM_INVALID_PARAM,
+                 "context is NULL");
   return 0;
 }
 

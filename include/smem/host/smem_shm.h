@@ -43,6 +43,10 @@ int32_t smem_shm_destroy(smem_shm_t handle, uint32_t flags);
 
 /* Keeps 1 to 65536 bytes for kernels that run with this object; replaces those before. */
 int32_t smem_shm_set_extra_context(smem_shm_t handle, const void* context, uint32_t size);
+/* memspan's own: what was set. *size becomes how many bytes there are, 0 when none; as many of them
+ * as fit into `capacity` bytes are copied to `context`, which may be NULL with a capacity of 0. */
+int32_t smem_shm_get_extra_context(smem_shm_t handle, void* context, uint32_t capacity,
+                                   uint32_t* size);
 /* UINT32_MAX for a bad handle. */
 uint32_t smem_shm_get_global_rank(smem_shm_t handle);
 uint32_t smem_shm_get_global_rank_size(smem_shm_t handle);

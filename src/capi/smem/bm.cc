@@ -2,21 +2,18 @@
 // Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
 #include "capi/smem/bm.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cstring>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "capi/smem/config_store.h"
-#include "capi/smem/members.h"
 #include "capi/smem/number_of.h"
 #include "capi/smem/of_process.h"
+#include "capi/smem/rank_face.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
-#include "core/mutex.h"
 #include "fabric/pool_copy.h"
 
 namespace memspan::capi {
@@ -28,40 +25,18 @@ constexpr std::uint32_t kNumaIsSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX;
 constexpr std::uint32_t kKnownFlags = (1U << 11) - 1;
 constexpr std::uint32_t kKnownOperations = 0xff;
 
-// This process as a rank of Big Memory.
-struct Membership {
-  std::shared_ptr<Member> member;  // shared with Share Memory and Trans; null: only hosts a store
-  std::uint32_t rank = UINT32_MAX;
-  std::uint32_t ranks = 0;
-  Duration create_limit = {};
-  Duration limit = {};
+struct BigMemoryFace : RankFace {
+  BigMemoryFace() : RankFace("bm", "BM", "pool") {}
 };
 
-struct BigMemoryState {
-  Mutex mutex;
-  std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
-  std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of pools that are there or being made
-  std::optional<ClaimedRank> rank MEMSPAN_GUARDED_BY(mutex);
-};
-
-BigMemoryState& state() {
-  return of_process<BigMemoryState>();
-}
-
-constexpr const char* kNotYet = "smem bm not initialized yet";
-
-Status invalid(std::string message) {
-  return {Code::kInvalidArgument, std::move(message)};
+RankFace& face() {
+  return of_process<BigMemoryFace>();
 }
 
 // ---- becoming a member
-// ------------------------------------------------------------------------------
 
 Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
-  if (ranks == 0) return invalid("invalid param, worldSize is 0");
-  if (ranks > SMEM_WORLD_SIZE_MAX)
-    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
-                               ranks, SMEM_WORLD_SIZE_MAX));
+  MEMSPAN_PASS(check_world_size(ranks));
   if (config == nullptr) return invalid("config is null");
   if (!config->unifiedAddressSpace)
     return invalid("config is invalid: unifiedAddressSpace must be true");
@@ -84,38 +59,32 @@ Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
   return Status::ok();
 }
 
-Result<Membership> become_member(BigMemoryState& bm, const char* url, std::uint32_t ranks,
-                                 const smem_bm_config_t& config) MEMSPAN_REQUIRES(bm.mutex) {
+Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
+                                     const smem_bm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.initTimeout));
   auto security = security_of(config.storeTlsConfig);
   if (!security.is_ok()) return security.status();
-  Membership wish;
-  wish.ranks = ranks;
-  wish.create_limit = std::chrono::seconds(config.createTimeout);
-  wish.limit = std::chrono::seconds(config.controlOperationTimeout);
   if (config.startConfigStoreOnly) {
     auto endpoint = read_url(url);
     if (!endpoint.is_ok()) return endpoint.status();
     auto chosen = *security ? Result<StoreSecurity>(**security) : chosen_security();
     if (!chosen.is_ok()) return chosen.status();
     MEMSPAN_PASS(host_store(*endpoint, *chosen));
-    return wish;
+    return RankMembership{};
   }
   const bool may_host = config.startConfigStoreServer && (config.autoRanking || config.rankId == 0);
   auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                           std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
-  auto rank =
-      ClaimedRank::take(*member, "bm", config.autoRanking ? -1 : config.rankId, ranks, deadline);
-  if (!rank.is_ok()) return rank.status();
-  wish.member = std::move(member).value();
-  wish.rank = rank->number();
-  bm.rank.emplace(std::move(rank).value());
-  return wish;
+  auto membership = face().claim(std::move(member).value(), config.autoRanking ? -1 : config.rankId,
+                                 ranks, deadline);
+  if (!membership.is_ok()) return membership;
+  membership->create_limit = std::chrono::seconds(config.createTimeout);
+  membership->limit = std::chrono::seconds(config.controlOperationTimeout);
+  return membership;
 }
 
 // ---- pools
-// ------------------------------------------------------------------------------------------
 
 Status check_option(const smem_bm_create_option_t* option) {
   if (option == nullptr) return invalid("invalid param, option is null");
@@ -156,9 +125,9 @@ std::optional<int> node_of(std::uint32_t flags) {
 
 Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
                                              const smem_bm_create_option_t& option,
-                                             const Membership& membership) {
+                                             const RankMembership& membership) {
   PoolOptions options{.name = fmt::format("bm/{}", id),
-                      .rank = membership.rank,
+                      .rank = membership.rank(),
                       .ranks = membership.ranks,
                       .slices = {SliceWish{option.maxDramSize, option.localDRAMSize},
                                  SliceWish{option.maxHbmSize, option.localHBMSize}},
@@ -168,10 +137,9 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   if (!tags.is_ok()) return tags.status();
   options.tags = std::move(tags).value();
   if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
-    options.host_memory = Fd(::fcntl(option.dramShmFd, F_DUPFD_CLOEXEC, 0));
+    options.host_memory = duplicate(option.dramShmFd);
     if (!options.host_memory.is_valid())
-      return Status(
-          Code::kInvalidArgument,
+      return invalid(
           fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
   }
   auto pool =
@@ -184,47 +152,23 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   return memory;
 }
 
-smem_bm_t create_failure(const char* call, std::uint32_t id, std::int32_t code,
-                         std::string_view why) {
-  smem_failure(call, code, fmt::format("create BM entity({}) failed: {}: {}", id, code, why));
-  return nullptr;
-}
-
 smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
-  BigMemoryState& bm = state();
-  Membership membership;
-  {
-    MutexLock lock(bm.mutex);
-    if (!bm.membership || bm.membership->member == nullptr)
-      return create_failure(call, id, SMEM_NOT_INIT,
-                            bm.membership ? "this process only hosts a store" : kNotYet);
-    if (const Status status = check_option(option); !status.is_ok())
-      return create_failure(call, id, SMEM_INVALID_PARAM, status.message());
-    if (!bm.ids.insert(id).second)
-      return create_failure(call, id, SMEM_DUPLICATED, "this process has a pool of that id");
-    membership = *bm.membership;
-  }
-  auto pool = make_pool(id, *option, membership);
-  const Status status = pool.status();
-  void* const handle = status.is_ok() ? big_memories().add(std::move(pool).value()) : nullptr;
-  if (handle != nullptr) return handle;
-  {
-    MutexLock lock(bm.mutex);
-    bm.ids.erase(id);
-  }
-  if (status.is_ok()) return create_failure(call, id, SMEM_NO_RESOURCES, "too many pools");
-  const bool is_taken = status.code() == Code::kUnavailable;
-  return create_failure(call, id, is_taken ? SMEM_RES_IN_USE : smem_code(status), status.message());
+  return face().create(
+      call, id, [&](const RankMembership&) { return check_option(option); }, SMEM_RES_IN_USE,
+      [&](const RankMembership& membership) -> Result<void*> {
+        auto pool = make_pool(id, *option, membership);
+        if (!pool.is_ok()) return pool.status();
+        return big_memories().add(std::move(pool).value());
+      });
 }
 
 // Its memory stays until the last thread has let go of it.
-bool destroy_pool(BigMemoryState& bm, const void* handle) {
+bool destroy_pool(const void* handle) {
   std::unique_ptr<BigMemory> memory = big_memories().remove(handle);
   if (memory == nullptr) return false;
   const std::uint32_t id = memory->id;
   memory.reset();
-  MutexLock lock(bm.mutex);
-  bm.ids.erase(id);
+  face().free_id(id);
   return true;
 }
 
@@ -260,14 +204,7 @@ BigMemories& big_memories() {
 }
 
 std::int32_t no_such_pool(const char* call, const void* handle) {
-  BigMemoryState& bm = state();
-  bool is_initialized = false;
-  {
-    MutexLock lock(bm.mutex);
-    is_initialized = bm.membership.has_value();
-  }
-  if (!is_initialized) return smem_failure(call, SMEM_NOT_INIT, kNotYet);
-  return bad_handle(call, handle, "pool");
+  return face().no_such_object(call, handle);
 }
 
 }  // namespace memspan::capi
@@ -290,36 +227,19 @@ MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
                                     [[maybe_unused]] uint16_t deviceId,
                                     const smem_bm_config_t* config) {
-  BigMemoryState& bm = state();
-  MutexLock lock(bm.mutex);
-  if (bm.membership) return SMEM_OK;
-  if (const Status status = check_config(worldSize, config); !status.is_ok())
-    return smem_result(__func__, status);
-  auto membership = become_member(bm, storeURL, worldSize, *config);
-  if (membership.is_ok()) {
-    bm.membership = std::move(membership).value();
-    return SMEM_OK;
-  }
-  const std::int32_t code =
-      membership.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(membership.status());
-  return smem_failure(__func__, code,
-                      fmt::format("init bm entry manager failed, result: {}: {}", code,
-                                  membership.status().message()));
+  return face().init(
+      __func__, [&] { return check_config(worldSize, config); },
+      [&] { return become_member(storeURL, worldSize, *config); });
 }
 
 MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
-  BigMemoryState& bm = state();
-  for (const void* handle : big_memories().handles()) destroy_pool(bm, handle);
-  MutexLock lock(bm.mutex);
-  bm.rank.reset();
-  bm.membership.reset();
+  for (const void* handle : big_memories().handles()) destroy_pool(handle);
+  face().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
-  BigMemoryState& bm = state();
-  MutexLock lock(bm.mutex);
-  if (bm.membership) return bm.membership->rank;
-  smem_failure(__func__, SMEM_NOT_INIT, kNotYet);
+  if (const auto membership = face().membership()) return membership->rank();
+  face().no_such_object(__func__, nullptr);
   return UINT32_MAX;
 }
 
@@ -339,7 +259,7 @@ MEMSPAN_EXPORT smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_optio
 }
 
 MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) {
-  if (!destroy_pool(state(), handle)) no_such_pool(__func__, handle);
+  if (!destroy_pool(handle)) no_such_pool(__func__, handle);
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {

@@ -32,20 +32,16 @@ constexpr std::array<CopyEnds, SMEMB_COPY_BUTT> kEnds{
 
 Status check_type(smem_bm_copy_type type) {
   if (type >= 0 && type < SMEMB_COPY_BUTT) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("invalid param, type invalid: {}, allowed are 0 to {}",
-                      static_cast<int>(type), SMEMB_COPY_BUTT - 1)};
+  return invalid(fmt::format("invalid param, type invalid: {}, allowed are 0 to {}",
+                             static_cast<int>(type), SMEMB_COPY_BUTT - 1));
 }
 
 Status check_batch(const smem_batch_copy_params* params, smem_bm_copy_type type) {
-  const auto missing = [](const char* what) {
-    return Status(Code::kInvalidArgument, fmt::format("invalid param, {}", what));
-  };
-  if (params == nullptr) return missing("params is null");
-  if (params->sources == nullptr) return missing("sources is NULL");
-  if (params->destinations == nullptr) return missing("destinations is NULL");
-  if (params->dataSizes == nullptr) return missing("dataSizes is NULL");
-  if (params->batchSize == 0) return missing("batchSize is 0");
+  if (params == nullptr) return invalid("invalid param, params is null");
+  if (params->sources == nullptr) return invalid("invalid param, sources is NULL");
+  if (params->destinations == nullptr) return invalid("invalid param, destinations is NULL");
+  if (params->dataSizes == nullptr) return invalid("invalid param, dataSizes is NULL");
+  if (params->batchSize == 0) return invalid("invalid param, batchSize is 0");
   return check_type(type);
 }
 

@@ -38,12 +38,6 @@ void end_all() {
 std::int32_t create_store(const char* call, const char* url) {
   const auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
-  if (endpoint->port == 0)
-    return smem_failure(
-        call, SMEM_INVALID_PARAM,
-        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
-                    "for nobody could learn which one 0 became",
-                    url));
   auto security = chosen_security();
   if (!security.is_ok()) return smem_result(call, security.status());
   const Status status = host_store(*endpoint, *security);
@@ -72,9 +66,14 @@ std::int32_t destroy_store(const char* call, const char* url) {
 
 Result<Endpoint> read_url(const char* url) {
   if (url == nullptr || *url == '\0')
-    return Status(Code::kInvalidArgument,
-                  fmt::format("invalid param, storeURL is {}", url == nullptr ? "null" : "empty"));
-  return Endpoint::parse(url);
+    return invalid(fmt::format("invalid param, storeURL is {}", url == nullptr ? "null" : "empty"));
+  auto endpoint = Endpoint::parse(url);
+  if (endpoint.is_ok() && endpoint->port == 0)
+    return invalid(
+        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
+                    "for nobody could learn which one 0 became",
+                    url));
+  return endpoint;
 }
 
 Status host_store(const Endpoint& endpoint, const StoreSecurity& security) {

@@ -24,4 +24,11 @@ inline std::int32_t bad_endpoint(const char* call, const void* handle) {
                       fmt::format("not found handle {}: get entry by handle failed", handle));
 }
 
+// `action(endpoint)` gives the code.
+template <typename Action>
+std::int32_t with_endpoint(const char* call, const void* handle, Action action) {
+  auto endpoint = endpoints().use(handle);
+  return endpoint ? action(*endpoint) : bad_endpoint(call, handle);
+}
+
 }  // namespace memspan::capi

@@ -65,10 +65,6 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
                                           Deadline deadline) {
   auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return endpoint.status();
-  if (endpoint->port == 0)
-    return Status(
-        Code::kInvalidArgument,
-        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed", url));
   const std::shared_ptr<Place> place = place_of(endpoint->to_string());
   MutexLock connecting(place->connecting);
   if (auto member = place->known(); member != nullptr && is_alive(*member)) return member;

@@ -4,13 +4,26 @@
 
 #include <smem/host/smem.h>
 
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/clock.h"
 #include "core/status.h"
 
 #define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace memspan::capi {
+
+inline Status invalid(std::string message) {
+  return {Code::kInvalidArgument, std::move(message)};
+}
+
+// The deadline that a time-out in milliseconds says; UINT32_MAX: none.
+inline Deadline deadline_of(std::uint32_t timeout_ms) {
+  return timeout_ms == UINT32_MAX ? Deadline::never()
+                                  : Deadline::after(std::chrono::milliseconds(timeout_ms));
+}
 
 // The code that fits.
 std::int32_t smem_code(const Status& status);

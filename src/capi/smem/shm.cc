@@ -4,52 +4,30 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "capi/smem/members.h"
+#include "capi/smem/number_of.h"
 #include "capi/smem/of_process.h"
-#include "core/mutex.h"
+#include "capi/smem/rank_face.h"
 
 namespace memspan::capi {
 namespace {
 
 constexpr std::uint32_t kOperations = SMEMS_DATA_OP_MTE | SMEMS_DATA_OP_SDMA | SMEMS_DATA_OP_RDMA;
 
-// This process as a rank of Share Memory.
-struct Membership {
-  std::shared_ptr<Member> member;  // shared with Big Memory and Trans
-  std::uint32_t ranks = 0;
-  Duration create_limit = {};
-  Duration limit = {};
+struct ShareMemoryFace : RankFace {
+  ShareMemoryFace() : RankFace("shm", "SHM", "space") {}
 };
 
-struct ShareMemoryState {
-  Mutex mutex;
-  std::optional<Membership> membership MEMSPAN_GUARDED_BY(mutex);
-  std::set<std::uint32_t> ids MEMSPAN_GUARDED_BY(mutex);  // of spaces that are or are being made
-  std::optional<ClaimedRank> rank MEMSPAN_GUARDED_BY(mutex);
-};
-
-ShareMemoryState& state() {
-  return of_process<ShareMemoryState>();
-}
-
-constexpr const char* kNotYet = "smem shm not initialized yet";
-
-Status invalid(std::string message) {
-  return {Code::kInvalidArgument, std::move(message)};
+RankFace& face() {
+  return of_process<ShareMemoryFace>();
 }
 
 // ---- becoming a member
 
 Status check_config(std::uint32_t ranks, std::uint32_t rank, const smem_shm_config_t* config) {
-  if (ranks == 0) return invalid("invalid param, worldSize is 0");
-  if (ranks > SMEM_WORLD_SIZE_MAX)
-    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
-                               ranks, SMEM_WORLD_SIZE_MAX));
+  MEMSPAN_PASS(check_world_size(ranks));
   if (rank >= ranks)
     return invalid(
         fmt::format("invalid param, rankId is {}, allowed are 0 to {}", rank, ranks - 1));
@@ -61,21 +39,19 @@ Status check_config(std::uint32_t ranks, std::uint32_t rank, const smem_shm_conf
   return Status::ok();
 }
 
-Result<Membership> become_member(ShareMemoryState& shm, const char* url, std::uint32_t ranks,
-                                 std::uint32_t rank, const smem_shm_config_t& config)
-    MEMSPAN_REQUIRES(shm.mutex) {
+Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::uint32_t rank,
+                                     const smem_shm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.shmInitTimeout));
   const bool hosts = config.startConfigStoreServer && rank == 0;
   auto member =
       member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, std::nullopt, deadline);
   if (!member.is_ok()) return member.status();
-  auto taken = ClaimedRank::take(*member, "shm", static_cast<int>(rank), ranks, deadline);
-  if (!taken.is_ok()) return taken.status();
-  shm.rank.emplace(std::move(taken).value());
-  return Membership{.member = std::move(member).value(),
-                    .ranks = ranks,
-                    .create_limit = std::chrono::seconds(config.shmCreateTimeout),
-                    .limit = std::chrono::seconds(config.controlOperationTimeout)};
+  auto membership =
+      face().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
+  if (!membership.is_ok()) return membership;
+  membership->create_limit = std::chrono::seconds(config.shmCreateTimeout);
+  membership->limit = std::chrono::seconds(config.controlOperationTimeout);
+  return membership;
 }
 
 // ---- spaces
@@ -102,40 +78,14 @@ Status check_space(const SpaceWish& wish, std::uint32_t world, void* const* gva)
   return Status::ok();
 }
 
-smem_shm_t create_failure(const char* call, std::uint32_t id, std::int32_t code,
-                          std::string_view why) {
-  smem_failure(call, code, fmt::format("create SHM entity({}) failed: {}: {}", id, code, why));
-  return nullptr;
-}
-
-std::int32_t code_of_failed_create(const Status& status) {
-  return status.code() == Code::kUnavailable ? SMEM_DUPLICATED : smem_code(status);
-}
-
-smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
-  ShareMemoryState& shm = state();
-  Membership membership;
-  {
-    MutexLock lock(shm.mutex);
-    if (!shm.membership) return create_failure(call, wish.id, SMEM_NOT_INIT, kNotYet);
-    if (const Status status = check_space(wish, shm.membership->ranks, gva); !status.is_ok())
-      return create_failure(call, wish.id, SMEM_INVALID_PARAM, status.message());
-    if (!shm.ids.insert(wish.id).second)
-      return create_failure(call, wish.id, SMEM_DUPLICATED, "this process has a space of that id");
-    membership = *shm.membership;
-  }
+Result<void*> make_space(const RankMembership& membership, const SpaceWish& wish, void** gva) {
   auto space = Space::create(membership.member,
                              {.name = fmt::format("shm/{}", wish.id),
                               .rank = wish.rank,
                               .ranks = wish.ranks,
                               .bytes = wish.bytes},
                              Deadline::after(membership.create_limit));
-  if (!space.is_ok()) {
-    MutexLock lock(shm.mutex);
-    shm.ids.erase(wish.id);
-    return create_failure(call, wish.id, code_of_failed_create(space.status()),
-                          space.status().message());
-  }
+  if (!space.is_ok()) return space.status();
   auto shared = std::make_unique<SharedSpace>();
   shared->id = wish.id;
   shared->limit = membership.limit;
@@ -144,15 +94,22 @@ smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
   return shared_spaces().add(std::move(shared));  // there is a slot for every id
 }
 
+smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
+  return face().create(
+      call, wish.id,
+      [&](const RankMembership& membership) { return check_space(wish, membership.ranks, gva); },
+      SMEM_DUPLICATED,
+      [&](const RankMembership& membership) { return make_space(membership, wish, gva); });
+}
+
 // Its meetings end first, so that nobody waits for who waits for others.
-bool destroy_space(ShareMemoryState& shm, const void* handle) {
+bool destroy_space(const void* handle) {
   if (const auto used = shared_spaces().use(handle)) used->space->close();
   std::unique_ptr<SharedSpace> shared = shared_spaces().remove(handle);
   if (shared == nullptr) return false;
   const std::uint32_t id = shared->id;
   shared.reset();
-  MutexLock lock(shm.mutex);
-  shm.ids.erase(id);
+  face().free_id(id);
   return true;
 }
 
@@ -163,14 +120,7 @@ SharedSpaces& shared_spaces() {
 }
 
 std::int32_t no_such_space(const char* call, const void* handle) {
-  ShareMemoryState& shm = state();
-  bool is_initialized = false;
-  {
-    MutexLock lock(shm.mutex);
-    is_initialized = shm.membership.has_value();
-  }
-  if (handle != nullptr && !is_initialized) return smem_failure(call, SMEM_NOT_INIT, kNotYet);
-  return bad_handle(call, handle, "space");
+  return face().no_such_object(call, handle);
 }
 
 Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most) {
@@ -197,29 +147,14 @@ MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize,
                                      uint32_t rankId, [[maybe_unused]] uint16_t deviceId,
                                      smem_shm_config_t* config) {
-  ShareMemoryState& shm = state();
-  MutexLock lock(shm.mutex);
-  if (shm.membership) return SMEM_OK;
-  if (const Status status = check_config(worldSize, rankId, config); !status.is_ok())
-    return smem_result(__func__, status);
-  auto membership = become_member(shm, configStoreIpPort, worldSize, rankId, *config);
-  if (membership.is_ok()) {
-    shm.membership = std::move(membership).value();
-    return SMEM_OK;
-  }
-  const std::int32_t code =
-      membership.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(membership.status());
-  return smem_failure(__func__, code,
-                      fmt::format("init shm entry manager failed, result: {}: {}", code,
-                                  membership.status().message()));
+  return face().init(
+      __func__, [&] { return check_config(worldSize, rankId, config); },
+      [&] { return become_member(configStoreIpPort, worldSize, rankId, *config); });
 }
 
 MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) {
-  ShareMemoryState& shm = state();
-  for (const void* handle : shared_spaces().handles()) destroy_space(shm, handle);
-  MutexLock lock(shm.mutex);
-  shm.rank.reset();
-  shm.membership.reset();
+  for (const void* handle : shared_spaces().handles()) destroy_space(handle);
+  face().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
@@ -229,12 +164,9 @@ MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
 MEMSPAN_EXPORT smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId,
                                           uint64_t symmetricSize, smem_shm_data_op_type dataOpType,
                                           [[maybe_unused]] uint32_t flags, void** gva) {
-  // A C program may have given any number, which C++ must not look at as the enumeration.
-  std::uint32_t operations = 0;
-  std::memcpy(&operations, &dataOpType, sizeof operations);
-  return create_space(__func__, {id, rankSize, rankId, symmetricSize, operations}, gva);
+  return create_space(__func__, {id, rankSize, rankId, symmetricSize, number_of(dataOpType)}, gva);
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_destroy(smem_shm_t handle, [[maybe_unused]] uint32_t flags) {
-  return destroy_space(state(), handle) ? SMEM_OK : no_such_space(__func__, handle);
+  return destroy_space(handle) ? SMEM_OK : no_such_space(__func__, handle);
 }

@@ -15,10 +15,6 @@ constexpr std::uint32_t kMostSent = 65536;
 constexpr std::uint32_t kMostContext = 65536;
 constexpr std::size_t kMostKey = 63;
 
-Status invalid(std::string message) {
-  return {Code::kInvalidArgument, std::move(message)};
-}
-
 // ---- meetings
 
 // What members bring begins with which call it is of, so that different ones notice each other.
@@ -132,6 +128,21 @@ MEMSPAN_EXPORT int32_t smem_shm_set_extra_context(smem_shm_t handle, const void*
           kCall, SMEM_INVALID_PARAM,
           fmt::format("invalid param, size must be between 1~{}, not {}", kMostContext, size));
     shared.space->set_context(std::string(static_cast<const char*>(context), size));
+    return SMEM_OK;
+  });
+}
+
+MEMSPAN_EXPORT int32_t smem_shm_get_extra_context(smem_shm_t handle, void* context,
+                                                  uint32_t capacity, uint32_t* size) {
+  constexpr const char* kCall = "smem_shm_get_extra_context";
+  return with_space(kCall, handle, [&](SharedSpace& shared) {
+    if (size == nullptr)
+      return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, size is NULL");
+    if (context == nullptr && capacity != 0)
+      return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, context is NULL");
+    const std::string bytes = shared.space->context();
+    bytes.copy(static_cast<char*>(context), capacity);
+    *size = static_cast<std::uint32_t>(bytes.size());
     return SMEM_OK;
   });
 }

@@ -50,10 +50,7 @@ std::int32_t query(const char* call, memspan_stream_t stream) {
 std::int32_t synchronize(const char* call, memspan_stream_t stream, std::uint32_t timeout_ms) {
   auto used = streams().use(stream);
   if (!used) return bad_handle(call, stream, kWhat);
-  return smem_result(
-      call, used->synchronize(timeout_ms == UINT32_MAX
-                                  ? Deadline::never()
-                                  : Deadline::after(std::chrono::milliseconds(timeout_ms))));
+  return smem_result(call, used->synchronize(deadline_of(timeout_ms)));
 }
 
 std::int32_t give(const char* call, memspan_stream_t stream, std::int32_t (*function)(void*),

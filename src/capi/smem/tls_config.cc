@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "capi/smem/result.h"
+
 namespace memspan::capi {
 namespace {
 
@@ -15,10 +17,9 @@ Result<std::string> read_path(const char* field, const char (&text)[SMEM_TLS_PAT
                               bool is_needed) {
   const void* const end = std::memchr(text, '\0', sizeof text);
   if (end == nullptr)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} has no end within {} bytes", field, sizeof text));
+    return invalid(fmt::format("{} has no end within {} bytes", field, sizeof text));
   if (is_needed && text[0] == '\0')
-    return Status(Code::kInvalidArgument, fmt::format("{} is empty, but tlsEnable is true", field));
+    return invalid(fmt::format("{} is empty, but tlsEnable is true", field));
   return std::string(text);
 }
 
@@ -32,8 +33,7 @@ Result<Decrypter> load_decrypter(const std::string& path) {
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const function = library == nullptr ? nullptr : ::dlsym(library, "DecryptPassword");
   if (function == nullptr)
-    return Status(
-        Code::kInvalidArgument,
+    return invalid(
         fmt::format("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror()));
   return Decrypter{reinterpret_cast<decltype(Decrypter::decrypt)>(function)};
 }
@@ -48,13 +48,11 @@ DecryptPassword decryption_by(const std::string& path) {
     const std::string text(cipher);
     const int failure = library->decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
     if (failure != 0)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("DecryptPassword of {} returned {}", path, failure));
+      return invalid(fmt::format("DecryptPassword of {} returned {}", path, failure));
     plain.resize(std::strlen(plain.c_str()));
     if (plain.empty() || plain.size() > kMostBytes)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("DecryptPassword of {} gave {} bytes, allowed are 1 to {}", path,
-                                plain.size(), kMostBytes));
+      return invalid(fmt::format("DecryptPassword of {} gave {} bytes, allowed are 1 to {}", path,
+                                 plain.size(), kMostBytes));
     return plain;
   };
 }

@@ -51,8 +51,7 @@ Result<Role> read_role(const smem_trans_config_t& config) {
     case SMEM_TRANS_BOTH:
       return Role::kBoth;
     default:
-      return Status(
-          Code::kInvalidArgument,
+      return invalid(
           fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
                       "({}) and BOTH ({})",
                       static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
@@ -64,20 +63,20 @@ Status check_config(const smem_trans_config_t* config) {
   constexpr unsigned kKnown = SMEMB_DATA_OP_SDMA | SMEMB_DATA_OP_HOST_RDMA |
                               SMEMB_DATA_OP_HOST_TCP | SMEMB_DATA_OP_DEVICE_RDMA |
                               SMEMB_DATA_OP_HOST_URMA;
-  if (config == nullptr) return {Code::kInvalidArgument, "invalid param, config is null"};
+  if (config == nullptr) return invalid("invalid param, config is null");
   if (auto role = read_role(*config); !role.is_ok()) return role.status();
-  if (config->initTimeout == 0) return {Code::kInvalidArgument, "initTimeout is zero"};
+  if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
   if (ways != 0 && (ways & ~kKnown) == 0) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("config is invalid: dataOpType is {:#x}, allowed are one or more of the bits "
-                      "{:#x}",
-                      ways, kKnown)};
+  return invalid(
+      fmt::format("config is invalid: dataOpType is {:#x}, allowed are one or more of the bits "
+                  "{:#x}",
+                  ways, kKnown));
 }
 
 Status check_text(const char* what, const char* text) {
   if (text != nullptr && text[0] != '\0') return Status::ok();
-  return {Code::kInvalidArgument, fmt::format("invalid {}, which is null/empty", what)};
+  return invalid(fmt::format("invalid {}, which is null/empty", what));
 }
 
 Status check_create(const char* url, const char* name, const smem_trans_config_t* config) {
@@ -112,21 +111,17 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
 
 // Runs `action(endpoint)`, which gives a Status.
 template <typename Action>
-std::int32_t with_endpoint(const char* call, const void* handle, Action action) {
-  auto endpoint = endpoints().use(handle);
-  if (!endpoint) return bad_endpoint(call, handle);
-  return smem_result(call, action(*endpoint));
+std::int32_t do_at_endpoint(const char* call, const void* handle, Action action) {
+  return with_endpoint(call, handle,
+                       [&](Endpoint& endpoint) { return smem_result(call, action(endpoint)); });
 }
 
 Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
                                                  const std::size_t capacities[],
                                                  std::uint32_t count) {
-  const auto wrong = [](std::string text) {
-    return Status(Code::kInvalidArgument, std::move(text));
-  };
-  if (addresses == nullptr) return wrong("invalid addresses, which is null");
-  if (capacities == nullptr) return wrong("invalid capacities, which is null");
-  if (count == 0) return wrong("invalid count, which is 0");
+  if (addresses == nullptr) return invalid("invalid addresses, which is null");
+  if (capacities == nullptr) return invalid("invalid capacities, which is null");
+  if (count == 0) return invalid("invalid count, which is 0");
   std::vector<transfer::Range> ranges(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     ranges[i].base = reinterpret_cast<std::uint64_t>(addresses[i]);
@@ -169,7 +164,7 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
   void* address = nullptr;
-  with_endpoint("smem_trans_malloc", handle, [&](transfer::Endpoint& endpoint) {
+  do_at_endpoint("smem_trans_malloc", handle, [&](transfer::Endpoint& endpoint) {
     auto made = endpoint.allocate(capacity);
     if (made.is_ok()) address = *made;
     return made.status();
@@ -178,13 +173,13 @@ MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {
-  return with_endpoint("smem_trans_free", handle,
-                       [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
+  return do_at_endpoint("smem_trans_free", handle,
+                        [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
                                                [[maybe_unused]] uint32_t flags) {
-  return with_endpoint("smem_trans_register_mem", handle, [&](transfer::Endpoint& endpoint) {
+  return do_at_endpoint("smem_trans_register_mem", handle, [&](transfer::Endpoint& endpoint) {
     return endpoint.add(reinterpret_cast<std::uint64_t>(address), capacity);
   });
 }
@@ -192,14 +187,14 @@ MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* addres
 MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],
                                                      size_t capacities[], uint32_t count,
                                                      [[maybe_unused]] uint32_t flags) {
-  return with_endpoint("smem_trans_batch_register_mem", handle, [&](transfer::Endpoint& endpoint) {
+  return do_at_endpoint("smem_trans_batch_register_mem", handle, [&](transfer::Endpoint& endpoint) {
     auto ranges = read_ranges(addresses, capacities, count);
     return ranges.is_ok() ? endpoint.add_joined(*ranges) : ranges.status();
   });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) {
-  return with_endpoint("smem_trans_deregister_mem", handle, [&](transfer::Endpoint& endpoint) {
+  return do_at_endpoint("smem_trans_deregister_mem", handle, [&](transfer::Endpoint& endpoint) {
     return endpoint.remove(reinterpret_cast<std::uint64_t>(address));
   });
 }
@@ -207,7 +202,7 @@ MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* addr
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
                                                          void* userData) {
-  return with_endpoint(
+  return do_at_endpoint(
       "smem_trans_set_peer_down_callback", handle, [&](transfer::Endpoint& endpoint) {
         if (down == nullptr) return endpoint.set_down(nullptr);
         return endpoint.set_down(

@@ -29,13 +29,12 @@ struct Arguments {
 };
 
 Status check(const Arguments& given) {
-  const auto wrong = [](const char* text) { return Status(Code::kInvalidArgument, text); };
-  if (given.local == nullptr) return wrong("invalid localAddrs, which is null");
-  if (given.remote == nullptr) return wrong("invalid remoteAddrs, which is null");
-  if (given.bytes == nullptr) return wrong("invalid dataSizes, which is null");
-  if (given.count == 0) return wrong("invalid batchSize, which is 0");
+  if (given.local == nullptr) return invalid("invalid localAddrs, which is null");
+  if (given.remote == nullptr) return invalid("invalid remoteAddrs, which is null");
+  if (given.bytes == nullptr) return invalid("invalid dataSizes, which is null");
+  if (given.count == 0) return invalid("invalid batchSize, which is 0");
   if (given.peer == nullptr || given.peer[0] == '\0')
-    return wrong("invalid remoteUniqueId, which is null/empty");
+    return invalid("invalid remoteUniqueId, which is null/empty");
   return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
 }
 

@@ -16,25 +16,12 @@ namespace {
 using transfer::Outcome;
 using transfer::Request;
 
-Deadline after_ms(std::uint32_t timeout_ms) {
-  return timeout_ms == MEMSPAN_TRANSFER_FOREVER
-             ? Deadline::never()
-             : Deadline::after(std::chrono::milliseconds(timeout_ms));
-}
-
 // `action(held)` gives the code.
 template <typename Action>
 std::int32_t with_request(const char* call, const void* handle, Action action) {
   auto held = requests().use(handle);
   if (!held) return bad_handle(call, handle, "request");
   return action(*held);
-}
-
-template <typename Action>
-std::int32_t with_endpoint(const char* call, const void* handle, Action action) {
-  auto endpoint = endpoints().use(handle);
-  if (!endpoint) return bad_endpoint(call, handle);
-  return action(*endpoint);
 }
 
 std::int32_t null_pointer(const char* call, const char* name) {
@@ -105,7 +92,7 @@ std::int32_t set_callback(const char* call, Request& request, memspan_transfer_t
 std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
                      memspan_transfer_message_t* message, std::uint32_t timeout_ms) {
   if (message == nullptr) return null_pointer(call, "message");
-  auto received = endpoint.receive(after_ms(timeout_ms));
+  auto received = endpoint.receive(deadline_of(timeout_ms));
   if (received.code() == Code::kTimeout) return MEMSPAN_TRANSFER_PENDING;
   if (!received.is_ok()) return smem_result(call, received.status());
   *message = {};
@@ -180,7 +167,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
 MEMSPAN_EXPORT int32_t memspan_transfer_wait(memspan_transfer_t request, uint32_t timeout_ms) {
   constexpr const char* kCall = "memspan_transfer_wait";
   return with_request(kCall, request, [&](HeldRequest& held) {
-    auto outcome = held.request->wait(after_ms(timeout_ms));
+    auto outcome = held.request->wait(deadline_of(timeout_ms));
     return outcome.is_ok() ? report(kCall, *outcome) : smem_result(kCall, outcome.status());
   });
 }
@@ -226,7 +213,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_wait_counter(smem_trans_t endpoint, uint
   constexpr const char* kCall = "memspan_transfer_wait_counter";
   return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
     Status status = transfer::check_counter(counter);
-    if (status.is_ok()) status = used.wait_for_counter(counter, value, after_ms(timeout_ms));
+    if (status.is_ok()) status = used.wait_for_counter(counter, value, deadline_of(timeout_ms));
     return smem_result(kCall, status);
   });
 }

@@ -27,26 +27,21 @@ struct Given {
 // More pieces than memory could list.
 constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 32;
 
-Status wrong(const char* text) {
-  return {Code::kInvalidArgument, text};
-}
-
 Status check_count(std::uint64_t count) {
   if (count != 0 && count <= kMostPieces) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("invalid count, which is {}: allowed are 1 to {}", count, kMostPieces)};
+  return invalid(
+      fmt::format("invalid count, which is {}: allowed are 1 to {}", count, kMostPieces));
 }
 
 Status check(const Given& given) {
-  if (given.request == nullptr) return wrong("invalid param, request is NULL");
+  if (given.request == nullptr) return invalid("invalid param, request is NULL");
   if (given.peer == nullptr || given.peer[0] == '\0')
-    return wrong("invalid peer, which is null/empty");
+    return invalid("invalid peer, which is null/empty");
   if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
     return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("invalid direction, which is {}: allowed are {} and {}", given.direction,
-                      static_cast<int>(MEMSPAN_TRANSFER_READ),
-                      static_cast<int>(MEMSPAN_TRANSFER_WRITE))};
+  return invalid(fmt::format("invalid direction, which is {}: allowed are {} and {}",
+                             given.direction, static_cast<int>(MEMSPAN_TRANSFER_READ),
+                             static_cast<int>(MEMSPAN_TRANSFER_WRITE)));
 }
 
 template <typename T>
@@ -80,7 +75,7 @@ std::int32_t prepare(const Given& given, Make make) {
 Made<const transfer::Pieces> read_list(void* const local[], void* const remote[],
                                        const std::size_t bytes[], std::uint64_t count) {
   if (local == nullptr || remote == nullptr || bytes == nullptr)
-    return wrong("invalid local, remote or bytes, which is null");
+    return invalid("invalid local, remote or bytes, which is null");
   MEMSPAN_PASS(check_count(count));
   MEMSPAN_PASS(transfer::check_arrays(local, remote, bytes, count));
   std::vector<transfer::Piece> list(count);
@@ -121,7 +116,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
       {"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
       [&]() -> Made<const transfer::Pieces> {
         if (local == nullptr || remote == nullptr)
-          return wrong("invalid local or remote, which is null");
+          return invalid("invalid local or remote, which is null");
         return own(transfer::StridedPieces::make(read_blocks(*local), read_blocks(*remote)));
       });
 }
@@ -134,7 +129,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
                  [&]() -> Made<const transfer::Pieces> {
                    if (local == nullptr || remote == nullptr || local->pages == nullptr ||
                        remote->pages == nullptr)
-                     return wrong("invalid local, remote or pages, which is null");
+                     return invalid("invalid local, remote or pages, which is null");
                    MEMSPAN_PASS(check_count(count));
                    return own(transfer::PagedPieces::make(read_pages(*local, count),
                                                           read_pages(*remote, count), page_bytes));

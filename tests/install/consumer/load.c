@@ -43,6 +43,7 @@ static const char* const names[] = {
     "smem_shm_create",
     "smem_shm_destroy",
     "smem_shm_set_extra_context",
+    "smem_shm_get_extra_context",
     "smem_shm_get_global_rank",
     "smem_shm_get_global_rank_size",
     "smem_shm_control_barrier",

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/smem/rank_face.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace memspan::capi {
+
+Status check_world_size(std::uint32_t ranks) {
+  if (ranks == 0) return invalid("invalid param, worldSize is 0");
+  if (ranks > SMEM_WORLD_SIZE_MAX)
+    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
+                               ranks, SMEM_WORLD_SIZE_MAX));
+  return Status::ok();
+}
+
+std::int32_t RankFace::adopt(const char* call, Result<RankMembership> made) {
+  if (made.is_ok()) {
+    membership_ = std::move(made).value();
+    return SMEM_OK;
+  }
+  const std::int32_t code =
+      made.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(made.status());
+  return smem_failure(call, code,
+                      fmt::format("init {} entry manager failed, result: {}: {}", name_, code,
+                                  made.status().message()));
+}
+
+void RankFace::uninit() {
+  std::optional<RankMembership> ended;  // gives up the rank without the lock
+  MutexLock lock(mutex_);
+  ended.swap(membership_);
+}
+
+std::optional<RankMembership> RankFace::membership() {
+  MutexLock lock(mutex_);
+  return membership_;
+}
+
+Result<RankMembership> RankFace::claim(std::shared_ptr<Member> member, int rank,
+                                       std::uint32_t ranks, Deadline deadline) const {
+  auto claim = ClaimedRank::take(member, name_, rank, ranks, deadline);
+  if (!claim.is_ok()) return claim.status();
+  return RankMembership{
+      .member = std::move(member),
+      .claim = std::make_shared<const ClaimedRank>(std::move(claim).value()),
+      .ranks = ranks,
+  };
+}
+
+void RankFace::free_id(std::uint32_t id) {
+  MutexLock lock(mutex_);
+  ids_.erase(id);
+}
+
+std::int32_t RankFace::no_such_object(const char* call, const void* handle) {
+  {
+    MutexLock lock(mutex_);
+    if (!membership_) return smem_failure(call, SMEM_NOT_INIT, why_not());
+  }
+  return bad_handle(call, handle, object_);
+}
+
+std::string RankFace::why_not() const {
+  if (membership_) return "this process only hosts a store";
+  return fmt::format("smem {} not initialized yet", name_);
+}
+
+void* RankFace::create_failure(const char* call, std::uint32_t id, std::int32_t code,
+                               std::string_view why) const {
+  smem_failure(call, code,
+               fmt::format("create {} entity({}) failed: {}: {}", title_, id, code, why));
+  return nullptr;
+}
+
+}  // namespace memspan::capi
