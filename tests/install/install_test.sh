@@ -115,6 +115,38 @@ case_set_env() {
   done
 }
 
+# program_of_readme WORDS FILE: the C program of the README that has the words.
+program_of_readme() {
+  awk -v words="$1" '
+    /^```c$/ { program = ""; inside = 1; next }
+    /^```$/ { if (inside && index(program, words)) { printf "%s", program; exit }; inside = 0 }
+    inside { program = program $0 "\n" }' "$here/../../README.md" >"$2"
+  [[ -s $2 ]] || fail "the README has no program with $1"
+}
+
+# What the README shows first, as it stands there.
+case_readme() {
+  program_of_readme shmem_init "$work/ring.c"
+  "$prefix/bin/oshcc" -o "$work/ring" "$work/ring.c"
+  "$prefix/bin/oshrun" -n 4 --timeout 30 "$work/ring" | sort >"$work/out" || fail "the ring failed"
+  cmp -s "$work/out" <(for pe in 0 1 2 3; do printf 'PE %d of 4 got %d\n' $pe $((100 + (pe + 3) % 4)); done) ||
+    fail "the ring printed: $(cat "$work/out")"
+
+  local port=$((10000 + RANDOM % 20000)) end=$((SECONDS + 30))
+  program_of_readme smem_bm_init "$work/pool.c"
+  sed -i "s/:8570/:$port/" "$work/pool.c"
+  "${CC:-cc}" -o "$work/pool" "$work/pool.c" -I"$prefix/include" -L"$prefix/$libdir" -lmf_smem
+  export LD_LIBRARY_PATH=$prefix/$libdir
+  # The first process becomes rank 0, and stays until its input ends.
+  exec {input}> >(stdbuf -oL timeout 60 "$work/pool" >"$work/first" 2>&1)
+  until grep -sqx 'press enter to end' "$work/first"; do
+    ((SECONDS < end)) || fail "the first of the pool: $(cat "$work/first")"
+  done
+  timeout 60 "$work/pool" </dev/null >"$work/second" 2>&1 || fail "the second: $(cat "$work/second")"
+  exec {input}>&-
+  grep -qx 'hello from rank 0' "$work/second" || fail "the second of the pool printed: $(cat "$work/second")"
+}
+
 # The lines of MemFabric's documents, as a user has them after `source set_env.sh`.
 case_memfabric() {
   write_set_env
