@@ -74,12 +74,5 @@ int run_rank(const char* store, std::uint32_t ranks, std::uint32_t rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  program = "all_reduce";
-  if (argc > 3) leave(kWrongUse, "usage: all_reduce [RANKS (2) [storeUrl (auto)]]");
-  const int ranks = argc > 1 ? static_cast<int>(number("RANKS", argv[1], 1, 64)) : 2;
-  const StoreUrl store(argc > 2 ? argv[2] : "auto");
-  return run_ranks(0, ranks, 60, [&](int rank) {
-    return run_rank(store.c_str(), static_cast<std::uint32_t>(ranks),
-                    static_cast<std::uint32_t>(rank));
-  });
+  return run_program("all_reduce", argc, argv, 2, run_rank);
 }

@@ -166,6 +166,20 @@ inline int run_ranks(int first, int count, int seconds, const std::function<int(
   return code;
 }
 
+// main() of a program whose ranks meet at a store: [RANKS [storeUrl (auto)]].
+inline int run_program(const char* name, int argc, char** argv, int usual_ranks,
+                       int (*rank)(const char* store, std::uint32_t ranks, std::uint32_t rank)) {
+  program = name;
+  if (argc > 3)
+    leave(kWrongUse,
+          "usage: " + program + " [RANKS (" + std::to_string(usual_ranks) + ") [storeUrl (auto)]]");
+  const int ranks = argc > 1 ? static_cast<int>(number("RANKS", argv[1], 1, 64)) : usual_ranks;
+  const StoreUrl store(argc > 2 ? argv[2] : "auto");
+  return run_ranks(0, ranks, 60, [&](int of) {
+    return rank(store.c_str(), static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(of));
+  });
+}
+
 // All ranks' meeting place: a space of Share Memory without memory, over the same store. Its end is
 // a meeting, too, the last thing that needs the store: who hosts it may be gone after that.
 class Meeting {

@@ -111,12 +111,5 @@ int run_rank(const char* store, std::uint32_t ranks, std::uint32_t rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  program = "shift_put_get";
-  if (argc > 3) leave(kWrongUse, "usage: shift_put_get [RANKS (4) [storeUrl (auto)]]");
-  const int ranks = argc > 1 ? static_cast<int>(number("RANKS", argv[1], 1, 64)) : 4;
-  const StoreUrl store(argc > 2 ? argv[2] : "auto");
-  return run_ranks(0, ranks, 60, [&](int rank) {
-    return run_rank(store.c_str(), static_cast<std::uint32_t>(ranks),
-                    static_cast<std::uint32_t>(rank));
-  });
+  return run_program("shift_put_get", argc, argv, 4, run_rank);
 }

@@ -2,15 +2,13 @@
  * Programs that load the library by name and call its symbols as their own headers say, of either
  * generation: two arguments or three for a join, with or without flags behind a transfer. Gets the
  * library's path. */
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <smem/host/smem_bm_def.h>
 #include <smem/host/smem_trans_def.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "check.h"
+#include "support/free_url.h"
 
 static void* library;
 
@@ -99,14 +97,8 @@ int main(int argc, char** argv) {
   library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
   if (library == NULL) fprintf(stderr, "%s\n", dlerror());
   CHECK(library != NULL);
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  socklen_t length = sizeof address;
-  int probe = socket(AF_INET, SOCK_STREAM, 0);
-  CHECK(bind(probe, (struct sockaddr*)&address, length) == 0);
-  CHECK(getsockname(probe, (struct sockaddr*)&address, &length) == 0);
-  close(probe);
   char url[64];
-  snprintf(url, sizeof url, "tcp://127.0.0.1:%d", ntohs(address.sin_port));
+  CHECK(write_free_url(url, sizeof url));
   check_pool(url);
   check_transfers(url);
   return 0;

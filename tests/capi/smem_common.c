@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "support/free_url.h"
 
 static int lines;
 
@@ -69,18 +70,6 @@ static void check_protection(void) {
                     SMEM_INVALID_PARAM, "tls_pk_pw"));
 }
 
-/* A port of this host that is free now, as a URL. */
-static const char* free_url(void) {
-  static char url[64];
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t length = sizeof address;
-  int probe = socket(AF_INET, SOCK_STREAM, 0);
-  CHECK(probe >= 0 && bind(probe, (struct sockaddr*)&address, length) == 0);
-  CHECK(getsockname(probe, (struct sockaddr*)&address, &length) == 0 && close(probe) == 0);
-  snprintf(url, sizeof url, "tcp://127.0.0.1:%d", ntohs(address.sin_port));
-  return url;
-}
-
 static int listens(const char* url) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   address.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
@@ -91,7 +80,8 @@ static int listens(const char* url) {
 }
 
 static void check_stores(void) {
-  const char* url = free_url();
+  char url[64];
+  CHECK(write_free_url(url, sizeof url));
   CHECK(failed_with(smem_create_config_store(NULL), SMEM_INVALID_PARAM, "storeURL is null"));
   CHECK(failed_with(smem_create_config_store("nowhere"), SMEM_INVALID_PARAM, "nowhere"));
   CHECK(

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "family.h"
 
-#include <arpa/inet.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,10 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/free_url.h"
 
 struct page* page;
 int members;
@@ -57,28 +57,16 @@ static void begin_child(void) {
   alarm(kSeconds);
 }
 
-/* A port that was free a moment ago. */
-static int some_port(void) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  socklen_t length = sizeof address;
-  int socket_ = socket(AF_INET, SOCK_STREAM, 0);
-  if (bind(socket_, (struct sockaddr*)&address, length) != 0 ||
-      getsockname(socket_, (struct sockaddr*)&address, &length) != 0)
-    return 0;
-  close(socket_);
-  return ntohs(address.sin_port);
-}
-
 static void choose_url(void) {
-  snprintf(page->url, sizeof page->url, "tcp://127.0.0.1:%d", some_port());
+  if (!write_free_url(page->url, sizeof page->url)) abort();
 }
 
 /* Hosts until it is killed. */
 static void host_store(int ready) {
   begin_child();
   smem_set_log_level(4);
-  do choose_url();
-  while (smem_create_config_store(page->url) != SMEM_OK);
+  choose_url();
+  if (smem_create_config_store(page->url) != SMEM_OK) abort();
   if (write(ready, "", 1) != 1) _exit(1);
   for (;;) pause();
 }

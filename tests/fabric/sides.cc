@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/sides.h"
 
-#include <arpa/inet.h>
 #include <smem/host/smem.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -12,6 +11,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+
+#include "support/free_url.h"
 
 namespace sides {
 namespace {
@@ -24,15 +25,9 @@ constexpr unsigned kLongestSeconds = 90;
 }
 
 std::string free_url() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe, raw, length) != 0 || getsockname(probe, raw, &length) != 0) give_up("a port");
-  close(probe);
-  return "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  char url[64];
+  if (write_free_url(url, sizeof url) == 0) give_up("a port");
+  return url;
 }
 
 }  // namespace

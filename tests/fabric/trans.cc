@@ -26,6 +26,13 @@ unsigned char* fresh_pages(std::size_t bytes, int byte) {
   return static_cast<unsigned char*>(made);
 }
 
+unsigned char* offer_pages(smem_trans_t endpoint, std::size_t bytes, int wire) {
+  auto* memory = fresh_pages(bytes, 7);
+  EXPECT_EQ(smem_trans_register_mem(endpoint, memory, bytes, 0), SMEM_OK);
+  say(wire, memory);
+  return memory;
+}
+
 bool all_are(const void* bytes, std::size_t count, int value) {
   const auto* first = static_cast<const unsigned char*>(bytes);
   return std::all_of(first, first + count, [&](unsigned char byte) { return byte == value; });

@@ -12,6 +12,13 @@
 
 namespace trans {
 
+using sides::hear;
+using sides::meet;
+using sides::say;
+using sides::Side;
+using sides::Store;
+using sides::Wire;
+
 inline constexpr const char* kTarget = "127.0.0.1:6001";
 inline constexpr const char* kInitiator = "127.0.0.1:6002";
 
@@ -20,6 +27,9 @@ smem_trans_t create(const char* url, const char* name, smem_trans_role_t role = 
 
 // Pages of their own, of which a part in the middle can be given away; filled with `byte`.
 unsigned char* fresh_pages(std::size_t bytes, int byte);
+
+// Such pages full of 7, registered, and said to the other end of the wire.
+unsigned char* offer_pages(smem_trans_t endpoint, std::size_t bytes, int wire);
 
 // All of them have the value.
 bool all_are(const void* bytes, std::size_t count, int value);

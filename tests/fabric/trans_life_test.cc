@@ -9,28 +9,15 @@
 
 #include "fabric/trans.h"
 
+namespace trans {
 namespace {
-
-using sides::hear;
-using sides::meet;
-using sides::say;
-using sides::Side;
-using sides::Store;
-using sides::Wire;
-using trans::create;
-using trans::fresh_pages;
-using trans::kInitiator;
-using trans::kTarget;
-using trans::says;
 
 constexpr std::size_t kBytes = 1 << 16;
 
 // An endpoint with registered memory of both kinds, until it is killed or told.
 void run_target(const Store& store, int wire) {
   const auto handle = create(store.url(), kTarget, SMEM_TRANS_RECEIVER);
-  auto* memory = fresh_pages(kBytes, 7);
-  EXPECT_EQ(smem_trans_register_mem(handle, memory, kBytes, 0), SMEM_OK);
-  say(wire, memory);
+  offer_pages(handle, kBytes, wire);
   say(wire, static_cast<unsigned char*>(smem_trans_malloc(handle, kBytes)));
   hear<char>(wire);
   smem_trans_destroy(handle, 0);
@@ -365,3 +352,4 @@ TEST(TransLifeTest, ThreadsMayUseOneEndpointAtTheSameTime) {
 }
 
 }  // namespace
+}  // namespace trans

@@ -6,20 +6,8 @@
 
 #include "fabric/trans.h"
 
+namespace trans {
 namespace {
-
-using sides::hear;
-using sides::meet;
-using sides::say;
-using sides::Side;
-using sides::Store;
-using sides::Wire;
-using trans::all_are;
-using trans::create;
-using trans::fresh_pages;
-using trans::kInitiator;
-using trans::kTarget;
-using trans::says;
 
 constexpr std::size_t kBytes = 1 << 20;
 
@@ -287,3 +275,4 @@ TEST(TransRegisterTest, ABatchMayMixKindsOfMemory) {
 }
 
 }  // namespace
+}  // namespace trans

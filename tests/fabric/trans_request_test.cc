@@ -15,20 +15,8 @@
 
 #include "fabric/trans.h"
 
+namespace trans {
 namespace {
-
-using sides::hear;
-using sides::meet;
-using sides::say;
-using sides::Side;
-using sides::Store;
-using sides::Wire;
-using trans::all_are;
-using trans::create;
-using trans::fresh_pages;
-using trans::kInitiator;
-using trans::kTarget;
-using trans::says;
 
 constexpr std::size_t kBytes = std::size_t{8} << 20;
 constexpr std::uint32_t kLong = 30'000;  // milliseconds
@@ -40,9 +28,7 @@ void with_both(Target target_runs, Initiate initiator_runs) {
   Wire wire;
   Side target([&] {
     const auto handle = create(store.url(), kTarget);
-    auto* memory = fresh_pages(kBytes, 7);
-    EXPECT_EQ(smem_trans_register_mem(handle, memory, kBytes, 0), SMEM_OK);
-    say(wire.left(), memory);
+    auto* memory = offer_pages(handle, kBytes, wire.left());
     target_runs(handle, memory, wire.left());
     meet(wire.left());
     smem_trans_destroy(handle, 0);
@@ -377,9 +363,7 @@ TEST(TransRequestTest, ADeadPeerEndsRequestsAndIsTold) {
   Wire wire, control;
   Side target([&] {
     const auto handle = create(store.url(), kTarget);
-    auto* memory = fresh_pages(kBytes, 7);
-    EXPECT_EQ(smem_trans_register_mem(handle, memory, kBytes, 0), SMEM_OK);
-    say(wire.left(), memory);
+    offer_pages(handle, kBytes, wire.left());
     hear<char>(wire.left());
   });
   Side initiator([&] {
@@ -506,3 +490,4 @@ TEST(TransRequestTest, AnEndpointIsNotDestroyedByItsCallback) {
 }
 
 }  // namespace
+}  // namespace trans

@@ -7,19 +7,8 @@
 
 #include "fabric/trans.h"
 
+namespace trans {
 namespace {
-
-using sides::hear;
-using sides::meet;
-using sides::say;
-using sides::Side;
-using sides::Store;
-using sides::Wire;
-using trans::create;
-using trans::fresh_pages;
-using trans::kInitiator;
-using trans::kTarget;
-using trans::says;
 
 constexpr std::size_t kBytes = 1 << 16;
 
@@ -29,9 +18,7 @@ void with_target(Initiate initiate) {
   Wire wire;
   Side target([&] {
     const auto handle = create(store.url(), kTarget);
-    auto* memory = fresh_pages(kBytes, 7);
-    EXPECT_EQ(smem_trans_register_mem(handle, memory, kBytes, 0), SMEM_OK);
-    say(wire.left(), memory);
+    offer_pages(handle, kBytes, wire.left());
     hear<char>(wire.left());
   });
   Side initiator([&] {
@@ -130,3 +117,4 @@ TEST(TransStreamTest, SaysWhenTheEndpointWasDestroyedMeanwhile) {
 }
 
 }  // namespace
+}  // namespace trans
