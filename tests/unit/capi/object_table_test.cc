@@ -117,7 +117,7 @@ TEST(ObjectTableTest, UsesRemovalsAndAdditionsRace) {
       auto& place = shown[static_cast<std::size_t>(round + thread) % shown.size()];
       if (void* handle = table->add(std::make_unique<Thing>(&ends))) {
         ++added;
-        place = handle;
+        if (table->remove(place.exchange(handle))) ++removed;  // or nobody would
       }
       for (auto& other : shown)
         if (auto used = table->use(other)) {
