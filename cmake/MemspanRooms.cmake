@@ -14,6 +14,10 @@ target_compile_options(memspan_flags INTERFACE -Wall -Wextra -Wshadow
 target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
   MEMSPAN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
+if(MEMSPAN_STATIC_RUNTIME)
+  # Not libgcc: exceptions pass through two libraries (memspan/memspan.h), which share its tables.
+  target_link_options(memspan_flags INTERFACE -static-libstdc++)
+endif()
 if(MEMSPAN_SANITIZE)
   # vptr needs RTTI, which the rooms have not; TSan does not know fences, and says so at each one.
   target_compile_options(memspan_flags INTERFACE -fsanitize=${MEMSPAN_SANITIZE} -fno-sanitize=vptr

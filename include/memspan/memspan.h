@@ -13,6 +13,29 @@ extern "C" {
  * person. Never NULL; empty before the first failure. Valid until this thread's next failure. */
 const char* memspan_last_error(void);
 
+/* For bindings: keeps "call: message" as this thread's failure, for memspan_last_error() and
+ * smem_get_last_err_msg(), logs it, and returns the code. */
+int memspan_keep_failure(const char* call, int code, const char* message);
+
+/* Where this process's symmetric heap begins; NULL in no job. */
+void* memspan_heap_base(void);
+
+/* Why a call cannot go on. */
+enum {
+  MEMSPAN_END_MISTAKE = 0,     /* of the program: an argument, a call before the start */
+  MEMSPAN_END_PEER_FAILED = 1, /* another process died */
+  MEMSPAN_END_TIMEOUT = 2,
+  MEMSPAN_END_SYSTEM = 3 /* the machine or the store refuses */
+};
+
+/* For bindings of languages with exceptions. OpenSHMEM's and CANN SHMEM's calls that return nothing
+ * end the process when they fail; before that, `handler` is told on the calling thread which call,
+ * why, and the sentence, both valid during the call only. It may throw a C++ exception, which
+ * passes through the library to the caller: the call then had no effect, or a part of it. When it
+ * returns, the process ends. NULL, as at start: nobody is told. Thread-safe. */
+typedef void (*memspan_end_handler_t)(const char* call, int reason, const char* message);
+void memspan_set_end_handler(memspan_end_handler_t handler);
+
 #ifdef __cplusplus
 }
 #endif

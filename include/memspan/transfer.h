@@ -56,6 +56,10 @@ typedef struct {
   uint64_t pieces;
 } memspan_transfer_result_t;
 
+/* Finds the peer and prepares for transfers to it, which are not slower at first then: SMEM_OK, or
+ * why a transfer would fail now. At most 5 s. */
+int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer);
+
 /* ---- prepare ------------------------------------------------------------------------------------
  * All of these copy what they are given, look at no memory and ask nobody: whether the peer is
  * there and has registered the pieces is found out by each posting. SMEM_NO_RESOURCES: too many

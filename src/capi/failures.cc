@@ -2,6 +2,7 @@
 #include "capi/failures.h"
 
 #include <fmt/format.h>
+#include <memspan/memspan.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +17,23 @@ namespace memspan::capi {
 namespace {
 
 constinit std::atomic<ErrorHandler> error_handler{nullptr};
+constinit std::atomic<EndHandler> end_handler{nullptr};
+
+int reason_of(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kUnavailable:
+    case Code::kForked:
+    case Code::kNotSupported:
+      return MEMSPAN_END_MISTAKE;
+    case Code::kPeerLost:
+      return MEMSPAN_END_PEER_FAILED;
+    case Code::kTimeout:
+      return MEMSPAN_END_TIMEOUT;
+    default:
+      return MEMSPAN_END_SYSTEM;
+  }
+}
 
 [[noreturn]] void end_with_message(const char* call, std::string_view message) {
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
@@ -40,9 +58,18 @@ void end_process_if_asked() {
 
 void end_process(const char* call, const Status& status) {
   end_process_if_asked();
+  // Pairs with the release of set_end_handler().
+  if (const EndHandler handler = end_handler.load(std::memory_order_acquire); handler != nullptr) {
+    remember_error(call, status.message());
+    handler(call, reason_of(status.code()), status.message().c_str());
+  }
   log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
   std::fflush(nullptr);
   _exit(1);
+}
+
+void set_end_handler(EndHandler handler) {
+  end_handler.store(handler, std::memory_order_release);
 }
 
 void set_error_handler(ErrorHandler handler) {
@@ -109,3 +136,8 @@ void end_for_bad_handle(const char* call, const char* argument, const void* hand
 }
 
 }  // namespace memspan::capi
+
+extern "C" __attribute__((visibility("default"))) void memspan_set_end_handler(
+    memspan_end_handler_t handler) {
+  memspan::capi::set_end_handler(handler);
+}

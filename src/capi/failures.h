@@ -17,6 +17,10 @@ namespace memspan::capi {
 // When a peer has asked the whole job to end it ends quietly, with that peer's code.
 [[noreturn, gnu::cold]] void end_process(const char* call, const Status& status);
 
+// Whom end_process() tells before the end; it may throw (memspan/memspan.h). Null: nobody.
+using EndHandler = void (*)(const char* call, int reason, const char* message);
+void set_end_handler(EndHandler handler);
+
 // Only when a peer has asked the whole job to end.
 void end_process_if_asked();
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints that begin, end, die, stop and come back; who may reach whom.
+#include <memspan/transfer.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -95,6 +97,26 @@ TEST(TransLifeTest, APeerThatComesBackUnderItsNameIsReachedAgain) {
   say(control.right(), 'm');
   initiator.join();
   second.join();
+}
+
+TEST(TransLifeTest, ReachingSaysWhetherAPeerIsThere) {
+  Store store;
+  Wire wire;
+  Side target([&] { run_target(store, wire.left()); });
+  Side initiator([&] {
+    const auto handle = create(store.url(), kInitiator, SMEM_TRANS_SENDER);
+    EXPECT_EQ(memspan_transfer_reach(handle, "127.0.0.1:9"), SMEM_NOT_EXIST);
+    EXPECT_EQ(memspan_transfer_reach(handle, nullptr), SMEM_INVALID_PARAM);
+    EXPECT_EQ(memspan_transfer_reach(nullptr, kTarget), SMEM_INVALID_PARAM);
+    hear_memory(wire.right());
+    EXPECT_EQ(memspan_transfer_reach(handle, kTarget), SMEM_OK) << smem_get_last_err_msg();
+    say(wire.right(), 'e');
+    hear<char>(wire.right());
+    EXPECT_EQ(memspan_transfer_reach(handle, kTarget), SMEM_NOT_EXIST);
+    say(wire.right(), 'e');
+  });
+  target.join();
+  initiator.join();
 }
 
 TEST(TransLifeTest, AStoppedPeerIsNoHindrance) {

@@ -77,6 +77,10 @@ MEMSPAN_EXPORT void aclshmem_free(void* ptr) {
   shmem_result("shmem_free", pgas::free(*process_state.world_team, "shmem_free", ptr));
 }
 
+MEMSPAN_EXPORT void* memspan_heap_base(void) {
+  return is_started() ? reinterpret_cast<void*>(process_state.routes.heap.base) : nullptr;
+}
+
 MEMSPAN_EXPORT void* aclshmem_ptr(void* ptr, int pe) {
   const Route* route = process_state.routes.find(ptr, 1, pe);
   return route == nullptr || !route->is_direct() ? nullptr : route->address(ptr);

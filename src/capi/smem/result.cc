@@ -2,6 +2,7 @@
 #include "capi/smem/result.h"
 
 #include <fmt/format.h>
+#include <memspan/memspan.h>
 
 #include <array>
 #include <utility>
@@ -89,6 +90,10 @@ std::int32_t smem_result(const char* call, const Status& status) {
 }  // namespace memspan::capi
 
 using namespace memspan::capi;
+
+MEMSPAN_EXPORT int memspan_keep_failure(const char* call, int code, const char* message) {
+  return smem_failure(call, code, message);
+}
 
 MEMSPAN_EXPORT const char* smem_get_last_err_msg(void) {
   return last_error();

@@ -108,6 +108,14 @@ std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
 using namespace memspan;
 using namespace memspan::capi;
 
+MEMSPAN_EXPORT int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer) {
+  constexpr const char* kCall = "memspan_transfer_reach";
+  if (peer == nullptr) return null_pointer(kCall, "peer");
+  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& from) {
+    return smem_result(kCall, from.reach(peer));
+  });
+}
+
 MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* message,
                                                     size_t bytes) {
   constexpr const char* kCall = "memspan_transfer_set_message";

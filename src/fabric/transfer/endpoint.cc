@@ -123,6 +123,10 @@ Status Endpoint::offer_slice(LibrarySlice& memory, std::uint32_t number) {
   return member_->door().offer(record_.slice_offer(number), std::move(descriptors));
 }
 
+Status Endpoint::reach(std::string_view peer) {
+  return peers_->find(peer).status();
+}
+
 Status Endpoint::release(const void* address) {
   std::map<const void*, Slice>::node_type slice;  // ends without the lock
   MutexLock lock(mutex_);

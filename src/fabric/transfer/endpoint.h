@@ -57,6 +57,8 @@ class Endpoint {
 
   // As Mailbox and counters.h; kUnavailable once the endpoint is to be destroyed.
   Result<Notification> receive(Deadline deadline) const { return mailbox_.receive(deadline); }
+  // Finds a peer, as a transfer to it would; see Peers::find().
+  Status reach(std::string_view peer);
   int messages_event() const { return mailbox_.descriptor(); }
   Status wait_for_counter(std::uint32_t counter, std::uint64_t value, Deadline deadline) const;
   const ledger::Counters& counters() const { return counters_; }
