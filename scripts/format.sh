@@ -35,7 +35,7 @@ fi
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   list() { git ls-files -z --cached --others --exclude-standard -- '*.h' '*.c' '*.cc' '*.cu' '*.cuh'; }
 else
-  list() { find src include tools examples benchmarks tests \( -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0; }
+  list() { find src include python tools examples benchmarks tests \( -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0; }
 fi
 files=()
 while IFS= read -r -d '' file; do

@@ -3,9 +3,10 @@
 # Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
 # when all of it is there.
 #
-#   install_deps.sh [--dev] [--cross] [--list]
+#   install_deps.sh [--python] [--dev] [--cross] [--list]
 #
-#   --dev     also what the tests, the checks and the benchmarks' rival need
+#   --python  also what building the wheel needs (the rest comes by scripts/python_env.sh)
+#   --dev     also what the tests, the checks and the benchmarks' rival need, and --python
 #   --cross   also what building for aarch64 and running that needs (scripts/cross.sh)
 #   --list    print the packages' names and install nothing
 set -euo pipefail
@@ -17,6 +18,7 @@ base=(
   libgtest-dev libgmock-dev libbenchmark-dev
   iproute2 python3
 )
+python=(python3-venv python3-dev)
 dev=(
   clang clang-tidy clang-format libclang-rt-14-dev
   valgrind # counts instructions
@@ -38,14 +40,15 @@ wanted=("${base[@]}")
 list=false
 for option in "$@"; do
   case $option in
-    --dev | -dev) wanted+=("${dev[@]}") ;;
+    --python | -python) wanted+=("${python[@]}") ;;
+    --dev | -dev) wanted+=("${python[@]}" "${dev[@]}") ;;
     --cross | -cross) wanted+=("${cross[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$option\"; allowed are --dev, --cross and --list" ;;
+    *) fail "unknown option \"$option\"; allowed are --python, --dev, --cross and --list" ;;
   esac
 done
 if $list; then

@@ -11,6 +11,7 @@
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
+#   python    the wheel, in an environment of its own, and its tests
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   tidy      clang-tidy on the files changed since the main branch
 #   clang     build with clang's warnings as errors, unit and contract tests
@@ -29,14 +30,14 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
-all=(format layers shell dev run example rows tidy clang fuzz asan tsan aarch64)
+all=(format layers shell dev run example python rows tidy clang fuzz asan tsan aarch64)
 parts=()
 long=false
 while (($# > 0)); do
   case $1 in
     --long | -long) long=true ;;
     -h | --help)
-      sed -n '3,26s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,27s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -104,14 +105,27 @@ build_preset() {
 
 # run_ctest PRESET FOLDER OPTIONS...: adds ctest's own counts to ours.
 run_ctest() {
-  local preset=$1 folder=$2 report=$results/$1.xml kind name
+  local preset=$1 folder=$2 report=$results/$1.xml
   shift 2
   heading "ctest $preset"
   rm -f -- "$report"
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" \
     --output-junit "$report" "$@" || true
+  count_report "$preset" "$report"
+}
+
+# run_pytest NAME PYTHON FOLDER: the same for tests in Python.
+run_pytest() {
+  heading "pytest $1"
+  "$2" -m pytest -v -p no:cacheprovider --junitxml "$results/$1.xml" "$3" || true
+  count_report "$1" "$results/$1.xml"
+}
+
+# count_report NAME FILE: adds the counts of a JUnit report to ours.
+count_report() {
+  local preset=$1 report=$2 kind name output
   if [[ ! -s $report ]]; then
-    fail "ctest $preset did not run" </dev/null
+    fail "$preset did not run" </dev/null
     return
   fi
   while IFS=$'\t' read -r kind name output; do
@@ -132,13 +146,20 @@ import sys
 import xml.etree.ElementTree as tree
 
 # ctest writes the status of each test: run, fail, notrun (skipped or not found) or disabled.
+# pytest writes none, and what it has to say of a failure stands there.
 for case in tree.parse(sys.argv[1]).getroot().iter("testcase"):
-    kind = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
+    kind = {"run": "passed", "fail": "failed", None: "passed"}.get(case.get("status"), "skipped")
     skip = case.find("skipped")
-    if kind == "skipped" and skip is not None and "Unable to find executable" in (skip.get("message") or ""):
+    if skip is not None:
+        kind = "skipped"
+        if "Unable to find executable" in (skip.get("message") or ""):
+            kind = "failed"
+    wrong = [node for node in case if node.tag in ("failure", "error")]
+    if wrong:
         kind = "failed"
+    texts = [case.findtext("system-out") or "", *(node.text or "" for node in wrong)]
     output = pathlib.Path(sys.argv[2], "output of " + case.get("name").replace("/", "."))
-    output.write_text((case.findtext("system-out") or "").rstrip() + "\n")
+    output.write_text("\n".join(texts).rstrip() + "\n")
     print(kind, case.get("name"), output, sep="\t")
 PYTHON
   )
@@ -209,6 +230,17 @@ part_run() {
 part_example() {
   step 'example' bash examples/matmul_allreduce/scripts/run.sh -ranks 2 -M 256 -K 512 -N 1024 || true
   step 'example, odd sizes' bash examples/matmul_allreduce/scripts/run.sh -ranks 3 -M 101 -K 67 -N 259 -type float || true
+}
+# A wheel as users get it, where nothing else is.
+install_wheel() {
+  local environment=build/wheel-env
+  bash scripts/build_wheel.sh --out build/dist && rm -rf -- "$environment" && python3 -m venv "$environment" &&
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check numpy pytest build/dist/*.whl
+}
+part_python() {
+  rm -rf -- build/dist
+  step 'wheel' install_wheel || return 0
+  MEMSPAN_OSHRUN=$root/build/wheel-env/bin/oshrun run_pytest python "$root/build/wheel-env/bin/python" tests/python
 }
 part_tidy() {
   need_dev || return 0

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "addresses.h"
+
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <map>
+
+namespace memspan::python {
+namespace {
+
+struct Extent {
+  std::size_t bytes;
+  std::uintptr_t local;  // of which allocation of this process it is a copy, or itself
+};
+
+// By their beginning; the GIL protects it. Never destroyed: finalizers may ask.
+std::map<std::uintptr_t, Extent>& extents() {
+  static auto* const known = new std::map<std::uintptr_t, Extent>;
+  return *known;
+}
+
+std::size_t used_buffers = 0;
+PyTypeObject* address_type = nullptr;  // owned by the module, which is never unloaded
+
+// From the address to the end of its allocation; 0 when it is in none.
+std::size_t bytes_from(std::uintptr_t address) {
+  auto next = extents().upper_bound(address);
+  if (next == extents().begin()) return 0;
+  const auto& [base, extent] = *std::prev(next);
+  return address - base < extent.bytes ? extent.bytes - (address - base) : 0;
+}
+
+// The beginning of this process's allocation that it lies in, itself or its copy at a peer.
+std::uintptr_t allocation_of(std::uintptr_t address) {
+  auto next = extents().upper_bound(address);
+  if (bytes_from(address) == 0)
+    throw nb::value_error("not, or no longer, memory of the symmetric heap");
+  return std::prev(next)->second.local;
+}
+
+std::uintptr_t number_of(PyObject* self) {
+  return reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(self));
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const std::uintptr_t address = number_of(self);
+  const std::size_t bytes = bytes_from(address);
+  if (bytes == 0) {
+    PyErr_Format(PyExc_BufferError, "%R is not, or no longer, memory of the symmetric heap", self);
+    return -1;
+  }
+  if (PyBuffer_FillInfo(view, self, reinterpret_cast<void*>(address),
+                        static_cast<Py_ssize_t>(bytes), 0, flags) != 0)
+    return -1;
+  ++used_buffers;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer*) {
+  --used_buffers;
+}
+
+nb::object new_address(std::uintptr_t number) {
+  return nb::steal(PyObject_CallFunction(reinterpret_cast<PyObject*>(address_type), "K",
+                                         static_cast<unsigned long long>(number)));
+}
+
+PyTypeObject* make_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("An address of the symmetric heap: an int, and the bytes from "
+                                    "there to the end of the allocation as a writable buffer.")},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+      {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+      {0, nullptr}};
+  static PyType_Spec spec = {"memspan.Address", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                             slots};
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyLong_Type));
+  auto* made = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
+  Py_XDECREF(bases);
+  if (made == nullptr) throw nb::python_error();
+  return made;
+}
+
+}  // namespace
+
+nb::object make_address(void* base, std::size_t bytes) {
+  if (base == nullptr) return nb::none();
+  const auto number = reinterpret_cast<std::uintptr_t>(base);
+  extents().insert_or_assign(number, Extent{bytes, number});
+  return new_address(number);
+}
+
+nb::object make_peer_address(void* peers, const void* local) {
+  if (peers == nullptr) return nb::none();
+  const auto here = reinterpret_cast<std::uintptr_t>(local);
+  const auto there = reinterpret_cast<std::uintptr_t>(peers);
+  auto next = extents().upper_bound(here);
+  if (here != there && next != extents().begin()) {
+    const auto [base, extent] = *std::prev(next);
+    if (here - base < extent.bytes)
+      extents().insert_or_assign(there - (here - base), Extent{extent.bytes, extent.local});
+  }
+  return new_address(there);
+}
+
+void forget_address(const void* base) {
+  const auto local = reinterpret_cast<std::uintptr_t>(base);
+  std::erase_if(extents(), [&](const auto& entry) { return entry.second.local == local; });
+}
+
+void forget_addresses() {
+  extents().clear();
+}
+
+std::size_t buffers_in_use() {
+  return used_buffers;
+}
+
+void bind_addresses(nb::module_& module) {
+  address_type = make_type();
+  module.attr("Address") = nb::handle(reinterpret_cast<PyObject*>(address_type));
+  module.def("bytes_from", bytes_from, nb::arg("address"));
+  module.def("allocation_of", allocation_of, nb::arg("address"));
+  module.def("buffers_in_use", buffers_in_use);
+  // What Address.__dlpack__ returns: its bytes as a one-dimensional array of uint8.
+  module.def(
+      "to_dlpack",
+      [](nb::handle address) {
+        const std::uintptr_t base = number_of(address.ptr());
+        const std::size_t bytes = bytes_from(base);
+        if (bytes == 0) throw nb::buffer_error("not, or no longer, memory of the symmetric heap");
+        return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes},
+                                                      address);
+      },
+      nb::arg("address"));
+}
+
+}  // namespace memspan::python

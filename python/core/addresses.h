@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that the symmetric heap gives: ints that are also the memory they name.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+
+namespace memspan::python {
+
+namespace nb = nanobind;
+
+// An Address of `bytes`; None for NULL. The number alone is enough to give it back.
+nb::object make_address(void* base, std::size_t bytes);
+// A peer's copy of what is at `local`; None for NULL.
+nb::object make_peer_address(void* peers, const void* local);
+// The memory is given back: its Addresses, and those of peers' copies, have no buffer any more.
+void forget_address(const void* base);
+// The same for all.
+void forget_addresses();
+// How many buffers (memoryviews, arrays) of Addresses are in use now.
+std::size_t buffers_in_use();
+
+void bind_addresses(nb::module_& module);
+
+}  // namespace memspan::python

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemFabric's Big Memory.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <smem/host/smem_bm.h>
+
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "calls.h"
+#include "handles.h"
+#include "modules.h"
+#include "numbers.h"
+#include "places.h"
+
+namespace memspan::python {
+namespace {
+
+using namespace nb::literals;
+
+// A number as the enumeration that C takes; any may be given, and the library refuses wrong ones.
+template <typename Enumeration>
+Enumeration as(std::uint32_t number) {
+  Enumeration value;
+  static_assert(sizeof value == sizeof number);
+  std::memcpy(&value, &number, sizeof number);
+  return value;
+}
+
+// Copies text into a field, or says that it is too long.
+template <std::size_t room>
+void fill(char (&field)[room], const char* name, const std::string& text) {
+  if (text.size() >= room)
+    throw nb::value_error((std::string(name) + " has " + std::to_string(text.size()) +
+                           " characters, allowed are up to " + std::to_string(room - 1))
+                              .c_str());
+  std::memcpy(field, text.c_str(), text.size() + 1);
+}
+
+struct Tls {
+  bool enable = false;
+  std::string ca, crl, certificate, key, key_password, decrypter;
+};
+
+void fill(smem_tls_config& to, nb::handle from) {
+  if (from.is_none()) return;
+  to.tlsEnable = nb::cast<bool>(from.attr("enable"));
+  const auto text = [&](const char* name) { return nb::cast<std::string>(from.attr(name)); };
+  fill(to.caPath, "ca_path", text("ca_path"));
+  fill(to.crlPath, "crl_path", text("crl_path"));
+  fill(to.certPath, "cert_path", text("cert_path"));
+  fill(to.keyPath, "key_path", text("key_path"));
+  fill(to.keyPassPath, "key_pass_path", text("key_pass_path"));
+  fill(to.packagePath, "package_path", text("package_path"));
+  fill(to.decrypterLibPath, "decrypter_lib_path", text("decrypter_lib_path"));
+}
+
+// From the Python class of the same fields.
+smem_bm_config_t config_of(nb::handle from) {
+  smem_bm_config_t config = {};
+  const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(from.attr(name)); };
+  const auto flag = [&](const char* name) { return nb::cast<bool>(from.attr(name)); };
+  config.initTimeout = number("init_timeout");
+  config.createTimeout = number("create_timeout");
+  config.controlOperationTimeout = number("operation_timeout");
+  config.startConfigStoreServer = flag("start_store");
+  config.startConfigStoreOnly = flag("start_store_only");
+  config.dynamicWorldSize = flag("dynamic_world_size");
+  config.unifiedAddressSpace = flag("unified_address_space");
+  config.autoRanking = flag("auto_ranking");
+  config.rankId = nb::cast<std::uint16_t>(from.attr("rank_id"));
+  config.flags = number("flags");
+  fill(config.hcomUrl, "nic", nb::cast<std::string>(from.attr("nic")));
+  fill(config.hcomTlsConfig, from.attr("hcom_tls"));
+  fill(config.storeTlsConfig, from.attr("store_tls"));
+  return config;
+}
+
+smem_batch_copy_params params_of(const Numbers& sources, const Numbers& targets,
+                                 const Numbers& sizes, std::size_t count) {
+  if (count > sources.size() || count > targets.size() || count > sizes.size())
+    throw nb::value_error(("count is " + std::to_string(count) + ", but there are " +
+                           std::to_string(sources.size()) + " sources, " +
+                           std::to_string(targets.size()) + " destinations and " +
+                           std::to_string(sizes.size()) + " sizes")
+                              .c_str());
+  if (count > UINT32_MAX)
+    throw nb::value_error(
+        ("count is " + std::to_string(count) + ", allowed are up to 4294967295").c_str());
+  return {sources.pointers(), targets.pointers(), sizes.data(), static_cast<std::uint32_t>(count)};
+}
+
+}  // namespace
+
+void bind_bm(nb::module_& module) {
+  module.def("bm_init", [](const std::string& url, std::uint32_t ranks, std::uint16_t device,
+                           nb::handle given) {
+    const smem_bm_config_t config = config_of(given);
+    return smem_code(wait([&] { return smem_bm_init(url.c_str(), ranks, device, &config); }));
+  });
+  module.def("bm_uninit", [](std::uint32_t flags) { wait([&] { smem_bm_uninit(flags); }); });
+  module.def("bm_get_rank_id", smem_bm_get_rank_id);
+  module.def("bm_create", [](std::uint32_t id, std::uint32_t members, std::uint32_t operations,
+                             std::uint64_t dram, std::uint64_t hbm, std::uint32_t flags) {
+    return handle_of(wait([&] {
+      return smem_bm_create(id, members, as<smem_bm_data_op_type>(operations), dram, hbm, flags);
+    }));
+  });
+  module.def("bm_create2", [](std::uint32_t id, std::uint64_t most_dram, std::uint64_t most_hbm,
+                              std::uint64_t dram, std::uint64_t hbm, std::uint32_t operations,
+                              std::uint32_t flags, const std::string& tag,
+                              const std::string& tag_operations, int descriptor) {
+    smem_bm_create_option_t option = {};
+    option.maxDramSize = most_dram;
+    option.maxHbmSize = most_hbm;
+    option.localDRAMSize = dram;
+    option.localHBMSize = hbm;
+    option.dataOpType = as<smem_bm_data_op_type>(operations);
+    option.flags = flags;
+    fill(option.tag, "tag", tag);
+    fill(option.tagOpInfo, "tag_op_info", tag_operations);
+    option.dramShmFd = descriptor;
+    return handle_of(wait([&] { return smem_bm_create2(id, &option); }));
+  });
+  module.def("bm_destroy", [](Handle pool) { wait([&] { smem_bm_destroy(pointer_of(pool)); }); });
+  module.def("bm_join", [](Handle pool, std::uint32_t flags) {
+    void* address = nullptr;
+    const int code =
+        smem_code(wait([&] { return smem_bm_join(pointer_of(pool), flags, &address); }));
+    return std::tuple(code, handle_of(address));
+  });
+  module.def("bm_leave", [](Handle pool, std::uint32_t flags) {
+    return smem_code(wait([&] { return smem_bm_leave(pointer_of(pool), flags); }));
+  });
+  module.def("bm_get_local_mem_size_by_mem_type", [](Handle pool, std::uint32_t type) {
+    return smem_bm_get_local_mem_size_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type));
+  });
+  module.def("bm_ptr_by_mem_type", [](Handle pool, std::uint32_t type, std::uint16_t rank) {
+    return handle_of(smem_bm_ptr_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type), rank));
+  });
+  module.def("bm_get_rank_id_by_gva", [](Handle pool, Handle address) {
+    return smem_bm_get_rank_id_by_gva(pointer_of(pool), pointer_of(address));
+  });
+  module.def("bm_copy", [](Handle pool, const Place& from, const Place& to, std::size_t bytes,
+                           std::uint32_t type, std::uint32_t flags) {
+    smem_copy_params params = {from.get("src_ptr", bytes), to.get_writable("dst_ptr", bytes),
+                               bytes};
+    int code = SMEM_OK;
+    move(bytes, [&] {
+      code = smem_bm_copy(pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags);
+    });
+    return smem_code(code);
+  });
+  module.def("bm_copy_batch", [](Handle pool, const Numbers& sources, const Numbers& targets,
+                                 const Numbers& sizes, std::size_t count, std::uint32_t type,
+                                 std::uint32_t flags) {
+    smem_batch_copy_params params = params_of(sources, targets, sizes, count);
+    return smem_code(wait([&] {
+      return smem_bm_copy_batch(pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags);
+    }));
+  });
+  module.def("bm_copy_batch_partial_succeed",
+             [](Handle pool, const Numbers& sources, const Numbers& targets, const Numbers& sizes,
+                std::size_t count, std::uint32_t type, std::uint32_t flags) {
+               smem_batch_copy_params params = params_of(sources, targets, sizes, count);
+               std::vector<std::int32_t> results(count);
+               smem_batch_copy_result result = {results.data(), params.batchSize};
+               const int code = smem_code(wait([&] {
+                 return smem_bm_copy_batch_partial_succeed(
+                     pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags, &result);
+               }));
+               nb::list codes;
+               for (const std::int32_t of_piece : results) codes.append(of_piece);
+               return std::tuple(code, codes);
+             });
+  module.def("bm_wait", [](Handle pool) {
+    return smem_code(wait([&] { return smem_bm_wait(pointer_of(pool)); }));
+  });
+  module.def("bm_register_user_mem", [](Handle pool, const Place& place, std::uint64_t bytes) {
+    place.get("addr", bytes);
+    return smem_code(smem_bm_register_user_mem(pointer_of(pool), place.address(), bytes));
+  });
+  module.def("bm_unregister_user_mem", [](Handle pool, const Place& place) {
+    return smem_code(smem_bm_unregister_user_mem(pointer_of(pool), place.address()));
+  });
+}
+
+}  // namespace memspan::python

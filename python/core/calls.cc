@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.h"
+
+#include <memspan/memspan.h>
+#include <nanobind/stl/string.h>
+#include <smem/host/smem.h>
+
+#include <atomic>
+#include <exception>
+
+namespace memspan::python {
+
+thread_local bool InCall::is_inside = false;
+
+namespace {
+
+std::atomic<bool> raises_codes{false};
+
+// Other callers of the library in this process, which know no exceptions, end as ever.
+void on_end(const char* call, int reason, const char* message) {
+  if (InCall::is_inside) throw EndedCall{reason, std::string(call) + ": " + message};
+}
+
+// The exception `name` of memspan.errors.
+void raise(const char* name, const std::string& message, int code) {
+  nb::object type = nb::module_::import_("memspan.errors").attr(name);
+  nb::object error = type(message, code);
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+const char* name_of_reason(int reason) {
+  switch (reason) {
+    case MEMSPAN_END_MISTAKE:
+      return "InvalidArgument";
+    case MEMSPAN_END_PEER_FAILED:
+      return "PeerFailed";
+    case MEMSPAN_END_TIMEOUT:
+      return "Timeout";
+    default:
+      return "Error";
+  }
+}
+
+int code_of_reason(int reason) {
+  constexpr int kInvalidParam = -1, kInner = -4, kTimeout = -7;
+  if (reason == MEMSPAN_END_MISTAKE) return kInvalidParam;
+  return reason == MEMSPAN_END_TIMEOUT ? kTimeout : kInner;
+}
+
+const char* name_of_shmem_code(int code) {
+  constexpr int kInvalidParam = -1, kInvalidValue = -2, kTimeout = -7;
+  if (code == kInvalidParam || code == kInvalidValue) return "InvalidArgument";
+  return code == kTimeout ? "Timeout" : "Error";
+}
+
+const char* name_of_smem_code(int code) {
+  if (code == SMEM_INVALID_PARAM) return "InvalidArgument";
+  if (code == SMEM_TIMEOUT) return "Timeout";
+  return code == SMEM_NOT_CONNECTED ? "PeerFailed" : "Error";
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const EndedCall& ended) {
+    raise(name_of_reason(ended.reason), ended.message, code_of_reason(ended.reason));
+  }
+}
+
+}  // namespace
+
+int shmem_code(int code) {
+  if (code == 0 || !is_raising()) return code;
+  raise(name_of_shmem_code(code), memspan_last_error(), code);
+  throw nb::python_error();
+}
+
+int smem_code(int code) {
+  if (code == SMEM_OK || !is_raising()) return code;
+  raise(name_of_smem_code(code), smem_get_last_err_msg(), code);
+  throw nb::python_error();
+}
+
+void on_null() {
+  if (!is_raising()) return;
+  constexpr int kInner = -4;
+  raise("Error", memspan_last_error(), kInner);
+  throw nb::python_error();
+}
+
+void set_raising(bool raises) {
+  raises_codes.store(raises, std::memory_order_relaxed);
+}
+
+bool is_raising() {
+  return raises_codes.load(std::memory_order_relaxed);
+}
+
+void bind_calls(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  memspan_set_end_handler(on_end);
+  module.def("raise_on_error", set_raising, nb::arg("raises"));
+  module.def("raises_on_error", is_raising);
+  module.def("last_error", [] { return std::string(memspan_last_error()); });
+}
+
+}  // namespace memspan::python

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the library from Python. What would end the process (memspan/memspan.h) becomes an
+// exception, and codes do when the program asked for that.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace memspan::python {
+
+namespace nb = nanobind;
+
+// What the library said instead of ending the process.
+struct EndedCall {
+  int reason;
+  std::string message;
+};
+
+// While one lives, its thread is in a call of the library.
+class InCall {
+ public:
+  InCall() { is_inside = true; }
+  ~InCall() { is_inside = false; }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  static thread_local bool is_inside;
+};
+
+// Runs `function`, which does not wait for anybody.
+template <typename Function>
+auto call(Function function) {
+  const InCall in_call;
+  return function();
+}
+
+// Runs `function` without the GIL: other threads of Python go on while it waits.
+template <typename Function>
+auto wait(Function function) {
+  const nb::gil_scoped_release released;
+  const InCall in_call;
+  return function();
+}
+
+// Moves `bytes`: without the GIL when that takes longer than giving it up does.
+template <typename Function>
+void move(std::size_t bytes, Function function) {
+  constexpr std::size_t kWorthIt = std::size_t{64} << 10;
+  if (bytes < kWorthIt)
+    call(function);
+  else
+    wait(function);
+}
+
+// What functions of `shmem` that give a code give: it, or an exception with the library's text when
+// shmem.errors.raise_on_error() asked for that.
+int shmem_code(int code);
+// The same for MemFabric's codes.
+int smem_code(int code);
+// For NULL: raises when codes raise.
+void on_null();
+
+void set_raising(bool raises);
+bool is_raising();
+
+// Makes exceptions of the library's ends; once, when the module is loaded.
+void bind_calls(nb::module_& module);
+
+}  // namespace memspan::python

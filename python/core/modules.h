@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of memspan._core.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace memspan::python {
+
+void bind_shmem(nanobind::module_& module);      // CANN SHMEM
+void bind_openshmem(nanobind::module_& module);  // what only OpenSHMEM has
+void bind_smem(nanobind::module_& module);       // MemFabric: common
+void bind_bm(nanobind::module_& module);
+void bind_shm(nanobind::module_& module);
+void bind_trans(nanobind::module_& module);
+
+}  // namespace memspan::python

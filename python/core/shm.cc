@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemFabric's Share Memory.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <smem/host/smem_shm.h>
+
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "callbacks.h"
+#include "calls.h"
+#include "handles.h"
+#include "modules.h"
+
+namespace memspan::python {
+namespace {
+
+// Told by one space after another; the library has no room for whose it is.
+Callback exit_listener;
+
+void on_exit(int status) {
+  if (!Py_IsInitialized()) return;
+  const nb::gil_scoped_acquire held;
+  call_back(exit_listener.get(), "the exit function", status);
+}
+
+smem_shm_config_t config_of(nb::handle from) {
+  const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(from.attr(name)); };
+  smem_shm_config_t config = {};
+  config.shmInitTimeout = number("init_timeout");
+  config.shmCreateTimeout = number("create_timeout");
+  config.controlOperationTimeout = number("operation_timeout");
+  config.startConfigStoreServer = nb::cast<bool>(from.attr("start_store"));
+  config.flags = number("flags");
+  return config;
+}
+
+// What all `ranks` gave, one after the other, by `meet(received)`; nothing with a code.
+template <typename Meet>
+std::tuple<int, nb::bytes> gather(const nb::bytes& mine, std::uint32_t ranks, Meet meet) {
+  std::string received(mine.size() * (ranks == UINT32_MAX ? 0 : ranks), '\0');
+  const int code = smem_code(wait([&] { return meet(received); }));
+  if (code != SMEM_OK) received.clear();
+  return {code, nb::bytes(received.data(), received.size())};
+}
+
+std::uint32_t size_of(const std::string& text) {
+  return static_cast<std::uint32_t>(text.size());
+}
+std::uint32_t size_of(const nb::bytes& bytes) {
+  return static_cast<std::uint32_t>(bytes.size());
+}
+
+}  // namespace
+
+void bind_shm(nb::module_& module) {
+  module.def("shm_init", [](const std::string& url, std::uint32_t ranks, std::uint32_t rank,
+                            std::uint16_t device, nb::handle given) {
+    smem_shm_config_t config = config_of(given);
+    return smem_code(
+        wait([&] { return smem_shm_init(url.c_str(), ranks, rank, device, &config); }));
+  });
+  module.def("shm_uninit", [](std::uint32_t flags) { wait([&] { smem_shm_uninit(flags); }); });
+  module.def("shm_query_support_data_operation", smem_shm_query_support_data_operation);
+  module.def("shm_create", [](std::uint32_t id, std::uint32_t ranks, std::uint32_t rank,
+                              std::uint64_t bytes, std::uint32_t operations, std::uint32_t flags) {
+    void* base = nullptr;
+    smem_shm_data_op_type type;
+    std::memcpy(&type, &operations, sizeof type);
+    void* const space =
+        wait([&] { return smem_shm_create(id, ranks, rank, bytes, type, flags, &base); });
+    return std::tuple(handle_of(space), handle_of(base));
+  });
+  module.def("shm_destroy", [](Handle space, std::uint32_t flags) {
+    return smem_code(wait([&] { return smem_shm_destroy(pointer_of(space), flags); }));
+  });
+  module.def("shm_set_extra_context", [](Handle space, const nb::bytes& context) {
+    return smem_code(
+        smem_shm_set_extra_context(pointer_of(space), context.c_str(), size_of(context)));
+  });
+  module.def("shm_get_extra_context", [](Handle space) {
+    std::uint32_t bytes = 0;
+    std::string context;
+    int code = smem_shm_get_extra_context(pointer_of(space), nullptr, 0, &bytes);
+    if (code == SMEM_OK) {
+      context.resize(bytes);
+      code = smem_shm_get_extra_context(pointer_of(space), context.data(), bytes, &bytes);
+    }
+    return std::tuple(smem_code(code), nb::bytes(context.data(), context.size()));
+  });
+  module.def("shm_get_global_rank",
+             [](Handle space) { return smem_shm_get_global_rank(pointer_of(space)); });
+  module.def("shm_get_global_rank_size",
+             [](Handle space) { return smem_shm_get_global_rank_size(pointer_of(space)); });
+  module.def("shm_control_barrier", [](Handle space) {
+    return smem_code(wait([&] { return smem_shm_control_barrier(pointer_of(space)); }));
+  });
+  module.def("shm_control_allgather", [](Handle space, const nb::bytes& mine) {
+    const std::uint32_t ranks = smem_shm_get_global_rank_size(pointer_of(space));
+    return gather(mine, ranks, [&](std::string& received) {
+      return smem_shm_control_allgather(pointer_of(space), mine.c_str(), size_of(mine),
+                                        received.data(), size_of(received));
+    });
+  });
+  module.def("shm_subgroup_barrier",
+             [](Handle space, const std::string& key, std::uint32_t ranks, std::uint32_t rank) {
+               return smem_code(wait([&] {
+                 return smem_shm_subgroup_barrier(pointer_of(space), key.c_str(), ranks, rank);
+               }));
+             });
+  module.def("shm_subgroup_allgather", [](Handle space, const std::string& key, std::uint32_t ranks,
+                                          std::uint32_t rank, const nb::bytes& mine) {
+    if (ranks > SMEM_WORLD_SIZE_MAX)
+      throw nb::value_error(
+          ("rank_size is " + std::to_string(ranks) + ", allowed are 1 to 1024").c_str());
+    return gather(mine, ranks, [&](std::string& received) {
+      return smem_shm_subgroup_allgather(pointer_of(space), key.c_str(), ranks, rank, mine.c_str(),
+                                         size_of(mine), received.data(), size_of(received));
+    });
+  });
+  module.def("shm_topology_can_reach", [](Handle space, std::uint32_t rank) {
+    std::uint32_t ways = 0;
+    const int code = smem_code(smem_shm_topology_can_reach(pointer_of(space), rank, &ways));
+    return std::tuple(code, ways);
+  });
+  module.def("shm_atomic_alloc_value", [](Handle space, std::uint32_t limit) {
+    std::uint32_t number = 0;
+    const int code = smem_code(
+        wait([&] { return smem_shm_atomic_alloc_value(pointer_of(space), limit, &number); }));
+    return std::tuple(code, number);
+  });
+  module.def("shm_atomic_release_value", [](Handle space, std::int32_t number) {
+    return smem_code(
+        wait([&] { return smem_shm_atomic_release_value(pointer_of(space), number); }));
+  });
+  module.def(
+      "shm_register_exit",
+      [](Handle space, nb::handle function) {
+        exit_listener.set(function);
+        return smem_code(wait([&] {
+          return smem_shm_register_exit(pointer_of(space), function.is_none() ? nullptr : on_exit);
+        }));
+      },
+      nb::arg(), nb::arg().none());
+  module.def("shm_global_exit", [](Handle space, int status) {
+    wait([&] { smem_shm_global_exit(pointer_of(space), status); });
+  });
+}
+
+}  // namespace memspan::python

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemFabric's common functions and the streams of the host device.
+#include <memspan/memspan.h>
+#include <memspan/stream.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <smem/host/smem.h>
+
+#include <string>
+
+#include "callbacks.h"
+#include "calls.h"
+#include "handles.h"
+#include "modules.h"
+
+namespace memspan::python {
+namespace {
+
+using namespace nb::literals;
+
+Callback decrypter;
+Callback logger;
+
+int decrypt(const char* cipher, std::size_t bytes, char* plain, std::size_t& room) {
+  return decrypt_by(decrypter.get(), cipher, bytes, plain, room);
+}
+
+void log(int level, const char* message) {
+  if (!Py_IsInitialized()) return;
+  const nb::gil_scoped_acquire held;
+  call_back(logger.get(), "the logger", level, message);
+}
+
+std::uint32_t bytes_of(const std::string& text) {
+  return static_cast<std::uint32_t>(text.size());
+}
+
+int set_key(const std::string& key, const std::string& password, nb::handle function) {
+  decrypter.set(function);
+  return smem_code(smem_set_config_store_tls_key(key.c_str(), bytes_of(key), password.c_str(),
+                                                 bytes_of(password),
+                                                 function.is_none() ? nullptr : decrypt));
+}
+
+}  // namespace
+
+void bind_smem(nb::module_& module) {
+  module.def("init", [](std::uint32_t flags) { return smem_code(smem_init(flags)); });
+  module.def("uninit", smem_uninit);
+  module.def("create_config_store", [](const std::string& url) {
+    return smem_code(wait([&] { return smem_create_config_store(url.c_str()); }));
+  });
+  module.def("destroy_config_store", [](const std::string& url) {
+    return smem_code(wait([&] { return smem_destroy_config_store(url.c_str()); }));
+  });
+  module.def("set_conf_store_tls", [](bool enable, const std::string& text) {
+    return smem_code(smem_set_conf_store_tls(enable, text.c_str(), bytes_of(text)));
+  });
+  module.def("set_config_store_tls_key", set_key, nb::arg(), nb::arg(), nb::arg().none());
+  module.def(
+      "set_extern_logger",
+      [](nb::handle function) {
+        logger.set(function);
+        return smem_code(smem_set_extern_logger(function.is_none() ? nullptr : log));
+      },
+      nb::arg().none());
+  module.def("set_log_level", [](int level) { return smem_code(smem_set_log_level(level)); });
+  module.def("get_last_err_msg", [] { return std::string(smem_get_last_err_msg()); });
+  module.def("get_and_clear_last_err_msg",
+             [] { return std::string(smem_get_and_clear_last_err_msg()); });
+  module.def("get_last_err_code", smem_get_last_err_code);
+  module.def("get_error_string", [](int code) { return std::string(smem_get_error_string(code)); });
+
+  module.def("keep_failure", [](const std::string& call, int code, const std::string& message) {
+    return smem_code(memspan_keep_failure(call.c_str(), code, message.c_str()));
+  });
+
+  module.def("stream_create", [] {
+    memspan_stream_t stream = nullptr;
+    smem_code(memspan_stream_create(&stream));
+    return handle_of(stream);
+  });
+  module.def("stream_destroy", [](Handle stream) {
+    return smem_code(wait([&] { return memspan_stream_destroy(pointer_of(stream)); }));
+  });
+  module.def("stream_query", [](Handle stream) {
+    const int code = memspan_stream_query(pointer_of(stream));
+    return code > 0 ? code : smem_code(code);
+  });
+  module.def("stream_synchronize", [](Handle stream, std::uint32_t timeout_ms) {
+    return smem_code(
+        wait([&] { return memspan_stream_synchronize(pointer_of(stream), timeout_ms); }));
+  });
+}
+
+}  // namespace memspan::python

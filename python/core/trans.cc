@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemFabric's Trans, and memspan's requests on top of it.
+#include <memspan/transfer.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <smem/host/smem_trans.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "callbacks.h"
+#include "calls.h"
+#include "handles.h"
+#include "modules.h"
+#include "numbers.h"
+#include "places.h"
+
+namespace memspan::python {
+namespace {
+
+// Of every endpoint, its peer-down function; the GIL protects them.
+std::map<Handle, Callback>& down_functions() {
+  static auto* const functions = new std::map<Handle, Callback>;
+  return *functions;
+}
+
+void on_down(const char* peer, void* endpoint) {
+  if (!Py_IsInitialized()) return;
+  const nb::gil_scoped_acquire held;
+  const auto found = down_functions().find(handle_of(endpoint));
+  if (found != down_functions().end())
+    call_back(found->second.get(), "the peer-down function", peer);
+}
+
+struct Pieces {
+  const Numbers* local;
+  const Numbers* remote;
+  const Numbers* bytes;
+  std::uint32_t count;
+};
+
+// Says what is wrong as the library does, so that codes stay codes.
+Pieces pieces_of(const Numbers& local, const Numbers& remote, const Numbers& bytes) {
+  if (local.size() != remote.size() || local.size() != bytes.size())
+    throw nb::value_error(("there are " + std::to_string(local.size()) + " buffers, " +
+                           std::to_string(remote.size()) + " peer buffers and " +
+                           std::to_string(bytes.size()) + " lengths; their numbers must be equal")
+                              .c_str());
+  if (local.size() > UINT32_MAX)
+    throw nb::value_error(
+        ("there are " + std::to_string(local.size()) + " pieces, allowed are up to 4294967295")
+            .c_str());
+  return {&local, &remote, &bytes, static_cast<std::uint32_t>(local.size())};
+}
+
+std::size_t* sizes_of(const Numbers& numbers) {
+  static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
+  return reinterpret_cast<std::size_t*>(const_cast<std::uint64_t*>(numbers.data()));
+}
+
+int create_code(smem_trans_t made) {
+  return made != nullptr ? SMEM_OK : smem_get_last_err_code();
+}
+
+std::tuple<int, Handle> create(const std::string& url, const std::string& name, std::uint32_t role,
+                               std::uint32_t timeout, std::uint32_t device, std::uint32_t flags,
+                               std::uint32_t operations, bool may_host) {
+  smem_trans_config_t config = {};
+  std::memcpy(&config.role, &role, sizeof role);
+  config.initTimeout = timeout;
+  config.deviceId = device;
+  config.flags = flags;
+  std::memcpy(&config.dataOpType, &operations, sizeof operations);
+  config.startConfigServer = may_host;
+  smem_trans_t made = nullptr;
+  const int code = wait([&] {
+    made = smem_trans_create(url.c_str(), name.c_str(), &config);
+    return create_code(made);
+  });
+  return {smem_code(code), handle_of(made)};
+}
+
+int move_one(Handle endpoint, bool writes, const std::string& peer, const Place& local,
+             Handle remote, std::size_t bytes, std::uint32_t flags) {
+  void* const here = writes ? local.get("buffer", bytes) : local.get_writable("buffer", bytes);
+  void* const there = pointer_of(remote);
+  return smem_code(wait([&] {
+    return writes ? smem_trans_write(pointer_of(endpoint), here, peer.c_str(), there, bytes, flags)
+                  : smem_trans_read(pointer_of(endpoint), here, peer.c_str(), there, bytes, flags);
+  }));
+}
+
+int move_batch(Handle endpoint, bool writes, const std::string& peer, const Numbers& local,
+               const Numbers& remote, const Numbers& bytes, std::uint32_t flags) {
+  const Pieces pieces = pieces_of(local, remote, bytes);
+  const auto constant = [](const Numbers& numbers) {
+    return const_cast<const void**>(numbers.pointers());
+  };
+  return smem_code(wait([&] {
+    return writes ? smem_trans_batch_write(pointer_of(endpoint), constant(local), peer.c_str(),
+                                           remote.pointers(), sizes_of(bytes), pieces.count, flags)
+                  : smem_trans_batch_read(pointer_of(endpoint), local.pointers(), peer.c_str(),
+                                          constant(remote), sizes_of(bytes), pieces.count, flags);
+  }));
+}
+
+int submit_one(Handle endpoint, bool writes, const std::string& peer, const Place& local,
+               Handle remote, std::size_t bytes, Handle stream, std::uint32_t flags) {
+  void* const here = writes ? local.get("buffer", bytes) : local.get_writable("buffer", bytes);
+  void* const there = pointer_of(remote);
+  return smem_code(wait([&] {
+    return writes ? smem_trans_write_submit(pointer_of(endpoint), here, peer.c_str(), there, bytes,
+                                            pointer_of(stream), flags)
+                  : smem_trans_read_submit(pointer_of(endpoint), here, peer.c_str(), there, bytes,
+                                           pointer_of(stream), flags);
+  }));
+}
+
+int submit_batch(Handle endpoint, bool writes, const std::string& peer, const Numbers& local,
+                 const Numbers& remote, const Numbers& bytes, Handle stream, std::uint32_t flags) {
+  const Pieces pieces = pieces_of(local, remote, bytes);
+  const auto constant = [](const Numbers& numbers) {
+    return const_cast<const void**>(numbers.pointers());
+  };
+  return smem_code(wait([&] {
+    return writes ? smem_trans_batch_write_submit(pointer_of(endpoint), constant(local),
+                                                  peer.c_str(), remote.pointers(), sizes_of(bytes),
+                                                  pieces.count, pointer_of(stream), flags)
+                  : smem_trans_batch_read_submit(pointer_of(endpoint), local.pointers(),
+                                                 peer.c_str(), constant(remote), sizes_of(bytes),
+                                                 pieces.count, pointer_of(stream), flags);
+  }));
+}
+
+// ---- requests
+
+memspan_transfer_direction_t direction_of(bool writes) {
+  return writes ? MEMSPAN_TRANSFER_WRITE : MEMSPAN_TRANSFER_READ;
+}
+
+std::tuple<int, Handle> prepare(Handle endpoint, bool writes, const std::string& peer,
+                                const Numbers& local, const Numbers& remote, const Numbers& bytes) {
+  const Pieces pieces = pieces_of(local, remote, bytes);
+  memspan_transfer_t request = nullptr;
+  const int code = smem_code(memspan_transfer_prepare(
+      pointer_of(endpoint), direction_of(writes), peer.c_str(), local.pointers(), remote.pointers(),
+      sizes_of(bytes), pieces.count, &request));
+  return {code, handle_of(request)};
+}
+
+// PENDING and CANCELLED are no failures.
+int state_code(int code) {
+  return code > 0 ? code : smem_code(code);
+}
+
+nb::object receive(Handle endpoint, std::uint32_t timeout_ms) {
+  memspan_transfer_message_t message;
+  const int code = state_code(
+      wait([&] { return memspan_transfer_receive(pointer_of(endpoint), &message, timeout_ms); }));
+  if (code != SMEM_OK) return nb::make_tuple(code, "", nb::bytes("", 0));
+  return nb::make_tuple(code, static_cast<const char*>(message.sender),
+                        nb::bytes(reinterpret_cast<const char*>(message.message), message.bytes));
+}
+
+}  // namespace
+
+void bind_trans(nb::module_& module) {
+  module.def("trans_create", create);
+  module.def("trans_uninit", [](std::uint32_t flags) { wait([&] { smem_trans_uninit(flags); }); });
+  module.def("trans_destroy", [](Handle endpoint, std::uint32_t flags) {
+    wait([&] { smem_trans_destroy(pointer_of(endpoint), flags); });
+    down_functions().erase(endpoint);
+  });
+  module.def("trans_malloc", [](Handle endpoint, std::size_t bytes) {
+    return handle_of(wait([&] { return smem_trans_malloc(pointer_of(endpoint), bytes); }));
+  });
+  module.def("trans_free", [](Handle endpoint, Handle address) {
+    return smem_code(
+        wait([&] { return smem_trans_free(pointer_of(endpoint), pointer_of(address)); }));
+  });
+  module.def("trans_register_mem", [](Handle endpoint, const Place& place, std::size_t bytes,
+                                      std::uint32_t flags) {
+    void* const address = place.get("buffer_addr", bytes);
+    return smem_code(smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags));
+  });
+  module.def("trans_batch_register_mem", [](Handle endpoint, const Numbers& addresses,
+                                            const Numbers& sizes, std::uint32_t flags) {
+    if (addresses.size() != sizes.size())
+      throw nb::value_error(("there are " + std::to_string(addresses.size()) + " addresses and " +
+                             std::to_string(sizes.size()) +
+                             " capacities; their numbers must be equal")
+                                .c_str());
+    return smem_code(
+        smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(), sizes_of(sizes),
+                                      static_cast<std::uint32_t>(addresses.size()), flags));
+  });
+  module.def("trans_deregister_mem", [](Handle endpoint, const Place& place) {
+    return smem_code(smem_trans_deregister_mem(pointer_of(endpoint), pointer_of(place.address())));
+  });
+  module.def("trans_move", move_one);
+  module.def("trans_batch_move", move_batch);
+  module.def("trans_submit", submit_one);
+  module.def("trans_batch_submit", submit_batch);
+  module.def(
+      "trans_set_peer_down_callback",
+      [](Handle endpoint, nb::handle function) {
+        down_functions()[endpoint].set(function);
+        return smem_code(smem_trans_set_peer_down_callback(
+            pointer_of(endpoint), function.is_none() ? nullptr : on_down, pointer_of(endpoint)));
+      },
+      nb::arg(), nb::arg().none());
+
+  module.def("transfer_reach", [](Handle endpoint, const std::string& peer) {
+    return smem_code(
+        wait([&] { return memspan_transfer_reach(pointer_of(endpoint), peer.c_str()); }));
+  });
+  module.def("transfer_prepare", prepare);
+  module.def("transfer_destroy", [](Handle request) {
+    return smem_code(wait([&] { return memspan_transfer_destroy(pointer_of(request)); }));
+  });
+  module.def("transfer_set_message", [](Handle request, const nb::bytes& message) {
+    return smem_code(
+        memspan_transfer_set_message(pointer_of(request), message.c_str(), message.size()));
+  });
+  module.def("transfer_set_counter",
+             [](Handle request, std::uint32_t counter, std::uint64_t value) {
+               return smem_code(memspan_transfer_set_counter(pointer_of(request), counter, value));
+             });
+  module.def("transfer_post",
+             [](Handle request) { return smem_code(memspan_transfer_post(pointer_of(request))); });
+  module.def("transfer_test",
+             [](Handle request) { return state_code(memspan_transfer_test(pointer_of(request))); });
+  module.def("transfer_result", [](Handle request) {
+    memspan_transfer_result_t result = {};
+    smem_code(memspan_transfer_result(pointer_of(request), &result));
+    return std::tuple(result.code, result.pieces);
+  });
+  module.def("transfer_wait", [](Handle request, std::uint32_t timeout_ms) {
+    return state_code(wait([&] { return memspan_transfer_wait(pointer_of(request), timeout_ms); }));
+  });
+  module.def("transfer_cancel", [](Handle request) {
+    return smem_code(wait([&] { return memspan_transfer_cancel(pointer_of(request)); }));
+  });
+  module.def("transfer_event", [](Handle request) {
+    int descriptor = -1;
+    smem_code(memspan_transfer_event(pointer_of(request), &descriptor));
+    return descriptor;
+  });
+  module.def("transfer_receive", receive);
+  module.def("transfer_messages_event", [](Handle endpoint) {
+    int descriptor = -1;
+    smem_code(memspan_transfer_messages_event(pointer_of(endpoint), &descriptor));
+    return descriptor;
+  });
+  module.def("transfer_counter", [](Handle endpoint, std::uint32_t counter) {
+    std::uint64_t value = 0;
+    const int code = smem_code(memspan_transfer_counter(pointer_of(endpoint), counter, &value));
+    return std::tuple(code, value);
+  });
+  module.def("transfer_wait_counter", [](Handle endpoint, std::uint32_t counter,
+                                         std::uint64_t value, std::uint32_t timeout_ms) {
+    return smem_code(wait([&] {
+      return memspan_transfer_wait_counter(pointer_of(endpoint), counter, value, timeout_ms);
+    }));
+  });
+}
+
+}  // namespace memspan::python

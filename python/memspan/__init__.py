@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memspan: one span of memory across processes, hosts and devices.
+
+The packages that programs use:
+
+- ``shmem``: SHMEM, a symmetric heap with put, get, signals, atomics and collectives;
+- ``mf_smem``, ``memfabric_hybrid`` and ``mf_adapter``: MemFabric, pools of memory that processes
+  join and leave, and transfers between named endpoints;
+- ``memspan.mooncake``: MemFabric's transfers with the methods of Mooncake's engine.
+
+Here: the exceptions of all of them, and where headers and libraries lie.
+"""
+
+import os
+
+from memspan._core import __version__
+from memspan.errors import Error, InvalidArgument, PeerFailed, Timeout
+
+__all__ = [
+    "Error",
+    "InvalidArgument",
+    "PeerFailed",
+    "Timeout",
+    "__version__",
+    "get_include_path",
+    "get_lib_path",
+]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def get_include_path():
+    """The folder of the C headers, for compilers."""
+    return os.path.join(_HERE, "include")
+
+
+def get_lib_path():
+    """The folder of the C libraries, for linkers."""
+    return os.path.join(_HERE, "lib")

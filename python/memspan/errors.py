@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What memspan's Python packages raise. Every exception has the library's sentence as its text."""
+
+
+class Error(RuntimeError):
+    """A call failed. `code` is the number that the C interface has for it."""
+
+    def __init__(self, message="", code=-1):
+        super().__init__(message)
+        self.code = code
+
+
+class InvalidArgument(Error, ValueError):
+    """A mistake of the program's: the text says which value, and which are allowed."""
+
+
+class PeerFailed(Error):
+    """Another process died, or its endpoint ended."""
+
+
+class Timeout(Error, TimeoutError):
+    """Others did not do in time what the call needs of them."""

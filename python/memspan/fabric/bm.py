@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Big Memory: pools that processes give memory to, at the same addresses in all of them.
+
+    config = bm.BmConfig()
+    bm.initialize("tcp://127.0.0.1:8570", world_size, device_id, config)
+    pool = bm.create(0, local_dram_size=64 << 20, local_hbm_size=0)
+    pool.join()
+    there = pool.peer_rank_ptr(peer, bm.BmMemType.HOST)
+    pool.copy_data(array.ctypes.data, there, array.nbytes, bm.BmCopyType.H2G)
+
+Addresses are ints, sizes are in bytes. Memory of this process may also be given as an object with
+the buffer protocol. Functions that return int give 0 or a code below 0 (``get_last_err_msg()`` says
+why). Any thread may call anything; the GIL is released while a call waits or copies much.
+"""
+
+import dataclasses
+import enum
+
+from memspan import _core
+from memspan.fabric.common import TlsConfig
+
+_c = _core.smem
+
+_SECONDS = 120
+
+__all__ = [
+    "BigMemory",
+    "BmConfig",
+    "BmCopyType",
+    "BmDataOpType",
+    "BmMemType",
+    "CopyData2DParams",
+    "bm_rank_id",
+    "create",
+    "create2",
+    "initialize",
+    "uninitialize",
+]
+
+
+class BmMemType(enum.IntEnum):
+    """Which memory: this process's, or a space of the pool."""
+
+    LOCAL_DEVICE = 0
+    LOCAL_HOST = 1
+    DEVICE = 2
+    HOST = 3
+
+
+class BmCopyType(enum.IntEnum):
+    """From where to where: L device memory and H host memory of this process, G the pool, GH its
+    host space; AUTO looks at the addresses."""
+
+    L2G = 0
+    G2L = 1
+    G2H = 2
+    H2G = 3
+    L2GH = 4
+    GH2L = 5
+    GH2H = 6
+    H2GH = 7
+    G2G = 8
+    AUTO = 9
+
+
+class BmDataOpType(enum.IntFlag):
+    """Ways to move data, as preferences; combined by ``|``."""
+
+    SDMA = 1
+    HOST_RDMA = 2
+    HOST_TCP = 4
+    DEVICE_RDMA = 8
+    HOST_URMA = 16
+
+
+@dataclasses.dataclass
+class BmConfig:
+    """How this process becomes a member; the time-outs are in seconds, 1 and more."""
+
+    init_timeout: int = _SECONDS
+    create_timeout: int = _SECONDS
+    operation_timeout: int = _SECONDS
+    start_store: bool = True
+    start_store_only: bool = False
+    dynamic_world_size: bool = False
+    unified_address_space: bool = True
+    auto_ranking: bool = True
+    rank_id: int = 65535
+    flags: int = 0
+    nic: str = ""
+    hcom_tls: TlsConfig | None = None
+    store_tls: TlsConfig | None = None
+
+    def set_nic(self, nic):
+        """Which network interface: ``tcp://IP[/MASK]:PORT``."""
+        self.nic = nic
+
+    @property
+    def hcom_url(self):
+        """The older name of what ``set_nic`` sets."""
+        return self.nic
+
+    @hcom_url.setter
+    def hcom_url(self, url):
+        self.nic = url
+
+
+@dataclasses.dataclass
+class CopyData2DParams:
+    """``height`` rows of ``width`` bytes, which begin ``spitch`` and ``dpitch`` bytes apart."""
+
+    src: int = 0
+    spitch: int = 0
+    dest: int = 0
+    dpitch: int = 0
+    width: int = 0
+    height: int = 0
+
+
+def initialize(store_url, world_size, device_id, config):
+    """Becomes a member of up to ``world_size``, over the store at ``store_url``. Returns 0 or a
+    code."""
+    return _c.bm_init(store_url, world_size, device_id, config)
+
+
+def uninitialize(flags=0):
+    """Ends it, and destroys what pools are left."""
+    _c.bm_uninit(flags)
+
+
+def bm_rank_id():
+    """This process's rank; 4294967295 before ``initialize``."""
+    return _c.bm_get_rank_id()
+
+
+def _handle(handle):
+    if handle == 0:
+        raise RuntimeError(f"create bm handle failed. {_c.get_last_err_msg()}")
+    return BigMemory(handle)
+
+
+def create(id, local_dram_size, local_hbm_size, data_op_type=BmDataOpType.SDMA, flags=0):
+    """A pool to which this process gives so many bytes of host and device memory, as do all others.
+    Raises RuntimeError when it cannot be made."""
+    return _handle(_c.bm_create(id, 0, int(data_op_type), local_dram_size, local_hbm_size, flags))
+
+
+def create2(
+    id,
+    local_dram_size,
+    max_dram_size,
+    local_hbm_size=0,
+    max_hbm_size=0,
+    data_op_type=BmDataOpType.SDMA,
+    enable_56bits_gva=False,
+    flags=0,
+    shm_fd=-1,
+    tag="",
+    tag_op_info="",
+):
+    """The same where processes give different sizes, up to the largest ones, which all say alike.
+    ``shm_fd``: the host memory is that descriptor's. Raises RuntimeError when it cannot be made."""
+    del enable_56bits_gva  # addresses have room for every pool
+    if shm_fd >= 0:
+        flags |= 1 << 8
+    return _handle(
+        _c.bm_create2(
+            id,
+            max_dram_size,
+            max_hbm_size,
+            local_dram_size,
+            local_hbm_size,
+            int(data_op_type),
+            flags,
+            tag,
+            tag_op_info,
+            shm_fd,
+        )
+    )
+
+
+class BigMemory:
+    """A pool, as this process sees it; ``create`` makes it. Ends with ``destroy()``, or when nobody
+    has it any more. Works as a context manager, too."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.destroy()
+
+    def __del__(self):
+        if getattr(self, "_handle", 0):
+            self.destroy()
+
+    def destroy(self):
+        """Ends it here; other members go on."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _c.bm_destroy(handle)
+
+    def join(self, flags=0):
+        """From now on others reach what this process gives. Returns 0 or a code."""
+        return _c.bm_join(self._handle, flags)[0]
+
+    def leave(self, flags=0):
+        """The contrary; it may join again. Returns 0 or a code."""
+        return _c.bm_leave(self._handle, flags)
+
+    def _usual_space(self):
+        has_device = _c.bm_get_local_mem_size_by_mem_type(self._handle, BmMemType.DEVICE) > 0
+        return BmMemType.DEVICE if has_device else BmMemType.HOST
+
+    def local_mem_size(self, mem_type=BmMemType.DEVICE):
+        """How many bytes this process gives; 0 when it fails."""
+        return _c.bm_get_local_mem_size_by_mem_type(self._handle, int(mem_type))
+
+    def peer_rank_ptr(self, peer_rank, mem_type=BmMemType.DEVICE):
+        """Where a rank's memory begins, the same in all processes; 0 when it fails."""
+        return _c.bm_ptr_by_mem_type(self._handle, int(mem_type), peer_rank)
+
+    def get_rank_id_by_gva(self, gva):
+        """Whose memory an address of the pool is; 4294967295 when it is in none."""
+        return _c.bm_get_rank_id_by_gva(self._handle, gva)
+
+    def register(self, addr, size):
+        """Memory of this process that copies will use often. Returns 0 or a code."""
+        return _c.bm_register_user_mem(self._handle, addr, size)
+
+    def unregister(self, addr):
+        """The contrary. Returns 0 or a code."""
+        return _c.bm_unregister_user_mem(self._handle, addr)
+
+    def copy_data(self, src_ptr, dst_ptr, size, type, flags=0, stream=0):
+        """``size`` bytes from ``src_ptr`` to ``dst_ptr``; ``type`` is a ``BmCopyType``. With flag
+        bit 0 it goes on in the background until ``wait()``. Returns 0 or a code."""
+        del stream  # of devices
+        return _c.bm_copy(self._handle, src_ptr, dst_ptr, size, int(type), flags)
+
+    def copy_data_batch(self, src_addrs, dst_addrs, sizes, count, type, flags=0, stream=0):
+        """``count`` copies at once, by lists of ints or arrays of 64-bit integers. Returns 0 or a
+        code. ValueError when a list is shorter than ``count``."""
+        del stream
+        return _c.bm_copy_batch(self._handle, src_addrs, dst_addrs, sizes, count, int(type), flags)
+
+    def copy_data_batch_partial_succeed(
+        self, src_addrs, dst_addrs, sizes, count, type, flags=0
+    ):
+        """The same, whatever becomes of single copies: (code, codes of each)."""
+        return _c.bm_copy_batch_partial_succeed(
+            self._handle, src_addrs, dst_addrs, sizes, count, int(type), flags
+        )
+
+    def copy_data_2d(self, params, type, flags=0):
+        """The rows of a ``CopyData2DParams``. Returns 0 or a code."""
+        if params.width > min(params.spitch, params.dpitch) and params.height > 1:
+            raise ValueError(
+                f"width is {params.width}, allowed are up to the smaller pitch, "
+                f"{min(params.spitch, params.dpitch)}"
+            )
+        rows = range(params.height)
+        return self.copy_data_batch(
+            [params.src + row * params.spitch for row in rows],
+            [params.dest + row * params.dpitch for row in rows],
+            [params.width] * params.height,
+            params.height,
+            type,
+            flags,
+        )
+
+    def wait(self):
+        """Until this thread's copies in the background are done. Returns 0 or the code of the first
+        that failed."""
+        return _c.bm_wait(self._handle)

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transfers between named endpoints: MemFabric's TransferEngine.
+
+    engine = TransferEngine()
+    engine.initialize("tcp://127.0.0.1:8570", "127.0.0.1:6001", "Prefill", device_id=0)
+    engine.register_memory(array.ctypes.data, array.nbytes)
+    engine.transfer_sync_write("127.0.0.1:6002", array.ctypes.data, address_there, array.nbytes)
+
+Addresses are ints, sizes are in bytes; batches are lists of ints or arrays of 64-bit integers.
+Functions that return int give 0 or a code below 0, and ``get_last_err_msg()`` says why. Any thread
+may call anything; the GIL is released while a call waits.
+"""
+
+import enum
+import os
+import random
+import socket
+
+from memspan import _core
+from memspan.fabric import common
+
+_c = _core.smem
+
+_MOST_REGISTERED = 1 << 20
+_SECONDS = 120
+_PORTS = range(15000, 25001)
+_FOREVER = 2**32 - 1
+_PENDING = 1
+
+__all__ = ["TransDataOpType", "TransferEngine", "TransferOpcode", "TransferRequest"]
+
+
+class TransferOpcode(enum.IntEnum):
+    """Which way a transfer goes."""
+
+    Read = 0
+    Write = 1
+
+
+class TransDataOpType(enum.IntFlag):
+    """Ways to move data, as preferences; combined by ``|``."""
+
+    SDMA = 1
+    HOST_RDMA = 2
+    HOST_TCP = 4
+    DEVICE_RDMA = 8
+    HOST_URMA = 16
+
+
+_FAILED = -1
+_ROLES = {"Prefill": 1, "Sender": 1, "Decode": 2, "Receiver": 2, "Both": 3}
+
+
+def apply_log_level():
+    """ASCEND_MF_LOG_LEVEL (one digit), unless SHMEM_LOG_LEVEL says it already."""
+    level = os.environ.get("ASCEND_MF_LOG_LEVEL", "")
+    if "SHMEM_LOG_LEVEL" not in os.environ and len(level) == 1 and level.isdigit():
+        common.set_log_level(int(level))
+
+
+def fail(message):
+    """The sentence as this thread's failure, and the code."""
+    return _c.keep_failure("TransferEngine", _FAILED, message)
+
+
+def _reserve_port():
+    """(port, socket): nobody else is given the port while the socket is there."""
+    family = socket.AF_INET
+    for port in random.sample(_PORTS, 1000):
+        keeper = socket.socket(family, socket.SOCK_STREAM)
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            keeper.bind(("0.0.0.0", port))
+            return port, keeper
+        except OSError:
+            keeper.close()
+    return 0, None
+
+
+class TransferRequest:
+    """A transfer that was prepared once and can be posted many times (memspan's own)."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def __del__(self):
+        self.destroy()
+
+    def destroy(self):
+        """Cancels it."""
+        handle, self._handle = getattr(self, "_handle", 0), 0
+        if handle:
+            _c.transfer_destroy(handle)
+
+    def set_message(self, message):
+        """Up to 256 bytes that the peer receives after the data. Returns 0 or a code."""
+        return _c.transfer_set_message(self._handle, bytes(message))
+
+    def set_counter(self, counter, value):
+        """Adds to one of the peer's counters (0 to 1023) after the data. Returns 0 or a code."""
+        return _c.transfer_set_counter(self._handle, counter, value)
+
+    def post(self):
+        """Begins it. Returns 0 or a code."""
+        return _c.transfer_post(self._handle)
+
+    def test(self):
+        """0: over; 1: not yet; 2: cancelled; below 0: why it failed."""
+        return _c.transfer_test(self._handle)
+
+    def result(self):
+        """(what ``test`` says, how many pieces were moved)."""
+        return _c.transfer_result(self._handle)
+
+    def wait(self, timeout_ms=_FOREVER):
+        """Until it is over; -2004 after the time-out, which changes nothing."""
+        return _c.transfer_wait(self._handle, timeout_ms)
+
+    def cancel(self):
+        """On return neither end is touched any more. Returns 0 or a code."""
+        return _c.transfer_cancel(self._handle)
+
+    def fileno(self):
+        """A descriptor for poll(), readable when it is over."""
+        return _c.transfer_event(self._handle)
+
+
+class TransferEngine:
+    """An endpoint of transfers. ``destroy()`` ends it, as does the end of the object."""
+
+    TransDataOpType = TransDataOpType
+    TransferOpcode = TransferOpcode
+
+    def __init__(self):
+        self._handle = 0
+        self._name = ""
+        self._port = 0
+        self._keeper = None
+
+    def __del__(self):
+        self.destroy()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.destroy()
+
+    def get_rpc_port(self):
+        """A free port of this host, kept for this engine; 0 when there is none. Before
+        ``initialize`` for a session id, or after."""
+        if self._port == 0:
+            self._port, self._keeper = _reserve_port()
+        return self._port
+
+    def initialize(
+        self,
+        store_url,
+        session_id,
+        role,
+        device_id,
+        data_op_type=TransDataOpType.SDMA,
+        store_server_role=None,
+    ):
+        """Takes the name ``session_id`` (``ip:port``; without a port the one of ``get_rpc_port`` is
+        added) at the store. role: "Prefill" sends, "Decode" receives, "Both". The process of the
+        role ``store_server_role`` hosts the store, when nobody does. Returns 0 or a code."""
+        apply_log_level()
+        if self._handle:
+            return 0
+        if role not in _ROLES:
+            return fail(
+                f'The value of role is invalid: "{role}", allowed are {", ".join(_ROLES)}'
+            )
+        if not _has_port(session_id):
+            session_id = f"{session_id}:{self.get_rpc_port()}"
+        code, self._handle = _c.trans_create(
+            store_url,
+            session_id,
+            _ROLES[role],
+            _SECONDS,
+            device_id,
+            0,
+            int(data_op_type),
+            store_server_role == role,
+        )
+        self._name = session_id if code == 0 else ""
+        return code
+
+    @property
+    def session_id(self):
+        """The name that others know it by; "" before ``initialize``."""
+        return self._name
+
+    def destroy(self):
+        """Ends the endpoint; others' transfers to it fail from now on."""
+        handle, self._handle = getattr(self, "_handle", 0), 0
+        if handle:
+            _c.trans_destroy(handle, 0)
+        keeper, self._keeper = getattr(self, "_keeper", None), None
+        if keeper is not None:
+            keeper.close()
+
+    def unInitialize(self):
+        """Ends the endpoint."""
+        self.destroy()
+
+    # ---- memory
+
+    def register_memory(self, buffer_addr, capacity):
+        """Others may read and write these bytes from now on. Returns 0 or a code."""
+        return self._do(_c.trans_register_mem, buffer_addr, capacity, 0)
+
+    def unregister_memory(self, buffer_addr):
+        """No longer. Returns 0 or a code."""
+        return self._do(_c.trans_deregister_mem, buffer_addr)
+
+    def batch_register_memory(self, buffer_addrs, capacities):
+        """All of them, or none. Up to 1,048,576. Returns 0 or a code."""
+        if len(buffer_addrs) != len(capacities) or len(buffer_addrs) > _MOST_REGISTERED:
+            return fail(
+                f"there are {len(buffer_addrs)} addresses and {len(capacities)} capacities; allowed "
+                f"are up to {_MOST_REGISTERED}, as many of both"
+            )
+        return self._do(_c.trans_batch_register_mem, buffer_addrs, capacities, 0)
+
+    def batch_unregister_memory(self, buffer_addrs):
+        """All of them. Returns 0, or the code of the first that failed."""
+        first = 0
+        for address in buffer_addrs:
+            first = first or self.unregister_memory(int(address))
+        return first
+
+    def trans_malloc(self, capacity):
+        """Registered memory that peers on this host map, which is faster; 0 when there is none."""
+        return _c.trans_malloc(self._handle, capacity)
+
+    def trans_free(self, addr):
+        """Gives it back. Returns 0 or a code."""
+        return self._do(_c.trans_free, addr)
+
+    # ---- transfers
+
+    def _do(self, function, *arguments):
+        if self._handle == 0:
+            return fail("the engine is not initialized")
+        return function(self._handle, *arguments)
+
+    def _batch(self, function, writes, peer, buffers, peer_buffers, lengths, *rest):
+        if not len(buffers) == len(peer_buffers) == len(lengths):
+            return fail(
+                f"there are {len(buffers)} buffers, {len(peer_buffers)} peer buffers and "
+                f"{len(lengths)} lengths; their numbers must be equal"
+            )
+        return self._do(function, writes, peer, buffers, peer_buffers, lengths, *rest)
+
+    def transfer_sync_write(self, dest_session, buffer, peer_buffer, length, flags=0):
+        """``length`` bytes from ``buffer`` here to ``peer_buffer`` there; they are there on return.
+        Returns 0 or a code."""
+        return self._do(_c.trans_move, True, dest_session, buffer, peer_buffer, length, flags)
+
+    def transfer_sync_read(self, dest_session, buffer, peer_buffer, length, flags=0):
+        """``length`` bytes from ``peer_buffer`` there to ``buffer`` here. Returns 0 or a code."""
+        return self._do(_c.trans_move, False, dest_session, buffer, peer_buffer, length, flags)
+
+    def batch_transfer_sync_write(self, dest_session, buffers, peer_buffers, lengths, flags=0):
+        """Many at once. Returns 0 or a code."""
+        return self._batch(
+            _c.trans_batch_move, True, dest_session, buffers, peer_buffers, lengths, flags
+        )
+
+    def batch_transfer_sync_read(self, dest_session, buffers, peer_buffers, lengths, flags=0):
+        """Many at once. Returns 0 or a code."""
+        return self._batch(
+            _c.trans_batch_move, False, dest_session, buffers, peer_buffers, lengths, flags
+        )
+
+    def transfer_async_write_submit(
+        self, dest_session, buffer, peer_buffer, length, stream, flags=0
+    ):
+        """In the order of a stream (``shmem.Stream``). Returns 0 or a code."""
+        return self._do(
+            _c.trans_submit, True, dest_session, buffer, peer_buffer, length, int(stream), flags
+        )
+
+    def transfer_async_read_submit(
+        self, dest_session, buffer, peer_buffer, length, stream, flags=0
+    ):
+        """In the order of a stream. Returns 0 or a code."""
+        return self._do(
+            _c.trans_submit, False, dest_session, buffer, peer_buffer, length, int(stream), flags
+        )
+
+    def batch_transfer_async_write_submit(
+        self, dest_session, buffers, peer_buffers, lengths, stream, flags=0
+    ):
+        """Many, in the order of a stream. Returns 0 or a code."""
+        return self._batch(
+            _c.trans_batch_submit,
+            True,
+            dest_session,
+            buffers,
+            peer_buffers,
+            lengths,
+            int(stream),
+            flags,
+        )
+
+    def batch_transfer_async_read_submit(
+        self, dest_session, buffers, peer_buffers, lengths, stream, flags=0
+    ):
+        """Many, in the order of a stream. Returns 0 or a code."""
+        return self._batch(
+            _c.trans_batch_submit,
+            False,
+            dest_session,
+            buffers,
+            peer_buffers,
+            lengths,
+            int(stream),
+            flags,
+        )
+
+    # ---- memspan's own
+
+    def probe(self, dest_session):
+        """Finds a peer before the first transfer to it. Returns 0, or why one would fail now."""
+        return self._do(_c.transfer_reach, dest_session)
+
+    def set_peer_down_callback(self, down):
+        """``down(session_id)`` is called when a peer died or ended. Returns 0 or a code."""
+        return self._do(_c.trans_set_peer_down_callback, down)
+
+    def prepare(self, opcode, dest_session, buffers, peer_buffers, lengths):
+        """A ``TransferRequest``; RuntimeError when it cannot be made."""
+        if self._handle == 0:
+            raise RuntimeError("the engine is not initialized")
+        code, handle = _c.transfer_prepare(
+            self._handle,
+            opcode == TransferOpcode.Write,
+            dest_session,
+            buffers,
+            peer_buffers,
+            lengths,
+        )
+        if code != 0:
+            raise RuntimeError(_c.get_last_err_msg())
+        return TransferRequest(handle)
+
+    def receive(self, timeout_ms=0):
+        """The oldest message of a peer, (session_id, bytes); None when there is none in time."""
+        code, sender, message = _c.transfer_receive(self._handle, timeout_ms)
+        if code == _PENDING:
+            return None
+        if code != 0:
+            raise RuntimeError(_c.get_last_err_msg())
+        return sender, message
+
+    def messages_fileno(self):
+        """A descriptor for poll(), readable while there is a message."""
+        return _c.transfer_messages_event(self._handle)
+
+    def counter(self, counter):
+        """The value of one of this endpoint's counters."""
+        code, value = _c.transfer_counter(self._handle, counter)
+        if code != 0:
+            raise RuntimeError(_c.get_last_err_msg())
+        return value
+
+    def wait_counter(self, counter, value, timeout_ms=_FOREVER):
+        """Until the counter is ``value`` or more. Returns 0, or -2004 after the time-out."""
+        return self._do(_c.transfer_wait_counter, counter, value, timeout_ms)
+
+
+def _has_port(session_id):
+    return ":" in session_id and session_id.rsplit(":", 1)[1].isdigit()

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Share Memory: symmetric spaces, and meetings of their members.
+
+    shm.initialize("tcp://127.0.0.1:8570", world_size, rank, device_id, shm.ShmConfig())
+    space = shm.create(0, world_size, rank, 1 << 20)
+    space.barrier()
+
+Functions that return int give 0 or a code below 0; ``get_last_err_msg()`` says why.
+"""
+
+import dataclasses
+import enum
+
+from memspan import _core
+from memspan.errors import Error, PeerFailed, Timeout
+
+_c = _core.smem
+
+_SECONDS = 120
+_TIMEOUT = -2004
+_NOT_CONNECTED = -2014
+
+__all__ = ["ShareMemory", "ShmConfig", "ShmDataOpType", "create", "initialize", "uninitialize"]
+
+
+class ShmDataOpType(enum.IntFlag):
+    """Ways to move data: loads and stores, copy engine, network."""
+
+    MTE = 1
+    SDMA = 2
+    RDMA = 4
+
+
+@dataclasses.dataclass
+class ShmConfig:
+    """How this process becomes a member; the time-outs are in seconds, 1 and more."""
+
+    init_timeout: int = _SECONDS
+    create_timeout: int = _SECONDS
+    operation_timeout: int = _SECONDS
+    start_store: bool = True
+    flags: int = 0
+
+
+def initialize(store_url, world_size, rank_id, device_id, config):
+    """Becomes rank ``rank_id`` of ``world_size``, over the store at ``store_url``. Returns 0 or a
+    code."""
+    return _c.shm_init(store_url, world_size, rank_id, device_id, config)
+
+
+def uninitialize(flags=0):
+    """Ends it, and destroys what spaces are left."""
+    _c.shm_uninit(flags)
+
+
+def create(id, rank_size, rank_id, local_mem_size, data_op_type=ShmDataOpType.MTE, flags=0):
+    """Space ``id`` (0 to 63) of ``rank_size`` processes, each with ``local_mem_size`` bytes; all of
+    them call it. Raises RuntimeError when it cannot be made."""
+    handle, gva = _c.shm_create(id, rank_size, rank_id, local_mem_size, int(data_op_type), flags)
+    if handle == 0:
+        raise RuntimeError(f"create shm failed! {_c.get_last_err_msg()}")
+    return ShareMemory(handle, gva)
+
+
+def _check(code):
+    if code == 0:
+        return
+    error = {_TIMEOUT: Timeout, _NOT_CONNECTED: PeerFailed}.get(code, Error)
+    raise error(_c.get_last_err_msg(), code)
+
+
+class ShareMemory:
+    """A space, as this process sees it; ``create`` makes it. Ends with ``destroy()``, or when nobody
+    has it any more. Works as a context manager, too."""
+
+    def __init__(self, handle, gva):
+        self._handle = handle
+        self._gva = gva
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.destroy()
+
+    def __del__(self):
+        if getattr(self, "_handle", 0):
+            self.destroy()
+
+    def destroy(self, flags=0):
+        """Ends it here. Returns 0 or a code."""
+        handle, self._handle = self._handle, 0
+        return _c.shm_destroy(handle, flags) if handle else 0
+
+    @property
+    def local_rank(self):
+        """This process's rank in the space."""
+        return _c.shm_get_global_rank(self._handle)
+
+    @property
+    def rank_size(self):
+        """How many ranks it has."""
+        return _c.shm_get_global_rank_size(self._handle)
+
+    @property
+    def gva(self):
+        """Where rank 0's part begins; the others follow, ``local_mem_size`` each."""
+        return self._gva
+
+    def query_support_data_operation(self):
+        """Bits of ``ShmDataOpType``."""
+        return _c.shm_query_support_data_operation()
+
+    def set_context(self, context):
+        """Keeps 1 to 65536 bytes for kernels. Returns 0 or a code."""
+        return _c.shm_set_extra_context(self._handle, bytes(context))
+
+    def get_context(self):
+        """What was set; b"" when nothing was."""
+        code, context = _c.shm_get_extra_context(self._handle)
+        _check(code)
+        return context
+
+    def barrier(self):
+        """Until all ranks are here. Returns 0 or a code."""
+        return _c.shm_control_barrier(self._handle)
+
+    def all_gather(self, local_data):
+        """What all ranks gave (1 to 65536 bytes, as many each), one after the other. Raises when not
+        all came."""
+        code, everything = _c.shm_control_allgather(self._handle, bytes(local_data))
+        _check(code)
+        return everything
+
+    def subgroup_barrier(self, key, rank_size, rank_id):
+        """Until ``rank_size`` processes with the same key are here. Returns 0 or a code."""
+        return _c.shm_subgroup_barrier(self._handle, key, rank_size, rank_id)
+
+    def subgroup_all_gather(self, key, rank_size, rank_id, local_data):
+        """``all_gather`` among the processes with the same key."""
+        code, everything = _c.shm_subgroup_allgather(
+            self._handle, key, rank_size, rank_id, bytes(local_data)
+        )
+        _check(code)
+        return everything
+
+    def topology_can_reach(self, remote_rank, reach_info=None):
+        """Without ``reach_info``: the ways (``ShmDataOpType``) in which a rank can be reached.
+        With a list or a writable buffer of 4 bytes, they are put there and 0 or a code returned."""
+        code, ways = _c.shm_topology_can_reach(self._handle, remote_rank)
+        if reach_info is None:
+            _check(code)
+            return ShmDataOpType(ways)
+        if isinstance(reach_info, list):
+            reach_info[:] = [ways]
+        elif not isinstance(reach_info, int):
+            memoryview(reach_info).cast("B")[:4] = ways.to_bytes(4, "little")
+        return code
+
+    def atomic_alloc_value(self, limit):
+        """A number below ``limit`` (1 to 1024) that no other member has. Raises when all are taken."""
+        code, number = _c.shm_atomic_alloc_value(self._handle, limit)
+        _check(code)
+        return number
+
+    def atomic_release_value(self, value):
+        """Gives it back. Returns 0 or a code."""
+        return _c.shm_atomic_release_value(self._handle, value)
+
+    def register_exit(self, exit):
+        """``exit(status)`` is called when a member calls ``global_exit``. Returns 0 or a code."""
+        return _c.shm_register_exit(self._handle, exit)
+
+    def global_exit(self, status):
+        """Tells all members."""
+        _c.shm_global_exit(self._handle, status)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MemFabric's transfers between named endpoints, under the adapter's name."""
+
+from memspan import __version__
+from memspan.fabric import engine as _engine
+from memspan.fabric.common import set_conf_store_tls, set_log_level
+from memspan.fabric.common import create_config_store as _create_config_store
+from memspan.fabric.engine import TransDataOpType, TransferEngine, TransferOpcode
+
+__all__ = [
+    "TransDataOpType",
+    "TransferEngine",
+    "TransferOpcode",
+    "create_config_store",
+    "set_conf_store_tls",
+    "set_log_level",
+]
+
+
+def create_config_store(store_url):
+    """Hosts a store at ``tcp://ip:port`` until the process ends. The log's level is
+    ASCEND_MF_LOG_LEVEL's, where that is set. Returns 0 or a code."""
+    _engine.apply_log_level()
+    return _create_config_store(store_url)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The symmetric heap: addresses, and arrays on it."""
+
+import math
+
+from memspan import _core
+
+_c = _core.shmem
+
+Address = _core.Address
+
+
+def shmem_malloc(size):
+    """``size`` bytes at the same place in every process; all must call it, with the same size.
+
+    Returns an ``Address``, an int that is also a writable buffer of these bytes; None when there
+    is too little room, on all, and for size 0.
+    """
+    return _c.malloc(size)
+
+
+def shmem_calloc(nmemb, size):
+    """``nmemb * size`` bytes of zeros; else as ``shmem_malloc``."""
+    return _c.calloc(nmemb, size)
+
+
+def shmem_align(alignment, size):
+    """``size`` bytes at a multiple of ``alignment``, a power of two; else as ``shmem_malloc``."""
+    return _c.align(alignment, size)
+
+
+def shmem_free(ptr):
+    """Gives back what one of the three above gave; all must call it. Nothing for None."""
+    _c.free(ptr)
+
+
+def shmem_ptr(ptr, peer):
+    """Where ``peer``'s copy of ``ptr`` can be read and written directly, or None."""
+    return _c.ptr(ptr, peer)
+
+
+# ---- what Address has beside its number and its buffer
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    del max_version  # what is given is of the first version, which everybody reads
+    if stream is not None or dl_device not in (None, _dlpack_device(self)):
+        raise BufferError("the symmetric heap is host memory, which has no streams")
+    if copy:
+        raise BufferError("copying is for who asks: numpy.array(address) does")
+    return _core.to_dlpack(self)
+
+
+def _dlpack_device(self):
+    return (1, 0)  # the host's memory
+
+
+class _OfArray(Address):
+    """What numpy keeps of an array's memory; counted, since numpy keeps no buffer."""
+
+    in_use = 0
+
+    def __init__(self, _):
+        _OfArray.in_use += 1
+
+    def __del__(self):
+        _OfArray.in_use -= 1
+
+
+def views_in_use():
+    """How many arrays and memoryviews of the heap there are now."""
+    return _OfArray.in_use + _core.buffers_in_use()
+
+
+def as_array(address, dtype="uint8", shape=None):
+    """The memory at an ``Address`` as a numpy array of ``dtype``; ``shape`` None: all of it."""
+    import numpy
+
+    dtype = numpy.dtype(dtype)
+    bytes_there = _core.bytes_from(int(address))
+    if shape is None:
+        shape = (bytes_there // dtype.itemsize,)
+    return numpy.ndarray(shape, dtype, buffer=_OfArray(address))
+
+
+def tensor(shape, dtype="float32", pe=None):
+    """A numpy array of zeros on the symmetric heap; all processes must ask for the same.
+
+    shape: an int or a tuple, in elements. dtype: whatever numpy.dtype takes. pe: that process's
+    copy instead of this one's, which must be on the same host. Give it back by ``free(array)``.
+    Raises MemoryError when there is too little room.
+    """
+    import numpy
+
+    dtype = numpy.dtype(dtype)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"shape is {shape}, extents are 0 and more")
+    wanted = max(math.prod(shape) * dtype.itemsize, 1)
+    address = _c.calloc(1, wanted)
+    if address is None:
+        raise MemoryError(f"{wanted} bytes of symmetric heap: {_core.last_error()}")
+    local = as_array(address, dtype, shape)
+    return local if pe is None else peer_array(local, pe)
+
+
+def peer_array(array, pe):
+    """``pe``'s copy of an array on the heap; shares its memory. ValueError when it cannot be used
+    directly."""
+    import numpy
+
+    place = array.__array_interface__["data"][0]
+    there = _c.ptr(place, pe)
+    if there is None:
+        raise ValueError(f"process {pe} has no copy of that array that can be used directly")
+    return numpy.ndarray(array.shape, array.dtype, buffer=_OfArray(there), strides=array.strides)
+
+
+def free(array):
+    """Gives back an array that ``tensor`` made, this process's or a peer's; all must call it."""
+    place = array.__array_interface__["data"][0]
+    _c.free(_core.allocation_of(place))
+
+
+Address.__dlpack__ = _dlpack
+Address.__dlpack_device__ = _dlpack_device
+Address.numpy = as_array

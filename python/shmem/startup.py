@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, end, and settings before the start."""
+
+import math
+import os
+import sys
+import warnings
+
+from memspan import _core
+from shmem.memory import views_in_use
+from shmem.types import InitAttr, InitStatus, OpEngineType
+
+_c = _core.shmem
+
+_PORT_AFTER_MASTER = 11  # torchrun's own store has MASTER_PORT
+_USUAL_PORT = 8666
+_USUAL_HEAP = 1 << 30
+_ALL_ENGINES = OpEngineType.MTE | OpEngineType.SDMA | OpEngineType.ROCE
+
+
+def _store_of_environment():
+    """Where rank 0 hosts the store, by the environment of a launcher."""
+    host = os.environ.get("SHMEM_MASTER_ADDR")
+    if host is not None:
+        return f"tcp://{host}:{os.environ.get('SHMEM_MASTER_PORT', _USUAL_PORT)}"
+    host = os.environ.get("MASTER_ADDR", "127.0.0.1")
+    port = os.environ.get("MASTER_PORT")
+    if port is None:
+        return f"tcp://{host}:{_USUAL_PORT}"
+    if not port.isdigit():
+        raise ValueError(f'MASTER_PORT is "{port}", allowed are 1 to 65524')
+    return f"tcp://{host}:{int(port) + _PORT_AFTER_MASTER}"
+
+
+def _timeouts(attributes):
+    options = attributes.option_attr
+    return (
+        options.shm_init_timeout,
+        options.shm_create_timeout,
+        options.control_operation_timeout,
+    )
+
+
+def _number_of_launcher(names):
+    for name in names:
+        text = os.environ.get(name)
+        if text is not None:
+            if not text.isdigit():
+                raise ValueError(f'{name} is "{text}", which is no number')
+            return int(text)
+    raise ValueError(f"shmem_init needs mype and npes, since none of {', '.join(names)} is set")
+
+
+def shmem_init(mype=None, npes=None, mem_size=None):
+    """Start: process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap.
+
+    Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
+    1 GiB then. The store's place comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT,
+    else from MASTER_ADDR and MASTER_PORT + 11 (as torchrun sets them), else it is
+    tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
+
+    Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why.
+    """
+    if isinstance(mype, InitAttr):
+        if npes is not None or mem_size is not None:
+            raise TypeError("shmem_init takes an InitAttr alone, or rank, number and bytes")
+        attributes = mype
+    else:
+        if mype is None:
+            mype = _number_of_launcher(("MEMSPAN_RANK", "RANK"))
+        if npes is None:
+            npes = _number_of_launcher(("MEMSPAN_SIZE", "WORLD_SIZE"))
+        heap = _USUAL_HEAP if mem_size is None else mem_size
+        attributes = InitAttr(mype, npes, _store_of_environment(), heap)
+    return _c.init(
+        attributes.my_rank,
+        attributes.n_ranks,
+        attributes.local_mem_size,
+        attributes.ip_port,
+        int(attributes.option_attr.data_op_engine_type),
+        _timeouts(attributes),
+    )
+
+
+def shmem_get_unique_id():
+    """What the other processes need to find this one, as bytes; None when that fails."""
+    return _c.get_unique_id()
+
+
+def shmem_init_using_unique_id(mype, npes, mem_size, uid):
+    """Start by the unique id that process 0 made and all were sent. Returns 0 or a code."""
+    attributes = InitAttr(mype, npes, "", mem_size)
+    uid = getattr(uid, "internal", uid)
+    return _c.init_by_id(
+        mype, npes, mem_size, bytes(uid), int(OpEngineType.MTE), _timeouts(attributes)
+    )
+
+
+def shmem_finalize():
+    """End; waits for all. Nothing of the heap may be used afterwards. A program that ends without
+    it ends the same way."""
+    views = views_in_use()
+    if views:
+        warnings.warn(
+            f"{views} arrays or memoryviews of the symmetric heap are still there; it ends now, and "
+            "using one of them ends the process",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    _c.finalize()
+
+
+def shmem_init_status():
+    """An ``InitStatus``; ``INITIALIZED`` between start and end."""
+    return InitStatus(_c.init_status())
+
+
+def shmem_set_attributes(my_rank, n_ranks, local_mem_size, ip_port, attributes):
+    """Fills ``attributes`` (an ``InitAttr``). Returns 0."""
+    attributes.my_rank = my_rank
+    attributes.n_ranks = n_ranks
+    attributes.local_mem_size = local_mem_size
+    attributes.ip_port = ip_port
+    return 0
+
+
+def _value(value, vaue):
+    if (value is None) == (vaue is None):
+        raise TypeError("one of `value` and `vaue` is needed")
+    return vaue if value is None else value
+
+
+def shmem_set_data_op_engine_type(attributes, value=None, *, vaue=None):
+    """The engines that the job prefers, an ``OpEngineType`` or several by ``|``. Returns 0."""
+    engines = int(_value(value, vaue))
+    if engines <= 0 or engines & ~int(_ALL_ENGINES):
+        raise ValueError(
+            f"data_op_engine_type is {engines}, allowed is any sum of MTE (1), SDMA (2) and ROCE (4)"
+        )
+    attributes.option_attr.data_op_engine_type = OpEngineType(engines)
+    return 0
+
+
+def shmem_set_timeout(attributes, value=None, *, vaue=None):
+    """All three time-outs of ``attributes``, in milliseconds; kept in seconds, rounded up.
+    Returns 0."""
+    milliseconds = _value(value, vaue)
+    if milliseconds <= 0:
+        raise ValueError(f"the time-out is {milliseconds} ms, allowed is 1 and more")
+    seconds = math.ceil(milliseconds / 1000)
+    options = attributes.option_attr
+    options.shm_init_timeout = options.shm_create_timeout = seconds
+    options.control_operation_timeout = seconds
+    return 0
+
+
+def register_decrypt_handler(py_decrypt_func):
+    """``py_decrypt_func(cipher: str) -> str`` decrypts the password of the TLS key from now on."""
+    _c.register_decrypt_handler(py_decrypt_func)
+
+
+def set_conf_store_tls(enable, tls_info):
+    """How the store is protected: ``(False, "")`` turns TLS off, ``(True, "tlsCert: FILE; ...")``
+    names certificates; without a call a secret of this user protects it. Returns 0 or a code."""
+    return _c.set_conf_store_tls(enable, tls_info)
+
+
+def set_conf_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func=None):
+    """The TLS key (PEM) and its password as text; the function decrypts the password."""
+    return _c.set_conf_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func)
+
+
+def set_log_level(level):
+    """0 debug, 1 info, 2 warn, 3 error, 4 fatal. Returns 0 or a code."""
+    return _c.set_log_level(level)
+
+
+def set_extern_logger(func):
+    """``func(level: int, message: str)`` gets the log instead of stderr; None goes back."""
+    return _c.set_extern_logger(func)
+
+
+def shmem_global_exit(status):
+    """Every process of the job ends with that status."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _c.global_exit(status)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classes and enumerations of `shmem`."""
+
+import dataclasses
+import enum
+
+_VERSION = 1 << 16
+_SECONDS = 120
+
+
+class OpEngineType(enum.IntFlag):
+    """Engines that move data, as preferences; combined by ``|``."""
+
+    MTE = 1
+    SDMA = 2
+    ROCE = 4
+
+
+class InitStatus(enum.IntEnum):
+    """What ``shmem_init_status()`` gives."""
+
+    NOT_INITIALIZED = 0
+    SHM_CREATED = 1
+    INITIALIZED = 2
+    INVALID = 2**31 - 1
+
+
+class SignalOp(enum.IntEnum):
+    """What a signal does to its word."""
+
+    SIGNAL_SET = 0
+    SIGNAL_ADD = 1
+
+
+class CmpOp(enum.IntEnum):
+    """How a wait compares the word with its value."""
+
+    CMP_EQ = 0
+    CMP_NE = 1
+    CMP_GT = 2
+    CMP_GE = 3
+    CMP_LT = 4
+    CMP_LE = 5
+
+
+class MemType(enum.IntEnum):
+    """Whose memory: the host's, or a device's."""
+
+    HOST_SIDE = 0
+    DEVICE_SIDE = 1
+
+
+@dataclasses.dataclass
+class OptionalAttr:
+    """Settings of a start; the time-outs are in seconds, 1 and more."""
+
+    version: int = _VERSION
+    data_op_engine_type: int = OpEngineType.MTE
+    shm_init_timeout: int = _SECONDS
+    shm_create_timeout: int = _SECONDS
+    control_operation_timeout: int = _SECONDS
+
+
+@dataclasses.dataclass
+class InitAttr:
+    """What ``shmem_init`` needs: the rank among ``n_ranks``, where rank 0 hosts the store
+    (``tcp://ip:port``), the bytes of heap per process."""
+
+    my_rank: int = 0
+    n_ranks: int = 1
+    ip_port: str = ""
+    local_mem_size: int = 0
+    option_attr: OptionalAttr = dataclasses.field(default_factory=OptionalAttr)
+
+
+@dataclasses.dataclass
+class TeamConfig:
+    """How a team was made."""
+
+    num_contexts: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class UniqueId:
+    """What ``shmem_get_unique_id()`` gives, read."""
+
+    internal: bytes
+    version: int = _VERSION
+    my_pe: int = -1
+    n_pes: int = -1

@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MemFabric's packages among processes."""
+
+import array
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import jobs
+import memfabric_hybrid
+import mf_adapter
+import mf_smem
+import numpy as np
+import pytest
+from memspan import mooncake
+from memspan.fabric.engine import TransferRequest
+
+SLICE = 1 << 20
+NO_RANK = 2**32 - 1
+
+
+def url():
+    return os.environ["MEMSPAN_TEST_URL"]
+
+
+def meeting(rank, ranks):
+    """A space of Share Memory, for meetings."""
+    config = mf_smem.shm.ShmConfig()
+    assert mf_smem.shm.initialize(url(), ranks, rank, 0, config) == 0, mf_smem.get_last_err_msg()
+    return mf_smem.shm.create(63, ranks, rank, 0)
+
+
+# ---- Big Memory
+
+
+def use_pool(rank, ranks):
+    bm = mf_smem.bm
+    space = meeting(rank, ranks)
+    config = bm.BmConfig()
+    config.auto_ranking = False
+    config.rank_id = rank
+    assert mf_smem.initialize() == 0
+    assert bm.initialize(url(), ranks, 0, config) == 0, mf_smem.get_last_err_msg()
+    assert bm.bm_rank_id() == rank
+    pool = bm.create(1, SLICE, SLICE // 2)
+    assert pool.join() == 0
+    assert pool.local_mem_size() == SLICE // 2
+    assert pool.local_mem_size(bm.BmMemType.HOST) == SLICE
+    assert space.barrier() == 0
+    after, before = (rank + 1) % ranks, (rank - 1) % ranks
+    there = pool.peer_rank_ptr(after, bm.BmMemType.HOST)
+    here = pool.peer_rank_ptr(rank, bm.BmMemType.HOST)
+    assert pool.get_rank_id_by_gva(there) == after
+    mine = np.full(1000, rank, np.int32)
+    assert pool.copy_data(mine, there, mine.nbytes, bm.BmCopyType.H2G) == 0
+    assert space.barrier() == 0
+    got = np.zeros(1000, np.int32)
+    assert pool.copy_data(here, got.ctypes.data, got.nbytes, bm.BmCopyType.G2H) == 0
+    assert (got == before).all()
+    # Batches: lists and arrays, in the background, and by element.
+    sources = [mine.ctypes.data + 400 * i for i in range(10)]
+    targets = [there + 8192 + 400 * i for i in range(10)]
+    assert pool.copy_data_batch(sources, targets, [400] * 10, 10, bm.BmCopyType.AUTO, 0) == 0
+    arrays = [np.array(numbers, np.uint64) for numbers in (sources, targets, [400] * 10)]
+    assert pool.copy_data_batch(*arrays, 10, bm.BmCopyType.H2G, 1) == 0
+    assert pool.wait() == 0
+    code, codes = pool.copy_data_batch_partial_succeed(
+        sources[:2], [targets[0], 5], [400] * 2, 2, bm.BmCopyType.H2G
+    )
+    assert code != 0 and codes[0] == 0 and codes[1] != 0
+    assert space.barrier() == 0
+    rows = bm.CopyData2DParams(here + 8192, 400, got.ctypes.data, 100, 100, 10)
+    assert pool.copy_data_2d(rows, bm.BmCopyType.G2H) == 0
+    assert (got[:250] == before).all()
+    # What does not fit is refused, and nothing is read beyond a list.
+    with pytest.raises(ValueError, match="count is 11, but there are 10"):
+        pool.copy_data_batch(sources, targets, [400] * 10, 11, bm.BmCopyType.H2G, 0)
+    with pytest.raises(ValueError, match="src_ptr has 4000 bytes"):
+        pool.copy_data(mine, there, 4001, bm.BmCopyType.H2G)
+    with pytest.raises(ValueError, match="read-only"):
+        pool.copy_data(here, b"12345678", 8, bm.BmCopyType.G2H)
+    assert pool.copy_data(here, there, 8, 77) == -2000
+    assert "type invalid: 77" in mf_smem.get_last_err_msg()
+    assert mf_smem.get_error_string(-2000) == "invalid parameter"
+    assert mf_smem.get_last_err_code() == -2000
+    assert mf_smem.get_and_clear_last_err_msg() != "" and mf_smem.get_last_err_msg() == ""
+    assert pool.register(mine, mine.nbytes) == 0
+    assert pool.unregister(mine) == 0
+    assert space.barrier() == 0
+    assert pool.leave() == 0
+    pool.destroy()
+    bm.uninitialize()
+    assert bm.bm_rank_id() == NO_RANK
+    assert space.barrier() == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_pool(ranks):
+    jobs.run(use_pool, ranks)
+
+
+def create2(rank, ranks):
+    bm = memfabric_hybrid.bm
+    space = meeting(rank, ranks)
+    assert bm.initialize(url(), ranks, 0, bm.BmConfig()) == 0
+    rank_there = bm.bm_rank_id()
+    memory = os.memfd_create("test")
+    os.ftruncate(memory, SLICE)
+    with bm.create2(
+        0, local_dram_size=SLICE if rank_there == 0 else 0, max_dram_size=SLICE, tag="a",
+        tag_op_info="a:DEVICE_SDMA:a", shm_fd=memory if rank_there == 0 else -1,
+    ) as pool:
+        assert pool.join() == 0, memfabric_hybrid.get_last_err_msg()
+        assert space.barrier() == 0
+        place = pool.peer_rank_ptr(0, bm.BmMemType.HOST)
+        assert pool.copy_data(b"hello", place, 5, bm.BmCopyType.H2G) == 0
+        assert space.barrier() == 0
+        if rank_there == 0:
+            assert os.pread(memory, 5, 0) == b"hello"
+        assert space.barrier() == 0
+    with pytest.raises(RuntimeError, match="create bm handle failed"):
+        bm.create(0, 0, 0)
+    with pytest.raises(ValueError, match="tag has 40 characters"):
+        bm.create2(1, SLICE, SLICE, tag="a" * 40)
+
+
+def test_pools_of_different_contributions():
+    jobs.run(create2, 2)
+
+
+def test_configurations_that_cannot_be():
+    bm = mf_smem.bm
+    config = bm.BmConfig(init_timeout=0)
+    assert bm.initialize("tcp://127.0.0.1:9", 2, 0, config) == -2000
+    assert "initTimeout is zero" in mf_smem.get_last_err_msg()
+    config = bm.BmConfig()
+    config.hcom_url = "x" * 64
+    with pytest.raises(ValueError, match="nic has 64 characters"):
+        bm.initialize("tcp://127.0.0.1:9", 2, 0, config)
+    config.set_nic("tcp://10.0.0.1:0")
+    assert config.hcom_url == "tcp://10.0.0.1:0"
+    assert bm.initialize("nonsense", 2, 0, bm.BmConfig()) == -2000
+
+
+# ---- Share Memory
+
+
+def use_space(rank, ranks):
+    shm = memfabric_hybrid.shm
+    assert shm.initialize(url(), ranks, rank, 0, shm.ShmConfig()) == 0
+    space = shm.create(0, ranks, rank, 4096)
+    assert (space.local_rank, space.rank_size) == (rank, ranks)
+    assert space.query_support_data_operation() & shm.ShmDataOpType.MTE
+    assert space.all_gather(bytes([rank] * 3)) == b"".join(bytes([r] * 3) for r in range(ranks))
+    assert space.barrier() == 0
+    assert shm.ShmDataOpType.MTE in space.topology_can_reach((rank + 1) % ranks)
+    ways = [0]
+    assert space.topology_can_reach(0, ways) == 0 and ways[0] & 1
+    ways = np.zeros(1, np.uint32)
+    assert space.topology_can_reach(0, ways) == 0 and ways[0] & 1
+    assert space.set_context(b"context") == 0 and space.get_context() == b"context"
+    group = f"parity {rank % 2}"
+    members = [r for r in range(ranks) if r % 2 == rank % 2]
+    place = members.index(rank)
+    assert space.subgroup_barrier(group, len(members), place) == 0
+    assert space.subgroup_all_gather(group, len(members), place, bytes([rank])) == bytes(members)
+    mine = space.atomic_alloc_value(ranks)
+    assert sorted(space.all_gather(bytes([mine]))) == list(range(ranks))
+    with pytest.raises(RuntimeError, match="taken|all"):
+        space.atomic_alloc_value(ranks)
+    assert space.barrier() == 0
+    assert space.atomic_release_value(mine) == 0
+    told = threading.Event()
+    status = []
+    assert space.register_exit(lambda code: (status.append(code), told.set())) == 0
+    assert space.barrier() == 0
+    if rank == 0:
+        space.global_exit(5)
+    assert told.wait(30) and status == [5]
+    assert space.barrier() == 0
+    assert space.destroy() == 0
+    shm.uninitialize()
+
+
+def test_a_space():
+    jobs.run(use_space, 3)
+
+
+def gather_alone(rank, ranks):
+    shm = mf_smem.shm
+    config = shm.ShmConfig(operation_timeout=1)
+    assert shm.initialize(url(), ranks, rank, 0, config) == 0
+    space = shm.create(0, ranks, rank, 0)
+    if rank == 0:
+        with pytest.raises(TimeoutError, match="timeout"):
+            space.all_gather(b"x")
+    # The other one stays until then.
+    with open(os.environ["MEMSPAN_TEST_FIFO"], "wb" if rank == 0 else "rb") as fifo:
+        fifo.write(b"x") if rank == 0 else fifo.read()
+    space.destroy()
+
+
+def test_a_gathering_of_not_all_is_an_exception(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    jobs.run(gather_alone, 2, MEMSPAN_TEST_FIFO=str(tmp_path / "fifo"))
+
+
+# ---- transfers
+
+
+def use_engine(rank, ranks):
+    engine_type = memfabric_hybrid.TransferEngine
+    space = meeting(rank, ranks)
+    engine = engine_type()
+    assert engine.transfer_sync_write("127.0.0.1:1", 1, 1, 1) == -1
+    assert "not initialized" in memfabric_hybrid.get_last_err_msg()
+    session = f"127.0.0.1:{engine.get_rpc_port()}"  # before initialize, as SGLang does
+    assert engine.initialize(url(), session, "Boss", 0) == -1
+    assert "Prefill" in memfabric_hybrid.get_last_err_msg()
+    role = "Prefill" if rank == 0 else "Decode"
+    sdma = engine_type.TransDataOpType.SDMA
+    assert engine.initialize(url(), session, role, 0, sdma) == 0
+    memory = np.full(100_000, rank + 1, np.uint8)
+    assert engine.register_memory(memory.ctypes.data, memory.nbytes) == 0
+    mine = f"{session} {memory.ctypes.data}".encode().ljust(64)
+    everybody = space.all_gather(mine)
+    names = [everybody[64 * r : 64 * (r + 1)].decode().split() for r in range(ranks)]
+    if rank == 0:
+        for peer, address in ((name, int(address)) for name, address in names[1:]):
+            here = memory.ctypes.data
+            assert engine.probe(peer) == 0
+            assert engine.transfer_sync_write(peer, here, address, 1000) == 0
+            assert engine.transfer_sync_read(peer, here + 50_000, address + 1000, 8) == 0
+            assert memory[50_000] == 2
+            pieces = range(2000, 3000, 10)
+            lists = [[here + p for p in pieces], [address + p for p in pieces], [5] * 100]
+            assert engine.batch_transfer_sync_write(peer, *lists) == 0
+            arrays = [np.array(numbers, np.uint64) for numbers in lists]
+            assert engine.batch_transfer_sync_write(peer, *arrays) == 0
+            assert engine.batch_transfer_sync_write(peer, lists[0], lists[1], [5]) == -1
+            assert "must be equal" in memfabric_hybrid.get_last_err_msg()
+            with pytest.raises(TypeError):
+                engine.batch_transfer_sync_write(peer, ["a"], [1], [1])
+            # Requests, a message and a counter behind the data.
+            request = engine.prepare(
+                memfabric_hybrid.TransferOpcode.Write, peer, [here], [address + 5000], [100]
+            )
+            assert isinstance(request, TransferRequest)
+            assert request.set_message(b"done") == 0 and request.set_counter(3, 2) == 0
+            assert request.post() == 0 and request.wait(30_000) == 0
+            assert request.result() == (0, 1)
+            assert request.cancel() == 0
+            assert engine.transfer_sync_write(peer, here, 4096, 8) < 0
+        assert engine.probe("127.0.0.1:1") < 0
+    else:
+        sender, message = engine.receive(30_000)
+        assert (sender, message) == (names[0][0], b"done")
+        assert engine.wait_counter(3, 2, 30_000) == 0 and engine.counter(3) == 2
+        assert engine.receive() is None
+        assert memory[5000] == 1 and memory[2004] == 1 and memory[2005] == 2
+    assert space.barrier() == 0
+    assert engine.unregister_memory(memory.ctypes.data) == 0
+    engine.unInitialize()
+    assert space.barrier() == 0
+
+
+def test_transfers():
+    jobs.run(use_engine, 2)
+
+
+def streams_and_memory(rank, ranks):
+    import shmem
+
+    engine = mf_adapter.TransferEngine()
+    space = meeting(rank, ranks)
+    # vllm-ascend's order: the host's name first, the port afterwards.
+    assert (
+        engine.initialize(url(), "127.0.0.1", "Both", 0, store_server_role="Prefill") == 0
+    )
+    mine = engine.trans_malloc(4096)
+    assert mine != 0
+    name = f"127.0.0.1:{engine.get_rpc_port()}"
+    assert name == engine.session_id
+    everybody = space.all_gather(f"{name} {mine}".encode().ljust(64))
+    peer, there = everybody[64 * (1 - rank) :].split()[:2]
+    data = array.array("Q", [rank + 7] * 8)
+    with shmem.Stream() as stream:
+        args = (peer.decode(), data.buffer_info()[0], int(there), 64, stream)
+        assert engine.transfer_async_write_submit(*args) == 0
+        assert stream.synchronize() == 0
+    assert space.barrier() == 0
+    got = bytearray(8)
+    assert engine.transfer_sync_read(name, got, mine, 8) == 0
+    assert int.from_bytes(got, "little") == 1 - rank + 7
+    assert space.barrier() == 0
+    assert engine.trans_free(mine) == 0
+    engine.destroy()
+
+
+def test_streams_and_library_memory():
+    jobs.run(streams_and_memory, 2)
+
+
+def as_mooncake(rank, ranks):
+    space = meeting(rank, ranks)
+    os.environ["MEMSPAN_STORE_URL"] = url()
+    engine = mooncake.TransferEngine()
+    assert engine.initialize("127.0.0.1", "P2PHANDSHAKE", "carrier pigeon", "") == -1
+    assert engine.initialize("127.0.0.1", "P2PHANDSHAKE", "tcp", "") == 0
+    session = f"127.0.0.1:{engine.get_rpc_port()}"
+    memory = np.full(1 << 16, rank, np.uint8)
+    assert engine.batch_register_memory([memory.ctypes.data], [memory.nbytes]) == 0
+    everybody = space.all_gather(f"{session} {memory.ctypes.data}".encode().ljust(64))
+    peer, there = everybody[64 * (1 - rank) :].split()[:2]
+    peer = peer.decode()
+    assert engine.send_probe(peer) == 0
+
+    def write(thread):
+        place = thread * 4096
+        for _ in range(50):
+            assert (
+                engine.batch_transfer_sync_write(
+                    peer, [memory.ctypes.data + 32768] * 4, [int(there) + place + 64 * i for i in range(4)], [64] * 4
+                )
+                == 0
+            )
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert space.barrier() == 0
+    assert (memory[:256] == 1 - rank).all()
+    assert space.barrier() == 0
+    assert engine.batch_unregister_memory([memory.ctypes.data]) == 0
+    assert engine.get_engine() is not None
+
+
+def test_mooncakes_methods_from_many_threads():
+    jobs.run(as_mooncake, 2)
+
+
+def watch_a_death(rank, ranks):
+    space = meeting(rank, ranks)
+    engine = mf_adapter.TransferEngine()
+    session = f"127.0.0.1:{engine.get_rpc_port()}"
+    assert engine.initialize(url(), session, "Both", 0) == 0
+    memory = bytearray(4096)
+    place = np.frombuffer(memory, np.uint8).ctypes.data
+    assert engine.register_memory(place, 4096) == 0
+    everybody = space.all_gather(f"{session} {place}".encode().ljust(64))
+    peer, there = everybody[64 * (1 - rank) :].split()[:2]
+    peer = peer.decode()
+    gone = threading.Event()
+    assert engine.set_peer_down_callback(lambda name: name == peer and gone.set()) == 0
+    assert engine.transfer_sync_write(peer, place, int(there), 8) == 0
+    assert space.barrier() == 0
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert gone.wait(30)
+    assert engine.transfer_sync_write(peer, place, int(there), 8) < 0
+    print("noticed", flush=True)
+    os._exit(0)
+
+
+def test_the_death_of_a_peer_is_told():
+    ends = jobs.Job(watch_a_death, 2).ends()
+    assert [code for code, _, _ in ends] == [0, -9]
+    assert ends[0][1] == "noticed\n"
+
+
+# ---- the store, the log, the settings
+
+
+def test_the_command_hosts_a_store():
+    address = f"tcp://127.0.0.1:{jobs.free_port()}"
+    command = [sys.executable, "-m", "mf_adapter.launch_ascend_mf_store"]
+    environment = {**os.environ, "ASCEND_MF_STORE_URL": address, "ASCEND_MF_LOG_LEVEL": "3"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as store:
+        assert store.stdout.readline() == f"the store listens at {address}\n"
+        engine = mf_adapter.TransferEngine()
+        assert engine.initialize(address, "127.0.0.1:7", "Prefill", 0) == 0
+        engine.destroy()
+        store.send_signal(signal.SIGTERM)
+        assert store.wait(jobs.LIMIT_S) == 0
+    environment.pop("ASCEND_MF_STORE_URL")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "ASCEND_MF_STORE_URL is not set" in done.stderr
+
+
+def test_the_log_goes_where_it_is_sent():
+    lines = []
+    assert mf_smem.set_extern_logger(lambda level, text: lines.append(text)) == 0
+    assert mf_smem.bm.initialize("tcp://127.0.0.1:9", 0, 0, mf_smem.bm.BmConfig()) == -2000
+    assert any("worldSize is 0" in line for line in lines)
+    assert mf_smem.set_extern_logger(None) == -2000
+    with pytest.raises(TypeError, match="cannot be called"):
+        mf_smem.set_extern_logger(5)
+    assert mf_smem.set_log_level(9) == -2000
+    assert mf_smem.set_log_level(3) == 0
+
+
+def test_codes_raise_when_asked_to():
+    memfabric_hybrid.raise_on_error(True)
+    try:
+        with pytest.raises(ValueError, match="worldSize is 0"):
+            mf_smem.bm.initialize("tcp://127.0.0.1:9", 0, 0, mf_smem.bm.BmConfig())
+    finally:
+        memfabric_hybrid.raise_on_error(False)
+
+
+def test_where_headers_and_libraries_lie():
+    assert memfabric_hybrid.get_include_path().endswith("/include")
+    assert memfabric_hybrid.get_lib_path().endswith("/lib")
+
+
+def test_config_stores():
+    address = f"tcp://127.0.0.1:{jobs.free_port()}"
+    assert memfabric_hybrid.create_config_store(address) == 0
+    assert memfabric_hybrid.destroy_config_store(address) == 0
+    assert memfabric_hybrid.destroy_config_store(address) == -2007
+    assert memfabric_hybrid.set_conf_store_tls(True, "nonsense") == -2000

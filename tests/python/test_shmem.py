@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shmem` among processes, and alone."""
+
+import os
+import struct
+import subprocess
+import sys
+import threading
+
+import jobs
+import numpy as np
+import pytest
+import shmem
+
+HEAP = 1 << 24
+
+
+@pytest.fixture
+def alone():
+    assert shmem.shmem_init(0, 1, HEAP) == 0
+    yield
+    shmem.shmem_finalize()
+
+
+# ---- memory
+
+
+def test_an_address_is_an_int_and_memory(alone):
+    address = shmem.shmem_malloc(100)
+    assert isinstance(address, int) and isinstance(address, shmem.Address)
+    view = memoryview(address)
+    assert (view.nbytes, view.readonly) == (100, False)
+    view[3] = 7
+    assert memoryview(shmem.Address(address + 3))[0] == 7
+    assert memoryview(shmem.Address(address + 3)).nbytes == 97
+    view.release()
+    shmem.shmem_free(address)
+    with pytest.raises(BufferError, match="no longer"):
+        memoryview(address)
+
+
+def test_numpy_and_dlpack_share_the_memory(alone):
+    address = shmem.shmem_calloc(4, 8)
+    whole = address.numpy("int64")
+    assert whole.tolist() == [0, 0, 0, 0]
+    bytes_ = np.from_dlpack(address)
+    whole[1] = 0x0102
+    assert (bytes_[8], bytes_[9]) == (2, 1)
+    assert shmem.as_array(address, "float32", (2, 3)).shape == (2, 3)
+    del whole, bytes_
+    shmem.shmem_free(address)
+
+
+def test_tensors(alone):
+    made = shmem.tensor((3, 4), "float32")
+    assert (made.shape, made.dtype, made.sum()) == ((3, 4), np.float32, 0)
+    assert shmem.tensor(0, "int8").shape == (0,)
+    with pytest.raises(MemoryError, match="symmetric heap"):
+        shmem.tensor(HEAP)
+    with pytest.raises(ValueError, match="extents"):
+        shmem.tensor((2, -1))
+    shmem.free(made)
+
+
+def test_none_where_there_is_no_memory(alone):
+    assert shmem.shmem_malloc(0) is None
+    assert shmem.shmem_malloc(2 * HEAP) is None
+    assert "shmem_malloc" in shmem.errors.last_error()
+    assert shmem.shmem_align(48, 100) is None
+    assert shmem.shmem_align(4096, 100) % 4096 == 0
+    assert shmem.shmem_ptr(12345, 0) is None
+    shmem.shmem_free(None)
+
+
+def test_views_that_stay_are_warned_of():
+    assert shmem.shmem_init(0, 1, HEAP) == 0
+    array = shmem.tensor(8)
+    with pytest.warns(RuntimeWarning, match="1 arrays or memoryviews"):
+        shmem.shmem_finalize()
+    del array
+
+
+# ---- codes and exceptions
+
+
+def test_codes_or_exceptions(alone):
+    assert shmem.shmem_init(0, 1, HEAP) < 0
+    text = shmem.errors.last_error()
+    assert "shmem_init_attr" in text
+    shmem.errors.raise_on_error(True)
+    try:
+        with pytest.raises(shmem.errors.Error) as raised:
+            shmem.shmem_init(0, 1, HEAP)
+        assert raised.value.code < 0
+        with pytest.raises(shmem.errors.InvalidArgument, match="level is 9"):
+            shmem.set_log_level(9)
+        with pytest.raises(shmem.errors.Error):
+            shmem.shmem_malloc(2 * HEAP)
+    finally:
+        shmem.errors.raise_on_error(False)
+
+
+def test_mistakes_are_exceptions(alone):
+    mine = shmem.shmem_malloc(64)
+    with pytest.raises(ValueError, match="pe is 5, allowed are 0 to 0"):
+        shmem.shmem_putmem(mine, mine, 8, 5)
+    with pytest.raises(ValueError, match="not wholly in the symmetric heap"):
+        shmem.shmem_putmem(12345, mine, 8, 0)
+    with pytest.raises(ValueError, match="src has 4 bytes, needed are 8"):
+        shmem.shmem_putmem(mine, b"1234", 8, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        shmem.shmem_getmem(bytes(8), mine, 8, 0)
+    with pytest.raises(TypeError):
+        shmem.shmem_putmem("text", mine, 8, 0)
+    with pytest.raises(ValueError, match="not a multiple"):
+        shmem.shmem_int64_atomic_add(mine + 1, 1, 0)
+    with pytest.raises(ValueError, match="sig_op is 3"):
+        shmem.shmem_putmem_signal(mine, mine, 8, mine, 1, 3, 0)
+    with pytest.raises(ValueError):
+        shmem.team_split_strided(0, 0, 0, 1)
+    with pytest.raises(ValueError, match="team is"):
+        shmem.shmem_fcollect(mine, mine, 8, 77)
+    # The job goes on after each of them.
+    shmem.shmem_int32_p(mine, 12, 0)
+    assert shmem.shmem_int32_g(mine, 0) == 12
+
+
+def test_before_the_start_everything_says_so():
+    with pytest.raises(shmem.errors.InvalidArgument, match="before shmem_init"):
+        shmem.shmem_barrier_all()
+    assert shmem.shmem_malloc(8) is None
+    assert shmem.get_my_pe() == -1
+    assert shmem.shmem_init_status() is shmem.InitStatus.NOT_INITIALIZED
+
+
+def test_settings():
+    attributes = shmem.InitAttr()
+    assert shmem.shmem_set_attributes(0, 1, HEAP, "tcp://127.0.0.1:8666", attributes) == 0
+    assert (attributes.n_ranks, attributes.local_mem_size) == (1, HEAP)
+    assert shmem.shmem_set_timeout(attributes, 1500) == 0
+    assert attributes.option_attr.shm_init_timeout == 2
+    assert shmem.shmem_set_timeout(attributes, vaue=1) == 0
+    assert attributes.option_attr.control_operation_timeout == 1
+    both = shmem.OpEngineType.MTE | shmem.OpEngineType.ROCE
+    assert shmem.shmem_set_data_op_engine_type(attributes, both) == 0
+    assert attributes.option_attr.data_op_engine_type == both
+    for wrong in (0, 8, -1):
+        with pytest.raises(ValueError, match="MTE"):
+            shmem.shmem_set_data_op_engine_type(attributes, wrong)
+    for wrong in (0, -5):
+        with pytest.raises(ValueError, match="time-out"):
+            shmem.shmem_set_timeout(attributes, wrong)
+    assert shmem.shmem_init(attributes) == 0
+    assert shmem.shmem_init_status() == shmem.InitStatus.INITIALIZED
+    shmem.shmem_finalize()
+
+
+def test_a_logger_gets_the_lines():
+    lines = []
+    assert shmem.set_extern_logger(lambda level, text: lines.append((level, text))) == 0
+    try:
+        assert shmem.shmem_init(5, 2, HEAP) < 0
+    finally:
+        assert shmem.set_extern_logger(None) == 0
+    assert any("my_rank is 5" in text for _, text in lines)
+
+
+# ---- among processes
+
+
+def exchange(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    assert (shmem.get_my_pe(), shmem.get_pe_count()) == (rank, ranks)
+    following = (rank + 1) % ranks
+    before = (rank - 1) % ranks
+    inbox = shmem.tensor(1000, "int32")
+    word = shmem.shmem_calloc(1, 4)
+    mine = np.arange(1000, dtype=np.int32) + rank
+    shmem.shmem_putmem_signal(
+        inbox, mine, mine.nbytes, word, 1, shmem.SignalOp.SIGNAL_SET, following
+    )
+    assert shmem.shmem_signal_wait_until(word, shmem.CmpOp.CMP_EQ, 1) == 1
+    assert np.array_equal(inbox, np.arange(1000) + before)
+    shmem.shmem_barrier_all()
+    got = bytearray(4000)
+    shmem.shmem_getmem(got, inbox, 4000, following)
+    assert np.frombuffer(got, np.int32)[0] == rank
+    direct = shmem.peer_array(inbox, following)
+    assert direct[0] == rank
+    direct[0] = 100 + rank
+    shmem.shmem_barrier_all()
+    assert inbox[0] == 100 + before
+    assert shmem.tensor(4, "uint8", pe=following).shape == (4,)
+    # Elements, words, atomics.
+    counter = shmem.shmem_calloc(1, 8)
+    shmem.shmem_int64_atomic_add(counter, rank + 1, 0)
+    shmem.shmem_barrier_all()
+    assert shmem.shmem_int64_g(counter, 0) == ranks * (ranks + 1) // 2
+    shmem.shmem_barrier_all()
+    if rank == 0:
+        shmem.shmem_int64_atomic_set(counter, 0, 0)
+        shmem.shmem_uint64_p(counter, 3, ranks - 1)
+    shmem.shmem_quiet()
+    if rank == ranks - 1:
+        shmem.shmem_uint64_wait_until(counter, shmem.CmpOp.CMP_EQ, 3)
+    shmem.shmem_sync()
+    del inbox, direct
+    shmem.shmem_finalize()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_processes_exchange(ranks):
+    jobs.run(exchange, ranks)
+
+
+def collect(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    source = shmem.tensor(8, "float64")
+    target = shmem.tensor((ranks, 8), "float64")
+    source[:] = rank + np.arange(8)
+    expected = [[r + i for i in range(8)] for r in range(ranks)]
+    assert shmem.shmem_double_sum_reduce(target, source, 8) == 0
+    assert target[0].tolist() == np.sum(expected, axis=0).tolist()
+    assert shmem.shmem_double_max_reduce(target, source, 8, team=0) == 0
+    assert target[0].tolist() == expected[-1]
+    assert shmem.shmem_fcollect(target, source, 64) == 0
+    assert target.tolist() == expected
+    assert shmem.shmem_collect(target, source, 64) == 0
+    assert shmem.shmem_broadcast(target, source, 64, ranks - 1) == 0
+    blocks = shmem.tensor((ranks, 2), "float64")
+    blocks[:] = [[rank * 10 + to] * 2 for to in range(ranks)]
+    assert shmem.shmem_alltoall(target, blocks, 16) == 0
+    assert target.flatten()[: 2 * ranks : 2].tolist() == [r * 10 + rank for r in range(ranks)]
+    with pytest.raises(ValueError, match="dest has"):
+        shmem.shmem_fcollect(target, source, 64 * 100)
+    del source, target, blocks
+    shmem.shmem_finalize()
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_collectives(ranks):
+    jobs.run(collect, ranks)
+
+
+def split(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    even = shmem.team_split_strided(shmem.TEAM_WORLD, 0, 2, (ranks + 1) // 2)
+    assert (even == shmem.TEAM_INVALID) == (rank % 2 == 1)
+    if rank % 2 == 0:
+        assert shmem.team_my_pe(even) == rank // 2
+        assert shmem.get_team_pe_count(even) == shmem.pe_count(even) == (ranks + 1) // 2
+        assert shmem.team_translate_pe(even, 1, shmem.TEAM_WORLD) == 2
+        assert shmem.shmem_team_get_config(even) == shmem.TeamConfig(0)
+        shmem.shmem_barrier(even)
+        shmem.team_destroy(even)
+    x_team, y_team = shmem.team_split_2d(shmem.TEAM_WORLD, 2)
+    assert shmem.get_team_my_pe(x_team) == rank % 2
+    assert shmem.get_team_my_pe(y_team) == rank // 2
+    value = shmem.tensor(1, "int32")
+    value[0] = rank
+    assert shmem.shmem_int32_sum_reduce(value, value, 1, team=x_team) == 0
+    assert value[0] == 2 * (rank - rank % 2) + 1
+    del value
+    shmem.shmem_finalize()
+
+
+def test_teams():
+    jobs.run(split, 4)
+
+
+def by_unique_id(rank, ranks):
+    path = os.environ["MEMSPAN_TEST_FILE"]
+    if rank == 0:
+        uid = shmem.shmem_get_unique_id()
+        with open(path + ".new", "wb") as file:
+            file.write(uid)
+        os.rename(path + ".new", path)
+    else:
+        while not os.path.exists(path):
+            pass
+        with open(path, "rb") as file:
+            uid = file.read()
+    assert shmem.shmem_init_using_unique_id(rank, ranks, HEAP, uid) == 0
+    shmem.shmem_barrier_all()
+    shmem.shmem_finalize()
+
+
+def test_unique_id(tmp_path):
+    jobs.run(by_unique_id, 2, MEMSPAN_TEST_FILE=str(tmp_path / "uid"))
+
+
+def test_a_unique_id_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="unique id has 64 bytes, not 3"):
+        shmem.shmem_init_using_unique_id(0, 1, HEAP, b"abc")
+
+
+def twice(rank, ranks):
+    for _ in range(2):
+        assert shmem.shmem_init(rank, ranks, HEAP) == 0
+        place = shmem.shmem_malloc(8)
+        assert place is not None
+        shmem.register_decrypt_handler(lambda text: text)
+        shmem.shmem_free(place)
+        shmem.shmem_finalize()
+
+
+def test_start_and_end_twice():
+    jobs.run(twice, 2)
+
+
+def no_end(rank, ranks):
+    with shmem.job(rank, ranks, HEAP):
+        shmem.shmem_barrier_all()
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    print("ends without finalize")
+
+
+def test_a_program_may_leave_out_the_end():
+    assert jobs.run(no_end, 2) == ["ends without finalize\n"] * 2
+
+
+def wait_for_the_dead(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    word = shmem.shmem_calloc(1, 4)
+    shmem.shmem_barrier_all()
+    if rank == 1:
+        os.kill(os.getpid(), 9)
+    with pytest.raises(shmem.errors.PeerFailed, match="PE 1"):
+        shmem.shmem_barrier_all()
+    with pytest.raises(shmem.errors.PeerFailed):
+        shmem.shmem_signal_wait_until(word, shmem.CmpOp.CMP_NE, 0)
+    print("noticed", flush=True)
+    os._exit(0)
+
+
+def test_the_death_of_a_process_is_an_exception():
+    ends = jobs.Job(wait_for_the_dead, 3).ends()
+    assert [code for code, _, _ in ends] == [0, -9, 0]
+    assert ends[0][1] == ends[2][1] == "noticed\n"
+
+
+def on_threads(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    word = shmem.shmem_calloc(1, 4)
+    seen = []
+    waiter = threading.Thread(
+        target=lambda: seen.append(shmem.shmem_signal_wait_until(word, shmem.CmpOp.CMP_GE, 5))
+    )
+    waiter.start()
+    shmem.shmem_barrier_all()  # needs the GIL, which the waiter has given up
+    shmem.shmem_signal_op(word, 5, shmem.SignalOp.SIGNAL_ADD, (rank + 1) % ranks)
+    waiter.join()
+    assert seen == [5]
+    shmem.shmem_barrier_all()
+    shmem.shmem_finalize()
+
+
+def test_waits_let_other_threads_run():
+    jobs.run(on_threads, 2)
+
+
+def in_streams(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    other = (rank + 1) % ranks
+    inbox = shmem.tensor(4, "int32")
+    word = shmem.shmem_calloc(1, 4)
+    mine = np.full(4, rank, np.int32)
+    with shmem.Stream() as stream:
+        shmem.shmem_signal_wait_until_on_stream(word, shmem.CmpOp.CMP_EQ, 9, stream)
+        assert not stream.is_idle()
+        shmem.aclshmemx_putmem_on_stream(inbox, mine, mine.nbytes, other, 0)
+        shmem.shmem_signal_op_on_stream(word, 9, shmem.SignalOp.SIGNAL_SET, other)
+        shmem.shmem_quiet_on_stream()
+        assert stream.synchronize() == 0
+        assert inbox.tolist() == [other] * 4
+        shmem.shmem_putmem_on_stream(12345, mine, 8, other, stream)
+        shmem.errors.last_error()
+        assert stream.synchronize(10000) != 0
+    del inbox
+    shmem.shmem_finalize()
+
+
+def test_streams():
+    jobs.run(in_streams, 2)
+
+
+def exits(rank, ranks):
+    assert shmem.shmem_init(rank, ranks, HEAP) == 0
+    shmem.shmem_barrier_all()
+    if rank == 1:
+        shmem.shmem_global_exit(7)
+    shmem.shmem_barrier_all()
+
+
+def test_global_exit_ends_all():
+    assert [code for code, _, _ in jobs.Job(exits, 3).ends()] == [7, 7, 7]
+
+
+def test_under_oshrun():
+    program = (
+        "import shmem\n"
+        "assert shmem.shmem_init(mem_size=1 << 20) == 0\n"
+        "shmem.shmem_barrier_all()\n"
+        "import sys; sys.stdout.write(f'PE {shmem.get_my_pe()}\\n')\n"
+    )
+    done = subprocess.run(
+        [os.environ["MEMSPAN_OSHRUN"], "-n", "3", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=jobs.LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")[:-1]) == ["PE 0", "PE 1", "PE 2"]
+
+
+# ---- the object style
+
+
+def with_objects(rank, ranks):
+    from shmem import core
+
+    path = os.environ["MEMSPAN_TEST_FILE"]
+    if rank == 0:
+        uid = core.get_unique_id()
+        with open(path + ".new", "wb") as file:
+            file.write(uid.internal)
+        os.rename(path + ".new", path)
+    else:
+        while not os.path.exists(path):
+            pass
+        with open(path, "rb") as file:
+            uid = shmem.UniqueId(file.read())
+    core.init(uid=uid, rank=rank, nranks=ranks, initializer_method="uid", mem_size=HEAP)
+    assert core.direct.my_pe() == rank and core.direct.n_pes() == ranks
+    other = (rank + 1) % ranks
+    box = core.buffer(64)
+    signal = core.buffer(4)
+    signal.view()[:] = bytes(4)
+    shmem.shmem_barrier_all()
+    core.put_signal(box, bytes([rank] * 64), signal, 1, core.SignalOp.SIGNAL_SET, other)
+    core.signal_wait(signal, 1, core.ComparisonType.CMP_EQ)
+    assert bytes(box.view()) == bytes([other] * 64)
+    assert bytes(core.get_peer_buffer(box, other).view()) == bytes([rank] * 64)
+    with pytest.raises(core.AclshmemInvalid, match="only 64"):
+        core.put(box, bytes(65), other)
+    shmem.shmem_barrier_all()
+    core.free(signal)
+    core.free(box)
+    core.finalize()
+
+
+def test_objects(tmp_path):
+    jobs.run(with_objects, 2, MEMSPAN_TEST_FILE=str(tmp_path / "uid"))
+
+
+def test_objects_say_what_they_need():
+    from shmem import core
+
+    assert core.get_version().startswith("libaclshmem_version=")
+    with pytest.raises(core.AclshmemInvalid, match="uid"):
+        core.init(rank=0, nranks=1)
+    with pytest.raises(core.AclshmemInvalid, match="initializer_method"):
+        core.init(uid=b"", rank=0, nranks=1, initializer_method="mpi")
+
+
+def test_struct_pack_is_memory_too(alone):
+    place = shmem.shmem_malloc(8)
+    shmem.shmem_putmem(place, struct.pack("<q", -3), 8, 0)
+    assert shmem.shmem_int64_g(place, 0) == -3
