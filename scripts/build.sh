@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds memspan in build/, installs it into install/ and writes install/set_env.sh.
 #
-#   build.sh [-uttests] [-examples] [-debug] [-clean]
+#   build.sh [-uttests] [-examples] [-python_extension] [-debug] [-clean]
 #
 #   -uttests    also the tests: then `ctest --test-dir build` and scripts/run.sh work
 #   -examples   also the examples
+#   -python_extension   also the Python wheel, into install/wheel
 #   -debug      without optimisation, with debug information
 #   -clean      remove build/ and install/ first
 #
@@ -24,6 +25,7 @@ notice() { printf 'build: %s has no meaning here and is ignored\n' "$1"; }
 
 tests=OFF
 examples=OFF
+python=false
 type=Release
 clean=false
 while (($# > 0)); do
@@ -33,7 +35,7 @@ while (($# > 0)); do
     -debug | --debug) type=Debug ;;
     -clean | --clean) clean=true ;;
     -python_extension | --python_extension)
-      fail "NOT_SUPPORTED: $1: this version has no Python extension yet"
+      python=true
       ;;
     -rdma_backend | -soc_type)
       (($# > 1)) || fail "$1 needs a value"
@@ -45,7 +47,7 @@ while (($# > 0)); do
       notice "$1"
       ;;
     -h | -help | --help)
-      sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; see build.sh -help" ;;
@@ -75,6 +77,8 @@ if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccac
 cmake -S "$root" -B "$build" "${options[@]}" >/dev/null || fail "cmake could not configure $build"
 cmake --build "$build" --parallel "$(nproc)"
 cmake --install "$build" >/dev/null
+
+if $python; then bash "$root/scripts/build_wheel.sh" --out "$prefix/wheel"; fi
 
 home=${prefix//\'/\'\\\'\'} # inside single quotes
 home=${home//[\\&|]/\\&}    # inside sed's replacement

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything, as CI does.
 #
-#   test.sh [--long] [PART...]
+#   test.sh [--long] [--torch] [PART...]
 #
 # Parts, in this order (all when none is named):
 #   format    clang-format changes nothing
@@ -23,6 +23,8 @@
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, clang
 #             and aarch64 run every test
 #
+#   --torch   python installs PyTorch and runs what needs it, too
+#
 # The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
 # what it needs counts as failed.
 set -euo pipefail
@@ -33,11 +35,13 @@ cd -- "$root"
 all=(format layers shell dev run example python rows tidy clang fuzz asan tsan aarch64)
 parts=()
 long=false
+torch=false
 while (($# > 0)); do
   case $1 in
     --long | -long) long=true ;;
+    --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,27s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,29s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -62,7 +66,8 @@ trap 'rm -rf -- "$results"' EXIT
 
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
-((jobs >= 2)) || allowed_skips='^multi\.launcher\.binding$'
+((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
+$torch || allowed_skips+='|under_torchrun$'
 
 heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
 
@@ -233,9 +238,10 @@ part_example() {
 }
 # A wheel as users get it, where nothing else is.
 install_wheel() {
-  local environment=build/wheel-env
+  local environment=build/wheel-env torch_first=()
+  if $torch; then torch_first=(torch==2.13.0); fi
   bash scripts/build_wheel.sh --out build/dist && rm -rf -- "$environment" && python3 -m venv "$environment" &&
-    "$environment/bin/python" -m pip install -q --disable-pip-version-check numpy pytest build/dist/*.whl
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" numpy pytest build/dist/*.whl
 }
 part_python() {
   rm -rf -- build/dist
