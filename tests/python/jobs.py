@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 def _first_ephemeral_port():

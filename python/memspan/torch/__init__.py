@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memspan for PyTorch (2.13 is the tested version): symmetric tensors of the CPU.
+
+    from memspan.torch import symmetric_memory
+    mine = symmetric_memory.empty((1024,), torch.float32)
+    symmetric_memory.shmem_put(mine, 0, source, 0, 1024, target_rank=1)
+    symmetric_memory.barrier()
+
+Rank and world size are those of torch.distributed, else of the launcher (RANK, WORLD_SIZE). The heap
+has SYMMETRIC_MEMORY_HEAP_SIZE bytes (1 GiB); SHMEM_IP_PORT says where rank 0 hosts the store
+(tcp://127.0.0.1:8662).
+"""
+
+from memspan.torch.handle import SymmetricMemory
+from memspan.torch.handler import TorchSymmetricMemoryHandler
+
+symmetric_memory = TorchSymmetricMemoryHandler
+
+__all__ = ["SymmetricMemory", "TorchSymmetricMemoryHandler", "symmetric_memory"]

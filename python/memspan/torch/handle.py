@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``rendezvous`` gives: a symmetric tensor at all ranks, and pads of signals between them."""
+
+import math
+import os
+import time
+
+import torch
+from memspan import _core
+from memspan.errors import Timeout
+from memspan.torch.heap import heap
+
+_c = _core.shmem
+
+_FREE, _SET = 0, 1
+_WORD = 4
+_EQUAL = 0
+_LONGEST_MS = 300_000
+
+
+class Pads:
+    """Pads of so many bytes for tensors; the size is fixed by the first use."""
+
+    size = 2048
+    is_used = False
+
+
+class SymmetricMemory:
+    """Of one tensor. The word of (channel, sender) in a rank's pad is 1 from ``put_signal`` until the
+    rank's ``wait_signal``; both wait where they have to, at most ``timeout_ms`` (0: 300 s, and a
+    death is noticed before)."""
+
+    def __init__(self, tensor):
+        self._heap = heap()
+        self._tensor = tensor
+        Pads.is_used = True
+        self._pad = self._heap.empty((Pads.size // _WORD,), torch.int32)
+
+    @property
+    def rank(self):
+        return self._heap.rank
+
+    @property
+    def world_size(self):
+        return self._heap.world
+
+    @property
+    def buffer_size(self):
+        """Bytes of the tensor."""
+        return self._tensor.numel() * self._tensor.element_size()
+
+    @property
+    def signal_pad_size(self):
+        return Pads.size
+
+    @property
+    def offset(self):
+        """Of the tensor in its allocation, in bytes."""
+        start = self._tensor.data_ptr()
+        return start - _core.allocation_of(start)
+
+    @property
+    def buffer_ptrs(self):
+        """Where each rank's copy is, for this process."""
+        return [self._heap.peer(self._tensor, rank).data_ptr() for rank in range(self.world_size)]
+
+    @property
+    def signal_pad_ptrs(self):
+        return [self._heap.peer(self._pad, rank).data_ptr() for rank in range(self.world_size)]
+
+    def _of_rank(self, tensor, rank, sizes, dtype, storage_offset):
+        self._check_rank(rank)
+        flat = tensor.contiguous().view(-1).view(torch.uint8) if tensor.numel() else tensor
+        there = self._heap.peer(flat, rank)
+        begin = storage_offset * dtype.itemsize
+        end = begin + math.prod(sizes) * dtype.itemsize
+        if storage_offset < 0 or end > there.numel():
+            raise ValueError(
+                f"sizes {tuple(sizes)} of {dtype} from element {storage_offset} end at byte {end}, and "
+                f"there are {there.numel()}"
+            )
+        return there[begin:end].view(dtype).view(tuple(sizes))
+
+    def get_buffer(self, rank, sizes, dtype, storage_offset=0):
+        """A rank's copy as a tensor of those sizes; the offset is in elements."""
+        return self._of_rank(self._tensor, rank, sizes, dtype, storage_offset)
+
+    def get_remote_tensor(self, peer, sizes, dtype):
+        """The same from the beginning."""
+        return self.get_buffer(peer, sizes, dtype)
+
+    def get_signal_pad(self, rank, sizes=(), dtype=torch.uint32, storage_offset=0):
+        """A rank's pad, all of it when no sizes are said."""
+        if not sizes:
+            sizes = (Pads.size // dtype.itemsize - storage_offset,)
+        return self._of_rank(self._pad, rank, sizes, dtype, storage_offset)
+
+    def _check_rank(self, rank):
+        if not 0 <= rank < self.world_size:
+            raise ValueError(f"rank is {rank}, allowed are 0 to {self.world_size - 1}")
+
+    def _word(self, channel, sender):
+        index = self.world_size * channel + sender
+        if channel < 0 or index >= self._pad.numel():
+            raise ValueError(
+                f"channel is {channel}, allowed are 0 to {self._pad.numel() // self.world_size - 1}"
+            )
+        return self._pad.data_ptr() + index * _WORD
+
+    def _swap_until(self, word, condition, value, rank, timeout_ms, what):
+        timeout_ms = timeout_ms or _LONGEST_MS
+        end = time.monotonic() + timeout_ms / 1000
+        while _c.int32_atomic_compare_swap(word, condition, value, rank) != condition:
+            if time.monotonic() > end:
+                raise Timeout(f"{what} within {timeout_ms} ms")
+            os.sched_yield()
+
+    def put_signal(self, dst_rank, channel=0, timeout_ms=0):
+        """Sets the word at ``dst_rank``, once what was set before has been waited for. What this
+        process wrote before is there when it is seen."""
+        self._check_rank(dst_rank)
+        word = self._word(channel, self.rank)
+        _c.shmem_quiet()
+        what = f"rank {dst_rank} did not wait for the signal before on channel {channel}"
+        self._swap_until(word, _FREE, _SET, dst_rank, timeout_ms, what)
+
+    def wait_signal(self, src_rank, channel=0, timeout_ms=0):
+        """Waits for that of ``src_rank``, and clears it."""
+        self._check_rank(src_rank)
+        word = self._word(channel, src_rank)
+        what = f"no signal of rank {src_rank} on channel {channel}"
+        if timeout_ms == 0:
+            _c.int32_wait_until(word, _EQUAL, _SET)
+        self._swap_until(word, _SET, _FREE, self.rank, timeout_ms, what)
+
+    def barrier(self, channel=0, timeout_ms=0):
+        """Every rank signals and waits for every other one."""
+        for step in range(1, self.world_size):
+            self.put_signal((self.rank + step) % self.world_size, channel, timeout_ms)
+        for step in range(1, self.world_size):
+            self.wait_signal((self.rank - step) % self.world_size, channel, timeout_ms)

@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symmetric tensors of the CPU, one-sided operations, collectives and fused products on them.
+
+Units are elements of the tensor's dtype. Every process of the job takes part in what is collective
+(said at each), with the same shapes; wrong arguments are a ValueError before anything moves.
+"""
+
+import torch
+from memspan import _core
+from memspan.errors import Error
+from memspan.torch.handle import Pads, SymmetricMemory
+from memspan.torch.heap import heap, is_started, span_bytes
+
+_c = _core.shmem
+
+_SET, _ADD = 0, 1
+# What the interface calls 0, 1 and 2: equal, greater, less.
+_COMPARISONS = {0: 0, 1: 2, 2: 4}
+_STAGE = 1 << 20  # bytes of the heap through which tensors of other memory go
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _number(value, name):
+    """An int, or the one element of a tensor."""
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1:
+            raise ValueError(f"{name} has {value.numel()} elements, allowed is 1")
+        return int(value.item())
+    return int(value)
+
+
+def _check_rank(rank):
+    if not 0 <= rank < heap().world:
+        raise ValueError(f"target_rank is {rank}, allowed are 0 to {heap().world - 1}")
+
+
+def _check_symmetric(tensor, name):
+    if not heap().is_symmetric(tensor):
+        raise ValueError(f"{name} is no symmetric tensor; empty() makes them")
+
+
+def _check_contiguous(tensor, name):
+    if not tensor.is_contiguous():
+        raise ValueError(f"{name} is not contiguous")
+
+
+def _slice_of(tensor, offset, size, name):
+    """Elements [offset, offset + size) of a contiguous tensor, as a flat one."""
+    _check_contiguous(tensor, name)
+    if offset < 0 or size < 0 or offset + size > tensor.numel():
+        raise ValueError(
+            f"{name} has {tensor.numel()} elements, and [{offset}, {offset + size}) are asked for"
+        )
+    return tensor.view(-1)[offset : offset + size]
+
+
+def _word_of(signal, offset, name="signal"):
+    if signal.dtype != torch.int32:
+        raise ValueError(f"{name} is of {signal.dtype}, allowed is torch.int32")
+    _check_symmetric(signal, name)
+    return _slice_of(signal, _number(offset, f"{name}_offset"), 1, name).data_ptr()
+
+
+def _check_signal_op(operation):
+    if operation not in (_SET, _ADD):
+        raise ValueError(f"signal_op is {operation}, allowed are 0 (set) and 1 (add)")
+
+
+class _Stage:
+    """Symmetric memory through which collectives move what lies elsewhere; made once.
+
+    A peer that is ahead may write the result of its next collective here while this process still
+    reads the last one's. It cannot be two ahead, since each needs something of everybody: results
+    go to two places in turn."""
+
+    made = None
+
+    def __init__(self):
+        world = heap().world
+        self.block = max(_STAGE // world // 64 * 64, 64)
+        self.window = heap().empty((_STAGE,), torch.uint8)
+        self._turn = 0
+        self._mine = heap().empty((self.block,), torch.uint8)
+        self._all = heap().empty((2, self.block * world), torch.uint8)
+        self._counts = heap().empty((world,), torch.int64)
+        self._counts_of_all = heap().empty((2, world), torch.int64)
+
+    @classmethod
+    def get(cls):
+        if cls.made is None:
+            cls.made = cls()
+        return cls.made
+
+    def _next(self, results):
+        self._turn ^= 1
+        return results[self._turn]
+
+    def _reduce(self, function, value):
+        self._counts[0] = value
+        result = self._next(self._counts_of_all)
+        function(result.data_ptr(), self._counts.data_ptr(), 1)
+        return int(result[0])
+
+    def smallest(self, value):
+        """Of what all ranks give."""
+        return self._reduce(_c.int64_min_reduce, value)
+
+    def largest(self, value):
+        return self._reduce(_c.int64_max_reduce, value)
+
+    def exchange(self, counts):
+        """``counts[r]`` to rank r; what every rank has for this one."""
+        self._counts.copy_(torch.tensor(counts, dtype=torch.int64))
+        result = self._next(self._counts_of_all)
+        _c.shmem_alltoall(result.data_ptr(), self._counts.data_ptr(), 8)
+        return result.tolist()
+
+    def gather(self, piece):
+        """The piece of every rank, at most ``block`` bytes, as many of all: (world, bytes)."""
+        count = piece.numel()
+        self._mine[:count].copy_(piece)
+        result = self._next(self._all)
+        _c.shmem_fcollect(result.data_ptr(), self._mine.data_ptr(), count)
+        return result[: count * heap().world].view(heap().world, count)
+
+
+class _Flags:
+    """One word for each rank, which the rank sets to the number of the call: never reset, so that
+    no call can take another one's for its own."""
+
+    made = None
+
+    def __init__(self):
+        self.words = heap().empty((heap().world * 16,), torch.int32)  # each on a cache line
+        self.call = 0
+
+    @classmethod
+    def next(cls):
+        if cls.made is None:
+            cls.made = cls()
+        cls.made.call = cls.made.call % (2**31 - 1) + 1
+        return cls.made
+
+    def _place(self, rank):
+        return self.words.data_ptr() + rank * 64
+
+    def raise_at(self, rank):
+        """What this process wrote before is there when ``rank`` sees it."""
+        _c.shmem_quiet()
+        _c.int32_atomic_set(self._place(heap().rank), self.call, rank)
+
+    def wait_for(self, rank):
+        _c.int32_wait_until(self._place(rank), 0, self.call)
+
+
+def _agree(is_right, what):
+    """Raises on all ranks when one of them says that it is wrong."""
+    if _Stage.get().smallest(int(is_right)) == 0:
+        raise ValueError(what if not is_right else "another rank's arguments do not fit")
+
+
+def _bytes_of(tensor):
+    return tensor.view(-1).view(torch.uint8) if tensor.numel() else torch.empty(0, dtype=torch.uint8)
+
+
+class TorchSymmetricMemoryHandler:
+    """All methods are static; the first use starts the job, collectively."""
+
+    comm_streams = ()  # the CPU does everything in the order of the program
+    compute_streams = ()
+
+    # ---- memory
+
+    @staticmethod
+    def is_shmem_available():
+        """Whether symmetric tensors can be had: the job has started, or can be."""
+        if is_started():
+            return True
+        try:
+            heap()
+        except (Error, ValueError):
+            return False
+        return True
+
+    @staticmethod
+    def empty(shape, dtype=torch.float32):
+        """A symmetric tensor of zeros. Collective. shape: an int, tuple or list."""
+        shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+        if any(extent < 0 for extent in shape):
+            raise ValueError(f"shape is {shape}, extents are 0 and more")
+        return heap().empty(shape, dtype)
+
+    @staticmethod
+    def barrier():
+        """Until all ranks are here, and all that was put is there. Collective."""
+        heap().barrier()
+
+    @staticmethod
+    def rendezvous(tensor, group=None):
+        """A ``SymmetricMemory`` of a symmetric tensor. Collective. Only the group of all."""
+        _check_symmetric(tensor, "tensor")
+        name = getattr(group, "group_name", group)
+        if name not in (None, "", "0", "default_pg") and _size_of(group) != heap().world:
+            raise ValueError(f"group is {name}, allowed is the group of all {heap().world} ranks")
+        return SymmetricMemory(tensor)
+
+    @staticmethod
+    def set_signal_pad_size(size):
+        """Bytes of the pads that ``rendezvous`` makes; before the first of them."""
+        if Pads.is_used:
+            raise ValueError("signal pads are in use already; their size stays")
+        if size <= 0 or size % 4:
+            raise ValueError(f"size is {size}, allowed are multiples of 4, 4 and more")
+        Pads.size = size
+
+    @staticmethod
+    def get_signal_pad_size():
+        """In bytes."""
+        return Pads.size
+
+    # ---- one-sided
+
+    @staticmethod
+    def shmem_put(target, target_offset, src, src_offset, size, target_rank):
+        """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return."""
+        _check_rank(target_rank)
+        count = _number(size, "size")
+        here = _matching(target, src, src_offset, count, "src")
+        there = _slice_of(target, _number(target_offset, "target_offset"), count, "target")
+        _check_symmetric(target, "target")
+        if count:
+            _c.shmem_putmem(there.data_ptr(), here.data_ptr(), span_bytes(here), target_rank)
+            _c.shmem_quiet()
+
+    @staticmethod
+    def shmem_get(target, target_offset, src, src_offset, size, target_rank):
+        """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return."""
+        _check_rank(target_rank)
+        count = _number(size, "size")
+        there = _matching(target, src, src_offset, count, "src")
+        here = _slice_of(target, _number(target_offset, "target_offset"), count, "target")
+        _check_symmetric(src, "src")
+        if count:
+            _c.shmem_getmem(here.data_ptr(), there.data_ptr(), span_bytes(here), target_rank)
+
+    @staticmethod
+    def shmem_signal_op(signal, signal_offset, signal_value, signal_op, target_rank):
+        """One int32 of ``signal`` at a rank becomes (0) or grows by (1) the value."""
+        _check_rank(target_rank)
+        _check_signal_op(signal_op)
+        word = _word_of(signal, signal_offset)
+        _c.shmem_signal_op(word, _number(signal_value, "signal_value"), signal_op, target_rank)
+
+    @staticmethod
+    def shmem_put_with_signal(
+        target,
+        target_offset,
+        src,
+        src_offset,
+        size,
+        signal,
+        signal_offset,
+        signal_value,
+        signal_op,
+        target_rank,
+    ):
+        """``shmem_put``, then ``shmem_signal_op``: who sees the signal sees the elements."""
+        _check_rank(target_rank)
+        _check_signal_op(signal_op)
+        _word_of(signal, signal_offset)
+        handler = TorchSymmetricMemoryHandler
+        handler.shmem_put(target, target_offset, src, src_offset, size, target_rank)
+        handler.shmem_signal_op(signal, signal_offset, signal_value, signal_op, target_rank)
+
+    @staticmethod
+    def shmem_wait_for_signal(depend_tensor, signal, signal_offset, compare_value, compare_op):
+        """Until one int32 of ``signal`` here is equal to (0), greater (1) or less (2) than the value.
+        What ``depend_tensor`` is does not matter: later operations come later."""
+        del depend_tensor
+        if compare_op not in _COMPARISONS:
+            raise ValueError(
+                f"compare_op is {compare_op}, allowed are 0 (equal), 1 (greater) and 2 (less)"
+            )
+        word = _word_of(signal, signal_offset)
+        value = _number(compare_value, "compare_value")
+        _c.int32_wait_until(word, _COMPARISONS[compare_op], value)
+
+    # ---- collectives
+
+    @staticmethod
+    def shmem_allgather(output_tensor, input_tensor):
+        """What every rank has in ``input_tensor``, by rank, to ``output_tensor`` of all. Collective.
+        Any memory; ``input_tensor`` may be this rank's part of the other."""
+        world = heap().world
+        wrong = None
+        if input_tensor.numel() * world != output_tensor.numel():
+            wrong = (
+                f"output has {output_tensor.numel()} elements, needed are {world} times the "
+                f"{input_tensor.numel()} of input"
+            )
+        elif input_tensor.dtype != output_tensor.dtype:
+            wrong = f"input is of {input_tensor.dtype}, and output of {output_tensor.dtype}"
+        _agree(wrong is None, wrong)
+        counts = _Stage.get().exchange([span_bytes(input_tensor.contiguous())] * world)
+        _agree(len(set(counts)) == 1, f"the ranks bring different numbers of bytes: {counts}")
+        target = output_tensor if output_tensor.is_contiguous() else output_tensor.contiguous()
+        source = _bytes_of(input_tensor.contiguous())
+        parts = _bytes_of(target).view(world, -1) if source.numel() else None
+        stage = _Stage.get()
+        for begin in range(0, source.numel(), stage.block):
+            piece = source[begin : begin + stage.block]
+            parts[:, begin : begin + piece.numel()].copy_(stage.gather(piece))
+        if target is not output_tensor:
+            output_tensor.copy_(target.view(output_tensor.shape))
+        return output_tensor
+
+    @staticmethod
+    def shmem_alltoall(send_tensor_list, receive_tensor, receive_list):
+        """Tensor i of the list to rank i; what comes is laid into ``receive_tensor`` by rank, of which
+        ``receive_list`` (ints or a tensor, in elements) says how much each one has. Collective."""
+        job = heap()
+        expected = [int(count) for count in receive_list]
+        sizes = [tensor.numel() for tensor in send_tensor_list]
+        wrong = None
+        if len(sizes) != job.world or len(expected) != job.world:
+            wrong = f"there are {len(sizes)} tensors and {len(expected)} counts for {job.world} ranks"
+        elif any(tensor.dtype != receive_tensor.dtype for tensor in send_tensor_list):
+            wrong = f"all tensors must be of {receive_tensor.dtype}, as receive_tensor is"
+        elif min(expected) < 0 or sum(expected) > receive_tensor.numel():
+            wrong = f"{expected} elements do not fit into the {receive_tensor.numel()} to receive"
+        elif not receive_tensor.is_contiguous():
+            wrong = "receive_tensor is not contiguous"
+        _agree(wrong is None, wrong)
+        coming = _Stage.get().exchange(sizes)
+        _agree(coming == expected, f"receive_list is {expected}, and the ranks send {coming}")
+        element = receive_tensor.element_size()
+        _move_all(
+            [_bytes_of(tensor.contiguous()) for tensor in send_tensor_list],
+            _bytes_of(receive_tensor),
+            [count * element for count in expected],
+        )
+        return receive_tensor
+
+    # ---- fused
+
+    @staticmethod
+    def fused_all_gather_matmul(a, b, c, gather_out, signal=None, block_size=None):
+        """``gather_out`` becomes the ``a`` of all ranks, by rank, and ``c`` the product of that and
+        ``b``: (gather_out, c). Collective. a (m, k), b (k, n), gather_out (m * world, k),
+        c (m * world, n). A rank's part is multiplied as soon as it is there; ``signal`` and
+        ``block_size`` are accepted, and memory of the library's own used instead."""
+        del signal, block_size
+        job = heap()
+        wrong = _wrong_product(a, b, "a", "b")
+        if wrong is None:
+            rows = a.shape[0] * job.world
+            wanted = {"gather_out": (gather_out, (rows, a.shape[1])), "c": (c, (rows, b.shape[1]))}
+            for name, (tensor, shape) in wanted.items():
+                if tuple(tensor.shape) != shape or tensor.dtype != a.dtype:
+                    wrong = f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, needed is {shape} of {a.dtype}"
+        _agree(wrong is None, wrong)
+        shared = _Workspace.at_least(span_bytes(a.contiguous()))
+        flags = _Flags.next()
+        mine = shared[: a.numel() * a.element_size()].view(a.dtype).view(a.shape)
+        mine.copy_(a)
+        for rank in range(job.world):
+            flags.raise_at(rank)
+        height = a.shape[0]
+        for step in range(job.world):
+            rank = (job.rank + step) % job.world
+            flags.wait_for(rank)
+            part = job.peer(mine, rank)
+            place = slice(rank * height, (rank + 1) * height)
+            gather_out[place].copy_(part)
+            c[place] = torch.mm(part, b)
+        job.barrier()  # all have read what is here
+        return gather_out, c
+
+    @staticmethod
+    def fused_matmul_reduce_scatter(x1, x2, symm_tensor=None, signal=None, reduce_op="sum"):
+        """Rows of this rank of the sum over all ranks of ``x1 @ x2``: (m / world, n). Collective.
+        reduce_op: "sum", or "avg", which divides by the number of ranks. Halves are added in float32,
+        in the order of the ranks, and rounded once: the same bits whoever computes them."""
+        del signal, symm_tensor
+        job = heap()
+        wrong = _wrong_product(x1, x2, "x1", "x2")
+        if wrong is None and x1.shape[0] % job.world:
+            wrong = f"x1 has {x1.shape[0]} rows, allowed are multiples of {job.world}"
+        if wrong is None and reduce_op not in ("sum", "avg"):
+            wrong = f'reduce_op is "{reduce_op}", allowed are "sum" and "avg"'
+        _agree(wrong is None, wrong)
+        height, width = x1.shape[0] // job.world, x2.shape[1]
+        # Products for others are rounded to the inputs' type no earlier than the sum is.
+        wide = torch.float32 if x1.dtype in _HALVES else x1.dtype
+        part = height * width * wide.itemsize
+        shared = _Workspace.at_least(part * job.world)
+        slots = shared[: part * job.world].view(wide).view(job.world, height, width)
+        flags = _Flags.next()
+        for step in range(1, job.world + 1):
+            owner = (job.rank + step) % job.world
+            rows = x1[owner * height : (owner + 1) * height]
+            job.peer(slots, owner)[job.rank].copy_(torch.mm(rows.to(wide), x2.to(wide)))
+            flags.raise_at(owner)
+        total = None
+        for rank in range(job.world):
+            flags.wait_for(rank)
+            total = slots[rank].clone() if total is None else total.add_(slots[rank])
+        if reduce_op == "avg":
+            total = total / job.world if total.is_floating_point() else total // job.world
+        job.barrier()  # nobody writes here for a later call before this one has read
+        return total.to(x1.dtype)
+
+
+def _size_of(group):
+    import torch.distributed as dist
+
+    try:
+        return dist.get_world_size(group)
+    except (ValueError, RuntimeError, AttributeError, TypeError):
+        return None
+
+
+def _matching(target, src, src_offset, count, name):
+    if target.dtype != src.dtype:
+        raise ValueError(f"target is of {target.dtype}, and src of {src.dtype}")
+    return _slice_of(src, _number(src_offset, f"{name}_offset"), count, name)
+
+
+def _wrong_product(left, right, left_name, right_name):
+    """Why they cannot be multiplied, or None."""
+    if left.dim() != 2 or right.dim() != 2:
+        return f"{left_name} has {left.dim()} dimensions and {right_name} {right.dim()}, needed are 2"
+    if left.shape[1] != right.shape[0]:
+        return f"{left_name} has {left.shape[1]} columns, and {right_name} {right.shape[0]} rows"
+    if left.dtype != right.dtype:
+        return f"{left_name} is of {left.dtype}, and {right_name} of {right.dtype}"
+    return None
+
+
+class _Workspace:
+    """Symmetric memory of the fused operations; grows, collectively, when it has to."""
+
+    memory = None
+
+    @classmethod
+    def at_least(cls, bytes_):
+        needed = max(bytes_, 1)
+        if cls.memory is None or cls.memory.numel() < needed:
+            cls.memory = None
+            cls.memory = heap().empty((needed,), torch.uint8)
+        return cls.memory
+
+
+def _move_all(outgoing, target, incoming):
+    """Bytes of ``outgoing[r]`` to rank r; ``incoming[r]`` bytes of rank r's to ``target``, by rank.
+
+    Everybody shows what is for all, one after the other, through a window, and takes its part."""
+    job = heap()
+    stage = _Stage.get()
+    sizes = [part.numel() for part in outgoing]
+    # Where my part begins in what each rank shows.
+    begins = [sum(sizes[:rank]) for rank in range(job.world)]
+    my_begins = stage.exchange(begins)
+    places = [sum(incoming[:rank]) for rank in range(job.world)]
+    most = stage.largest(sum(sizes))
+    shown = torch.cat(outgoing) if outgoing else torch.empty(0, dtype=torch.uint8)
+    for begin in range(0, most, _STAGE):
+        piece = shown[begin : begin + _STAGE]
+        stage.window[: piece.numel()].copy_(piece)
+        job.barrier()
+        for step in range(job.world):
+            rank = (job.rank + step) % job.world
+            first = max(my_begins[rank], begin)
+            last = min(my_begins[rank] + incoming[rank], begin + _STAGE)
+            if first >= last:
+                continue
+            place = places[rank] + first - my_begins[rank]
+            there = job.peer(stage.window, rank)[first - begin : last - begin]
+            target[place : place + last - first].copy_(there)
+        job.barrier()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The symmetric heap as PyTorch tensors of the CPU.
+
+Every process asks for the same tensors in the same order (``empty`` is collective). One that nobody
+has any more is noted here and given back by a later ``empty`` once every process has dropped it,
+so that the order in which garbage is collected can neither deadlock nor misplace anything.
+"""
+
+import math
+import os
+
+import torch
+from memspan import _core
+from memspan.errors import Error
+
+_c = _core.shmem
+
+_USUAL_HEAP = 1 << 30
+_USUAL_STORE = "tcp://127.0.0.1:8662"
+_WORD_BITS = 63  # of an int64, without its sign
+_WORDS = 64  # so many times that tensors may be alive at a time
+_TIMEOUT_S = 300
+
+
+class OutOfHeap(ValueError):
+    """The heap has no room for a tensor."""
+
+
+class _Memory(_core.Address):
+    """What a tensor keeps of its memory; its end is noted."""
+
+    def __new__(cls, address, note_end):
+        made = super().__new__(cls, address)
+        made._note_end = note_end
+        return made
+
+    def __del__(self):
+        self._note_end()
+
+
+def _count_and_rank():
+    import torch.distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    rank = os.environ.get("MEMSPAN_RANK", os.environ.get("RANK", "0"))
+    count = os.environ.get("MEMSPAN_SIZE", os.environ.get("WORLD_SIZE", "1"))
+    return int(rank), int(count)
+
+
+def heap_bytes():
+    """What SYMMETRIC_MEMORY_HEAP_SIZE says, 1 GiB when it says nothing."""
+    text = os.environ.get("SYMMETRIC_MEMORY_HEAP_SIZE")
+    if text is None:
+        return _USUAL_HEAP
+    if not text.isdigit() or int(text) == 0:
+        raise ValueError(
+            f'SYMMETRIC_MEMORY_HEAP_SIZE is "{text}", allowed is a number of bytes, 1 and more'
+        )
+    return int(text)
+
+
+class Heap:
+    """This process's part of the job; ``heap()`` starts it."""
+
+    def __init__(self):
+        self.rank, self.world = _count_and_rank()
+        self.bytes = heap_bytes()
+        self.is_ours = _c.init_status() != 2
+        if self.is_ours:
+            store = os.environ.get("SHMEM_IP_PORT", _USUAL_STORE)
+            seconds = (_TIMEOUT_S,) * 3
+            if _c.init(self.rank, self.world, self.bytes, store, 1, seconds) != 0:
+                raise Error(f"starting symmetric memory: {_core.last_error()}")
+        elif (_c.my_pe(), _c.n_pes()) != (self.rank, self.world):
+            raise Error(
+                f"this process is PE {_c.my_pe()} of {_c.n_pes()}, but rank {self.rank} of "
+                f"{self.world} of torch.distributed"
+            )
+        self._slots = {}  # by number: the address of an allocation
+        self._dropped = set()  # numbers whose tensors are gone here
+        self._words = self._scratch(_WORDS, torch.int64)
+        self._words_of_all = self._scratch(_WORDS, torch.int64)
+
+    def _scratch(self, count, dtype):
+        """Memory of the heap that stays until its end."""
+        address = _c.calloc(count, dtype.itemsize)
+        if address is None:
+            raise OutOfHeap(f"the symmetric heap of {self.bytes} bytes is too small to begin with")
+        return self.view(address, (count,), dtype)
+
+    @staticmethod
+    def view(address, shape, dtype):
+        """A tensor of the memory there."""
+        count = math.prod(shape)
+        if count == 0:
+            return torch.empty(shape, dtype=dtype)
+        return torch.frombuffer(address, dtype=dtype, count=count).view(shape)
+
+    def collect(self):
+        """Gives back what every process has dropped. Collective."""
+        self._words.zero_()
+        for number in self._dropped:
+            self._words[number // _WORD_BITS] |= 1 << (number % _WORD_BITS)
+        _c.int64_and_reduce(self._words_of_all.data_ptr(), self._words.data_ptr(), _WORDS)
+        for index, word in enumerate(self._words_of_all.tolist()):
+            while word:
+                bit = (word & -word).bit_length() - 1
+                word &= word - 1
+                number = index * _WORD_BITS + bit
+                self._dropped.discard(number)
+                _c.free(self._slots.pop(number))
+
+    def empty(self, shape, dtype):
+        """A symmetric tensor. Collective. OutOfHeap, which is a ValueError, on all when there is no
+        room."""
+        wanted = math.prod(shape) * dtype.itemsize
+        self.collect()
+        if len(self._slots) == _WORDS * _WORD_BITS:
+            raise OutOfHeap(f"there are {len(self._slots)} symmetric tensors, which is the most")
+        address = _c.calloc(1, max(wanted, 1))
+        if address is None:
+            raise OutOfHeap(
+                f"a tensor of {wanted} bytes does not fit into what is left of the symmetric heap "
+                f"of {self.bytes} bytes"
+            )
+        number = next(n for n in range(_WORDS * _WORD_BITS) if n not in self._slots)
+        self._slots[number] = int(address)
+        dropped = self._dropped
+        memory = _Memory(address, lambda: dropped.add(number))
+        made = torch.frombuffer(memory, dtype=torch.uint8, count=max(wanted, 1))
+        return made[:wanted].view(dtype).view(shape)
+
+    def is_symmetric(self, tensor):
+        """All its bytes lie in one allocation of the heap."""
+        if tensor.device.type != "cpu":
+            return False
+        if tensor.numel() == 0:
+            return True
+        return _core.bytes_from(tensor.data_ptr()) >= span_bytes(tensor)
+
+    def peer(self, tensor, rank):
+        """``rank``'s copy of a symmetric tensor, which shares its memory."""
+        if rank == self.rank or tensor.numel() == 0:
+            return tensor
+        there = _c.ptr(tensor.data_ptr(), rank)
+        if there is None:
+            raise ValueError(f"rank {rank} has no copy of the tensor that can be used directly")
+        flat = torch.frombuffer(there, dtype=torch.uint8, count=span_bytes(tensor))
+        return flat.view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+
+    def barrier(self):
+        """Until all are here, and all that was put is there."""
+        _c.shmem_barrier_all()
+
+
+def span_bytes(tensor):
+    """From its first byte to its last; 0 for no elements."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((extent - 1) * step for extent, step in zip(tensor.shape, tensor.stride()))
+    return (last + 1) * tensor.element_size()
+
+
+_heap = None
+
+
+def heap():
+    """The process's heap, which the first call starts. Collective then."""
+    global _heap
+    if _heap is None:
+        _heap = Heap()
+    return _heap
+
+
+def is_started():
+    return _heap is not None
