@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A KV connector for vLLM (v1 interface), for prefill and decode in separate processes of a host.
+
+    --kv-transfer-config '{"kv_connector": "MemspanConnector",
+      "kv_connector_module_path": "memspan.connectors.vllm", "kv_role": "kv_both",
+      "kv_connector_extra_config": {"store_url": "tcp://127.0.0.1:8572", "form": "pull"}}'
+
+form "pull": the prefill worker keeps a request's blocks until the decode worker has read them.
+form "push": the decode worker's blocks are chosen first, and the prefill worker writes each layer
+there as soon as it is computed.
+
+What travels with a request between the two (``kv_transfer_params``) is small: the other worker's
+name and block numbers.
+"""
+
+import dataclasses
+import threading
+
+from memspan.connectors.paged import KvWorker
+from memspan.errors import Error
+from vllm.distributed.kv_transfer.kv_connector.v1.base import (
+    KVConnectorBase_V1,
+    KVConnectorMetadata,
+    KVConnectorRole,
+)
+
+_USUAL_STORE = "tcp://127.0.0.1:8572"
+_FORMS = ("pull", "push")
+
+
+@dataclasses.dataclass
+class Transfer:
+    """One request's blocks here, and whose they are or become."""
+
+    blocks: list
+    peer: str
+    peer_blocks: list
+
+
+@dataclasses.dataclass
+class Metadata(KVConnectorMetadata):
+    """What the scheduler tells the worker in a step."""
+
+    to_pull: dict = dataclasses.field(default_factory=dict)  # request id: Transfer
+    to_push: dict = dataclasses.field(default_factory=dict)
+    to_expect: set = dataclasses.field(default_factory=set)  # pushed by others
+
+
+class MemspanConnector(KVConnectorBase_V1):
+    """Both halves, of which a process uses the one of its role."""
+
+    def __init__(self, vllm_config, role, kv_cache_config=None):
+        super().__init__(vllm_config, role)
+        transfer = vllm_config.kv_transfer_config
+        extra = transfer.kv_connector_extra_config or {}
+        form = extra.get("form", "pull")
+        if form not in _FORMS:
+            raise ValueError(f'form is "{form}", allowed are {", ".join(_FORMS)}')
+        if role == KVConnectorRole.SCHEDULER:
+            self._half = _Scheduler(form, vllm_config.cache_config.block_size)
+        else:
+            self._half = _Worker(
+                extra.get("store_url", _USUAL_STORE),
+                extra.get("host", "127.0.0.1"),
+                extra.get("host_store", True),
+                vllm_config.cache_config.num_gpu_blocks,
+            )
+
+    # ---- the scheduler's
+
+    def set_worker_name(self, name):
+        """The name of this engine's worker, which requests carry to the others."""
+        self._half.worker = name
+
+    def get_num_new_matched_tokens(self, request, num_computed_tokens):
+        return self._half.matched(request, num_computed_tokens)
+
+    def update_state_after_alloc(self, request, blocks, num_external_tokens):
+        self._half.allocated(request, blocks.get_block_ids()[0], num_external_tokens)
+
+    def build_connector_meta(self, scheduler_output):
+        del scheduler_output
+        return self._half.metadata()
+
+    def request_finished(self, request, block_ids):
+        return self._half.finished(request, block_ids)
+
+    # ---- the worker's
+
+    def register_kv_caches(self, kv_caches):
+        self._half.worker.register(kv_caches, self._half.blocks)
+
+    def get_handshake_metadata(self):
+        """The worker's name, for the scheduler's ``set_worker_name``."""
+        return self._half.worker.name
+
+    def start_load_kv(self, forward_context, **kwargs):
+        del forward_context, kwargs
+        self._half.start(self._get_connector_metadata())
+
+    def wait_for_layer_load(self, layer_name):
+        del layer_name  # a request runs only after get_finished() named it
+
+    def save_kv_layer(self, layer_name, kv_layer, attn_metadata, **kwargs):
+        del kv_layer, attn_metadata, kwargs
+        self._half.save(layer_name, self._get_connector_metadata())
+
+    def wait_for_save(self):
+        self._half.saved(self._get_connector_metadata())
+
+    def get_finished(self, finished_req_ids):
+        return self._half.finished(finished_req_ids)
+
+    def get_block_ids_with_load_errors(self):
+        return self._half.take_errors()
+
+    def shutdown(self):
+        self._half.close()
+
+
+class _Scheduler:
+    def __init__(self, form, block_size):
+        self.worker = ""
+        self._form = form
+        self._block_size = block_size
+        self._next = Metadata()
+
+    @staticmethod
+    def _params(request):
+        return request.kv_transfer_params or {}
+
+    def matched(self, request, computed):
+        """How many tokens come from elsewhere, and that they come while others run."""
+        params = self._params(request)
+        if not (params.get("do_remote_prefill") or params.get("do_remote_push")):
+            return 0, False
+        return max(len(request.prompt_token_ids) - computed, 0), True
+
+    def allocated(self, request, blocks, tokens):
+        params = self._params(request)
+        if params.get("do_remote_prefill"):
+            theirs = params["remote_block_ids"]
+            count = min(len(blocks), len(theirs), -(-tokens // self._block_size))
+            self._next.to_pull[request.request_id] = Transfer(
+                blocks[:count], params["remote_worker"], theirs[:count]
+            )
+            params["do_remote_prefill"] = False  # once
+        elif params.get("do_remote_push"):
+            self._next.to_expect.add(request.request_id)
+            # What the router hands to the prefill engine.
+            params["decode_worker"], params["decode_block_ids"] = self.worker, list(blocks)
+            params["do_remote_push"] = False
+        elif params.get("decode_worker"):
+            theirs = params["decode_block_ids"]
+            count = min(len(blocks), len(theirs))
+            self._next.to_push[request.request_id] = Transfer(
+                blocks[:count], params["decode_worker"], theirs[:count]
+            )
+
+    def metadata(self):
+        made, self._next = self._next, Metadata()
+        return made
+
+    def finished(self, request, blocks):
+        """Whether the blocks are needed on, and what the decode engine needs to fetch them."""
+        params = self._params(request)
+        if not params.get("do_remote_decode") or self._form == "push":
+            return False, None
+        return True, {
+            "do_remote_prefill": True,
+            "remote_worker": self.worker,
+            "remote_block_ids": list(blocks),
+        }
+
+    def close(self):
+        pass
+
+
+class _Worker:
+    def __init__(self, store_url, host, hosts_store, blocks):
+        self.blocks = blocks
+        self.worker = KvWorker(store_url, host, hosts_store)
+        self._lock = threading.Lock()
+        self._received = set()  # requests whose blocks have come
+        self._sent = set()  # requests whose blocks others have read
+        self._errors = set()  # blocks that did not come
+        self._pulls = []
+
+    def start(self, metadata):
+        for request, transfer in metadata.to_pull.items():
+            pull = threading.Thread(target=self._pull, args=(request, transfer))
+            pull.start()
+            self._pulls.append(pull)
+
+    def _pull(self, request, transfer):
+        try:
+            self.worker.pull(transfer.peer, transfer.blocks, transfer.peer_blocks)
+            self.worker.tell(transfer.peer, f"read {request}")
+        except (Error, ValueError) as error:
+            print(f"memspan: request {request}: {error}", flush=True)
+            with self._lock:
+                self._errors.update(transfer.blocks)
+        with self._lock:
+            self._received.add(request)
+
+    def save(self, layer, metadata):
+        for transfer in metadata.to_push.values():
+            self.worker.push(transfer.peer, layer, transfer.blocks, transfer.peer_blocks)
+
+    def saved(self, metadata):
+        for request, transfer in metadata.to_push.items():
+            self.worker.tell(transfer.peer, f"written {request}")
+
+    def finished(self, request_ids):
+        """(requests whose blocks may be given back, requests whose blocks have come)"""
+        del request_ids
+        heard = [text.split(" ", 1) for _, text in self.worker.heard()]
+        with self._lock:
+            for word, request in heard:
+                (self._sent if word == "read" else self._received).add(request)
+            sent, self._sent = self._sent, set()
+            received, self._received = self._received, set()
+        return sent or None, received or None
+
+    def take_errors(self):
+        with self._lock:
+            errors, self._errors = self._errors, set()
+        return errors
+
+    def close(self):
+        for pull in self._pulls:
+            pull.join()
+        self.worker.close()
