@@ -5,7 +5,6 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
-#include <cstring>
 #include <string>
 
 namespace memspan::python {
@@ -39,16 +38,11 @@ class Callback {
   PyObject* function_ = nullptr;
 };
 
-// What handlers that decrypt do with `function(cipher) -> str`.
-inline int decrypt_by(PyObject* function, const char* cipher, std::size_t bytes, char* plain,
-                      std::size_t& room) {
-  const nb::gil_scoped_acquire held;
-  const nb::object answer = call_back(function, "the decrypt handler", nb::str(cipher, bytes));
-  std::string text;
-  if (!answer.is_valid() || !nb::try_cast(answer, text) || text.size() >= room) return -1;
-  std::memcpy(plain, text.c_str(), text.size() + 1);
-  room = text.size();
-  return 0;
-}
+// The functions that decrypt passwords and take the log, of which the library has one each,
+// whichever face they were given to. None: NULL.
+using DecryptHandler = int (*)(const char*, std::size_t, char*, std::size_t&);
+DecryptHandler set_decrypter(nb::handle function);
+using LogFunction = void (*)(int, const char*);
+LogFunction set_logger(nb::handle function);
 
 }  // namespace memspan::python

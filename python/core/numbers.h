@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "held_buffer.h"
 
 namespace memspan::python {
 
@@ -18,24 +19,10 @@ namespace nb = nanobind;
 // Holds the object's buffer while it lives. Move-only.
 class Numbers {
  public:
-  Numbers() = default;
-  Numbers(Numbers&& other) noexcept { *this = std::move(other); }
-  Numbers& operator=(Numbers&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    std::swap(copy_, other.copy_);
-    std::swap(view_, other.view_);
-    std::swap(holds_, other.holds_);
-    return *this;
-  }
-  ~Numbers() {
-    if (holds_) PyBuffer_Release(&view_);
-  }
-
   // False, with no Python error, for what is neither.
   bool read(PyObject* object) noexcept {
     if (PyList_Check(object) || PyTuple_Check(object)) return read_sequence(object);
-    return PyObject_CheckBuffer(object) && read_buffer(object);
+    return read_buffer(object);
   }
 
   const std::uint64_t* data() const { return data_; }
@@ -74,25 +61,21 @@ class Numbers {
   }
 
   bool read_buffer(PyObject* object) noexcept {
-    if (PyObject_GetBuffer(object, &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
-      PyErr_Clear();
-      return false;
-    }
-    holds_ = true;
-    const char* format = view_.format == nullptr ? "" : view_.format;
+    if (!buffer_.take(object, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)) return false;
+    const Py_buffer& view = *buffer_.get();
+    const char* format = view.format == nullptr ? "" : view.format;
     if (*format == '@' || *format == '=' || *format == '<') ++format;
     const bool is_integer = std::string("LlQq").find(*format) != std::string::npos && *format != 0;
-    if (!is_integer || view_.itemsize != sizeof(std::uint64_t)) return false;
-    data_ = static_cast<const std::uint64_t*>(view_.buf);
-    count_ = static_cast<std::size_t>(view_.len) / sizeof(std::uint64_t);
+    if (!is_integer || view.itemsize != sizeof(std::uint64_t)) return false;
+    data_ = static_cast<const std::uint64_t*>(view.buf);
+    count_ = static_cast<std::size_t>(view.len) / sizeof(std::uint64_t);
     return true;
   }
 
   const std::uint64_t* data_ = nullptr;
   std::size_t count_ = 0;
   std::vector<std::uint64_t> copy_;
-  Py_buffer view_{};
-  bool holds_ = false;
+  HeldBuffer buffer_;
 };
 
 }  // namespace memspan::python

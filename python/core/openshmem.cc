@@ -176,8 +176,55 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
   strided("iget", iget);
 }
 
-template <typename T, auto wait_until, auto wait_all, auto wait_any, auto wait_some, auto test,
-          auto test_all, auto test_any, auto test_some>
+// What a wait compares with: one value, or one for each variable.
+template <typename T>
+T compared(T value, std::size_t) {
+  return value;
+}
+template <typename T>
+const T* compared(const Place& values, std::size_t count) {
+  return values.get<T>("cmp_values", count * sizeof(T));
+}
+
+// The forms for many variables, which take a Given (a T, or a Place of as many): `all` gives what
+// the function gives, `some` its indices.
+template <typename T, typename Given>
+struct WaitForms {
+  Typed<T> typed;
+  const char* given_name;
+
+  template <typename Function>
+  void all(const char* rest, Function function) {
+    typed.def(
+        rest,
+        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
+            const Given& given) {
+          T* const at = Typed<T>::words(words, "ivars", count);
+          const Status flags(status, count);
+          const auto wanted = compared<T>(given, count);
+          return wait([&] { return function(at, count, flags.get(), compare, wanted); });
+        },
+        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, nb::arg(given_name));
+  }
+  template <typename Function>
+  void some(const char* rest, Function function) {
+    typed.def(
+        rest,
+        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
+            const Given& given) {
+          T* const at = Typed<T>::words(words, "ivars", count);
+          const Status flags(status, count);
+          const auto wanted = compared<T>(given, count);
+          std::vector<std::size_t> indices(count);
+          const std::size_t found = wait(
+              [&] { return function(at, count, indices.data(), flags.get(), compare, wanted); });
+          return indices_of(indices, found);
+        },
+        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, nb::arg(given_name));
+  }
+};
+
+template <typename T, auto wait_until, auto test>
 void bind_waits(Typed<T> typed) {
   typed.def(
       "_wait_until",
@@ -193,76 +240,6 @@ void bind_waits(Typed<T> typed) {
         return call([&] { return test(at, compare, value); });
       },
       "ivar"_a, "cmp"_a, "cmp_value"_a);
-  const auto all = [&](const char* rest, auto function) {
-    typed.def(
-        rest,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            T value) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const Status flags(status, count);
-          return wait([&] { return function(at, count, flags.get(), compare, value); });
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, "cmp_value"_a);
-  };
-  const auto some = [&](const char* rest, auto function) {
-    typed.def(
-        rest,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            T value) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const Status flags(status, count);
-          std::vector<std::size_t> indices(count);
-          const std::size_t found = wait(
-              [&] { return function(at, count, indices.data(), flags.get(), compare, value); });
-          return indices_of(indices, found);
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, "cmp_value"_a);
-  };
-  all("_wait_until_all", wait_all);
-  all("_wait_until_any", wait_any);
-  some("_wait_until_some", wait_some);
-  all("_test_all", test_all);
-  all("_test_any", test_any);
-  some("_test_some", test_some);
-}
-
-// The forms with a value for each variable.
-template <typename T, auto wait_all, auto wait_any, auto wait_some, auto test_all, auto test_any,
-          auto test_some>
-void bind_vector_waits(Typed<T> typed) {
-  const auto all = [&](const char* rest, auto function) {
-    typed.def(
-        rest,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            const Place& values) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const T* const wanted = Typed<T>::words(values, "cmp_values", count);
-          const Status flags(status, count);
-          return wait([&] { return function(at, count, flags.get(), compare, wanted); });
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, "cmp_values"_a);
-  };
-  const auto some = [&](const char* rest, auto function) {
-    typed.def(
-        rest,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            const Place& values) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const T* const wanted = Typed<T>::words(values, "cmp_values", count);
-          const Status flags(status, count);
-          std::vector<std::size_t> indices(count);
-          const std::size_t found = wait(
-              [&] { return function(at, count, indices.data(), flags.get(), compare, wanted); });
-          return indices_of(indices, found);
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, "cmp_values"_a);
-  };
-  all("_wait_until_all_vector", wait_all);
-  all("_wait_until_any_vector", wait_any);
-  some("_wait_until_some_vector", wait_some);
-  all("_test_all_vector", test_all);
-  all("_test_any_vector", test_any);
-  some("_test_some_vector", test_some);
 }
 
 template <typename T, auto fetch, auto set, auto swap>
@@ -369,15 +346,25 @@ void bind_types(nb::module_& module) {
 }
 
 void bind_synchronization(nb::module_& module) {
-#define MEMSPAN_WAITS(name, type)                                                                \
-  bind_waits<type, shmem_##name##_wait_until, shmem_##name##_wait_until_all,                     \
-             shmem_##name##_wait_until_any, shmem_##name##_wait_until_some, shmem_##name##_test, \
-             shmem_##name##_test_all, shmem_##name##_test_any, shmem_##name##_test_some>(        \
-      Typed<type>{module, #name});                                                               \
-  bind_vector_waits<type, shmem_##name##_wait_until_all_vector,                                  \
-                    shmem_##name##_wait_until_any_vector, shmem_##name##_wait_until_some_vector, \
-                    shmem_##name##_test_all_vector, shmem_##name##_test_any_vector,              \
-                    shmem_##name##_test_some_vector>(Typed<type>{module, #name});
+#define MEMSPAN_WAITS(name, type)                                                \
+  {                                                                              \
+    const Typed<type> typed{module, #name};                                      \
+    bind_waits<type, shmem_##name##_wait_until, shmem_##name##_test>(typed);     \
+    WaitForms<type, type> one{typed, "cmp_value"};                               \
+    one.all("_wait_until_all", shmem_##name##_wait_until_all);                   \
+    one.all("_wait_until_any", shmem_##name##_wait_until_any);                   \
+    one.some("_wait_until_some", shmem_##name##_wait_until_some);                \
+    one.all("_test_all", shmem_##name##_test_all);                               \
+    one.all("_test_any", shmem_##name##_test_any);                               \
+    one.some("_test_some", shmem_##name##_test_some);                            \
+    WaitForms<type, Place> each{typed, "cmp_values"};                            \
+    each.all("_wait_until_all_vector", shmem_##name##_wait_until_all_vector);    \
+    each.all("_wait_until_any_vector", shmem_##name##_wait_until_any_vector);    \
+    each.some("_wait_until_some_vector", shmem_##name##_wait_until_some_vector); \
+    each.all("_test_all_vector", shmem_##name##_test_all_vector);                \
+    each.all("_test_any_vector", shmem_##name##_test_any_vector);                \
+    each.some("_test_some_vector", shmem_##name##_test_some_vector);             \
+  }
   MEMSPAN_WORD_TYPES(MEMSPAN_WAITS)
 #undef MEMSPAN_WAITS
 }

@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
+
+#include "held_buffer.h"
 
 namespace memspan::python {
 
@@ -16,22 +17,6 @@ namespace nb = nanobind;
 // Holds the object's buffer while it lives. Move-only.
 class Place {
  public:
-  Place() = default;
-  Place(Place&& other) noexcept
-      : address_(other.address_), bytes_(other.bytes_), view_(other.view_), holds_(other.holds_) {
-    other.holds_ = false;
-  }
-  Place& operator=(Place&& other) noexcept {
-    std::swap(address_, other.address_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(view_, other.view_);
-    std::swap(holds_, other.holds_);
-    return *this;
-  }
-  ~Place() {
-    if (holds_) PyBuffer_Release(&view_);
-  }
-
   // False, with no Python error, for what is neither.
   bool read(PyObject* object) noexcept {
     if (PyLong_Check(object)) {
@@ -40,15 +25,10 @@ class Place {
       PyErr_Clear();
       return false;
     }
-    if (!PyObject_CheckBuffer(object)) return false;
     // Written to only where the call does; who passes bytes as a target finds that out as in C.
-    if (PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE) != 0) {
-      PyErr_Clear();
-      return false;
-    }
-    holds_ = true;
-    address_ = view_.buf;
-    bytes_ = static_cast<std::size_t>(view_.len);
+    if (!buffer_.take(object, PyBUF_SIMPLE)) return false;
+    address_ = buffer_.get()->buf;
+    bytes_ = static_cast<std::size_t>(buffer_.get()->len);
     return true;
   }
 
@@ -64,7 +44,7 @@ class Place {
   // The same, and it may be written to.
   template <typename T = void>
   T* get_writable(const char* name, std::size_t bytes) const {
-    if (holds_ && view_.readonly)
+    if (buffer_.get() != nullptr && buffer_.get()->readonly)
       throw nb::value_error((std::string(name) + " is read-only").c_str());
     return get<T>(name, bytes);
   }
@@ -73,8 +53,7 @@ class Place {
  private:
   void* address_ = nullptr;
   std::size_t bytes_ = SIZE_MAX;  // not known for an address
-  Py_buffer view_{};
-  bool holds_ = false;
+  HeldBuffer buffer_;
 };
 
 }  // namespace memspan::python

@@ -82,21 +82,6 @@ int finish() {
   return shmem_code(code);
 }
 
-// ---- what the library calls back
-
-Callback decrypter;
-Callback logger;
-
-int decrypt(const char* cipher, std::size_t bytes, char* plain, std::size_t& room) {
-  return decrypt_by(decrypter.get(), cipher, bytes, plain, room);
-}
-
-void log(int level, const char* message) {
-  if (!Py_IsInitialized()) return;
-  const nb::gil_scoped_acquire held;
-  call_back(logger.get(), "the logger", level, message);
-}
-
 // ---- memory
 
 nb::object allocate(std::size_t bytes, void* made) {
@@ -235,25 +220,20 @@ void bind_shmem(nb::module_& module) {
   module.def(
       "register_decrypt_handler",
       [](nb::handle function) {
-        decrypter.set(function);
-        return shmem_code(shmem_register_decrypt_handler(function.is_none() ? nullptr : decrypt));
+        return shmem_code(shmem_register_decrypt_handler(set_decrypter(function)));
       },
       nb::arg().none());
   module.def(
       "set_conf_store_tls_key",
       [](const std::string& key, const std::string& password, nb::handle function) {
-        decrypter.set(function);
         return shmem_code(shmem_set_config_store_tls_key(
             key.c_str(), static_cast<std::uint32_t>(key.size()), password.c_str(),
-            static_cast<std::uint32_t>(password.size()), function.is_none() ? nullptr : decrypt));
+            static_cast<std::uint32_t>(password.size()), set_decrypter(function)));
       },
       nb::arg(), nb::arg(), nb::arg().none());
   module.def(
       "set_extern_logger",
-      [](nb::handle function) {
-        logger.set(function);
-        return shmem_code(shmem_set_extern_logger(function.is_none() ? nullptr : log));
-      },
+      [](nb::handle function) { return shmem_code(shmem_set_extern_logger(set_logger(function))); },
       nb::arg().none());
   module.def("set_log_level", [](int level) { return shmem_code(shmem_set_log_level(level)); });
   module.def(

@@ -18,28 +18,13 @@ namespace {
 
 using namespace nb::literals;
 
-Callback decrypter;
-Callback logger;
-
-int decrypt(const char* cipher, std::size_t bytes, char* plain, std::size_t& room) {
-  return decrypt_by(decrypter.get(), cipher, bytes, plain, room);
-}
-
-void log(int level, const char* message) {
-  if (!Py_IsInitialized()) return;
-  const nb::gil_scoped_acquire held;
-  call_back(logger.get(), "the logger", level, message);
-}
-
 std::uint32_t bytes_of(const std::string& text) {
   return static_cast<std::uint32_t>(text.size());
 }
 
 int set_key(const std::string& key, const std::string& password, nb::handle function) {
-  decrypter.set(function);
   return smem_code(smem_set_config_store_tls_key(key.c_str(), bytes_of(key), password.c_str(),
-                                                 bytes_of(password),
-                                                 function.is_none() ? nullptr : decrypt));
+                                                 bytes_of(password), set_decrypter(function)));
 }
 
 }  // namespace
@@ -59,10 +44,7 @@ void bind_smem(nb::module_& module) {
   module.def("set_config_store_tls_key", set_key, nb::arg(), nb::arg(), nb::arg().none());
   module.def(
       "set_extern_logger",
-      [](nb::handle function) {
-        logger.set(function);
-        return smem_code(smem_set_extern_logger(function.is_none() ? nullptr : log));
-      },
+      [](nb::handle function) { return smem_code(smem_set_extern_logger(set_logger(function))); },
       nb::arg().none());
   module.def("set_log_level", [](int level) { return smem_code(smem_set_log_level(level)); });
   module.def("get_last_err_msg", [] { return std::string(smem_get_last_err_msg()); });

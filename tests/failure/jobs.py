@@ -2,39 +2,17 @@
 """Starting jobs for the failure tests, under oshrun or by hand, and looking at what they leave."""
 
 import os
-import random
 import select
 import signal
-import socket
 import subprocess
 import time
+
+from ports import free_port
 
 OSHRUN = os.environ["MEMSPAN_OSHRUN"]
 VICTIM = os.environ["MEMSPAN_VICTIM"]
 UNITTEST = os.environ["MEMSPAN_UNITTEST"]
 LIMIT_S = 60
-
-
-def first_ephemeral_port():
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as ports:
-        return int(ports.read().split()[0])
-
-
-def free_port():
-    """A port whose neighbour 11 above is free too, as the rendezvous of RANK and WORLD_SIZE needs.
-
-    Not of those that the kernel gives to connections: one of them could take it between two
-    listenings of a test, and no time-out of a job would then be long enough.
-    """
-    while True:
-        port = random.randrange(10000, first_ephemeral_port() - 11)
-        with socket.socket() as low, socket.socket() as high:
-            try:
-                low.bind(("127.0.0.1", port))
-                high.bind(("127.0.0.1", port + 11))
-            except OSError:
-                continue
-            return port
 
 
 def start(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **environment):

@@ -6,32 +6,17 @@ Run as a program (``python jobs.py FILE FUNCTION``) it is one such process.
 
 import importlib.util
 import os
-import random
-import socket
 import subprocess
 import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from ports import free_port  # noqa: E402
+
+__all__ = ["Job", "free_port", "run"]
 LIMIT_S = 120
-
-
-def _first_ephemeral_port():
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as ports:
-        return int(ports.read().split()[0])
-
-
-def free_port():
-    """A port that the kernel gives to no connection, and whose neighbour 11 above is free too."""
-    while True:
-        port = random.randrange(10000, _first_ephemeral_port() - 11)
-        with socket.socket() as low, socket.socket() as high:
-            try:
-                low.bind(("127.0.0.1", port))
-                high.bind(("127.0.0.1", port + 11))
-            except OSError:
-                continue
-            return port
 
 
 def _end_of(process, outputs, rank):

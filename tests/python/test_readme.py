@@ -18,8 +18,14 @@ def programs_of(document):
 
 
 def run_with_four(program, launcher):
+    # Unbuffered, a line would leave in pieces, and those of others come between.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(
-        [*launcher, program], capture_output=True, text=True, timeout=jobs.LIMIT_S
+        [*launcher, program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=jobs.LIMIT_S,
     )
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == sorted(
