@@ -136,13 +136,17 @@ void bind_bm(nb::module_& module) {
     return smem_code(wait([&] { return smem_bm_leave(pointer_of(pool), flags); }));
   });
   module.def("bm_get_local_mem_size_by_mem_type", [](Handle pool, std::uint32_t type) {
-    return smem_bm_get_local_mem_size_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type));
+    return wait([&] {
+      return smem_bm_get_local_mem_size_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type));
+    });
   });
   module.def("bm_ptr_by_mem_type", [](Handle pool, std::uint32_t type, std::uint16_t rank) {
-    return handle_of(smem_bm_ptr_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type), rank));
+    return handle_of(wait([&] {
+      return smem_bm_ptr_by_mem_type(pointer_of(pool), as<smem_bm_mem_type>(type), rank);
+    }));
   });
   module.def("bm_get_rank_id_by_gva", [](Handle pool, Handle address) {
-    return smem_bm_get_rank_id_by_gva(pointer_of(pool), pointer_of(address));
+    return wait([&] { return smem_bm_get_rank_id_by_gva(pointer_of(pool), pointer_of(address)); });
   });
   module.def("bm_copy", [](Handle pool, const Place& from, const Place& to, std::size_t bytes,
                            std::uint32_t type, std::uint32_t flags) {
@@ -181,10 +185,12 @@ void bind_bm(nb::module_& module) {
   });
   module.def("bm_register_user_mem", [](Handle pool, const Place& place, std::uint64_t bytes) {
     place.get("addr", bytes);
-    return smem_code(smem_bm_register_user_mem(pointer_of(pool), place.address(), bytes));
+    return smem_code(
+        wait([&] { return smem_bm_register_user_mem(pointer_of(pool), place.address(), bytes); }));
   });
   module.def("bm_unregister_user_mem", [](Handle pool, const Place& place) {
-    return smem_code(smem_bm_unregister_user_mem(pointer_of(pool), place.address()));
+    return smem_code(
+        wait([&] { return smem_bm_unregister_user_mem(pointer_of(pool), place.address()); }));
   });
 }
 

@@ -77,28 +77,35 @@ void bind_shm(nb::module_& module) {
     return smem_code(wait([&] { return smem_shm_destroy(pointer_of(space), flags); }));
   });
   module.def("shm_set_extra_context", [](Handle space, const nb::bytes& context) {
-    return smem_code(
-        smem_shm_set_extra_context(pointer_of(space), context.c_str(), size_of(context)));
+    return smem_code(wait([&] {
+      return smem_shm_set_extra_context(pointer_of(space), context.c_str(), size_of(context));
+    }));
   });
   module.def("shm_get_extra_context", [](Handle space) {
     std::uint32_t bytes = 0;
     std::string context;
-    int code = smem_shm_get_extra_context(pointer_of(space), nullptr, 0, &bytes);
+    int code =
+        wait([&] { return smem_shm_get_extra_context(pointer_of(space), nullptr, 0, &bytes); });
     if (code == SMEM_OK) {
       context.resize(bytes);
-      code = smem_shm_get_extra_context(pointer_of(space), context.data(), bytes, &bytes);
+      code = wait([&] {
+        return smem_shm_get_extra_context(pointer_of(space), context.data(), bytes, &bytes);
+      });
     }
     return std::tuple(smem_code(code), nb::bytes(context.data(), context.size()));
   });
-  module.def("shm_get_global_rank",
-             [](Handle space) { return smem_shm_get_global_rank(pointer_of(space)); });
-  module.def("shm_get_global_rank_size",
-             [](Handle space) { return smem_shm_get_global_rank_size(pointer_of(space)); });
+  module.def("shm_get_global_rank", [](Handle space) {
+    return wait([&] { return smem_shm_get_global_rank(pointer_of(space)); });
+  });
+  module.def("shm_get_global_rank_size", [](Handle space) {
+    return wait([&] { return smem_shm_get_global_rank_size(pointer_of(space)); });
+  });
   module.def("shm_control_barrier", [](Handle space) {
     return smem_code(wait([&] { return smem_shm_control_barrier(pointer_of(space)); }));
   });
   module.def("shm_control_allgather", [](Handle space, const nb::bytes& mine) {
-    const std::uint32_t ranks = smem_shm_get_global_rank_size(pointer_of(space));
+    const std::uint32_t ranks =
+        wait([&] { return smem_shm_get_global_rank_size(pointer_of(space)); });
     return gather(mine, ranks, [&](std::string& received) {
       return smem_shm_control_allgather(pointer_of(space), mine.c_str(), size_of(mine),
                                         received.data(), size_of(received));
@@ -122,7 +129,8 @@ void bind_shm(nb::module_& module) {
   });
   module.def("shm_topology_can_reach", [](Handle space, std::uint32_t rank) {
     std::uint32_t ways = 0;
-    const int code = smem_code(smem_shm_topology_can_reach(pointer_of(space), rank, &ways));
+    const int code = smem_code(
+        wait([&] { return smem_shm_topology_can_reach(pointer_of(space), rank, &ways); }));
     return std::tuple(code, ways);
   });
   module.def("shm_atomic_alloc_value", [](Handle space, std::uint32_t limit) {

@@ -233,7 +233,10 @@ void bind_shmem(nb::module_& module) {
       nb::arg(), nb::arg(), nb::arg().none());
   module.def(
       "set_extern_logger",
-      [](nb::handle function) { return shmem_code(shmem_set_extern_logger(set_logger(function))); },
+      [](nb::handle function) {
+        const LogFunction log = set_logger(function);
+        return shmem_code(wait([&] { return shmem_set_extern_logger(log); }));
+      },
       nb::arg().none());
   module.def("set_log_level", [](int level) { return shmem_code(shmem_set_log_level(level)); });
   module.def(

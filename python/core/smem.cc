@@ -44,7 +44,10 @@ void bind_smem(nb::module_& module) {
   module.def("set_config_store_tls_key", set_key, nb::arg(), nb::arg(), nb::arg().none());
   module.def(
       "set_extern_logger",
-      [](nb::handle function) { return smem_code(smem_set_extern_logger(set_logger(function))); },
+      [](nb::handle function) {
+        const LogFunction log = set_logger(function);
+        return smem_code(wait([&] { return smem_set_extern_logger(log); }));
+      },
       nb::arg().none());
   module.def("set_log_level", [](int level) { return smem_code(smem_set_log_level(level)); });
   module.def("get_last_err_msg", [] { return std::string(smem_get_last_err_msg()); });

@@ -146,9 +146,11 @@ std::tuple<int, Handle> prepare(Handle endpoint, bool writes, const std::string&
                                 const Numbers& local, const Numbers& remote, const Numbers& bytes) {
   const Pieces pieces = pieces_of(local, remote, bytes);
   memspan_transfer_t request = nullptr;
-  const int code = smem_code(memspan_transfer_prepare(
-      pointer_of(endpoint), direction_of(writes), peer.c_str(), local.pointers(), remote.pointers(),
-      sizes_of(bytes), pieces.count, &request));
+  const int code = smem_code(wait([&] {
+    return memspan_transfer_prepare(pointer_of(endpoint), direction_of(writes), peer.c_str(),
+                                    local.pointers(), remote.pointers(), sizes_of(bytes),
+                                    pieces.count, &request);
+  }));
   return {code, handle_of(request)};
 }
 
@@ -173,7 +175,10 @@ void bind_trans(nb::module_& module) {
   module.def("trans_uninit", [](std::uint32_t flags) { wait([&] { smem_trans_uninit(flags); }); });
   module.def("trans_destroy", [](Handle endpoint, std::uint32_t flags) {
     wait([&] { smem_trans_destroy(pointer_of(endpoint), flags); });
-    down_functions().erase(endpoint);
+    const auto kept = down_functions().find(endpoint);
+    if (kept == down_functions().end()) return;
+    kept->second.set(nb::none());
+    down_functions().erase(kept);
   });
   module.def("trans_malloc", [](Handle endpoint, std::size_t bytes) {
     return handle_of(wait([&] { return smem_trans_malloc(pointer_of(endpoint), bytes); }));
@@ -185,7 +190,8 @@ void bind_trans(nb::module_& module) {
   module.def("trans_register_mem", [](Handle endpoint, const Place& place, std::size_t bytes,
                                       std::uint32_t flags) {
     void* const address = place.get("buffer_addr", bytes);
-    return smem_code(smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags));
+    return smem_code(
+        wait([&] { return smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags); }));
   });
   module.def("trans_batch_register_mem", [](Handle endpoint, const Numbers& addresses,
                                             const Numbers& sizes, std::uint32_t flags) {
@@ -194,12 +200,16 @@ void bind_trans(nb::module_& module) {
                              std::to_string(sizes.size()) +
                              " capacities; their numbers must be equal")
                                 .c_str());
-    return smem_code(
-        smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(), sizes_of(sizes),
-                                      static_cast<std::uint32_t>(addresses.size()), flags));
+    return smem_code(wait([&] {
+      return smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(),
+                                           sizes_of(sizes),
+                                           static_cast<std::uint32_t>(addresses.size()), flags);
+    }));
   });
   module.def("trans_deregister_mem", [](Handle endpoint, const Place& place) {
-    return smem_code(smem_trans_deregister_mem(pointer_of(endpoint), pointer_of(place.address())));
+    return smem_code(wait([&] {
+      return smem_trans_deregister_mem(pointer_of(endpoint), pointer_of(place.address()));
+    }));
   });
   module.def("trans_move", move_one);
   module.def("trans_batch_move", move_batch);
@@ -209,8 +219,10 @@ void bind_trans(nb::module_& module) {
       "trans_set_peer_down_callback",
       [](Handle endpoint, nb::handle function) {
         down_functions()[endpoint].set(function);
-        return smem_code(smem_trans_set_peer_down_callback(
-            pointer_of(endpoint), function.is_none() ? nullptr : on_down, pointer_of(endpoint)));
+        return smem_code(wait([&] {
+          return smem_trans_set_peer_down_callback(
+              pointer_of(endpoint), function.is_none() ? nullptr : on_down, pointer_of(endpoint));
+        }));
       },
       nb::arg(), nb::arg().none());
 
@@ -223,20 +235,24 @@ void bind_trans(nb::module_& module) {
     return smem_code(wait([&] { return memspan_transfer_destroy(pointer_of(request)); }));
   });
   module.def("transfer_set_message", [](Handle request, const nb::bytes& message) {
-    return smem_code(
-        memspan_transfer_set_message(pointer_of(request), message.c_str(), message.size()));
+    return smem_code(wait([&] {
+      return memspan_transfer_set_message(pointer_of(request), message.c_str(), message.size());
+    }));
   });
-  module.def("transfer_set_counter",
-             [](Handle request, std::uint32_t counter, std::uint64_t value) {
-               return smem_code(memspan_transfer_set_counter(pointer_of(request), counter, value));
-             });
-  module.def("transfer_post",
-             [](Handle request) { return smem_code(memspan_transfer_post(pointer_of(request))); });
-  module.def("transfer_test",
-             [](Handle request) { return state_code(memspan_transfer_test(pointer_of(request))); });
+  module.def(
+      "transfer_set_counter", [](Handle request, std::uint32_t counter, std::uint64_t value) {
+        return smem_code(wait(
+            [&] { return memspan_transfer_set_counter(pointer_of(request), counter, value); }));
+      });
+  module.def("transfer_post", [](Handle request) {
+    return smem_code(wait([&] { return memspan_transfer_post(pointer_of(request)); }));
+  });
+  module.def("transfer_test", [](Handle request) {
+    return state_code(wait([&] { return memspan_transfer_test(pointer_of(request)); }));
+  });
   module.def("transfer_result", [](Handle request) {
     memspan_transfer_result_t result = {};
-    smem_code(memspan_transfer_result(pointer_of(request), &result));
+    smem_code(wait([&] { return memspan_transfer_result(pointer_of(request), &result); }));
     return std::tuple(result.code, result.pieces);
   });
   module.def("transfer_wait", [](Handle request, std::uint32_t timeout_ms) {
@@ -247,18 +263,20 @@ void bind_trans(nb::module_& module) {
   });
   module.def("transfer_event", [](Handle request) {
     int descriptor = -1;
-    smem_code(memspan_transfer_event(pointer_of(request), &descriptor));
+    smem_code(wait([&] { return memspan_transfer_event(pointer_of(request), &descriptor); }));
     return descriptor;
   });
   module.def("transfer_receive", receive);
   module.def("transfer_messages_event", [](Handle endpoint) {
     int descriptor = -1;
-    smem_code(memspan_transfer_messages_event(pointer_of(endpoint), &descriptor));
+    smem_code(
+        wait([&] { return memspan_transfer_messages_event(pointer_of(endpoint), &descriptor); }));
     return descriptor;
   });
   module.def("transfer_counter", [](Handle endpoint, std::uint32_t counter) {
     std::uint64_t value = 0;
-    const int code = smem_code(memspan_transfer_counter(pointer_of(endpoint), counter, &value));
+    const int code = smem_code(
+        wait([&] { return memspan_transfer_counter(pointer_of(endpoint), counter, &value); }));
     return std::tuple(code, value);
   });
   module.def("transfer_wait_counter", [](Handle endpoint, std::uint32_t counter,
