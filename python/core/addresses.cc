@@ -109,6 +109,12 @@ void forget_address(const void* base) {
   std::erase_if(extents(), [&](const auto& entry) { return entry.second.local == local; });
 }
 
+bool is_allocation(const void* base) {
+  const auto number = reinterpret_cast<std::uintptr_t>(base);
+  const auto found = extents().find(number);
+  return found != extents().end() && found->second.local == number;
+}
+
 void forget_addresses() {
   extents().clear();
 }

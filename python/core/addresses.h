@@ -18,6 +18,8 @@ nb::object make_peer_address(void* peers, const void* local);
 void forget_address(const void* base);
 // The same for all.
 void forget_addresses();
+// Whether an allocation of this process begins there.
+bool is_allocation(const void* base);
 // How many buffers (memoryviews, arrays) of Addresses are in use now.
 std::size_t buffers_in_use();
 

@@ -152,11 +152,10 @@ void bind_bm(nb::module_& module) {
                            std::uint32_t type, std::uint32_t flags) {
     smem_copy_params params = {from.get("src_ptr", bytes), to.get_writable("dst_ptr", bytes),
                                bytes};
-    int code = SMEM_OK;
-    move(bytes, [&] {
-      code = smem_bm_copy(pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags);
-    });
-    return smem_code(code);
+    // It may wait for a member that has not come yet.
+    return smem_code(wait([&] {
+      return smem_bm_copy(pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags);
+    }));
   });
   module.def("bm_copy_batch", [](Handle pool, const Numbers& sources, const Numbers& targets,
                                  const Numbers& sizes, std::size_t count, std::uint32_t type,

@@ -2,6 +2,7 @@
 #include "callbacks.h"
 
 #include <nanobind/stl/string.h>
+#include <shmem_api.h>
 
 #include <cstring>
 #include <string>
@@ -14,6 +15,7 @@ Callback logger;
 
 // `function(cipher) -> str`.
 int decrypt(const char* cipher, std::size_t bytes, char* plain, std::size_t& room) {
+  if (!Py_IsInitialized()) return -1;
   const nb::gil_scoped_acquire held;
   const nb::object answer =
       call_back(decrypter.get(), "the decrypt handler", nb::str(cipher, bytes));
@@ -35,6 +37,16 @@ void log(int level, const char* message) {
 DecryptHandler set_decrypter(nb::handle function) {
   decrypter.set(function);
   return function.is_none() ? nullptr : decrypt;
+}
+
+void drop_callbacks() {
+  {
+    const nb::gil_scoped_release released;  // one that is running may want it
+    shmem_set_extern_logger(nullptr);
+    shmem_register_decrypt_handler(nullptr);
+  }
+  logger.set(nb::none());
+  decrypter.set(nb::none());
 }
 
 LogFunction set_logger(nb::handle function) {

@@ -16,7 +16,9 @@ namespace nb = nanobind;
 template <typename... Arguments>
 nb::object call_back(PyObject* function, const char* whose, Arguments&&... arguments) {
   try {
-    if (function != nullptr) return nb::handle(function)(std::forward<Arguments>(arguments)...);
+    // Held while it runs, since another thread may set the next one.
+    const nb::object held = nb::borrow(function);
+    if (held.is_valid()) return held(std::forward<Arguments>(arguments)...);
   } catch (nb::python_error& error) {
     error.discard_as_unraisable(whose);
   }
@@ -44,5 +46,8 @@ using DecryptHandler = int (*)(const char*, std::size_t, char*, std::size_t&);
 DecryptHandler set_decrypter(nb::handle function);
 using LogFunction = void (*)(int, const char*);
 LogFunction set_logger(nb::handle function);
+
+// At the interpreter's end: nothing is called back any more. With the GIL.
+void drop_callbacks();
 
 }  // namespace memspan::python

@@ -22,11 +22,14 @@ struct EndedCall {
 // While one lives, its thread is in a call of the library.
 class InCall {
  public:
-  InCall() { is_inside = true; }
-  ~InCall() { is_inside = false; }
+  InCall() : was_inside_(std::exchange(is_inside, true)) {}
+  ~InCall() { is_inside = was_inside_; }
   InCall(const InCall&) = delete;
   InCall& operator=(const InCall&) = delete;
   static thread_local bool is_inside;
+
+ private:
+  const bool was_inside_;  // a callback may call the library, too
 };
 
 // Runs `function`, which does not wait for anybody.

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "addresses.h"
+#include "callbacks.h"
 #include "calls.h"
 #include "modules.h"
 
@@ -19,4 +20,9 @@ NB_MODULE(_core, module) {
   bind_bm(smem);
   bind_shm(smem);
   bind_trans(smem);
+  // For atexit, while there is an interpreter to call back.
+  module.def("drop_callbacks", [] {
+    drop_callbacks();
+    drop_down_functions();
+  });
 }

@@ -78,6 +78,19 @@ int broadcast(const Place& to, const Place& from, std::size_t bytes, int root, i
 
 // ---- each type
 
+// From the first to the last of `count` elements that begin `stride` apart, in elements.
+std::size_t span_of(std::size_t count, std::ptrdiff_t stride) {
+  if (stride < 1)
+    throw nb::value_error(
+        ("the stride is " + std::to_string(stride) + ", allowed is 1 and more").c_str());
+  if (count == 0) return 0;
+  std::size_t span = 0;
+  if (__builtin_mul_overflow(count - 1, static_cast<std::size_t>(stride), &span) ||
+      span >= SIZE_MAX / 32)
+    throw nb::value_error("the strides go beyond all memory");
+  return span + 1;
+}
+
 // The status array of waits and tests: None, or one int for each variable, not 0 to leave it out.
 class Status {
  public:
@@ -131,8 +144,8 @@ void bind_moves(Typed<T> typed) {
       "_iput",
       [](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
          std::size_t count, int pe) {
-        T* const target = Typed<T>::words(to, "dest", count);
-        const T* const source = Typed<T>::words(from, "source", count);
+        T* const target = Typed<T>::words(to, "dest", span_of(count, dst));
+        const T* const source = Typed<T>::words(from, "source", span_of(count, sst));
         move(count * sizeof(T), [&] { iput(target, source, dst, sst, count, pe); });
       },
       "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
@@ -140,8 +153,8 @@ void bind_moves(Typed<T> typed) {
       "_iget",
       [](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
          std::size_t count, int pe) {
-        T* const target = to.get_writable<T>("dest", count * sizeof(T));
-        const T* const source = Typed<T>::words(from, "source", count);
+        T* const target = to.get_writable<T>("dest", span_of(count, dst) * sizeof(T));
+        const T* const source = Typed<T>::words(from, "source", span_of(count, sst));
         move(count * sizeof(T), [&] { iget(target, source, dst, sst, count, pe); });
       },
       "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
@@ -160,20 +173,21 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
                },
                "dest"_a, "source"_a, "nelems"_a, "pe"_a);
   };
-  const auto strided = [&](const std::string& name, auto function) {
+  const auto strided = [&](const std::string& name, auto function, bool is_get) {
     module.def((name + bits).c_str(),
                [=](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
                    std::size_t count, int pe) {
-                 void* const target = to.get("dest", count * bytes);
-                 const void* const source = from.get("source", count * bytes);
+                 const std::size_t room = span_of(count, dst) * bytes;
+                 void* const target = is_get ? to.get_writable("dest", room) : to.get("dest", room);
+                 const void* const source = from.get("source", span_of(count, sst) * bytes);
                  move(count * bytes, [&] { function(target, source, dst, sst, count, pe); });
                },
                "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
   };
   plain("put", put, false);
   plain("get", get, true);
-  strided("iput", iput);
-  strided("iget", iget);
+  strided("iput", iput, false);
+  strided("iget", iget, true);
 }
 
 // What a wait compares with: one value, or one for each variable.
@@ -424,7 +438,8 @@ void bind_openshmem(nb::module_& module) {
   module.def(
       "signal_op_on_stream",
       [](const Place& signal, std::int32_t value, int operation, int pe, Handle stream) {
-        auto* const word = signal.get<std::int32_t>("sig_addr", sizeof value);
+        auto* const word = stream == 0 ? signal.get<std::int32_t>("sig_addr", sizeof value)
+                                       : signal.get_lasting<std::int32_t>("sig_addr");
         check_signal(operation);
         return in_stream(stream, [=] { change(word, value, operation, pe); });
       },
@@ -432,7 +447,8 @@ void bind_openshmem(nb::module_& module) {
   module.def(
       "signal_wait_until_on_stream",
       [](const Place& signal, int compare, std::int32_t value, Handle stream) {
-        auto* const word = signal.get<std::int32_t>("sig_addr", sizeof value);
+        auto* const word = stream == 0 ? signal.get<std::int32_t>("sig_addr", sizeof value)
+                                       : signal.get_lasting<std::int32_t>("sig_addr");
         return in_stream(stream, [=] { shmem_int32_wait_until(word, compare, value); });
       },
       "sig_addr"_a, "cmp"_a, "cmp_val"_a, "stream"_a = 0);

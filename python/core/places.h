@@ -26,7 +26,17 @@ class Place {
       return false;
     }
     // Written to only where the call does; who passes bytes as a target finds that out as in C.
-    if (!buffer_.take(object, PyBUF_SIMPLE)) return false;
+    if (!buffer_.take(object, PyBUF_ND)) return false;
+    // numpy's numbers have their own bytes as a buffer, but stand for addresses.
+    if (buffer_.get()->ndim == 0 && buffer_.get()->readonly && PyIndex_Check(object)) {
+      buffer_ = HeldBuffer();
+      PyObject* number = PyNumber_Index(object);
+      address_ = number == nullptr ? nullptr : PyLong_AsVoidPtr(number);
+      Py_XDECREF(number);
+      const bool is_read = !PyErr_Occurred();
+      PyErr_Clear();
+      return is_read;
+    }
     address_ = buffer_.get()->buf;
     bytes_ = static_cast<std::size_t>(buffer_.get()->len);
     return true;
@@ -47,6 +57,16 @@ class Place {
     if (buffer_.get() != nullptr && buffer_.get()->readonly)
       throw nb::value_error((std::string(name) + " is read-only").c_str());
     return get<T>(name, bytes);
+  }
+  // For work that goes on after the call: an address, since a buffer is let go of with it.
+  template <typename T = void>
+  T* get_lasting(const char* name) const {
+    if (buffer_.get() != nullptr)
+      throw nb::value_error((std::string(name) +
+                             " is an object, and needed is an address, since the work goes on "
+                             "after the call; keep the object until it is done")
+                                .c_str());
+    return static_cast<T*>(address_);
   }
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(address_); }
 

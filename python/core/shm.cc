@@ -146,10 +146,12 @@ void bind_shm(nb::module_& module) {
   module.def(
       "shm_register_exit",
       [](Handle space, nb::handle function) {
+        const nb::object before = nb::borrow(exit_listener.get());
         exit_listener.set(function);
-        return smem_code(wait([&] {
-          return smem_shm_register_exit(pointer_of(space), function.is_none() ? nullptr : on_exit);
-        }));
+        const auto listener = function.is_none() ? nullptr : on_exit;
+        const int code = wait([&] { return smem_shm_register_exit(pointer_of(space), listener); });
+        if (code != SMEM_OK) exit_listener.set(before.is_valid() ? before : nb::none());
+        return smem_code(code);
       },
       nb::arg(), nb::arg().none());
   module.def("shm_global_exit", [](Handle space, int status) {

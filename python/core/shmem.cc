@@ -79,7 +79,7 @@ nb::object make_unique_id() {
 int finish() {
   const int code = wait([] { return shmem_finalize(); });
   forget_addresses();
-  return shmem_code(code);
+  return code;
 }
 
 // ---- memory
@@ -105,8 +105,11 @@ void free_(std::optional<Place> place) {
   if (!place) return;
   void* const base = place->get("ptr", 0);
   place.reset();  // its buffer is no use of the memory
+  if (!is_allocation(base))
+    throw nb::value_error(
+        "ptr is not, or no longer, the beginning of memory of the symmetric heap");
+  forget_address(base);  // before another thread may be given the same
   wait([&] { shmem_free(base); });
-  forget_address(base);
 }
 
 nb::object peer_address(const Place& place, int pe) {
@@ -139,14 +142,14 @@ void put_signal(const Place& to, const Place& from, std::size_t bytes, const Pla
 // ---- in a stream's order
 
 int put_in_stream(const Place& to, const Place& from, std::size_t bytes, int pe, Handle stream) {
-  void* const target = to.get("dst", bytes);
-  void* const source = from.get("src", bytes);
+  void* const target = stream == 0 ? to.get("dst", bytes) : to.get_lasting("dst");
+  void* const source = stream == 0 ? from.get("src", bytes) : from.get_lasting("src");
   return in_stream(stream, [=] { shmem_putmem(target, source, bytes, pe); });
 }
 
 int get_in_stream(const Place& to, const Place& from, std::size_t bytes, int pe, Handle stream) {
-  void* const target = to.get_writable("dst", bytes);
-  void* const source = from.get("src", bytes);
+  void* const target = stream == 0 ? to.get_writable("dst", bytes) : to.get_lasting("dst");
+  void* const source = stream == 0 ? from.get("src", bytes) : from.get_lasting("src");
   return in_stream(stream, [=] { shmem_getmem(target, source, bytes, pe); });
 }
 
@@ -244,6 +247,7 @@ void bind_shmem(nb::module_& module) {
       [](std::uint64_t offset, std::uint32_t bytes, std::uint32_t event) {
         return shmem_code(shmem_mte_set_ub_params(offset, bytes, event));
       },
+      "offset"_a, "size"_a, "event"_a,
       "A setting of Ascend hardware, without effect here. Returns 0.");
   module.def(
       "get_ffts_config", [] { return shmemx_get_ffts_config(); },

@@ -4,6 +4,7 @@
 #include <memspan/stream.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <shmem_api.h>
 #include <smem/host/smem.h>
 
 #include <string>
@@ -45,6 +46,8 @@ void bind_smem(nb::module_& module) {
   module.def(
       "set_extern_logger",
       [](nb::handle function) {
+        // The interface refuses NULL; stderr gets the lines again all the same.
+        if (function.is_none()) wait([] { return shmem_set_extern_logger(nullptr); });
         const LogFunction log = set_logger(function);
         return smem_code(wait([&] { return smem_set_extern_logger(log); }));
       },

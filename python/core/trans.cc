@@ -110,7 +110,7 @@ int move_batch(Handle endpoint, bool writes, const std::string& peer, const Numb
 
 int submit_one(Handle endpoint, bool writes, const std::string& peer, const Place& local,
                Handle remote, std::size_t bytes, Handle stream, std::uint32_t flags) {
-  void* const here = writes ? local.get("buffer", bytes) : local.get_writable("buffer", bytes);
+  void* const here = local.get_lasting("buffer");
   void* const there = pointer_of(remote);
   return smem_code(wait([&] {
     return writes ? smem_trans_write_submit(pointer_of(endpoint), here, peer.c_str(), there, bytes,
@@ -169,6 +169,14 @@ nb::object receive(Handle endpoint, std::uint32_t timeout_ms) {
 }
 
 }  // namespace
+
+void drop_down_functions() {
+  for (auto& [endpoint, function] : down_functions()) {
+    wait([&] { return smem_trans_set_peer_down_callback(pointer_of(endpoint), nullptr, nullptr); });
+    function.set(nb::none());
+  }
+  down_functions().clear();
+}
 
 void bind_trans(nb::module_& module) {
   module.def("trans_create", create);

@@ -11,8 +11,10 @@ The packages that programs use:
 Here: the exceptions of all of them, and where headers and libraries lie.
 """
 
+import atexit
 import os
 
+from memspan import _core
 from memspan._core import __version__
 from memspan.errors import Error, InvalidArgument, PeerFailed, Timeout
 
@@ -25,6 +27,9 @@ __all__ = [
     "get_include_path",
     "get_lib_path",
 ]
+
+# Threads of the library may outlive the interpreter.
+atexit.register(_core.drop_callbacks)
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -70,6 +70,8 @@ from shmem.teams import (
     TEAM_WORLD,
     get_my_pe,
     get_pe_count,
+    get_team_my_pe,
+    get_team_pe_count,
     my_pe,
     pe_count,
     shmem_team_get_config,
@@ -108,10 +110,6 @@ def job(mype, npes, mem_size):
 
 
 # ---- names
-
-# The team forms of the first interface.
-get_team_my_pe = team_my_pe
-get_team_pe_count = team_n_pes
 
 # A misspelling that programs have.
 shmem_finialize = shmem_finalize

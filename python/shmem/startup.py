@@ -7,6 +7,7 @@ import sys
 import warnings
 
 from memspan import _core
+from memspan.errors import Error
 from shmem.memory import views_in_use
 from shmem.types import InitAttr, InitStatus, OpEngineType
 
@@ -51,7 +52,7 @@ def _number_of_launcher(names):
     raise ValueError(f"shmem_init needs mype and npes, since none of {', '.join(names)} is set")
 
 
-def shmem_init(mype=None, npes=None, mem_size=None):
+def shmem_init(mype=None, npes=None, mem_size=None, *, attributes=None):
     """Start: process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap.
 
     Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
@@ -61,6 +62,10 @@ def shmem_init(mype=None, npes=None, mem_size=None):
 
     Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why.
     """
+    if attributes is not None:
+        if mype is not None:
+            raise TypeError("shmem_init takes attributes alone, or rank, number and bytes")
+        mype = attributes
     if isinstance(mype, InitAttr):
         if npes is not None or mem_size is not None:
             raise TypeError("shmem_init takes an InitAttr alone, or rank, number and bytes")
@@ -98,7 +103,8 @@ def shmem_init_using_unique_id(mype, npes, mem_size, uid):
 
 def shmem_finalize():
     """End; waits for all. Nothing of the heap may be used afterwards. A program that ends without
-    it ends the same way."""
+    it ends the same way. Raises when the others cannot be met any more; the job is over all the
+    same."""
     views = views_in_use()
     if views:
         warnings.warn(
@@ -107,7 +113,9 @@ def shmem_finalize():
             RuntimeWarning,
             stacklevel=2,
         )
-    _c.finalize()
+    code = _c.finalize()
+    if code != 0:
+        raise Error(_core.last_error(), code)
 
 
 def shmem_init_status():

@@ -31,6 +31,16 @@ def team_n_pes(team_id):
     return _c.team_n_pes(team_id)
 
 
+def get_team_my_pe(team):
+    """``team_my_pe``."""
+    return team_my_pe(team)
+
+
+def get_team_pe_count(team):
+    """``team_n_pes``."""
+    return team_n_pes(team)
+
+
 def my_pe(team=TEAM_WORLD):
     """``get_my_pe()``, or ``team_my_pe(team)``."""
     return get_my_pe() if team == TEAM_WORLD else team_my_pe(team)

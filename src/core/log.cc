@@ -18,15 +18,10 @@ namespace {
 
 std::atomic<LogSink> caller_sink{nullptr};
 
-// Formats nothing twice: the whole line leaves in one write(2), or goes to the caller's function.
+// The whole line leaves in one write(2).
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
-      callback(static_cast<int>(message.level) - SPDLOG_LEVEL_DEBUG,
-               std::string(message.payload.data(), message.payload.size()).c_str());
-      return;
-    }
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
@@ -63,6 +58,11 @@ spdlog::logger& logger() {
 }  // namespace
 
 void log_line(LogLevel level, std::string_view line) {
+  // Without the sink's lock: the caller's function may wait for who logs as well.
+  if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
+    if (level >= log_level()) callback(static_cast<int>(level), std::string(line).c_str());
+    return;
+  }
   logger().log(native(level), spdlog::string_view_t(line.data(), line.size()));
 }
 

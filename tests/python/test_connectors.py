@@ -62,11 +62,11 @@ class Engine:
         self.worker = connector(config, base.KVConnectorRole.WORKER)
         self.caches = caches(seed, keys_first)
         self.worker.register_kv_caches(self.caches)
-        self.scheduler.set_worker_name(self.worker.get_handshake_metadata())
+        self.scheduler.set_xfer_handshake_metadata({0: self.worker.get_handshake_metadata()})
 
-    def schedule(self, request, blocks):
+    def schedule(self, request, blocks, computed=0):
         """(tokens that come from elsewhere, whether they come while others run)"""
-        tokens, is_later = self.scheduler.get_num_new_matched_tokens(request, 0)
+        tokens, is_later = self.scheduler.get_num_new_matched_tokens(request, computed)
         ids = types.SimpleNamespace(get_block_ids=lambda: (blocks,))
         self.scheduler.update_state_after_alloc(request, ids, tokens)
         return tokens, is_later
@@ -90,9 +90,9 @@ class Engine:
                 return
 
 
-def new_request(**params):
+def new_request(id="request-7", **params):
     return types.SimpleNamespace(
-        request_id="request-7", prompt_token_ids=PROMPT, kv_transfer_params=params
+        request_id=id, prompt_token_ids=PROMPT, kv_transfer_params=params
     )
 
 
@@ -124,19 +124,23 @@ def pull(rank, ranks, keys_first=True):
     else:
         engine = Engine("pull", 2, keys_first)
         params = hand_over(space, None)
-        request = new_request(**params)
-        blocks = [10, 11, 40, 2, 7]
-        assert engine.schedule(request, blocks) == (len(PROMPT), True)
-        engine.step_until(1, "request-7")
+        request = new_request("other-name", **params)
+        # Two blocks are in this engine's cache already, and stay as they are.
+        blocks, cached = [10, 11, 40, 2, 7], 2 * BLOCK_TOKENS
+        assert engine.schedule(request, blocks, cached) == (len(PROMPT) - cached, True)
+        engine.step_until(1, "other-name")
         assert engine.worker.get_block_ids_with_load_errors() == set()
-        check(engine, 1, keys_first, blocks, params["remote_block_ids"])
+        check(engine, 1, keys_first, blocks[2:], params["remote_block_ids"][2:])
         # A worker that is not there: the blocks are named, and the engine goes on.
         gone = new_request(
-            do_remote_prefill=True, remote_worker="127.0.0.1:9", remote_block_ids=[1, 2]
+            do_remote_prefill=True,
+            remote_worker="127.0.0.1:9",
+            remote_block_ids=[1, 2, 3, 4, 5],
+            remote_request_id="gone",
         )
-        engine.schedule(gone, [20, 21])
+        engine.schedule(gone, [20, 21, 22, 23, 24])
         engine.step_until(1, "request-7")
-        assert engine.worker.get_block_ids_with_load_errors() == {20, 21}
+        assert engine.worker.get_block_ids_with_load_errors() == {20, 21, 22, 23, 24}
     assert space.barrier() == 0
     engine.worker.shutdown()
 
@@ -162,7 +166,7 @@ def push(rank, ranks):
         blocks = [63, 0, 12, 13, 30]
         assert engine.schedule(request, blocks) == (len(PROMPT), True)
         params = request.kv_transfer_params
-        hand_over(space, {name: params[name] for name in ("decode_worker", "decode_block_ids")})
+        hand_over(space, {name: params[name] for name in params if name.startswith("decode")})
         engine.step_until(1, "request-7")
         check(engine, 1, True, blocks, hand_over(space, None))
     assert space.barrier() == 0

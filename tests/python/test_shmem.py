@@ -125,6 +125,38 @@ def test_mistakes_are_exceptions(alone):
     assert shmem.shmem_int32_g(mine, 0) == 12
 
 
+def test_strides_are_part_of_the_bounds(alone):
+    mine = shmem.shmem_calloc(64, 4)
+    few = np.zeros(10, np.float32)
+    with pytest.raises(ValueError, match="dest has 40 bytes, needed are 148"):
+        shmem.shmem_float_iget(few, mine, 4, 1, 10, 0)
+    with pytest.raises(ValueError, match="source has 40 bytes"):
+        shmem.shmem_float_iput(mine, few, 1, 2, 10, 0)
+    with pytest.raises(ValueError, match="stride is -1"):
+        shmem.shmem_float_iput(mine, few, 1, -1, 3, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        shmem.shmem_iget8(bytes(8), mine, 1, 1, 8, 0)
+    few[:] = range(10)
+    shmem.shmem_float_iput(mine, few, 2, 3, 4, 0)
+    assert mine.numpy("float32")[:8:2].tolist() == [0, 3, 6, 9]
+
+
+def test_numpys_numbers_are_addresses(alone):
+    mine = shmem.shmem_calloc(1, 8)
+    source = np.array([7], np.int64)
+    shmem.shmem_putmem(np.uint64(mine), np.uint64(source.ctypes.data), 8, 0)
+    assert shmem.shmem_int64_g(np.int64(mine), 0) == 7
+
+
+def test_only_what_was_had_is_given_back(alone):
+    mine = shmem.shmem_malloc(64)
+    with pytest.raises(ValueError, match="beginning of memory"):
+        shmem.shmem_free(mine + 8)
+    shmem.shmem_free(mine)
+    with pytest.raises(ValueError, match="beginning of memory"):
+        shmem.shmem_free(mine)
+
+
 def test_before_the_start_everything_says_so():
     with pytest.raises(shmem.errors.InvalidArgument, match="before shmem_init"):
         shmem.shmem_barrier_all()
@@ -373,8 +405,9 @@ def in_streams(rank, ranks):
         shmem.shmem_quiet_on_stream()
         assert stream.synchronize() == 0
         assert inbox.tolist() == [other] * 4
-        shmem.shmem_putmem_on_stream(12345, mine, 8, other, stream)
-        shmem.errors.last_error()
+        with pytest.raises(ValueError, match="needed is an address"):
+            shmem.shmem_putmem_on_stream(inbox, mine, 8, other, stream)
+        assert shmem.shmem_putmem_on_stream(12345, mine.ctypes.data, 8, other, stream) == 0
         assert stream.synchronize(10000) != 0
     del inbox
     shmem.shmem_finalize()

@@ -261,6 +261,10 @@ def fused(rank, ranks):
     ]:
         with pytest.raises(ValueError, match=what):
             wrong()
+    if ranks > 1:
+        with pytest.raises(ValueError, match="differ"):
+            sm.fused_matmul_reduce_scatter(torch.ones(ranks * (1 + rank), 3), b)
+    assert torch.equal(sm.fused_matmul_reduce_scatter(torch.ones(ranks, 3), b), torch.full((1, 2), 3.0 * ranks))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])

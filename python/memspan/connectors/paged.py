@@ -67,6 +67,7 @@ class KvWorker:
         self._note = np.zeros(_NOTE_BYTES, np.uint8)
         self._register([self._note.ctypes.data], [_NOTE_BYTES])
         self._layers = {}
+        self._blocks = 0
         self._peers = {}
         self._lock = threading.Lock()
         self._server = _Directory((host, port), _Answer)
@@ -80,6 +81,7 @@ class KvWorker:
     def register(self, caches, blocks):
         """The layers' tensors, by name; from now on other workers may read and write them."""
         addresses, sizes = [], []
+        self._blocks = blocks
         for name, tensor in caches.items():
             self._layers[name] = regions_of(tensor, blocks)
             for base, stride, bytes_ in self._layers[name]:
@@ -140,6 +142,10 @@ class KvWorker:
         if mine.shape != theirs.shape:
             raise ValueError(f"there are {len(mine)} blocks here and {len(theirs)} there")
         directory = self._directory_of(peer)
+        if len(mine) and (mine.min() < 0 or mine.max() >= self._blocks):
+            raise ValueError(
+                f"blocks {mine.min()} to {mine.max()} of this worker, which has {self._blocks}"
+            )
         if len(theirs) and (theirs.min() < 0 or theirs.max() >= directory["blocks"]):
             raise ValueError(
                 f"blocks {theirs.min()} to {theirs.max()} of worker {peer}, which has "

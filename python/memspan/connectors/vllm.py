@@ -7,13 +7,14 @@
 
 form "pull": the prefill worker keeps a request's blocks until the decode worker has read them.
 form "push": the decode worker's blocks are chosen first, and the prefill worker writes each layer
-there as soon as it is computed.
+there as soon as it is computed, in one step (no chunked prefill).
 
 What travels with a request between the two (``kv_transfer_params``) is small: the other worker's
 name and block numbers.
 """
 
 import dataclasses
+import sys
 import threading
 
 from memspan.connectors.paged import KvWorker
@@ -35,6 +36,7 @@ class Transfer:
     blocks: list
     peer: str
     peer_blocks: list
+    peer_request: str  # what the other engine calls the request
 
 
 @dataclasses.dataclass
@@ -68,9 +70,12 @@ class MemspanConnector(KVConnectorBase_V1):
 
     # ---- the scheduler's
 
-    def set_worker_name(self, name):
-        """The name of this engine's worker, which requests carry to the others."""
-        self._half.worker = name
+    def set_xfer_handshake_metadata(self, metadata):
+        """What the workers' ``get_handshake_metadata`` gave, by rank; requests carry it to the other
+        engine. One worker an engine."""
+        if len(metadata) != 1:
+            raise ValueError(f"there are {len(metadata)} workers, allowed is 1")
+        self._half.worker = next(iter(metadata.values()))
 
     def get_num_new_matched_tokens(self, request, num_computed_tokens):
         return self._half.matched(request, num_computed_tokens)
@@ -91,7 +96,7 @@ class MemspanConnector(KVConnectorBase_V1):
         self._half.worker.register(kv_caches, self._half.blocks)
 
     def get_handshake_metadata(self):
-        """The worker's name, for the scheduler's ``set_worker_name``."""
+        """The worker's name."""
         return self._half.worker.name
 
     def start_load_kv(self, forward_context, **kwargs):
@@ -139,22 +144,27 @@ class _Scheduler:
     def allocated(self, request, blocks, tokens):
         params = self._params(request)
         if params.get("do_remote_prefill"):
-            theirs = params["remote_block_ids"]
-            count = min(len(blocks), len(theirs), -(-tokens // self._block_size))
+            # The last ones: what comes before is in this engine's cache already.
+            count = -(-tokens // self._block_size)
+            needed = -(-len(request.prompt_token_ids) // self._block_size)
+            mine, theirs = blocks[:needed][-count:], params["remote_block_ids"][:needed][-count:]
+            if count == 0 or len(mine) != len(theirs):
+                mine = theirs = []
             self._next.to_pull[request.request_id] = Transfer(
-                blocks[:count], params["remote_worker"], theirs[:count]
+                mine, params["remote_worker"], theirs, params["remote_request_id"]
             )
             params["do_remote_prefill"] = False  # once
         elif params.get("do_remote_push"):
             self._next.to_expect.add(request.request_id)
             # What the router hands to the prefill engine.
             params["decode_worker"], params["decode_block_ids"] = self.worker, list(blocks)
+            params["decode_request_id"] = request.request_id
             params["do_remote_push"] = False
-        elif params.get("decode_worker"):
+        elif params.get("decode_worker") not in (None, self.worker):
             theirs = params["decode_block_ids"]
             count = min(len(blocks), len(theirs))
             self._next.to_push[request.request_id] = Transfer(
-                blocks[:count], params["decode_worker"], theirs[:count]
+                blocks[:count], params["decode_worker"], theirs[:count], params["decode_request_id"]
             )
 
     def metadata(self):
@@ -170,6 +180,7 @@ class _Scheduler:
             "do_remote_prefill": True,
             "remote_worker": self.worker,
             "remote_block_ids": list(blocks),
+            "remote_request_id": request.request_id,
         }
 
     def close(self):
@@ -187,6 +198,7 @@ class _Worker:
         self._pulls = []
 
     def start(self, metadata):
+        self._pulls = [pull for pull in self._pulls if pull.is_alive()]
         for request, transfer in metadata.to_pull.items():
             pull = threading.Thread(target=self._pull, args=(request, transfer))
             pull.start()
@@ -195,21 +207,32 @@ class _Worker:
     def _pull(self, request, transfer):
         try:
             self.worker.pull(transfer.peer, transfer.blocks, transfer.peer_blocks)
-            self.worker.tell(transfer.peer, f"read {request}")
-        except (Error, ValueError) as error:
-            print(f"memspan: request {request}: {error}", flush=True)
+        except Exception as error:  # noqa: BLE001: the engine decides what becomes of the request
+            print(f"memspan: request {request}: {error}", file=sys.stderr, flush=True)
             with self._lock:
                 self._errors.update(transfer.blocks)
+        # Read or not, the other engine need not keep them any more.
+        self._tell(transfer, "read")
         with self._lock:
             self._received.add(request)
 
+    def _tell(self, transfer, word):
+        try:
+            self.worker.tell(transfer.peer, f"{word} {transfer.peer_request}")
+        except Exception as error:  # noqa: BLE001: it is gone, and needs to know nothing
+            print(f"memspan: worker {transfer.peer}: {error}", file=sys.stderr, flush=True)
+
     def save(self, layer, metadata):
-        for transfer in metadata.to_push.values():
-            self.worker.push(transfer.peer, layer, transfer.blocks, transfer.peer_blocks)
+        for request, transfer in list(metadata.to_push.items()):
+            try:
+                self.worker.push(transfer.peer, layer, transfer.blocks, transfer.peer_blocks)
+            except (Error, ValueError) as error:
+                print(f"memspan: request {request}: {error}", file=sys.stderr, flush=True)
+                del metadata.to_push[request]  # the decode engine is gone, or asks for nonsense
 
     def saved(self, metadata):
-        for request, transfer in metadata.to_push.items():
-            self.worker.tell(transfer.peer, f"written {request}")
+        for transfer in metadata.to_push.values():
+            self._tell(transfer, "written")
 
     def finished(self, request_ids):
         """(requests whose blocks may be given back, requests whose blocks have come)"""

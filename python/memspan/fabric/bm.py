@@ -214,12 +214,16 @@ class BigMemory:
         has_device = _c.bm_get_local_mem_size_by_mem_type(self._handle, BmMemType.DEVICE) > 0
         return BmMemType.DEVICE if has_device else BmMemType.HOST
 
-    def local_mem_size(self, mem_type=BmMemType.DEVICE):
-        """How many bytes this process gives; 0 when it fails."""
+    def local_mem_size(self, mem_type=None):
+        """How many bytes this process gives; 0 when it fails. Without a type: of device memory where
+        the pool has some of this process, else of host memory."""
+        mem_type = self._usual_space() if mem_type is None else mem_type
         return _c.bm_get_local_mem_size_by_mem_type(self._handle, int(mem_type))
 
-    def peer_rank_ptr(self, peer_rank, mem_type=BmMemType.DEVICE):
-        """Where a rank's memory begins, the same in all processes; 0 when it fails."""
+    def peer_rank_ptr(self, peer_rank, mem_type=None):
+        """Where a rank's memory begins, the same in all processes; 0 when it fails. Without a type as
+        ``local_mem_size``."""
+        mem_type = self._usual_space() if mem_type is None else mem_type
         return _c.bm_ptr_by_mem_type(self._handle, int(mem_type), peer_rank)
 
     def get_rank_id_by_gva(self, gva):

@@ -27,8 +27,8 @@ class Pads:
 
 class SymmetricMemory:
     """Of one tensor. The word of (channel, sender) in a rank's pad is 1 from ``put_signal`` until the
-    rank's ``wait_signal``; both wait where they have to, at most ``timeout_ms`` (0: 300 s, and a
-    death is noticed before)."""
+    rank's ``wait_signal``; both wait where they have to, at most ``timeout_ms`` (0: 300 s; a
+    wait for a signal notices a death before)."""
 
     def __init__(self, tensor):
         self._heap = heap()
@@ -70,7 +70,9 @@ class SymmetricMemory:
 
     def _of_rank(self, tensor, rank, sizes, dtype, storage_offset):
         self._check_rank(rank)
-        flat = tensor.contiguous().view(-1).view(torch.uint8) if tensor.numel() else tensor
+        if not tensor.is_contiguous():
+            raise ValueError("the tensor is not contiguous, so that it has no elements by number")
+        flat = tensor.view(-1).view(torch.uint8) if tensor.numel() else tensor
         there = self._heap.peer(flat, rank)
         begin = storage_offset * dtype.itemsize
         end = begin + math.prod(sizes) * dtype.itemsize

@@ -5,6 +5,8 @@ Units are elements of the tensor's dtype. Every process of the job takes part in
 (said at each), with the same shapes; wrong arguments are a ValueError before anything moves.
 """
 
+import zlib
+
 import torch
 from memspan import _core
 from memspan.errors import Error
@@ -76,6 +78,7 @@ class _Stage:
     made = None
 
     def __init__(self):
+        self.heap = heap()
         world = heap().world
         self.block = max(_STAGE // world // 64 * 64, 64)
         self.window = heap().empty((_STAGE,), torch.uint8)
@@ -87,7 +90,7 @@ class _Stage:
 
     @classmethod
     def get(cls):
-        if cls.made is None:
+        if cls.made is None or cls.made.heap is not heap():
             cls.made = cls()
         return cls.made
 
@@ -131,12 +134,13 @@ class _Flags:
     made = None
 
     def __init__(self):
+        self.heap = heap()
         self.words = heap().empty((heap().world * 16,), torch.int32)  # each on a cache line
         self.call = 0
 
     @classmethod
     def next(cls):
-        if cls.made is None:
+        if cls.made is None or cls.made.heap is not heap():
             cls.made = cls()
         cls.made.call = cls.made.call % (2**31 - 1) + 1
         return cls.made
@@ -157,6 +161,14 @@ def _agree(is_right, what):
     """Raises on all ranks when one of them says that it is wrong."""
     if _Stage.get().smallest(int(is_right)) == 0:
         raise ValueError(what if not is_right else "another rank's arguments do not fit")
+
+
+def _agree_alike(*values):
+    """Raises on all ranks when they do not all say the same."""
+    number = zlib.crc32(repr(values).encode())
+    stage = _Stage.get()
+    if stage.smallest(number) != stage.largest(number):
+        raise ValueError(f"the ranks' shapes or types differ; this one has {values}")
 
 
 def _bytes_of(tensor):
@@ -359,6 +371,7 @@ class TorchSymmetricMemoryHandler:
                 if tuple(tensor.shape) != shape or tensor.dtype != a.dtype:
                     wrong = f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, needed is {shape} of {a.dtype}"
         _agree(wrong is None, wrong)
+        _agree_alike(tuple(a.shape), tuple(b.shape), a.dtype)
         shared = _Workspace.at_least(span_bytes(a.contiguous()))
         flags = _Flags.next()
         mine = shared[: a.numel() * a.element_size()].view(a.dtype).view(a.shape)
@@ -389,6 +402,7 @@ class TorchSymmetricMemoryHandler:
         if wrong is None and reduce_op not in ("sum", "avg"):
             wrong = f'reduce_op is "{reduce_op}", allowed are "sum" and "avg"'
         _agree(wrong is None, wrong)
+        _agree_alike(tuple(x1.shape), tuple(x2.shape), x1.dtype, reduce_op)
         height, width = x1.shape[0] // job.world, x2.shape[1]
         # Products for others are rounded to the inputs' type no earlier than the sum is.
         wide = torch.float32 if x1.dtype in _HALVES else x1.dtype
@@ -440,13 +454,14 @@ def _wrong_product(left, right, left_name, right_name):
 class _Workspace:
     """Symmetric memory of the fused operations; grows, collectively, when it has to."""
 
+    heap = None
     memory = None
 
     @classmethod
     def at_least(cls, bytes_):
         needed = max(bytes_, 1)
-        if cls.memory is None or cls.memory.numel() < needed:
-            cls.memory = None
+        if cls.heap is not heap() or cls.memory.numel() < needed:
+            cls.heap, cls.memory = heap(), None
             cls.memory = heap().empty((needed,), torch.uint8)
         return cls.memory
 

@@ -38,6 +38,15 @@ class _Memory(_core.Address):
         self._note_end()
 
 
+class _PeerMemory(_core.Address):
+    """What a tensor of a peer's copy keeps: the tensor here, without which the copy would go."""
+
+    def __new__(cls, address, tensor):
+        made = super().__new__(cls, address)
+        made._tensor = tensor
+        return made
+
+
 def _count_and_rank():
     import torch.distributed as dist
 
@@ -100,7 +109,7 @@ class Heap:
     def collect(self):
         """Gives back what every process has dropped. Collective."""
         self._words.zero_()
-        for number in self._dropped:
+        for number in tuple(self._dropped):  # garbage may be collected meanwhile
             self._words[number // _WORD_BITS] |= 1 << (number % _WORD_BITS)
         _c.int64_and_reduce(self._words_of_all.data_ptr(), self._words.data_ptr(), _WORDS)
         for index, word in enumerate(self._words_of_all.tolist()):
@@ -139,6 +148,10 @@ class Heap:
             return True
         return _core.bytes_from(tensor.data_ptr()) >= span_bytes(tensor)
 
+    def is_alive(self):
+        """The job that it belongs to has not ended."""
+        return _core.bytes_from(self._words.data_ptr()) > 0
+
     def peer(self, tensor, rank):
         """``rank``'s copy of a symmetric tensor, which shares its memory."""
         if rank == self.rank or tensor.numel() == 0:
@@ -146,7 +159,8 @@ class Heap:
         there = _c.ptr(tensor.data_ptr(), rank)
         if there is None:
             raise ValueError(f"rank {rank} has no copy of the tensor that can be used directly")
-        flat = torch.frombuffer(there, dtype=torch.uint8, count=span_bytes(tensor))
+        memory = _PeerMemory(there, tensor)
+        flat = torch.frombuffer(memory, dtype=torch.uint8, count=span_bytes(tensor))
         return flat.view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
 
     def barrier(self):
@@ -168,10 +182,10 @@ _heap = None
 def heap():
     """The process's heap, which the first call starts. Collective then."""
     global _heap
-    if _heap is None:
+    if _heap is None or not _heap.is_alive():
         _heap = Heap()
     return _heap
 
 
 def is_started():
-    return _heap is not None
+    return _heap is not None and _heap.is_alive()
