@@ -14,10 +14,10 @@ extern "C" {
 const char* memspan_last_error(void);
 
 /* For bindings: keeps "call: message" as this thread's failure, for memspan_last_error() and
- * smem_get_last_err_msg(), logs it, and returns the code. */
+ * smem_get_last_err_msg(), logs it, and returns the code. Both are copied. Thread-safe. */
 int memspan_keep_failure(const char* call, int code, const char* message);
 
-/* Where this process's symmetric heap begins; NULL in no job. */
+/* Where this process's symmetric heap begins; NULL in no job. Valid until the job's end. */
 void* memspan_heap_base(void);
 
 /* Why a call cannot go on. */

@@ -40,11 +40,6 @@ void fill(char (&field)[room], const char* name, const std::string& text) {
   std::memcpy(field, text.c_str(), text.size() + 1);
 }
 
-struct Tls {
-  bool enable = false;
-  std::string ca, crl, certificate, key, key_password, decrypter;
-};
-
 void fill(smem_tls_config& to, nb::handle from) {
   if (from.is_none()) return;
   to.tlsEnable = nb::cast<bool>(from.attr("enable"));

@@ -209,30 +209,28 @@ struct WaitForms {
 
   template <typename Function>
   void all(const char* rest, Function function) {
-    typed.def(
-        rest,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            const Given& given) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const Status flags(status, count);
-          const auto wanted = compared<T>(given, count);
-          return wait([&] { return function(at, count, flags.get(), compare, wanted); });
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, nb::arg(given_name));
+    bind(rest, [=](auto... arguments) { return wait([&] { return function(arguments...); }); });
   }
   template <typename Function>
   void some(const char* rest, Function function) {
+    bind(rest, [=](T* at, std::size_t count, const int* flags, int compare, auto wanted) {
+      std::vector<std::size_t> indices(count);
+      const std::size_t found =
+          wait([&] { return function(at, count, indices.data(), flags, compare, wanted); });
+      return indices_of(indices, found);
+    });
+  }
+
+ private:
+  template <typename Run>
+  void bind(const char* rest, Run run) {
     typed.def(
         rest,
         [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
             const Given& given) {
           T* const at = Typed<T>::words(words, "ivars", count);
           const Status flags(status, count);
-          const auto wanted = compared<T>(given, count);
-          std::vector<std::size_t> indices(count);
-          const std::size_t found = wait(
-              [&] { return function(at, count, indices.data(), flags.get(), compare, wanted); });
-          return indices_of(indices, found);
+          return run(at, count, flags.get(), compare, compared<T>(given, count));
         },
         "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, nb::arg(given_name));
   }

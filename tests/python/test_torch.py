@@ -129,7 +129,7 @@ def one_sided(rank, ranks):
         (lambda: sm.shmem_put(box, 0, mine, 0, 4, -1), "target_rank is -1"),
         (lambda: sm.shmem_put(box, 1, mine, 0, 4, 0), r"target has 4 elements, and \[1, 5\)"),
         (lambda: sm.shmem_put(box, 0, mine, 2, 4, 0), "src has 4"),
-        (lambda: sm.shmem_put(box, 0, mine, 0, -1, 0), "src has 4"),
+        (lambda: sm.shmem_put(box, 0, mine, 0, -1, 0), "target has 4"),
         (lambda: sm.shmem_put(box, 0, mine.double(), 0, 4, 0), "float64"),
         (lambda: sm.shmem_put(mine, 0, mine, 0, 4, 0), "target is no symmetric"),
         (lambda: sm.shmem_put(box, 0, torch.zeros(4, 2)[:, 0], 0, 4, 0), "not contiguous"),

@@ -188,7 +188,7 @@ class KvWorker:
             [_NOTE_BYTES],
         )
         try:
-            if request.set_message(text.encode()) != 0 or request.post() != 0 or request.wait() != 0:
+            if request.set_message(text.encode()) != 0 or request.post() != 0 or request.wait(_PATIENCE_S * 1000) != 0:
                 raise PeerFailed(common.get_last_err_msg(), common.get_last_err_code())
         finally:
             request.destroy()

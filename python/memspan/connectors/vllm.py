@@ -45,7 +45,6 @@ class Metadata(KVConnectorMetadata):
 
     to_pull: dict = dataclasses.field(default_factory=dict)  # request id: Transfer
     to_push: dict = dataclasses.field(default_factory=dict)
-    to_expect: set = dataclasses.field(default_factory=set)  # pushed by others
 
 
 class MemspanConnector(KVConnectorBase_V1):
@@ -155,7 +154,6 @@ class _Scheduler:
             )
             params["do_remote_prefill"] = False  # once
         elif params.get("do_remote_push"):
-            self._next.to_expect.add(request.request_id)
             # What the router hands to the prefill engine.
             params["decode_worker"], params["decode_block_ids"] = self.worker, list(blocks)
             params["decode_request_id"] = request.request_id

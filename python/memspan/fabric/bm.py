@@ -17,7 +17,7 @@ import dataclasses
 import enum
 
 from memspan import _core
-from memspan.fabric.common import TlsConfig
+from memspan.fabric.common import Owner, TlsConfig
 
 _c = _core.smem
 
@@ -179,22 +179,12 @@ def create2(
     )
 
 
-class BigMemory:
-    """A pool, as this process sees it; ``create`` makes it. Ends with ``destroy()``, or when nobody
-    has it any more. Works as a context manager, too."""
+class BigMemory(Owner):
+    """A pool, as this process sees it; ``create`` makes it. See ``Owner``
+    for its end."""
 
     def __init__(self, handle):
         self._handle = handle
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.destroy()
-
-    def __del__(self):
-        if getattr(self, "_handle", 0):
-            self.destroy()
 
     def destroy(self):
         """Ends it here; other members go on."""

@@ -46,6 +46,20 @@ class TlsConfig:
     decrypter_lib_path: str = ""
 
 
+class Owner:
+    """Ends what it owns by ``destroy()``, at the latest when nobody has it any more; works as a
+    context manager."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.destroy()
+
+    def __del__(self):
+        self.destroy()
+
+
 def initialize(flags=0):
     """Nothing needs it. Returns 0 or a code."""
     return _c.init(flags)

@@ -77,14 +77,11 @@ def _reserve_port():
     return 0, None
 
 
-class TransferRequest:
+class TransferRequest(common.Owner):
     """A transfer that was prepared once and can be posted many times (memspan's own)."""
 
     def __init__(self, handle):
         self._handle = handle
-
-    def __del__(self):
-        self.destroy()
 
     def destroy(self):
         """Cancels it."""
@@ -125,7 +122,7 @@ class TransferRequest:
         return _c.transfer_event(self._handle)
 
 
-class TransferEngine:
+class TransferEngine(common.Owner):
     """An endpoint of transfers. ``destroy()`` ends it, as does the end of the object."""
 
     TransDataOpType = TransDataOpType
@@ -136,15 +133,6 @@ class TransferEngine:
         self._name = ""
         self._port = 0
         self._keeper = None
-
-    def __del__(self):
-        self.destroy()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.destroy()
 
     def get_rpc_port(self):
         """A free port of this host, kept for this engine; 0 when there is none. Before

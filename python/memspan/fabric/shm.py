@@ -13,6 +13,7 @@ import enum
 
 from memspan import _core
 from memspan.errors import Error, PeerFailed, Timeout
+from memspan.fabric.common import Owner
 
 _c = _core.smem
 
@@ -69,23 +70,13 @@ def _check(code):
     raise error(_c.get_last_err_msg(), code)
 
 
-class ShareMemory:
-    """A space, as this process sees it; ``create`` makes it. Ends with ``destroy()``, or when nobody
-    has it any more. Works as a context manager, too."""
+class ShareMemory(Owner):
+    """A space, as this process sees it; ``create`` makes it. See ``Owner``
+    for its end."""
 
     def __init__(self, handle, gva):
         self._handle = handle
         self._gva = gva
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.destroy()
-
-    def __del__(self):
-        if getattr(self, "_handle", 0):
-            self.destroy()
 
     def destroy(self, flags=0):
         """Ends it here. Returns 0 or a code."""

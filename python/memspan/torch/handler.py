@@ -235,24 +235,18 @@ class TorchSymmetricMemoryHandler:
     @staticmethod
     def shmem_put(target, target_offset, src, src_offset, size, target_rank):
         """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return."""
-        _check_rank(target_rank)
-        count = _number(size, "size")
-        here = _matching(target, src, src_offset, count, "src")
-        there = _slice_of(target, _number(target_offset, "target_offset"), count, "target")
+        there, here = _slices(target, target_offset, src, src_offset, size, target_rank)
         _check_symmetric(target, "target")
-        if count:
+        if here.numel():
             _c.shmem_putmem(there.data_ptr(), here.data_ptr(), span_bytes(here), target_rank)
             _c.shmem_quiet()
 
     @staticmethod
     def shmem_get(target, target_offset, src, src_offset, size, target_rank):
         """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return."""
-        _check_rank(target_rank)
-        count = _number(size, "size")
-        there = _matching(target, src, src_offset, count, "src")
-        here = _slice_of(target, _number(target_offset, "target_offset"), count, "target")
+        here, there = _slices(target, target_offset, src, src_offset, size, target_rank)
         _check_symmetric(src, "src")
-        if count:
+        if here.numel():
             _c.shmem_getmem(here.data_ptr(), there.data_ptr(), span_bytes(here), target_rank)
 
     @staticmethod
@@ -434,10 +428,16 @@ def _size_of(group):
         return None
 
 
-def _matching(target, src, src_offset, count, name):
+def _slices(target, target_offset, src, src_offset, size, target_rank):
+    """The elements of both that a put or get means."""
+    _check_rank(target_rank)
     if target.dtype != src.dtype:
         raise ValueError(f"target is of {target.dtype}, and src of {src.dtype}")
-    return _slice_of(src, _number(src_offset, f"{name}_offset"), count, name)
+    count = _number(size, "size")
+    return (
+        _slice_of(target, _number(target_offset, "target_offset"), count, "target"),
+        _slice_of(src, _number(src_offset, "src_offset"), count, "src"),
+    )
 
 
 def _wrong_product(left, right, left_name, right_name):

@@ -20,6 +20,7 @@ _USUAL_STORE = "tcp://127.0.0.1:8662"
 _WORD_BITS = 63  # of an int64, without its sign
 _WORDS = 64  # so many times that tensors may be alive at a time
 _TIMEOUT_S = 300
+_INITIALIZED = 2
 
 
 class OutOfHeap(ValueError):
@@ -75,8 +76,7 @@ class Heap:
     def __init__(self):
         self.rank, self.world = _count_and_rank()
         self.bytes = heap_bytes()
-        self.is_ours = _c.init_status() != 2
-        if self.is_ours:
+        if _c.init_status() != _INITIALIZED:
             store = os.environ.get("SHMEM_IP_PORT", _USUAL_STORE)
             seconds = (_TIMEOUT_S,) * 3
             if _c.init(self.rank, self.world, self.bytes, store, 1, seconds) != 0:
