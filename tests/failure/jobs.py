@@ -5,9 +5,12 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
-from ports import free_port
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from ports import free_port  # noqa: E402
 
 OSHRUN = os.environ["MEMSPAN_OSHRUN"]
 VICTIM = os.environ["MEMSPAN_VICTIM"]
