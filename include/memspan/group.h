@@ -2,13 +2,13 @@
  *
  * Collectives and messages between the processes of a group on one host, for ordinary memory: what
  * PyTorch's process groups and runtimes with their own launcher need. No job has to be started, a
- * process can be in many groups, and their members are whoever calls memspan_group_create() together.
- * C99 or C++11.
+ * process can be in many groups, and their members are whoever calls memspan_group_create()
+ * together. C99 or C++11.
  *
  * Members are numbered 0 to size - 1. Functions return SMEM_OK or a code of smem/host/smem.h, and
  * memspan_last_error() says why in a sentence. No call waits longer than the group's time-out; one
- * that waits for a member which has died ends with SMEM_ERROR within milliseconds, naming it. After a
- * collective has failed the members are out of step: every later one fails alike.
+ * that waits for a member which has died ends with SMEM_NOT_CONNECTED within milliseconds, naming
+ * it. After either the members are out of step, and every later collective fails alike.
  */
 #ifndef MEMSPAN_GROUP_H
 #define MEMSPAN_GROUP_H
@@ -26,16 +26,16 @@ typedef struct memspan_group* memspan_group_t;
 #define MEMSPAN_GROUP_MEMBERS_MAX 1024
 
 /* Gives every member's `bytes` bytes to all, in the order of members: `all` has room for bytes *
- * size. 0, or anything else when that failed. memspan_group_create() calls it on the caller's thread
- * some times, the same on all members. */
+ * size. 0, or anything else when that failed. memspan_group_create() calls it on the caller's
+ * thread some times, the same on all members. */
 typedef int (*memspan_group_exchange_t)(void* user, const void* mine, size_t bytes, void* all);
 
-/* Collective. `exchange` is used during the call only. `timeout_ms`, not 0, bounds this call and each
- * later one. SMEM_NOT_SUPPORTED: a member is on another host. */
+/* Collective. `exchange` is used during the call only. `timeout_ms`, not 0, bounds this call and
+ * each later one. SMEM_NOT_SUPPORTED: a member is on another host. */
 int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                              uint32_t timeout_ms, memspan_group_t* group);
-/* Not collective; members that wait for this one go on waiting until their time-out. No call is in the
- * group any more, its requests are gone, memory that was mapped through it is unmapped. */
+/* Not collective; members that wait for this one go on waiting until their time-out. No call is in
+ * the group any more, its requests are gone, memory that was mapped through it is unmapped. */
 int32_t memspan_group_destroy(memspan_group_t group);
 int32_t memspan_group_rank(memspan_group_t group);
 int32_t memspan_group_size(memspan_group_t group);
@@ -55,25 +55,25 @@ typedef enum {
   MEMSPAN_TYPE_UINT32 = 5,
   MEMSPAN_TYPE_INT64 = 6,
   MEMSPAN_TYPE_UINT64 = 7,
-  MEMSPAN_TYPE_FLOAT16 = 8,   /* IEEE 754 binary16 */
-  MEMSPAN_TYPE_BFLOAT16 = 9,  /* the upper half of a float */
+  MEMSPAN_TYPE_FLOAT16 = 8,  /* IEEE 754 binary16 */
+  MEMSPAN_TYPE_BFLOAT16 = 9, /* the upper half of a float */
   MEMSPAN_TYPE_FLOAT32 = 10,
   MEMSPAN_TYPE_FLOAT64 = 11,
   MEMSPAN_TYPE_COMPLEX64 = 12, /* two floats */
   MEMSPAN_TYPE_COMPLEX128 = 13
 } memspan_type_t;
 
-/* Integers wrap. The half types are combined as floats and rounded once, to the nearest. Members are
- * combined in their order, so that all get the same bits, whatever the size. */
+/* Integers wrap. The half types are combined as floats and rounded once, to the nearest. Members
+ * are combined in their order, so that all get the same bits, whatever the size. */
 typedef enum {
   MEMSPAN_OP_SUM = 0,
   MEMSPAN_OP_PRODUCT = 1,
-  MEMSPAN_OP_MIN = 2,     /* not of complex numbers; of no NaN */
+  MEMSPAN_OP_MIN = 2, /* not of complex numbers; of no NaN */
   MEMSPAN_OP_MAX = 3,
-  MEMSPAN_OP_AND = 4,     /* bits; integers only */
+  MEMSPAN_OP_AND = 4, /* bits; integers only */
   MEMSPAN_OP_OR = 5,
   MEMSPAN_OP_XOR = 6,
-  MEMSPAN_OP_AVERAGE = 7  /* the sum divided by the size; not of integers */
+  MEMSPAN_OP_AVERAGE = 7 /* the sum divided by the size; not of integers */
 } memspan_op_t;
 
 int32_t memspan_group_barrier(memspan_group_t group);
@@ -97,17 +97,17 @@ int32_t memspan_group_gather(memspan_group_t group, void* const results[], const
 /* values[m] of `root` to member m; `values` may be NULL elsewhere. */
 int32_t memspan_group_scatter(memspan_group_t group, void* result, const void* const values[],
                               size_t bytes, int root);
-/* value_bytes[m] bytes at values[m] to member m, result_bytes[m] bytes at results[m] from it; what two
- * members say of each other is the same, or SMEM_INVALID_PARAM on all members. */
+/* value_bytes[m] bytes at values[m] to member m, result_bytes[m] bytes at results[m] from it; what
+ * two members say of each other is the same, or SMEM_INVALID_PARAM on all members. */
 int32_t memspan_group_all_to_all(memspan_group_t group, void* const results[],
                                  const size_t result_bytes[], const void* const values[],
                                  const size_t value_bytes[]);
 
 /* ---- messages -----------------------------------------------------------------------------------
  * Thread-safe, also beside a collective. A message goes to the first receive for its sender (or for
- * anybody) and tag, in the order of sending and of posting, and has its size: else that receive fails
- * with SMEM_INVALID_PARAM and the message is gone. Data move while somebody is in one of these calls
- * at both ends.
+ * anybody) and tag, in the order of sending and of posting, and has its size: else that receive
+ * fails with SMEM_INVALID_PARAM and the message is gone. Data move while somebody is in one of
+ * these calls at both ends.
  */
 typedef struct memspan_group_request* memspan_group_request_t;
 
@@ -122,20 +122,21 @@ int32_t memspan_group_receive(memspan_group_t group, int member, int64_t tag, vo
                               size_t bytes, memspan_group_request_t* request);
 /* Moves what can be moved, of all requests. */
 int32_t memspan_group_test(memspan_group_request_t request);
-/* Until it is over; at most so many milliseconds, or the group's time-out for 0: SMEM_TIMEOUT, after
- * which it is pending as before. */
+/* Until it is over; at most so many milliseconds, or the group's time-out for 0: SMEM_TIMEOUT,
+ * after which it is pending as before. */
 int32_t memspan_group_wait(memspan_group_request_t request, uint32_t timeout_ms);
 /* Who sent what was received; -1 before. */
 int32_t memspan_group_sender(memspan_group_request_t request);
-/* Forgets a request; a pending one is taken back where nothing of it has moved yet, else waited for. */
+/* Forgets a request, which does not use its memory any more: a receive that is pending is taken
+ * back, what is left of a send that has begun is copied. */
 int32_t memspan_group_request_free(memspan_group_request_t request);
 
 /* ---- memory of all members ----------------------------------------------------------------------
  * For those who make symmetric memory of their own. Thread-safe but for what is collective.
  */
 
-/* Memory of zeros that can be mapped by others, at whole pages; NULL when there is none, with a text.
- * Not collective. */
+/* Memory of zeros that can be mapped by others, at whole pages; NULL when there is none, with a
+ * text. Not collective. */
 void* memspan_shareable_create(size_t bytes);
 /* What others have mapped stays with them. SMEM_INVALID_PARAM when it is none. */
 int32_t memspan_shareable_destroy(void* memory);
@@ -144,9 +145,10 @@ int32_t memspan_shareable_destroy(void* memory);
 int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]);
 /* Not collective; `mapped` as it was given. The members' own memory stays. */
 int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]);
-/* Waits until the word has the value `expected` and makes it `value`, in one step; what members wrote
- * before they made it `expected` is seen then. The word is in memory of `member` that was mapped (or of
- * this process). At most so many milliseconds, or the group's time-out for 0. */
+/* Waits until the word, which lies in such memory, has the value `expected` and makes it `value`,
+ * in one step; what members wrote before they made it `expected` is seen then. `member` is who may
+ * wait for the new value, and whose death ends the wait. At most so many milliseconds, or the
+ * group's time-out for 0. */
 int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word, uint32_t expected,
                                 uint32_t value, int member, uint32_t timeout_ms);
 

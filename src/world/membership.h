@@ -4,12 +4,16 @@
 //   rendezvous  rank, size and the store's address are known (torchrun's variables, -ipport, a
 //               unique id): rank 0 hosts the store, the lowest rank of the host makes the board
 //               and the heap and hands their descriptors over a Unix socket
+//   exchange    the members can tell each other texts in a way of the caller's, and the lowest rank
+//               keeps the host as above
 //   single      none of these: a job of one
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/fd.h"
@@ -59,6 +63,9 @@ struct Membership {
 // died while joining), kAuth (the members do not trust each other).
 Result<Membership> join_launched(const Launch& launch);
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit);
+// Every member's text, by rank; called by all, as often. Its failure is the join's.
+using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
+Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit);
 Result<Membership> join_single();
 
 // After the last barrier of the job: stops watching and, in a job that met over a store, closes

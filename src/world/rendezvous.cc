@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meeting over the store: who is there, are all on this host, then the keeper hands out the memory.
+// Meeting over the store: who is there, then all become a job on this host.
 #include <fmt/format.h>
 
 #include <set>
 #include <string>
 
 #include "store/group.h"
-#include "transport/host_identity.h"
-#include "world/hand_over.h"
 #include "world/membership.h"
 #include "world/membership_steps.h"
-#include "world/pidfd.h"
 
 namespace memspan {
 namespace {
-
-constexpr int kKeeper = 0;  // the lowest rank of the host, and there is one host
 
 // Every rank once, and all with the same idea of how many there are.
 Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline) {
@@ -37,53 +32,6 @@ Status check_all_here(const Membership& joined, StoreClient& store, Deadline dea
   for (int rank = 0; rank < joined.size; ++rank)
     if (!ranks.contains(std::to_string(rank)))
       return {Code::kPeerLost, fmt::format("PE {} died while it joined", rank)};
-  return Status::ok();
-}
-
-Status check_one_host(const std::vector<std::string>& hosts, int rank) {
-  for (std::size_t peer = 0; peer < hosts.size(); ++peer)
-    if (hosts[peer] != hosts[static_cast<std::size_t>(rank)])
-      return {
-          Code::kNotSupported,
-          fmt::format("PE {} is on another host ({}) than PE {} ({}); this version connects the "
-                      "processes of one host",
-                      peer, hosts[peer], rank, hosts[static_cast<std::size_t>(rank)])};
-  return Status::ok();
-}
-
-// The ticket goes round as an operation of the group, since that ends when a member dies.
-Status keep_host(Membership& joined, StoreClient& store, Group& group, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(joined.size), "keeping the host");
-  joined.board = std::move(memory.board);
-  joined.heap = std::move(memory.heap);
-  MEMSPAN_TRY_ASSIGN(HandOver hand_over, HandOver::open(), "keeping the host");
-  MEMSPAN_TRY(group.allgather(hand_over.ticket(), deadline).status(), "keeping the host");
-  MEMSPAN_TRY_ASSIGN(
-      std::vector<Fd> pidfds,
-      hand_over.serve(joined.size, joined.board->descriptor(), joined.heap->descriptor(), deadline,
-                      [&] { return check_all_here(joined, store, deadline); }),
-      "handing the memory to the other processes");
-  std::vector<FailureDetector::Watched> watched;
-  for (int rank = 1; rank < joined.size; ++rank)
-    watched.push_back({rank, std::move(pidfds[static_cast<std::size_t>(rank)])});
-  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
-                     "keeping the host");
-  return Status::ok();
-}
-
-Status take_from_keeper(Membership& joined, Group& group, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> tickets, group.allgather("", deadline),
-                     "waiting for the keeper of this host");
-  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(tickets[kKeeper], joined.rank, deadline),
-                     "taking over the memory");
-  MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(handed.board)), "taking over the memory");
-  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(handed.heap)), "taking over the memory");
-  joined.board = std::make_unique<Board>(std::move(board));
-  joined.heap = std::make_unique<Pages>(std::move(heap));
-  std::vector<FailureDetector::Watched> watched;
-  watched.push_back({kKeeper, std::move(handed.keeper)});
-  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
-                     "watching the keeper");
   return Status::ok();
 }
 
@@ -121,15 +69,10 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, StoreOwner::kSession),
               "joining the job");
   Group group(store, joined.job + "/join", joined.rank, joined.size);
-  MEMSPAN_TRY_ASSIGN(std::vector<std::string> hosts, group.allgather(host_identity(), deadline),
-                     "waiting for all processes of the job");
-  MEMSPAN_TRY(check_one_host(hosts, joined.rank), "joining the job");
-  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, store, group, deadline)
-                                     : take_from_keeper(joined, group, deadline),
+  MEMSPAN_TRY(share_host(
+                  joined, [&](const std::string& mine) { return group.allgather(mine, deadline); },
+                  [&] { return check_all_here(joined, store, deadline); }, deadline),
               "joining the job");
-  MEMSPAN_TRY(claim_rank(*joined.board, joined.rank), "joining the job");
-  // Nobody goes on before all are on the board, or an early end would look like a death.
-  MEMSPAN_TRY(group.barrier(deadline), "waiting for all processes of the job");
   return joined;
 }
 

@@ -41,13 +41,14 @@ Status check_same_heap_size(const Board& board, std::size_t heap_bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes) {
+Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes,
+                                             ProgramVariables variables) {
   std::uint64_t stride = membership.board->header().heap_stride;
   heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
   MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.board, heap_bytes), "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes));
-  MEMSPAN_TRY(world->map_segments(), "making the symmetric heap");
+  MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
   MEMSPAN_TRY(world->connect_peers(), "connecting to the peers");
   world->fill_table();
   allow_fences_from_peers();
@@ -70,17 +71,19 @@ World::~World() {
   if (!membership_.job.empty()) take_back_program_data();
 }
 
-Status World::map_segments() {
-  program_data_ = share_program_data(*membership_.board, *membership_.heap, rank());
+Status World::map_segments(ProgramVariables variables) {
+  const bool is_the_job = variables == ProgramVariables::kShared;
+  if (is_the_job) program_data_ = share_program_data(*membership_.board, *membership_.heap, rank());
   const std::size_t each = part_bytes_ + program_data_.bytes;
   const std::size_t bytes = each * static_cast<std::size_t>(size());
   if (bytes / each != static_cast<std::size_t>(size()) || bytes > kHeapWindowBytes)
     return {Code::kOutOfMemory,
             fmt::format("{} heaps of {} do not fit the address window of {}", size(),
                         format_size(each), format_size(kHeapWindowBytes))};
-  MEMSPAN_TRY_ASSIGN(Reservation range,
-                     Reservation::make(bytes, reinterpret_cast<void*>(kHeapWindow)),
-                     "reserving addresses");
+  MEMSPAN_TRY_ASSIGN(
+      Reservation range,
+      Reservation::make(bytes, is_the_job ? reinterpret_cast<void*>(kHeapWindow) : nullptr),
+      "reserving addresses");
   range_ = std::make_unique<Reservation>(std::move(range));
   TransportRegistry registry;
   add_builtin_transports(registry, *range_);

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "memory/address_plan.h"
 #include "memory/allocator.h"
 #include "memory/program_data.h"
 #include "memory/symmetric_heap.h"
@@ -24,12 +25,17 @@
 
 namespace memspan {
 
+// Whether the variables of the main program are symmetric in a World: in one of a process.
+enum class ProgramVariables { kShared, kOwn };
+
 // Members order is destruction order: links before transport before mappings before descriptors.
 class World {
  public:
   // Maps the heap (`heap_bytes` > 0, the same in every process) and connects to every peer of
   // `membership`. Touches no heap memory.
-  static Result<std::unique_ptr<World>> create(Membership membership, std::size_t heap_bytes);
+  static Result<std::unique_ptr<World>> create(
+      Membership membership, std::size_t heap_bytes,
+      ProgramVariables variables = ProgramVariables::kShared);
   // Maps the variables of all peers that run the same program. To be called once all have made
   // their World; before it, and for other programs' peers, they are not symmetric.
   Status connect_program_data();
@@ -47,6 +53,8 @@ class World {
   SymmetricHeap& heap() { return *heap_; }
   std::string_view transport_name() const { return transport_->name(); }
 
+  // `peer`'s heap as this process sees it (same host).
+  std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }
   // The library's own area in the segment of `peer` (same host): kInternalBytes bytes.
   std::byte* internal_area(int peer) const;
   // A piece of this process's internal area, at whole pairs of cache lines; nullopt when there is
@@ -61,7 +69,7 @@ class World {
 
  private:
   World(Membership membership, std::size_t heap_bytes);
-  Status map_segments();
+  Status map_segments(ProgramVariables variables);
   Status connect_peers();
   void fill_table();
   Status connect_program_data(int peer);

@@ -22,7 +22,9 @@ enum class ObjectKind : std::uint64_t {
   kSpace = 2,
   kEndpoint = 3,
   kStream = 4,
-  kRequest = 5
+  kRequest = 5,
+  kGroup = 6,
+  kMessage = 7
 };
 
 // Owns its objects. Thread-safe; use() takes no lock.

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of memspan/group.h.
+#include <fmt/format.h>
+#include <memspan/group.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capi/smem/object_table.h"
+#include "capi/smem/of_process.h"
+#include "capi/smem/result.h"
+#include "pgas/group/collectives.h"
+#include "pgas/group/messages.h"
+#include "pgas/group/shared_pages.h"
+
+namespace memspan::capi {
+namespace {
+
+using pgas::Elements;
+using pgas::Message;
+using pgas::ProcessGroup;
+
+// A member of a group. Destruction order is member order, last first.
+struct Member : std::enable_shared_from_this<Member> {
+  explicit Member(std::unique_ptr<ProcessGroup> joined)
+      : group(std::move(joined)), messages(*group) {}
+  std::unique_ptr<ProcessGroup> group;
+  pgas::Messages messages;
+  pgas::MappedPages mapped;
+};
+using Groups = ObjectTable<std::shared_ptr<Member>, ObjectKind::kGroup>;
+
+// Of a group that may be gone.
+struct HeldMessage {
+  std::weak_ptr<Member> member;
+  std::shared_ptr<Message> message;  // owners: this and, while it is pending, the group
+};
+using MessageTable = ObjectTable<HeldMessage, ObjectKind::kMessage, 65536>;
+
+// `action(member)` gives a Status.
+template <typename Action>
+std::int32_t with_group(const char* call, const void* handle, Action action) {
+  auto held = of_process<Groups>().use(handle);
+  if (!held) return bad_handle(call, handle, "group");
+  return smem_result(call, action(**held));
+}
+
+// `action(member, message)` gives the code.
+template <typename Action>
+std::int32_t with_message(const char* call, const void* handle, Action action) {
+  auto held = of_process<MessageTable>().use(handle);
+  if (!held) return bad_handle(call, handle, "request");
+  const auto member = held->member.lock();
+  if (member == nullptr)
+    return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
+  return action(*member, held->message);
+}
+
+// A text in what the caller's exchange moves: its length, then its bytes.
+constexpr std::size_t kTextBytes = 1024;
+constexpr std::size_t kMostText = kTextBytes - sizeof(std::uint32_t);
+
+Result<std::vector<std::string>> exchange_text(memspan_group_exchange_t exchange, void* user,
+                                               int size, const std::string& mine) {
+  char sent[kTextBytes] = {};
+  const auto length = static_cast<std::uint32_t>(std::min(mine.size(), kMostText));
+  std::memcpy(sent, &length, sizeof length);
+  std::memcpy(sent + sizeof length, mine.data(), length);
+  std::vector<char> all(static_cast<std::size_t>(size) * kTextBytes);
+  if (const int code = exchange(user, sent, kTextBytes, all.data()); code != 0)
+    return Status(Code::kUnreachable, fmt::format("the caller's exchange failed with {}", code));
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < all.size(); at += kTextBytes) {
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, &all[at], sizeof bytes);
+    if (bytes > kMostText) return invalid("what the caller's exchange gave is not what was sent");
+    texts.emplace_back(&all[at] + sizeof bytes, bytes);
+  }
+  return texts;
+}
+
+Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void* user,
+                     std::uint32_t timeout_ms) {
+  if (size < 1 || size > pgas::kMostGroupMembers)
+    return invalid(fmt::format("invalid size, which is {}: allowed are 1 to {}", size,
+                               pgas::kMostGroupMembers));
+  if (rank < 0 || rank >= size)
+    return invalid(fmt::format("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1));
+  if (exchange == nullptr) return invalid("invalid exchange, which is NULL");
+  if (timeout_ms == 0) return invalid("invalid timeout_ms, which is 0: allowed are 1 and more");
+  MEMSPAN_TRY_ASSIGN(
+      std::unique_ptr<ProcessGroup> group,
+      ProcessGroup::join(
+          rank, size,
+          [&](const std::string& mine) { return exchange_text(exchange, user, size, mine); },
+          std::chrono::milliseconds(timeout_ms)),
+      "creating");
+  // Owners: the table, and calls on its messages while they last.
+  auto member =
+      std::make_unique<std::shared_ptr<Member>>(std::make_shared<Member>(std::move(group)));
+  if (void* handle = of_process<Groups>().add(std::move(member))) return handle;
+  return Status(Code::kOutOfMemory, "there are too many groups");
+}
+
+Status null_pointer(const char* name) {
+  return invalid(fmt::format("invalid param, {} is NULL", name));
+}
+
+Status check_memory(const void* memory, std::size_t bytes, const char* name) {
+  return memory == nullptr && bytes != 0 ? null_pointer(name) : Status::ok();
+}
+
+// Lists of pointers with an entry for each member.
+template <typename Pointer>
+Status check_list(const ProcessGroup& group, Pointer const* list, std::size_t bytes,
+                  const char* name) {
+  if (list == nullptr) return null_pointer(name);
+  for (int member = 0; member < group.size(); ++member)
+    if (list[member] == nullptr && bytes != 0)
+      return null_pointer(fmt::format("{}[{}]", name, member).c_str());
+  return Status::ok();
+}
+
+template <typename Pointer>
+Status check_list(const ProcessGroup& group, Pointer const* list, const std::size_t bytes[],
+                  const char* name, const char* name_of_bytes) {
+  if (list == nullptr) return null_pointer(name);
+  if (bytes == nullptr) return null_pointer(name_of_bytes);
+  for (int member = 0; member < group.size(); ++member)
+    if (list[member] == nullptr && bytes[member] != 0)
+      return null_pointer(fmt::format("{}[{}]", name, member).c_str());
+  return Status::ok();
+}
+
+Result<Elements> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
+  MEMSPAN_TRY_ASSIGN(const Elements elements, pgas::elements_of(type, op), "invalid param");
+  if (count > SIZE_MAX / elements.bytes)
+    return invalid(fmt::format("invalid count, which is {}", count));
+  return elements;
+}
+
+std::int32_t post(const char* call, memspan_group_t group, Message message,
+                  memspan_group_request_t* request) {
+  return with_group(call, group, [&](Member& member) -> Status {
+    if (request == nullptr) return null_pointer("request");
+    MEMSPAN_PASS(check_memory(message.memory, message.bytes,
+                              message.kind == Message::Kind::kSend ? "values" : "result"));
+    MEMSPAN_TRY_ASSIGN(auto posted, member.messages.post(std::move(message)), "posting");
+    auto held = std::make_unique<HeldMessage>(HeldMessage{member.weak_from_this(), posted});
+    void* const handle = of_process<MessageTable>().add(std::move(held));
+    if (handle == nullptr) {
+      member.messages.forget(posted);
+      return {Code::kOutOfMemory, "there are too many requests"};
+    }
+    *request = static_cast<memspan_group_request_t>(handle);
+    return Status::ok();
+  });
+}
+
+Deadline deadline_in(std::uint32_t timeout_ms) {
+  return timeout_ms == 0 ? Deadline::never()
+                         : Deadline::after(std::chrono::milliseconds(timeout_ms));
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange,
+                                            void* user, uint32_t timeout_ms,
+                                            memspan_group_t* group) {
+  constexpr const char* kCall = "memspan_group_create";
+  if (group == nullptr) return smem_result(kCall, null_pointer("group"));
+  auto made = create(rank, size, exchange, user, timeout_ms);
+  if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
+  return smem_result(kCall, made.status());
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) {
+  constexpr const char* kCall = "memspan_group_destroy";
+  if (of_process<Groups>().remove(group) == nullptr) return bad_handle(kCall, group, "group");
+  return SMEM_OK;
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) {
+  auto held = of_process<Groups>().use(group);
+  return held ? (*held)->group->rank() : -1;
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) {
+  auto held = of_process<Groups>().use(group);
+  return held ? (*held)->group->size() : -1;
+}
+
+// ---- collectives
+
+MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
+  return with_group("memspan_group_barrier", group,
+                    [](Member& member) { return pgas::group_barrier(*member.group); });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes,
+                                               int root) {
+  return with_group("memspan_group_broadcast", group, [&](Member& member) -> Status {
+    MEMSPAN_PASS(check_memory(values, bytes, "values"));
+    return pgas::group_broadcast(*member.group, values, bytes, root);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* result,
+                                                const void* values, size_t count,
+                                                memspan_type_t type, memspan_op_t op) {
+  return with_group("memspan_group_all_reduce", group, [&](Member& member) -> Status {
+    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "all_reduce");
+    MEMSPAN_PASS(check_memory(result, count, "result"));
+    MEMSPAN_PASS(check_memory(values, count, "values"));
+    return pgas::group_all_reduce(*member.group, result, values, count, elements);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result, const void* values,
+                                            size_t count, memspan_type_t type, memspan_op_t op,
+                                            int root) {
+  return with_group("memspan_group_reduce", group, [&](Member& member) -> Status {
+    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "reduce");
+    if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
+    MEMSPAN_PASS(check_memory(values, count, "values"));
+    return pgas::group_reduce(*member.group, result, values, count, elements, root);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void* result,
+                                                    const void* const values[], size_t count,
+                                                    memspan_type_t type, memspan_op_t op) {
+  return with_group("memspan_group_reduce_scatter", group, [&](Member& member) -> Status {
+    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "reduce_scatter");
+    MEMSPAN_PASS(check_memory(result, count, "result"));
+    MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
+    return pgas::group_reduce_scatter(*member.group, result, values, count, elements);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* const results[],
+                                                const void* values, size_t bytes) {
+  return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
+    MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+    MEMSPAN_PASS(check_memory(values, bytes, "values"));
+    return pgas::group_all_gather(*member.group, results, values, bytes);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const results[],
+                                            const void* values, size_t bytes, int root) {
+  return with_group("memspan_group_gather", group, [&](Member& member) -> Status {
+    if (member.group->rank() == root)
+      MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+    MEMSPAN_PASS(check_memory(values, bytes, "values"));
+    return pgas::group_gather(*member.group, results, values, bytes, root);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result,
+                                             const void* const values[], size_t bytes, int root) {
+  return with_group("memspan_group_scatter", group, [&](Member& member) -> Status {
+    if (member.group->rank() == root)
+      MEMSPAN_PASS(check_list(*member.group, values, bytes, "values"));
+    MEMSPAN_PASS(check_memory(result, bytes, "result"));
+    return pgas::group_scatter(*member.group, result, values, bytes, root);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* const results[],
+                                                const size_t result_bytes[],
+                                                const void* const values[],
+                                                const size_t value_bytes[]) {
+  return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
+    MEMSPAN_PASS(check_list(*member.group, results, result_bytes, "results", "result_bytes"));
+    MEMSPAN_PASS(check_list(*member.group, values, value_bytes, "values", "value_bytes"));
+    return pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes);
+  });
+}
+
+// ---- messages
+
+MEMSPAN_EXPORT int32_t memspan_group_send(memspan_group_t group, int member, int64_t tag,
+                                          const void* values, size_t bytes,
+                                          memspan_group_request_t* request) {
+  // Only read.
+  auto* memory = static_cast<std::byte*>(const_cast<void*>(values));
+  return post("memspan_group_send", group, {Message::Kind::kSend, member, tag, memory, bytes},
+              request);
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_receive(memspan_group_t group, int member, int64_t tag,
+                                             void* result, size_t bytes,
+                                             memspan_group_request_t* request) {
+  return post("memspan_group_receive", group,
+              {Message::Kind::kReceive, member, tag, static_cast<std::byte*>(result), bytes},
+              request);
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_test(memspan_group_request_t request) {
+  constexpr const char* kCall = "memspan_group_test";
+  return with_message(kCall, request, [&](Member& member, const auto& message) {
+    const Status status = member.messages.test(message);
+    return status.code() == Code::kUnavailable ? MEMSPAN_GROUP_PENDING : smem_result(kCall, status);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_wait(memspan_group_request_t request, uint32_t timeout_ms) {
+  constexpr const char* kCall = "memspan_group_wait";
+  return with_message(kCall, request, [&](Member& member, const auto& message) {
+    return smem_result(kCall, member.messages.wait(message, deadline_in(timeout_ms)));
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_sender(memspan_group_request_t request) {
+  return with_message("memspan_group_sender", request, [](Member& member, const auto& message) {
+    return member.messages.sender_of(message);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) {
+  const auto held = of_process<MessageTable>().remove(request);
+  if (held == nullptr) return bad_handle("memspan_group_request_free", request, "request");
+  if (const auto member = held->member.lock()) member->messages.forget(held->message);
+  return SMEM_OK;
+}
+
+// ---- memory of all members
+
+MEMSPAN_EXPORT void* memspan_shareable_create(size_t bytes) {
+  constexpr const char* kCall = "memspan_shareable_create";
+  if (bytes == 0) {
+    static_cast<void>(
+        smem_result(kCall, invalid("invalid bytes, which is 0: allowed are 1 and more")));
+    return nullptr;
+  }
+  auto made = of_process<pgas::SharedPages>().create(bytes);
+  static_cast<void>(smem_result(kCall, made.status()));
+  return made.is_ok() ? *made : nullptr;
+}
+
+MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) {
+  if (of_process<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
+  return smem_result("memspan_shareable_destroy", invalid("the address is no shareable memory's"));
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
+  return with_group("memspan_group_map", group, [&](Member& member) -> Status {
+    if (mapped == nullptr) return null_pointer("mapped");
+    return member.mapped.map(*member.group, of_process<pgas::SharedPages>().find(mine), mine,
+                             mapped);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) {
+  return with_group("memspan_group_unmap", group, [&](Member& member) -> Status {
+    if (mapped == nullptr) return null_pointer("mapped");
+    return member.mapped.unmap(*member.group, mapped);
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
+                                               uint32_t expected, uint32_t value, int member,
+                                               uint32_t timeout_ms) {
+  return with_group("memspan_group_swap_word", group, [&](Member& self) -> Status {
+    if (word == nullptr) return null_pointer("word");
+    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
+    return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
+                           expected, value, member, deadline_in(timeout_ms));
+  });
+}

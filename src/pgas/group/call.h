@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a member says of a collective at its first meeting, so that differing calls are found before
+// anything is written.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/status.h"
+#include "pgas/group/process_group.h"
+
+namespace memspan::pgas {
+
+enum class GroupCall : std::uint8_t {
+  kBarrier,
+  kBroadcast,
+  kAllReduce,
+  kReduce,
+  kReduceScatter,
+  kAllGather,
+  kGather,
+  kScatter,
+  kAllToAll,
+  kMap,
+};
+
+// A value.
+struct CallTerms {
+  GroupCall call;
+  std::size_t bytes = 0;  // that all say alike
+  int root = -1;          // -1: there is none
+  int type = -1;          // of a reduction, else -1
+  int op = -1;
+
+  const char* what() const;  // "all_reduce"
+};
+
+// How many words of a first meeting are left for data.
+inline constexpr std::size_t kCallWords = 2;
+inline constexpr std::size_t kCallDataBytes = (kMeetingWords - kCallWords) * sizeof(std::uint64_t);
+
+// The first meeting of a call; `data` of up to kCallDataBytes goes along. kInvalidArgument on all
+// members when they do not all call the same.
+Status meet_for(ProcessGroup& group, const CallTerms& terms, const void* data = nullptr,
+                std::size_t data_bytes = 0);
+// A member's data of the meeting just over.
+void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
+
+// Pieces 0 to `steps` - 1, at least one, through the stages: stage(k) writes to group.my_stage(),
+// then all meet, and take(k) reads group.stage_of(). Nothing is taken before the calls were
+// compared.
+template <typename Stage, typename Take>
+Status in_steps(ProcessGroup& group, const CallTerms& terms, std::size_t steps, Stage stage,
+                Take take) {
+  stage(std::size_t{0});
+  MEMSPAN_PASS(meet_for(group, terms));
+  take(std::size_t{0});
+  for (std::size_t step = 1; step < steps; ++step) {
+    stage(step);
+    MEMSPAN_PASS(group.team().meet(terms.what()));
+    take(step);
+  }
+  return Status::ok();
+}
+
+// How many pieces of `piece` bytes `bytes` are; at least one.
+inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) {
+  return bytes == 0 ? 1 : (bytes + piece - 1) / piece;
+}
+
+// Piece `step` of `bytes` bytes. A value.
+struct Piece {
+  std::size_t begin;
+  std::size_t bytes;
+};
+inline Piece piece_of(std::size_t bytes, std::size_t piece, std::size_t step) {
+  const std::size_t begin = std::min(bytes, step * piece);
+  return {begin, std::min(piece, bytes - begin)};
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives that move bytes as they are. Who has something writes a piece of it to its stage,
+// once when it is for all, into a slot for each member when not; who wants it reads it there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "pgas/group/call.h"
+#include "pgas/group/collectives.h"
+
+namespace memspan::pgas {
+namespace {
+
+Status check_root(const ProcessGroup& group, int root) {
+  if (root >= 0 && root < group.size()) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
+}
+
+void copy_over(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
+std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
+}
+const std::byte* at(const void* base, std::size_t offset) {
+  return static_cast<const std::byte*>(base) + offset;
+}
+
+// A whole number of cache lines of the stage for each member.
+std::size_t slot_bytes(const ProcessGroup& group, std::size_t room) {
+  return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
+}
+
+// The i-th other member after this one, so that not all read the same first.
+int other(const ProcessGroup& group, int i) {
+  return (group.rank() + i) % group.size();
+}
+
+// Sizes that members say of each other, at the beginning of the stage of the first piece.
+struct Sizes {
+  explicit Sizes(const ProcessGroup& group) : members(static_cast<std::size_t>(group.size())) {}
+  std::size_t bytes() const {
+    return (2 * members * sizeof(std::uint64_t) + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
+  // What `from` says that it has for `to`, and `to` that it wants from `from`.
+  static std::uint64_t has(const ProcessGroup& group, int from, int to) {
+    return read(group.stage_of(from), static_cast<std::size_t>(to));
+  }
+  static std::uint64_t wants(const ProcessGroup& group, int from, int to) {
+    return read(group.stage_of(to), static_cast<std::size_t>(group.size() + from));
+  }
+  static std::uint64_t read(const std::byte* stage, std::size_t index) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, stage + index * sizeof value, sizeof value);
+    return value;
+  }
+  void write(std::byte* stage, const std::size_t value_bytes[],
+             const std::size_t result_bytes[]) const {
+    for (std::size_t member = 0; member < members; ++member) {
+      const std::uint64_t pair[] = {value_bytes[member], result_bytes[member]};
+      std::memcpy(stage + member * sizeof pair[0], &pair[0], sizeof pair[0]);
+      std::memcpy(stage + (members + member) * sizeof pair[0], &pair[1], sizeof pair[0]);
+    }
+  }
+  std::size_t members;
+};
+
+// All look at all pairs, so that all know.
+Status check_sizes(const ProcessGroup& group) {
+  for (int from = 0; from < group.size(); ++from)
+    for (int to = 0; to < group.size(); ++to) {
+      const std::uint64_t has = Sizes::has(group, from, to);
+      const std::uint64_t wants = Sizes::wants(group, from, to);
+      if (has != wants)
+        return {Code::kInvalidArgument,
+                fmt::format("member {} has {} bytes for member {}, which wants {}", from, has, to,
+                            wants)};
+    }
+  return Status::ok();
+}
+
+std::size_t largest(const ProcessGroup& group) {
+  std::uint64_t most = 0;
+  for (int from = 0; from < group.size(); ++from)
+    for (int to = 0; to < group.size(); ++to)
+      if (from != to) most = std::max(most, Sizes::has(group, from, to));
+  return most;
+}
+
+}  // namespace
+
+Status group_barrier(ProcessGroup& group) {
+  return meet_for(group, {GroupCall::kBarrier});
+}
+
+Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int root) {
+  MEMSPAN_PASS(check_root(group, root));
+  const CallTerms terms{GroupCall::kBroadcast, bytes, root};
+  const bool is_root = group.rank() == root;
+  if (bytes <= kCallDataBytes) {
+    MEMSPAN_PASS(meet_for(group, terms, values, bytes));
+    if (!is_root) read_call_data(group, root, values, bytes);
+    return Status::ok();
+  }
+  return in_steps(
+      group, terms, pieces_of(bytes, kStageBytes),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        if (is_root) copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+      },
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        if (!is_root) copy_over(at(values, piece.begin), group.stage_of(root), piece.bytes);
+      });
+}
+
+Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
+                        std::size_t bytes) {
+  return in_steps(
+      group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kStageBytes),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+      },
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        copy_over(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
+        for (int i = 1; i < group.size(); ++i)
+          copy_over(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+                    piece.bytes);
+      });
+}
+
+Status group_gather(ProcessGroup& group, void* const results[], const void* values,
+                    std::size_t bytes, int root) {
+  MEMSPAN_PASS(check_root(group, root));
+  const bool is_root = group.rank() == root;
+  return in_steps(
+      group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kStageBytes),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        if (!is_root) copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+      },
+      [&](std::size_t step) {
+        if (!is_root) return;
+        const Piece piece = piece_of(bytes, kStageBytes, step);
+        copy_over(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
+        for (int i = 1; i < group.size(); ++i)
+          copy_over(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+                    piece.bytes);
+      });
+}
+
+Status group_scatter(ProcessGroup& group, void* result, const void* const values[],
+                     std::size_t bytes, int root) {
+  MEMSPAN_PASS(check_root(group, root));
+  const bool is_root = group.rank() == root;
+  const std::size_t slot = slot_bytes(group, kStageBytes);
+  return in_steps(
+      group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slot),
+      [&](std::size_t step) {
+        if (!is_root) return;
+        const Piece piece = piece_of(bytes, slot, step);
+        for (int i = 1; i < group.size(); ++i) {
+          const auto member = static_cast<std::size_t>(other(group, i));
+          copy_over(group.my_stage() + member * slot, at(values[member], piece.begin), piece.bytes);
+        }
+      },
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, slot, step);
+        const auto mine = static_cast<std::size_t>(group.rank());
+        copy_over(at(result, piece.begin),
+                  is_root ? at(values[mine], piece.begin) : group.stage_of(root) + mine * slot,
+                  piece.bytes);
+      });
+}
+
+Status group_all_to_all(ProcessGroup& group, void* const results[],
+                        const std::size_t result_bytes[], const void* const values[],
+                        const std::size_t value_bytes[]) {
+  const CallTerms terms{GroupCall::kAllToAll};
+  const Sizes sizes(group);
+  const std::size_t slot = slot_bytes(group, kStageBytes - sizes.bytes());
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const auto stage = [&](std::size_t step) {
+    for (int i = 1; i < group.size(); ++i) {
+      const auto member = static_cast<std::size_t>(other(group, i));
+      const Piece piece = piece_of(value_bytes[member], slot, step);
+      copy_over(group.my_stage() + sizes.bytes() + member * slot, at(values[member], piece.begin),
+                piece.bytes);
+    }
+  };
+  const auto take = [&](std::size_t step) {
+    for (int i = 1; i < group.size(); ++i) {
+      const auto member = static_cast<std::size_t>(other(group, i));
+      const Piece piece = piece_of(result_bytes[member], slot, step);
+      copy_over(at(results[member], piece.begin),
+                group.stage_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
+    }
+  };
+  sizes.write(group.my_stage(), value_bytes, result_bytes);
+  stage(0);
+  MEMSPAN_PASS(meet_for(group, terms));
+  MEMSPAN_PASS(check_sizes(group));
+  // Read before the stages are written again.
+  const std::size_t steps = pieces_of(largest(group), slot);
+  take(0);
+  for (std::size_t step = 1; step < steps; ++step) {
+    stage(step);
+    MEMSPAN_PASS(group.team().meet(terms.what()));
+    take(step);
+  }
+  copy_over(results[rank], values[rank], value_bytes[rank]);
+  return Status::ok();
+}
+
+}  // namespace memspan::pgas

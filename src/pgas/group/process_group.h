@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes of one host that do collectives on ordinary memory. What moves goes through stages:
+// pieces of shared memory that their owner writes before a meeting and the others read after it.
+//
+//   heap of a member:  | stage 0 | stage 1 | channel to 0 | channel to 1 | ...
+//
+// The stages are used in turn: what was written for a meeting is read until the next one, so who is
+// ahead writes the other. Hence every meeting moves data, and a long transfer has one a piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "pgas/team.h"
+#include "world/membership.h"
+#include "world/world.h"
+
+namespace memspan::pgas {
+
+// Small enough for the stages of two members to stay in a second-level cache, large enough for a
+// meeting to cost little beside it.
+inline constexpr std::size_t kStageBytes = std::size_t{256} << 10;
+// What a member has of messages for another one.
+inline constexpr std::size_t kChannelBytes = std::size_t{128} << 10;
+inline constexpr int kMostGroupMembers = 1024;
+
+// Collectives one thread at a time; the rest is thread-safe.
+class ProcessGroup {
+ public:
+  // Collective. `limit` bounds this and every wait of the group.
+  static Result<std::unique_ptr<ProcessGroup>> join(int rank, int size, const Exchange& exchange,
+                                                    Duration limit);
+  // Of a job that exists; the World's heap has heap_bytes(size) bytes and is used for nothing else.
+  explicit ProcessGroup(std::unique_ptr<World> world);
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  static std::size_t heap_bytes(int size);
+
+  World& world() const { return *world_; }
+  Team& team() const { return *team_; }
+  int rank() const { return world_->rank(); }
+  int size() const { return world_->size(); }
+
+  // This process's stage for its next meeting, and a member's for the last one.
+  std::byte* my_stage() const { return stage(rank(), team_->sequence() + 1); }
+  const std::byte* stage_of(int member) const { return stage(member, team_->sequence()); }
+  // Where `sender` writes messages for `receiver`.
+  std::byte* channel(int sender, int receiver) const;
+
+ private:
+  std::byte* stage(int member, std::uint64_t sequence) const {
+    return world_->heap_of(member) + (sequence & 1) * kStageBytes;
+  }
+
+  std::unique_ptr<World> world_;
+  std::unique_ptr<Team> team_;
+};
+
+}  // namespace memspan::pgas

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions in three ways by size: what fits goes with the call itself; a piece that is small
+// enough is combined whole by everybody; of a large one every member combines a slice, which the
+// others then read. All combine in the order of members.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "pgas/group/call.h"
+#include "pgas/group/collectives.h"
+
+namespace memspan::pgas {
+namespace {
+
+// Combining is quicker than another meeting below this many bytes of all members.
+constexpr std::size_t kWholeBytes = std::size_t{16} << 10;
+
+std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
+}
+const std::byte* at(const void* base, std::size_t offset) {
+  return static_cast<const std::byte*>(base) + offset;
+}
+
+// One reduction of `bytes` bytes for those who want it.
+struct Reducing {
+  ProcessGroup& group;
+  CallTerms terms;
+  const Elements& elements;
+  std::byte* result;
+  const std::byte* values;
+  std::size_t bytes;
+  bool wants;  // this member is to have the result
+
+  std::size_t members() const { return static_cast<std::size_t>(group.size()); }
+  std::size_t rank() const { return static_cast<std::size_t>(group.rank()); }
+
+  // Combines what the members have; `mine` of this one, source(member) of another.
+  template <typename Source>
+  void combine(void* into, const void* mine, std::size_t now, Source source) const {
+    const void* sources[kMostGroupMembers];
+    for (std::size_t member = 0; member < members(); ++member)
+      sources[member] = member == rank() ? mine : source(static_cast<int>(member));
+    elements.combine(into, sources, group.size(), now / elements.bytes);
+  }
+};
+
+Status reduce_in_call(const Reducing& all) {
+  MEMSPAN_PASS(meet_for(all.group, all.terms, all.values, all.bytes));
+  if (!all.wants) return Status::ok();
+  std::vector<std::byte> copies(all.members() * kCallDataBytes);
+  for (std::size_t member = 0; member < all.members(); ++member)
+    read_call_data(all.group, static_cast<int>(member), copies.data() + member * kCallDataBytes,
+                   all.bytes);
+  all.combine(all.result, all.values, all.bytes, [&](int member) {
+    return copies.data() + static_cast<std::size_t>(member) * kCallDataBytes;
+  });
+  return Status::ok();
+}
+
+Status reduce_whole(const Reducing& all) {
+  return in_steps(
+      all.group, all.terms, 1,
+      [&](std::size_t) { std::memcpy(all.group.my_stage(), all.values, all.bytes); },
+      [&](std::size_t) {
+        if (all.wants)
+          all.combine(all.result, all.values, all.bytes,
+                      [&](int member) { return all.group.stage_of(member); });
+      });
+}
+
+// A piece is cut into a slice for each member. The stage holds, slice by slice, what this member
+// has for the others of piece k and, in its own slice, the result of its slice of piece k - 1:
+//
+//   | for member 0 | for member 1 | result of mine | for member 3 |
+class Slices {
+ public:
+  explicit Slices(const Reducing& all)
+      : all_(all),
+        slice_(kStageBytes / all.members() / kUnit * kUnit),
+        piece_(slice_ * all.members()) {}
+
+  // The results of the last piece need one more step than there are pieces.
+  std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
+
+  void stage(std::size_t step) const {
+    std::byte* const to = all_.group.my_stage();
+    for (std::size_t member = 0; member < all_.members(); ++member)
+      if (const Piece part = slice(step, member); member != all_.rank() && part.bytes != 0)
+        std::memcpy(to + member * slice_, all_.values + part.begin, part.bytes);
+  }
+
+  // After it this process's next stage has its results.
+  void take(std::size_t step) const {
+    if (all_.wants && step > 0) take_results(step - 1);
+    const Piece part = slice(step, all_.rank());
+    if (part.bytes == 0) return;
+    std::byte* const sums = all_.group.my_stage() + all_.rank() * slice_;
+    all_.combine(sums, all_.values + part.begin, part.bytes,
+                 [&](int member) { return all_.group.stage_of(member) + all_.rank() * slice_; });
+    if (all_.wants) std::memcpy(all_.result + part.begin, sums, part.bytes);
+  }
+
+ private:
+  // Whole elements of every type, and whole cache lines.
+  static constexpr std::size_t kUnit = kCacheLine;
+
+  // What of piece `step` is `member`'s to combine; the last piece is cut evenly, too.
+  Piece slice(std::size_t step, std::size_t member) const {
+    const Piece piece = piece_of(all_.bytes, piece_, step);
+    const std::size_t each =
+        std::min(slice_, (piece.bytes / all_.members() + kUnit) / kUnit * kUnit);
+    const Piece part = piece_of(piece.bytes, each, member);
+    return {piece.begin + part.begin, part.bytes};
+  }
+
+  void take_results(std::size_t step) const {
+    for (std::size_t i = 1; i < all_.members(); ++i) {
+      const std::size_t member = (all_.rank() + i) % all_.members();
+      if (const Piece part = slice(step, member); part.bytes != 0)
+        std::memcpy(all_.result + part.begin,
+                    all_.group.stage_of(static_cast<int>(member)) + member * slice_, part.bytes);
+    }
+  }
+
+  const Reducing& all_;
+  const std::size_t slice_;
+  const std::size_t piece_;
+};
+
+Status reduce_by_slices(const Reducing& all) {
+  const Slices slices(all);
+  return in_steps(
+      all.group, all.terms, slices.steps(), [&](std::size_t step) { slices.stage(step); },
+      [&](std::size_t step) { slices.take(step); });
+}
+
+Status reduce(const Reducing& all) {
+  if (all.bytes <= kCallDataBytes) return reduce_in_call(all);
+  if (all.bytes * all.members() <= 2 * kWholeBytes) return reduce_whole(all);
+  return reduce_by_slices(all);
+}
+
+CallTerms terms_of(GroupCall call, std::size_t bytes, const Elements& elements, int root = -1) {
+  return {call, bytes, root, static_cast<int>(elements.type), static_cast<int>(elements.op)};
+}
+
+}  // namespace
+
+Status group_all_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
+                        const Elements& elements) {
+  const std::size_t bytes = count * elements.bytes;
+  return reduce({group, terms_of(GroupCall::kAllReduce, bytes, elements), elements, at(result, 0),
+                 at(values, 0), bytes, true});
+}
+
+Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
+                    const Elements& elements, int root) {
+  if (root < 0 || root >= group.size())
+    return {Code::kInvalidArgument,
+            fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
+  const std::size_t bytes = count * elements.bytes;
+  return reduce({group, terms_of(GroupCall::kReduce, bytes, elements, root), elements,
+                 at(result, 0), at(values, 0), bytes, group.rank() == root});
+}
+
+Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const values[],
+                            std::size_t count, const Elements& elements) {
+  const std::size_t bytes = count * elements.bytes;
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const auto members = static_cast<std::size_t>(group.size());
+  const std::size_t slot = kStageBytes / members / kCacheLine * kCacheLine;
+  const Reducing all{group,
+                     terms_of(GroupCall::kReduceScatter, bytes, elements),
+                     elements,
+                     at(result, 0),
+                     at(values[rank], 0),
+                     bytes,
+                     true};
+  return in_steps(
+      group, all.terms, pieces_of(bytes, slot),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, slot, step);
+        for (std::size_t member = 0; member < members; ++member)
+          if (member != rank && piece.bytes != 0)
+            std::memcpy(group.my_stage() + member * slot, at(values[member], piece.begin),
+                        piece.bytes);
+      },
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, slot, step);
+        if (piece.bytes == 0) return;
+        all.combine(all.result + piece.begin, all.values + piece.begin, piece.bytes,
+                    [&](int member) { return group.stage_of(member) + rank * slot; });
+      });
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups whose members are threads, each with a World of its own.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "pgas/group/collectives.h"
+#include "pgas/group/messages.h"
+#include "pgas/group/shared_pages.h"
+#include "unit/pgas/thread_exchange.h"
+
+namespace memspan {
+namespace {
+
+using namespace pgas;
+
+// On both sides of every change of method: with the call, whole, by slices, more pieces.
+constexpr std::size_t kCounts[] = {0, 1, 4, 10, 11, 1000, 8192, 8193, 70'001, 300'007};
+
+class GroupTest : public testing::TestWithParam<int> {
+ protected:
+  static void for_all(const std::function<void(ProcessGroup&)>& body) {
+    run_group(GetParam(), body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, GroupTest, testing::Values(1, 2, 3, 5));
+
+std::int32_t value_of(int member, std::size_t i) {
+  return member * 1'000'003 + static_cast<std::int32_t>(i * 7) - 50;
+}
+std::vector<std::int32_t> values_of(int member, std::size_t count) {
+  std::vector<std::int32_t> values(count + 1, -7);  // the last is a guard
+  for (std::size_t i = 0; i < count; ++i) values[i] = value_of(member, i);
+  return values;
+}
+std::int32_t sum_at(int members, std::size_t i) {
+  std::int32_t sum = 0;
+  for (int member = 0; member < members; ++member) sum += value_of(member, i);
+  return sum;
+}
+const int kInt32 = static_cast<int>(ElementType::kInt32);
+const int kFloat32 = static_cast<int>(ElementType::kFloat32);
+const int kSum = static_cast<int>(Operator::kSum);
+
+void expect_sums(const std::vector<std::int32_t>& got, int members, std::size_t count,
+                 std::size_t first = 0) {
+  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], sum_at(members, first + i)) << i;
+  ASSERT_EQ(got[count], -7);
+}
+
+TEST_P(GroupTest, AllReduceGivesEverybodyTheSumsInPlaceToo) {
+  for_all([](ProcessGroup& group) {
+    const Elements elements = elements_of(kInt32, kSum).value();
+    for (std::size_t count : kCounts) {
+      auto values = values_of(group.rank(), count);
+      std::vector<std::int32_t> result(count + 1, -7);
+      ASSERT_TRUE(group_all_reduce(group, result.data(), values.data(), count, elements).is_ok());
+      expect_sums(result, group.size(), count);
+      ASSERT_TRUE(group_all_reduce(group, values.data(), values.data(), count, elements).is_ok());
+      expect_sums(values, group.size(), count);
+    }
+  });
+}
+
+TEST_P(GroupTest, ReduceGivesTheRootTheSumsAndLeavesOthersAlone) {
+  for_all([](ProcessGroup& group) {
+    const Elements elements = elements_of(kInt32, kSum).value();
+    for (int root = 0; root < group.size(); ++root)
+      for (std::size_t count : kCounts) {
+        const auto values = values_of(group.rank(), count);
+        std::vector<std::int32_t> result(count + 1, -7);
+        const bool is_root = group.rank() == root;
+        ASSERT_TRUE(group_reduce(group, is_root ? result.data() : nullptr, values.data(), count,
+                                 elements, root)
+                        .is_ok());
+        if (is_root)
+          expect_sums(result, group.size(), count);
+        else
+          ASSERT_EQ(values, values_of(group.rank(), count));
+      }
+  });
+}
+
+TEST_P(GroupTest, ReduceScatterGivesEachItsPart) {
+  for_all([](ProcessGroup& group) {
+    const Elements elements = elements_of(kInt32, kSum).value();
+    const auto members = static_cast<std::size_t>(group.size());
+    for (std::size_t count : kCounts) {
+      const auto values = values_of(group.rank(), count * members);
+      std::vector<const void*> parts;
+      for (std::size_t member = 0; member < members; ++member)
+        parts.push_back(values.data() + member * count);
+      std::vector<std::int32_t> result(count + 1, -7);
+      ASSERT_TRUE(
+          group_reduce_scatter(group, result.data(), parts.data(), count, elements).is_ok());
+      expect_sums(result, group.size(), count, static_cast<std::size_t>(group.rank()) * count);
+    }
+  });
+}
+
+TEST_P(GroupTest, BroadcastGivesAllTheRootsValues) {
+  for_all([](ProcessGroup& group) {
+    for (int root = 0; root < group.size(); ++root)
+      for (std::size_t count : kCounts) {
+        auto values = values_of(group.rank(), count);
+        ASSERT_TRUE(group_broadcast(group, values.data(), count * 4, root).is_ok());
+        ASSERT_EQ(values, values_of(root, count));
+      }
+  });
+}
+
+TEST_P(GroupTest, AllGatherAndGatherPutMembersInOrder) {
+  for_all([](ProcessGroup& group) {
+    for (std::size_t count : kCounts) {
+      const auto mine = values_of(group.rank(), count);
+      std::vector<std::vector<std::int32_t>> all(static_cast<std::size_t>(group.size()),
+                                                 std::vector<std::int32_t>(count + 1, -7));
+      std::vector<void*> places;
+      for (auto& one : all) places.push_back(one.data());
+      ASSERT_TRUE(group_all_gather(group, places.data(), mine.data(), count * 4).is_ok());
+      for (int member = 0; member < group.size(); ++member)
+        ASSERT_EQ(all[static_cast<std::size_t>(member)], values_of(member, count));
+      for (int root = 0; root < group.size(); ++root) {
+        for (auto& one : all) std::fill(one.begin(), one.end(), -7);
+        const bool is_root = group.rank() == root;
+        ASSERT_TRUE(
+            group_gather(group, is_root ? places.data() : nullptr, mine.data(), count * 4, root)
+                .is_ok());
+        for (int member = 0; member < group.size(); ++member)
+          ASSERT_EQ(all[static_cast<std::size_t>(member)],
+                    is_root ? values_of(member, count) : std::vector<std::int32_t>(count + 1, -7));
+      }
+    }
+  });
+}
+
+TEST_P(GroupTest, ScatterGivesEachTheRootsPart) {
+  for_all([](ProcessGroup& group) {
+    const auto members = static_cast<std::size_t>(group.size());
+    for (int root = 0; root < group.size(); ++root)
+      for (std::size_t count : kCounts) {
+        const auto values = values_of(group.rank(), count * members);
+        std::vector<const void*> parts;
+        for (std::size_t member = 0; member < members; ++member)
+          parts.push_back(values.data() + member * count);
+        std::vector<std::int32_t> result(count + 1, -7);
+        ASSERT_TRUE(group_scatter(group, result.data(),
+                                  group.rank() == root ? parts.data() : nullptr, count * 4, root)
+                        .is_ok());
+        for (std::size_t i = 0; i < count; ++i)
+          ASSERT_EQ(result[i], value_of(root, static_cast<std::size_t>(group.rank()) * count + i));
+        ASSERT_EQ(result[count], -7);
+      }
+  });
+}
+
+// Member i has i + j + 1 times `unit` elements for member j.
+TEST_P(GroupTest, AllToAllMovesPartsOfDifferentSizes) {
+  for_all([](ProcessGroup& group) {
+    const auto members = static_cast<std::size_t>(group.size());
+    const auto rank = static_cast<std::size_t>(group.rank());
+    for (std::size_t unit : {0, 1, 100, 30'001}) {
+      std::vector<std::vector<std::int32_t>> values;
+      std::vector<std::vector<std::int32_t>> results;
+      std::vector<std::size_t> bytes;
+      std::vector<void*> to;
+      std::vector<const void*> from;
+      for (std::size_t other = 0; other < members; ++other) {
+        const std::size_t count = (rank + other + 1) * unit;
+        values.push_back(values_of(static_cast<int>(rank * members + other), count));
+        results.emplace_back(count + 1, -7);
+        bytes.push_back(count * 4);
+      }
+      for (std::size_t other = 0; other < members; ++other) {
+        to.push_back(results[other].data());
+        from.push_back(values[other].data());
+      }
+      ASSERT_TRUE(
+          group_all_to_all(group, to.data(), bytes.data(), from.data(), bytes.data()).is_ok());
+      for (std::size_t other = 0; other < members; ++other)
+        ASSERT_EQ(results[other],
+                  values_of(static_cast<int>(other * members + rank), (rank + other + 1) * unit));
+    }
+  });
+}
+
+TEST_P(GroupTest, MembersThatDifferAllHearItAndGoOn) {
+  for_all([](ProcessGroup& group) {
+    if (group.size() == 1) return;
+    const bool is_last = group.rank() == group.size() - 1;
+    std::vector<std::int32_t> values(1000, 5);
+    Status status = group_broadcast(group, values.data(), is_last ? 3996 : 4000, 0);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("broadcast of 3996 bytes, root 0"), std::string::npos)
+        << status.message();
+    const Elements elements = elements_of(kInt32, kSum).value();
+    status = is_last ? group_barrier(group)
+                     : group_all_reduce(group, values.data(), values.data(), 1000, elements);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    std::vector<std::size_t> bytes(static_cast<std::size_t>(group.size()), 8);
+    std::vector<std::size_t> wrong(bytes.size(), is_last ? 12 : 8);
+    std::vector<void*> to(bytes.size(), values.data());
+    std::vector<const void*> from(bytes.size(), values.data() + 100);
+    status = group_all_to_all(group, to.data(), wrong.data(), from.data(), bytes.data());
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(values, std::vector<std::int32_t>(1000, 5));
+    EXPECT_TRUE(group_barrier(group).is_ok());
+  });
+}
+
+// The same bits on all members and for each size of a part, which a float32 sum has only in one
+// order.
+TEST_P(GroupTest, SumsOfFloatsDependOnNothingButTheValues) {
+  for_all([](ProcessGroup& group) {
+    const Elements elements = elements_of(kFloat32, kSum).value();
+    constexpr std::size_t kCount = 20'000;
+    const auto value = [](int member, std::size_t i) {
+      return static_cast<float>(member % 2 == 0 ? 1e8 : 0.37) / static_cast<float>(i % 97 + 1);
+    };
+    std::vector<float> values(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) values[i] = value(group.rank(), i);
+    for (std::size_t count : {std::size_t{5}, std::size_t{900}, kCount}) {
+      std::vector<float> result(count);
+      ASSERT_TRUE(group_all_reduce(group, result.data(), values.data(), count, elements).is_ok());
+      for (std::size_t i = 0; i < count; ++i) {
+        float sum = value(0, i);
+        for (int member = 1; member < group.size(); ++member) sum += value(member, i);
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(result[i]), std::bit_cast<std::uint32_t>(sum)) << i;
+      }
+    }
+  });
+}
+
+TEST_P(GroupTest, MessagesGoByTagAndOrder) {
+  for_all([](ProcessGroup& group) {
+    Messages messages(group);
+    const int next = (group.rank() + 1) % group.size();
+    const int before = (group.rank() + group.size() - 1) % group.size();
+    const auto size_of = [](int k) { return static_cast<std::size_t>(k * k) * 5'000; };
+    std::vector<std::vector<std::int32_t>> sent;
+    std::vector<std::shared_ptr<Message>> sends;
+    for (int k = 0; k < 8; ++k) sent.push_back(values_of(group.rank() * 8 + k, size_of(k)));
+    for (int k = 0; k < 8; ++k)
+      sends.push_back(
+          messages
+              .post({Message::Kind::kSend, next, k % 3,
+                     reinterpret_cast<std::byte*>(sent[static_cast<std::size_t>(k)].data()),
+                     size_of(k) * 4})
+              .value());
+    // The other way round by tags, in order within each.
+    for (int tag = 2; tag >= 0; --tag)
+      for (int k = tag; k < 8; k += 3) {
+        std::vector<std::int32_t> got(size_of(k) + 1, -7);
+        const auto receive =
+            messages
+                .post({Message::Kind::kReceive, k % 2 == 0 ? before : kAnybody, tag,
+                       reinterpret_cast<std::byte*>(got.data()), size_of(k) * 4})
+                .value();
+        const Status status = messages.wait(receive, Deadline::after(std::chrono::seconds(60)));
+        ASSERT_TRUE(status.is_ok()) << status.to_string();
+        ASSERT_EQ(messages.sender_of(receive), before);
+        ASSERT_EQ(got, values_of(before * 8 + k, size_of(k)));
+      }
+    for (const auto& send : sends)
+      ASSERT_TRUE(messages.wait(send, Deadline::after(std::chrono::seconds(60))).is_ok());
+    ASSERT_TRUE(group_barrier(group).is_ok());
+  });
+}
+
+TEST_P(GroupTest, MessagesOfAnotherSizeFailAndAreGone) {
+  for_all([](ProcessGroup& group) {
+    Messages messages(group);
+    const int next = (group.rank() + 1) % group.size();
+    const int before = (group.rank() + group.size() - 1) % group.size();
+    std::int64_t first = group.rank();
+    std::int64_t second = 100 + group.rank();
+    const auto limit = [] { return Deadline::after(std::chrono::seconds(60)); };
+    const auto bytes = [](std::int64_t& value) { return reinterpret_cast<std::byte*>(&value); };
+    const auto one = messages.post({Message::Kind::kSend, next, 4, bytes(first), 8}).value();
+    const auto two = messages.post({Message::Kind::kSend, next, 4, bytes(second), 8}).value();
+    std::int64_t got = -7;
+    const auto small = messages.post({Message::Kind::kReceive, before, 4, bytes(got), 4}).value();
+    const Status status = messages.wait(small, limit());
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("sent 8 bytes with tag 4, and 4 were asked for"),
+              std::string::npos);
+    EXPECT_EQ(got, -7);
+    const auto right = messages.post({Message::Kind::kReceive, before, 4, bytes(got), 8}).value();
+    ASSERT_TRUE(messages.wait(right, limit()).is_ok());
+    EXPECT_EQ(got, 100 + before);
+    ASSERT_TRUE(messages.wait(one, limit()).is_ok());
+    ASSERT_TRUE(messages.wait(two, limit()).is_ok());
+    // One that nobody sends to: pending after the time-out, and taken back.
+    const auto never = messages.post({Message::Kind::kReceive, before, 9, bytes(got), 8}).value();
+    EXPECT_EQ(messages.wait(never, Deadline::after(std::chrono::milliseconds(5))).code(),
+              Code::kTimeout);
+    messages.forget(never);
+    EXPECT_EQ(messages.post({Message::Kind::kSend, group.size(), 0, nullptr, 0}).code(),
+              Code::kInvalidArgument);
+    ASSERT_TRUE(group_barrier(group).is_ok());
+  });
+}
+
+TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
+  for_all([](ProcessGroup& group) {
+    SharedPages own;
+    MappedPages mapped;
+    std::byte* const mine = own.create(10'000).value();
+    std::vector<void*> all(static_cast<std::size_t>(group.size()));
+    const auto map = [&](void* address) {
+      return mapped.map(group, own.find(address), address, all.data());
+    };
+    ASSERT_TRUE(map(mine + 64).is_ok());
+    ASSERT_EQ(all[static_cast<std::size_t>(group.rank())], mine + 64);
+    const int next = (group.rank() + 1) % group.size();
+    const int before = (group.rank() + group.size() - 1) % group.size();
+    const auto word_of = [&](int member) -> std::atomic<std::uint32_t>& {
+      return *reinterpret_cast<std::atomic<std::uint32_t>*>(all[static_cast<std::size_t>(member)]);
+    };
+    for (int round = 0; round < 200; ++round) {
+      // Free, taken, full; and taken again by the reader.
+      ASSERT_TRUE(swap_word(group, word_of(next), 0, 3, next, Deadline::never()).is_ok());
+      static_cast<std::int32_t*>(all[static_cast<std::size_t>(next)])[1] = round;
+      ASSERT_TRUE(swap_word(group, word_of(next), 3, 1, next, Deadline::never()).is_ok());
+      ASSERT_TRUE(swap_word(group, word_of(group.rank()), 1, 2, before, Deadline::never()).is_ok());
+      ASSERT_EQ(reinterpret_cast<std::int32_t*>(mine + 64)[1], round);
+      ASSERT_TRUE(swap_word(group, word_of(group.rank()), 2, 0, before, Deadline::never()).is_ok());
+    }
+    EXPECT_EQ(swap_word(group, word_of(group.rank()), 5, 6, before,
+                        Deadline::after(std::chrono::milliseconds(2)))
+                  .code(),
+              Code::kTimeout);
+    ASSERT_TRUE(mapped.unmap(group, all.data()).is_ok());
+    if (group.size() > 1) {
+      EXPECT_EQ(mapped.unmap(group, all.data()).code(), Code::kInvalidArgument);
+      EXPECT_EQ(map(group.rank() == 0 ? mine : mine + 64).code(), Code::kInvalidArgument);
+    }
+    EXPECT_EQ(map(&own).code(), Code::kInvalidArgument);
+    EXPECT_TRUE(own.destroy(mine));
+    EXPECT_FALSE(own.destroy(mine));
+  });
+}
+
+// ---- elements
+
+TEST(ElementsTest, RefusesWhatTheTypeDoesNotHave) {
+  EXPECT_EQ(elements_of(14, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(elements_of(-1, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(elements_of(0, 8).code(), Code::kInvalidArgument);
+  EXPECT_EQ(elements_of(kFloat32, static_cast<int>(Operator::kAnd)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(elements_of(kInt32, static_cast<int>(Operator::kAverage)).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(elements_of(12, static_cast<int>(Operator::kMax)).code(), Code::kInvalidArgument);
+}
+
+// All 65536 halves there and back; and floats between two halves, which go to the nearest.
+TEST(ElementsTest, HalvesRoundToTheNearest) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float wide = float_of_half(half);
+    if (std::isnan(wide)) {
+      EXPECT_TRUE(std::isnan(float_of_half(half_of_float(wide))));
+      continue;
+    }
+    ASSERT_EQ(half_of_float(wide), half) << bits;
+    const float brain = float_of_bfloat16(half);
+    if (!std::isnan(brain)) {
+      ASSERT_EQ(bfloat16_of_float(brain), half) << bits;
+    }
+    if ((bits & 0x7fff) >= 0x7bff) continue;
+    const float next = float_of_half(static_cast<std::uint16_t>(bits + 1));
+    const float middle = (wide + next) / 2;
+    const auto even = static_cast<std::uint16_t>(bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(half_of_float(middle), even) << bits;
+    ASSERT_EQ(half_of_float(std::nextafter(middle, wide)), half) << bits;
+    ASSERT_EQ(half_of_float(std::nextafter(middle, next)), bits + 1) << bits;
+  }
+  EXPECT_EQ(half_of_float(65519.0F), 0x7bff);
+  EXPECT_EQ(half_of_float(65520.0F), 0x7c00);
+  EXPECT_EQ(half_of_float(-std::numeric_limits<float>::infinity()), 0xfc00);
+  EXPECT_EQ(float_of_half(1), 0x1p-24F);
+  EXPECT_EQ(bfloat16_of_float(1.0F + 0x1p-8F), 0x3f80);  // a tie, to even
+  EXPECT_EQ(bfloat16_of_float(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);
+  EXPECT_TRUE(std::isnan(float_of_bfloat16(bfloat16_of_float(std::nanf("")))));
+}
+
+// 1024 halves of 1 and one of 2048: a half cannot count on from there, a float can.
+TEST(ElementsTest, HalvesAreSummedAsFloats) {
+  const Elements elements = elements_of(static_cast<int>(ElementType::kFloat16), kSum).value();
+  std::uint16_t large = half_of_float(2048);
+  std::uint16_t one = half_of_float(1);
+  const void* sources[5] = {&large, &one, &one, &one, &one};
+  std::uint16_t sum = 0;
+  elements.combine(&sum, sources, 5, 1);
+  EXPECT_EQ(float_of_half(sum), 2052.0F);
+}
+
+TEST(ElementsTest, EveryOperatorOfEveryType) {
+  std::int8_t a = 100;
+  std::int8_t b = 100;
+  const void* sources[2] = {&a, &b};
+  std::int8_t result = 0;
+  elements_of(0, 0).value().combine(&result, sources, 2, 1);
+  EXPECT_EQ(result, static_cast<std::int8_t>(200));
+  b = 3;
+  const std::int8_t expected[] = {103, 44, 3, 100, 0, 103, 103};
+  for (int op = 0; op < 7; ++op) {
+    elements_of(0, op).value().combine(&result, sources, 2, 1);
+    EXPECT_EQ(result, expected[op]) << op;
+  }
+  double x[2] = {1.5, -2};
+  double y[2] = {4, 0.25};
+  const void* wide[2] = {x, y};
+  double got[2] = {};
+  elements_of(static_cast<int>(ElementType::kFloat64), static_cast<int>(Operator::kAverage))
+      .value()
+      .combine(got, wide, 2, 2);
+  EXPECT_EQ(got[0], 2.75);
+  EXPECT_EQ(got[1], -0.875);
+  // (1.5 - 2i) * (4 + 0.25i)
+  elements_of(static_cast<int>(ElementType::kComplex128), static_cast<int>(Operator::kProduct))
+      .value()
+      .combine(got, wide, 2, 1);
+  EXPECT_EQ(got[0], 6.5);
+  EXPECT_EQ(got[1], 0.375 - 8);
+}
+
+}  // namespace
+}  // namespace memspan
