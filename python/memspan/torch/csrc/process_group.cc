@@ -1,0 +1,911 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.distributed's backend "memspan" over memspan/group.h: tensors of the CPU, the processes of
+// one host.
+//
+// A collective that is waited for at once runs on the calling thread; one that is not, and every
+// one behind it, runs on a thread of the group, in the order of the calls. Messages are moved by
+// whoever waits for one; while nobody does, by another thread of the group.
+#include <memspan/group.h>
+#include <memspan/memspan.h>
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using at::Tensor;
+using c10d::OpType;
+using c10d::Work;
+using Tensors = std::vector<Tensor>;
+using Milliseconds = std::chrono::milliseconds;
+using WorkPtr = c10::intrusive_ptr<Work>;
+
+void check(int32_t code) {
+  if (code == SMEM_OK) return;
+  if (code == SMEM_TIMEOUT) C10_THROW_ERROR(DistBackendError, memspan_last_error());
+  TORCH_CHECK_WITH(DistBackendError, code != SMEM_NOT_CONNECTED, memspan_last_error());
+  TORCH_CHECK_VALUE(code != SMEM_INVALID_PARAM, memspan_last_error());
+  TORCH_CHECK_WITH(DistBackendError, false, memspan_last_error());
+}
+
+uint32_t milliseconds(Milliseconds limit) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(limit.count(), 1, UINT32_MAX - 1));
+}
+
+// ---- tensors
+
+const Tensor& check_tensor(const Tensor& tensor) {
+  TORCH_CHECK_TYPE(tensor.device().is_cpu(),
+                   "the backend memspan moves tensors of the CPU, and got one of ",
+                   tensor.device());
+  TORCH_CHECK_TYPE(tensor.layout() == at::kStrided,
+                   "the backend memspan moves dense tensors, and got a layout of ",
+                   tensor.layout());
+  return tensor;
+}
+
+const Tensor& only(const Tensors& tensors) {
+  TORCH_CHECK_VALUE(tensors.size() == 1, "expected 1 tensor, got ", tensors.size());
+  return check_tensor(tensors[0]);
+}
+
+// The same elements without gaps: the tensor itself, or a copy.
+Tensor to_read(const Tensor& tensor) {
+  return check_tensor(tensor).contiguous();
+}
+
+// Where a result goes that is without gaps: the tensor itself, or memory that is copied to it at
+// the end.
+class ToWrite {
+ public:
+  explicit ToWrite(const Tensor& tensor)
+      : tensor_(check_tensor(tensor)),
+        flat_(tensor.is_contiguous() ? tensor
+                                     : at::empty_like(tensor, at::MemoryFormat::Contiguous)) {}
+  // Of a result that is a value, too.
+  static ToWrite filled(const Tensor& tensor) {
+    ToWrite made(tensor);
+    if (!made.flat_.is_same(tensor)) made.flat_.copy_(tensor);
+    return made;
+  }
+  void* data() const { return flat_.data_ptr(); }
+  size_t bytes() const { return flat_.nbytes(); }
+  int64_t numel() const { return flat_.numel(); }
+  const Tensor& flat() const { return flat_; }
+  void finish() const {
+    if (!flat_.is_same(tensor_)) tensor_.copy_(flat_);
+  }
+
+ private:
+  Tensor tensor_;
+  Tensor flat_;
+};
+
+struct ReductionKind {
+  memspan_type_t type;
+  memspan_op_t op;
+};
+
+memspan_type_t type_of(const Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kBool:
+    case at::kByte:
+      return MEMSPAN_TYPE_UINT8;
+    case at::kChar:
+      return MEMSPAN_TYPE_INT8;
+    case at::kShort:
+      return MEMSPAN_TYPE_INT16;
+    case at::kInt:
+      return MEMSPAN_TYPE_INT32;
+    case at::kLong:
+      return MEMSPAN_TYPE_INT64;
+    case at::kUInt16:
+      return MEMSPAN_TYPE_UINT16;
+    case at::kUInt32:
+      return MEMSPAN_TYPE_UINT32;
+    case at::kUInt64:
+      return MEMSPAN_TYPE_UINT64;
+    case at::kHalf:
+      return MEMSPAN_TYPE_FLOAT16;
+    case at::kBFloat16:
+      return MEMSPAN_TYPE_BFLOAT16;
+    case at::kFloat:
+      return MEMSPAN_TYPE_FLOAT32;
+    case at::kDouble:
+      return MEMSPAN_TYPE_FLOAT64;
+    case at::kComplexFloat:
+      return MEMSPAN_TYPE_COMPLEX64;
+    case at::kComplexDouble:
+      return MEMSPAN_TYPE_COMPLEX128;
+    default:
+      TORCH_CHECK_TYPE(false, "the backend memspan reduces no tensors of ", tensor.scalar_type());
+  }
+}
+
+// Of bools, whose values are 0 and 1.
+memspan_op_t logical(c10d::ReduceOp::RedOpType op) {
+  switch (op) {
+    case c10d::ReduceOp::SUM:
+    case c10d::ReduceOp::MAX:
+    case c10d::ReduceOp::BOR:
+      return MEMSPAN_OP_OR;
+    case c10d::ReduceOp::PRODUCT:
+    case c10d::ReduceOp::MIN:
+    case c10d::ReduceOp::BAND:
+      return MEMSPAN_OP_AND;
+    case c10d::ReduceOp::BXOR:
+      return MEMSPAN_OP_XOR;
+    default:
+      TORCH_CHECK_VALUE(false, "the backend memspan has no such reduction of bools");
+  }
+}
+
+ReductionKind kind_of(const Tensor& tensor, const c10d::ReduceOp& reduce) {
+  const c10d::ReduceOp::RedOpType op = reduce.op_;
+  const memspan_type_t type = type_of(check_tensor(tensor));
+  if (tensor.scalar_type() == at::kBool) return {type, logical(op)};
+  switch (op) {
+    case c10d::ReduceOp::SUM:
+      return {type, MEMSPAN_OP_SUM};
+    case c10d::ReduceOp::AVG:
+      return {type, MEMSPAN_OP_AVERAGE};
+    case c10d::ReduceOp::PRODUCT:
+      return {type, MEMSPAN_OP_PRODUCT};
+    case c10d::ReduceOp::MIN:
+      return {type, MEMSPAN_OP_MIN};
+    case c10d::ReduceOp::MAX:
+      return {type, MEMSPAN_OP_MAX};
+    case c10d::ReduceOp::BAND:
+      return {type, MEMSPAN_OP_AND};
+    case c10d::ReduceOp::BOR:
+      return {type, MEMSPAN_OP_OR};
+    case c10d::ReduceOp::BXOR:
+      return {type, MEMSPAN_OP_XOR};
+    default:
+      TORCH_CHECK_VALUE(false, "the backend memspan has no reduction PREMUL_SUM");
+  }
+}
+
+// ---- works
+
+// A collective that is over, or that the group's thread will do.
+class Collective final : public Work {
+ public:
+  Collective(int rank, OpType type, Tensors outputs)
+      : Work(rank, type),
+        outputs_(std::move(outputs)),
+        future_(c10::make_intrusive<c10::ivalue::Future>(
+            c10::ListType::create(c10::TensorType::get()))) {}
+
+  void run(const std::function<void()>& task) {
+    try {
+      task();
+      finish();
+      future_->markCompleted(c10::IValue(outputs_));
+    } catch (...) {
+      finish(std::current_exception());
+      future_->setErrorIfNeeded(std::current_exception());
+    }
+  }
+  std::vector<Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+
+ private:
+  Tensors outputs_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+// One that was done before it was asked for; throws nothing.
+class DoneCollective final : public Work {
+ public:
+  DoneCollective(int rank, OpType type, Tensors outputs)
+      : Work(rank, type), outputs_(std::move(outputs)) {
+    completed_ = true;
+  }
+  bool isCompleted() override { return true; }
+  bool isSuccess() const override { return true; }
+  bool wait(Milliseconds) override { return true; }
+  std::vector<Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    auto future =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    future->markCompleted(c10::IValue(outputs_));
+    return future;
+  }
+
+ private:
+  Tensors outputs_;
+};
+
+// ---- the threads of a group
+
+// One that does tasks in order; started by the first.
+class TaskThread {
+ public:
+  TaskThread() = default;
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+  ~TaskThread() { stop(); }
+
+  // False when something is to be done or being done: then the task has to queue.
+  bool is_idle() {
+    std::lock_guard lock(mutex_);
+    return tasks_.empty() && !is_busy_;
+  }
+  void add(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    tasks_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+  // After everything that was added.
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return is_stopping_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      is_busy_ = true;
+      lock.unlock();
+      task();
+      task = nullptr;  // what it holds is given back before it counts as done
+      lock.lock();
+      is_busy_ = false;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool is_busy_ = false;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+// A group and its messages, which their works keep.
+class Channel {
+ public:
+  Channel(memspan_group_t group, Milliseconds limit) : group(group), limit(limit) {}
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  ~Channel() { close(); }
+
+  void close() {
+    {
+      std::lock_guard lock(mutex_);
+      if (is_closed_) return;
+      is_closed_ = true;
+      changed_.notify_all();
+    }
+    if (helper_.joinable()) helper_.join();
+    memspan_group_destroy(group);
+  }
+  bool is_closed() {
+    std::lock_guard lock(mutex_);
+    return is_closed_;
+  }
+
+  // Whoever waits moves everybody's messages.
+  int32_t wait(memspan_group_request_t request, uint32_t timeout_ms) {
+    count_waiters(1);
+    const int32_t code = memspan_group_wait(request, timeout_ms);
+    count_waiters(-1);
+    return code;
+  }
+  // One that nobody may wait for in a while.
+  void watch(memspan_group_request_t request) {
+    std::lock_guard lock(mutex_);
+    if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
+    watched_.push_back(request);
+    changed_.notify_all();
+  }
+  void forget(memspan_group_request_t request) {
+    {
+      std::lock_guard lock(mutex_);
+      watched_.remove(request);
+    }
+    memspan_group_request_free(request);
+  }
+
+  const memspan_group_t group;
+  const Milliseconds limit;
+
+ private:
+  static constexpr uint32_t kHelpMs = 20;
+  static constexpr auto kPatience = std::chrono::microseconds(500);
+
+  void count_waiters(int more) {
+    std::lock_guard lock(mutex_);
+    waiters_ += more;
+    if (waiters_ == 0) changed_.notify_all();
+  }
+  void help() {
+    std::unique_lock lock(mutex_);
+    const auto has_to = [&] { return !watched_.empty() && waiters_ == 0; };
+    for (;;) {
+      changed_.wait(lock, [&] { return is_closed_ || has_to(); });
+      if (is_closed_) return;
+      // Most are waited for at once.
+      changed_.wait_for(lock, kPatience, [&] { return is_closed_; });
+      if (is_closed_ || !has_to()) continue;
+      const memspan_group_request_t request = watched_.front();
+      lock.unlock();
+      // It may be forgotten meanwhile, which is a failure here and nothing else.
+      const int32_t code = memspan_group_wait(request, kHelpMs);
+      lock.lock();
+      if (code != SMEM_TIMEOUT) watched_.remove(request);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<memspan_group_request_t> watched_;
+  int waiters_ = 0;
+  bool is_closed_ = false;
+  std::thread helper_;
+};
+
+class MessageWork final : public Work {
+ public:
+  MessageWork(int rank, OpType type, std::shared_ptr<Channel> channel,
+              memspan_group_request_t request, Tensor tensor, std::unique_ptr<ToWrite> result)
+      : Work(rank, type),
+        channel_(std::move(channel)),
+        request_(request),
+        tensor_(std::move(tensor)),
+        result_(std::move(result)) {
+    if (memspan_group_test(request_) == MEMSPAN_GROUP_PENDING) channel_->watch(request_);
+  }
+  ~MessageWork() override { channel_->forget(request_); }
+
+  bool isCompleted() override { return look(memspan_group_test(request_)); }
+  bool isSuccess() const override {
+    std::lock_guard lock(mutex_);
+    return completed_ && !exception_;
+  }
+  bool wait(Milliseconds timeout) override {
+    const uint32_t limit =
+        timeout == kNoTimeout ? milliseconds(channel_->limit) : milliseconds(timeout);
+    int32_t code = memspan_group_test(request_);
+    if (code == MEMSPAN_GROUP_PENDING) code = channel_->wait(request_, limit);
+    if (code == SMEM_TIMEOUT) check(code);  // pending as before
+    look(code);
+    std::lock_guard lock(mutex_);
+    if (exception_) std::rethrow_exception(exception_);
+    return true;
+  }
+  int sourceRank() const override { return memspan_group_sender(request_); }
+  std::vector<Tensor> result() override { return {tensor_}; }
+  // Completed by waiting, which is all that futures of messages are asked for.
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    auto future =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    try {
+      wait(kNoTimeout);
+      future->markCompleted(c10::IValue(result()));
+    } catch (...) {
+      future->setErrorIfNeeded(std::current_exception());
+    }
+    return future;
+  }
+
+ private:
+  bool look(int32_t code) {
+    if (code == MEMSPAN_GROUP_PENDING) return false;
+    std::exception_ptr failure;
+    try {
+      check(code);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    if (completed_) return true;
+    if (!failure && result_) result_->finish();
+    exception_ = failure;
+    completed_ = true;
+    return true;
+  }
+
+  std::shared_ptr<Channel> channel_;  // owners: the works and the backend
+  memspan_group_request_t request_;
+  Tensor tensor_;
+  std::unique_ptr<ToWrite> result_;
+};
+
+// ---- meeting
+
+struct Meeting {
+  c10::intrusive_ptr<c10d::Store> store;
+  int rank;
+  int size;
+  int round = 0;
+  std::exception_ptr failure;  // of the store
+
+  std::string key(int member) const {
+    return "memspan/" + std::to_string(round) + "/" + std::to_string(member);
+  }
+  void exchange(const void* mine, size_t bytes, void* all) {
+    const auto* begin = static_cast<const uint8_t*>(mine);
+    store->set(key(rank), std::vector<uint8_t>(begin, begin + bytes));
+    for (int member = 0; member < size; ++member) {
+      const std::vector<uint8_t> got = store->get(key(member));
+      TORCH_CHECK(got.size() == bytes, "rank ", member, " left ", got.size(), " bytes, not ",
+                  bytes);
+      std::memcpy(static_cast<uint8_t*>(all) + static_cast<size_t>(member) * bytes, got.data(),
+                  bytes);
+    }
+    ++round;
+  }
+  static int call(void* self, const void* mine, size_t bytes, void* all) {
+    auto& meeting = *static_cast<Meeting*>(self);
+    try {
+      meeting.exchange(mine, bytes, all);
+      return 0;
+    } catch (...) {
+      meeting.failure = std::current_exception();
+      return 1;
+    }
+  }
+};
+
+memspan_group_t meet(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                     Milliseconds limit) {
+  Meeting meeting{std::move(store), rank, size};
+  memspan_group_t group = nullptr;
+  const int32_t code =
+      memspan_group_create(rank, size, Meeting::call, &meeting, milliseconds(limit), &group);
+  if (meeting.failure) std::rethrow_exception(meeting.failure);
+  check(code);
+  return group;
+}
+
+// ---- the backend
+
+class MemspanBackend final : public c10d::Backend {
+ public:
+  MemspanBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                 Milliseconds limit)
+      : Backend(rank, size),
+        channel_(std::make_shared<Channel>(meet(store, rank, size, limit), limit)),
+        options_(c10::make_intrusive<Options>("memspan", limit)) {}
+  ~MemspanBackend() override { shutdown(); }
+
+  const std::string getBackendName() const override { return "memspan"; }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
+  void setSequenceNumberForGroup() override {}
+  uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  void shutdown() override {
+    thread_.stop();
+    channel_->close();
+  }
+
+  WorkPtr barrier(const c10d::BarrierOptions& options) override {
+    return collective(OpType::BARRIER, options.asyncOp, {},
+                      [group = group()] { check(memspan_group_barrier(group)); });
+  }
+  void monitoredBarrier(const c10d::BarrierOptions&, bool) override {
+    c10d::BarrierOptions options;
+    options.asyncOp = false;
+    barrier(options)->wait();
+  }
+
+  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+    const auto values = ToWrite::filled(only(tensors));
+    return collective(OpType::BROADCAST, options.asyncOp, tensors,
+                      [group = group(), values, root = root_of(options.rootRank)] {
+                        check(memspan_group_broadcast(group, values.data(), values.bytes(), root));
+                        values.finish();
+                      });
+  }
+
+  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    return allreduce_all(OpType::ALLREDUCE, {only(tensors)}, options);
+  }
+  WorkPtr allreduce_coalesced(Tensors& tensors,
+                              const c10d::AllreduceCoalescedOptions& options) override {
+    return allreduce_all(OpType::ALLREDUCE_COALESCED, tensors, options);
+  }
+
+  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+    const auto values = ToWrite::filled(only(tensors));
+    const ReductionKind kind = kind_of(values.flat(), options.reduceOp);
+    return collective(
+        OpType::REDUCE, options.asyncOp, tensors,
+        [group = group(), values, kind, root = root_of(options.rootRank), rank = rank_] {
+          check(memspan_group_reduce(group, rank == root ? values.data() : nullptr, values.data(),
+                                     static_cast<size_t>(values.numel()), kind.type, kind.op,
+                                     root));
+          if (rank == root) values.finish();
+        });
+  }
+
+  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                    const c10d::AllgatherOptions& options) override {
+    const Tensor values = to_read(only(inputs));
+    const auto results = results_of(list_of(outputs), values);
+    return collective(OpType::ALLGATHER, options.asyncOp, outputs[0],
+                      [group = group(), values, results] { gather_all(group, values, results); });
+  }
+  WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& options) override {
+    // outputs[rank][i] is of inputs[i].
+    TORCH_CHECK_VALUE(outputs.size() == static_cast<size_t>(size_), "expected ", size_,
+                      " lists of outputs, got ", outputs.size());
+    std::vector<Tensors> lists(inputs.size());
+    Tensors all;
+    for (auto& of_rank : outputs) {
+      TORCH_CHECK_VALUE(of_rank.size() == inputs.size(), "expected ", inputs.size(),
+                        " outputs of a rank, got ", of_rank.size());
+      for (size_t i = 0; i < inputs.size(); ++i) lists[i].push_back(of_rank[i]);
+      all.insert(all.end(), of_rank.begin(), of_rank.end());
+    }
+    std::vector<std::pair<Tensor, std::vector<ToWrite>>> gathers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor values = to_read(inputs[i]);
+      auto results = results_of(lists[i], values);
+      gathers.emplace_back(std::move(values), std::move(results));
+    }
+    return collective(OpType::ALLGATHER_COALESCED, options.asyncOp, all,
+                      [group = group(), gathers] {
+                        for (const auto& [values, results] : gathers)
+                          gather_all(group, values, results);
+                      });
+  }
+  WorkPtr _allgather_base(Tensor& output, Tensor& input,
+                          const c10d::AllgatherOptions& options) override {
+    Tensors outputs{output};
+    Tensors inputs{input};
+    return gather_into(OpType::_ALLGATHER_BASE, outputs, inputs, options);
+  }
+  WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) override {
+    return gather_into(OpType::COALESCED, outputs, inputs, options);
+  }
+
+  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                 const c10d::GatherOptions& options) override {
+    const Tensor values = to_read(only(inputs));
+    const int root = root_of(options.rootRank);
+    std::vector<ToWrite> results;
+    if (rank_ == root) results = results_of(list_of(outputs), values);
+    return collective(OpType::GATHER, options.asyncOp, rank_ == root ? outputs[0] : Tensors{},
+                      [group = group(), values, results, root] {
+                        std::vector<void*> places;
+                        for (const auto& result : results) places.push_back(result.data());
+                        check(memspan_group_gather(group, places.empty() ? nullptr : places.data(),
+                                                   values.data_ptr(), values.nbytes(), root));
+                        for (const auto& result : results) result.finish();
+                      });
+  }
+
+  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                  const c10d::ScatterOptions& options) override {
+    const ToWrite result(only(outputs));
+    const int root = root_of(options.rootRank);
+    Tensors values;
+    if (rank_ == root) values = values_of(list_of(inputs), result);
+    return collective(OpType::SCATTER, options.asyncOp, outputs,
+                      [group = group(), values, result, root] {
+                        std::vector<const void*> places;
+                        for (const auto& value : values) places.push_back(value.data_ptr());
+                        check(memspan_group_scatter(group, result.data(),
+                                                    places.empty() ? nullptr : places.data(),
+                                                    result.bytes(), root));
+                        result.finish();
+                      });
+  }
+
+  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override {
+    const ToWrite result(only(outputs));
+    const Tensors values = values_of(list_of(inputs), result);
+    const ReductionKind kind = kind_of(result.flat(), options.reduceOp);
+    return collective(OpType::REDUCE_SCATTER, options.asyncOp, outputs,
+                      [group = group(), values, result, kind] {
+                        std::vector<const void*> places;
+                        for (const auto& value : values) places.push_back(value.data_ptr());
+                        reduce_parts(group, places, result, kind);
+                      });
+  }
+  WorkPtr _reduce_scatter_base(Tensor& output, Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override {
+    Tensors outputs{output};
+    Tensors inputs{input};
+    return reduce_scatter_from(OpType::_REDUCE_SCATTER_BASE, outputs, inputs, options);
+  }
+  WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& options) override {
+    return reduce_scatter_from(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs, inputs, options);
+  }
+
+  WorkPtr alltoall(Tensors& outputs, Tensors& inputs,
+                   const c10d::AllToAllOptions& options) override {
+    check_count(outputs.size(), "outputs");
+    check_count(inputs.size(), "inputs");
+    Tensors values;
+    std::vector<ToWrite> results;
+    for (const Tensor& input : inputs) values.push_back(to_read(input));
+    for (const Tensor& output : outputs) results.emplace_back(output);
+    return collective(OpType::ALLTOALL, options.asyncOp, outputs,
+                      [group = group(), values, results] {
+                        Parts parts;
+                        for (size_t i = 0; i < values.size(); ++i)
+                          parts.add(results[i].data(), results[i].bytes(), values[i].data_ptr(),
+                                    values[i].nbytes());
+                        parts.move(group);
+                        for (const auto& result : results) result.finish();
+                      });
+  }
+  WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_splits,
+                        std::vector<int64_t>& input_splits,
+                        const c10d::AllToAllOptions& options) override {
+    const Tensor values = to_read(input);
+    const ToWrite result(output);
+    TORCH_CHECK_TYPE(values.scalar_type() == result.flat().scalar_type(), "the output is of ",
+                     result.flat().scalar_type(), ", the input of ", values.scalar_type());
+    const auto to = bytes_of_splits(result.flat(), output_splits, "output");
+    const auto from = bytes_of_splits(values, input_splits, "input");
+    return collective(OpType::ALLTOALL_BASE, options.asyncOp, {output},
+                      [group = group(), values, result, to, from] {
+                        Parts parts;
+                        auto* writes = static_cast<char*>(result.data());
+                        auto* reads = static_cast<char*>(values.data_ptr());
+                        for (size_t i = 0; i < to.size(); ++i) {
+                          parts.add(writes, to[i], reads, from[i]);
+                          writes += to[i];
+                          reads += from[i];
+                        }
+                        parts.move(group);
+                        result.finish();
+                      });
+  }
+
+  WorkPtr send(Tensors& tensors, int member, int tag) override {
+    Tensor values = to_read(only(tensors));
+    memspan_group_request_t request = nullptr;
+    check(memspan_group_send(group(), member, tag, values.data_ptr(), values.nbytes(), &request));
+    return message(OpType::SEND, request, values, nullptr);
+  }
+  WorkPtr recv(Tensors& tensors, int member, int tag) override {
+    return receive(OpType::RECV, tensors, member, tag);
+  }
+  WorkPtr recvAnysource(Tensors& tensors, int tag) override {
+    return receive(OpType::RECVANYSOURCE, tensors, MEMSPAN_GROUP_ANYBODY, tag);
+  }
+
+ private:
+  memspan_group_t group() const {
+    TORCH_CHECK_WITH(DistBackendError, !channel_->is_closed(),
+                     "the process group has been shut down");
+    return channel_->group;
+  }
+
+  // Pairs for every member.
+  struct Parts {
+    std::vector<void*> results;
+    std::vector<size_t> result_bytes;
+    std::vector<const void*> values;
+    std::vector<size_t> value_bytes;
+    void add(void* result, size_t bytes, const void* value, size_t bytes_there) {
+      results.push_back(result);
+      result_bytes.push_back(bytes);
+      values.push_back(value);
+      value_bytes.push_back(bytes_there);
+    }
+    void move(memspan_group_t group) {
+      check(memspan_group_all_to_all(group, results.data(), result_bytes.data(), values.data(),
+                                     value_bytes.data()));
+    }
+  };
+
+  template <typename Task>
+  WorkPtr collective(OpType type, bool is_async, Tensors outputs, Task task) {
+    ++sequence_;
+    if (!is_async && thread_.is_idle()) {
+      task();
+      return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
+    }
+    auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs));
+    thread_.add([work, task = std::function<void()>(std::move(task))] { work->run(task); });
+    return work;
+  }
+
+  WorkPtr message(OpType type, memspan_group_request_t request, Tensor tensor,
+                  std::unique_ptr<ToWrite> result) {
+    return c10::make_intrusive<MessageWork>(rank_, type, channel_, request, std::move(tensor),
+                                            std::move(result));
+  }
+  WorkPtr receive(OpType type, Tensors& tensors, int member, int tag) {
+    auto result = std::make_unique<ToWrite>(only(tensors));
+    memspan_group_request_t request = nullptr;
+    check(memspan_group_receive(group(), member, tag, result->data(), result->bytes(), &request));
+    return message(type, request, tensors[0], std::move(result));
+  }
+
+  int root_of(int64_t root) const {
+    TORCH_CHECK_VALUE(root >= 0 && root < size_, "the root is ", root, ", allowed are 0 to ",
+                      size_ - 1);
+    return static_cast<int>(root);
+  }
+  void check_count(size_t count, const char* what) const {
+    TORCH_CHECK_VALUE(count == static_cast<size_t>(size_), "expected ", size_, " ", what, ", got ",
+                      count);
+  }
+  const Tensors& list_of(const std::vector<Tensors>& lists) const {
+    TORCH_CHECK_VALUE(lists.size() == 1, "expected 1 list of tensors, got ", lists.size());
+    check_count(lists[0].size(), "tensors");
+    return lists[0];
+  }
+  static void check_alike(const Tensor& one, const Tensor& other) {
+    TORCH_CHECK_TYPE(one.scalar_type() == other.scalar_type(), "tensors of ", one.scalar_type(),
+                     " and ", other.scalar_type(), " in one call");
+    TORCH_CHECK_VALUE(one.numel() == other.numel(), "tensors of ", one.numel(), " and ",
+                      other.numel(), " elements in one call");
+  }
+  static std::vector<ToWrite> results_of(const Tensors& outputs, const Tensor& values) {
+    std::vector<ToWrite> results;
+    for (const Tensor& output : outputs) {
+      check_alike(output, values);
+      results.emplace_back(output);
+    }
+    return results;
+  }
+  static Tensors values_of(const Tensors& inputs, const ToWrite& result) {
+    Tensors values;
+    for (const Tensor& input : inputs) {
+      check_alike(input, result.flat());
+      values.push_back(to_read(input));
+    }
+    return values;
+  }
+  std::vector<size_t> bytes_of_splits(const Tensor& tensor, const std::vector<int64_t>& splits,
+                                      const char* what) const {
+    const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
+    const size_t row = rows == 0 ? 0 : tensor.nbytes() / static_cast<size_t>(rows);
+    if (splits.empty()) {
+      TORCH_CHECK_VALUE(rows % size_ == 0, "the ", what, " has ", rows,
+                        " rows, which are no multiple of ", size_);
+      return std::vector<size_t>(static_cast<size_t>(size_),
+                                 static_cast<size_t>(rows / size_) * row);
+    }
+    check_count(splits.size(), "splits");
+    int64_t sum = 0;
+    std::vector<size_t> bytes;
+    for (const int64_t split : splits) {
+      TORCH_CHECK_VALUE(split >= 0, "a split of the ", what, " is ", split);
+      sum += split;
+      bytes.push_back(static_cast<size_t>(split) * row);
+    }
+    TORCH_CHECK_VALUE(sum == rows, "the splits of the ", what, " are ", sum, " rows, and it has ",
+                      rows);
+    return bytes;
+  }
+
+  static void gather_all(memspan_group_t group, const Tensor& values,
+                         const std::vector<ToWrite>& results) {
+    std::vector<void*> places;
+    for (const auto& result : results) places.push_back(result.data());
+    check(memspan_group_all_gather(group, places.data(), values.data_ptr(), values.nbytes()));
+    for (const auto& result : results) result.finish();
+  }
+  static void reduce_parts(memspan_group_t group, const std::vector<const void*>& places,
+                           const ToWrite& result, ReductionKind kind) {
+    check(memspan_group_reduce_scatter(group, result.data(), places.data(),
+                                       static_cast<size_t>(result.numel()), kind.type, kind.op));
+    result.finish();
+  }
+
+  WorkPtr allreduce_all(OpType type, const Tensors& tensors,
+                        const c10d::AllreduceOptions& options) {
+    std::vector<std::pair<ToWrite, ReductionKind>> all;
+    for (const Tensor& tensor : tensors)
+      all.emplace_back(ToWrite::filled(tensor), kind_of(tensor, options.reduceOp));
+    return collective(type, options.asyncOp, tensors, [group = group(), all] {
+      for (const auto& [values, kind] : all) {
+        check(memspan_group_all_reduce(group, values.data(), values.data(),
+                                       static_cast<size_t>(values.numel()), kind.type, kind.op));
+        values.finish();
+      }
+    });
+  }
+
+  WorkPtr gather_into(OpType type, Tensors& outputs, Tensors& inputs,
+                      const c10d::AllgatherOptions& options) {
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs and ",
+                      inputs.size(), " inputs");
+    std::vector<std::pair<Tensor, ToWrite>> all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor values = to_read(inputs[i]);
+      ToWrite result(outputs[i]);
+      TORCH_CHECK_TYPE(values.scalar_type() == result.flat().scalar_type(), "the output is of ",
+                       result.flat().scalar_type(), ", the input of ", values.scalar_type());
+      TORCH_CHECK_VALUE(result.numel() == values.numel() * size_, "the output has ", result.numel(),
+                        " elements, ", size_, " times ", values.numel(), " are needed");
+      all.emplace_back(std::move(values), std::move(result));
+    }
+    return collective(type, options.asyncOp, outputs, [group = group(), all, size = size_] {
+      for (const auto& [values, result] : all) {
+        std::vector<void*> places;
+        for (int member = 0; member < size; ++member)
+          places.push_back(static_cast<char*>(result.data()) +
+                           static_cast<size_t>(member) * values.nbytes());
+        check(memspan_group_all_gather(group, places.data(), values.data_ptr(), values.nbytes()));
+        result.finish();
+      }
+    });
+  }
+
+  WorkPtr reduce_scatter_from(OpType type, Tensors& outputs, Tensors& inputs,
+                              const c10d::ReduceScatterOptions& options) {
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs and ",
+                      inputs.size(), " inputs");
+    struct Part {
+      Tensor values;
+      ToWrite result;
+      ReductionKind kind;
+    };
+    std::vector<Part> all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor values = to_read(inputs[i]);
+      ToWrite result(outputs[i]);
+      TORCH_CHECK_TYPE(values.scalar_type() == result.flat().scalar_type(), "the output is of ",
+                       result.flat().scalar_type(), ", the input of ", values.scalar_type());
+      TORCH_CHECK_VALUE(values.numel() == result.numel() * size_, "the input has ", values.numel(),
+                        " elements, ", size_, " times ", result.numel(), " are needed");
+      const ReductionKind kind = kind_of(values, options.reduceOp);
+      all.push_back({std::move(values), std::move(result), kind});
+    }
+    return collective(type, options.asyncOp, outputs, [group = group(), all, size = size_] {
+      for (const Part& part : all) {
+        std::vector<const void*> places;
+        for (int member = 0; member < size; ++member)
+          places.push_back(static_cast<const char*>(part.values.data_ptr()) +
+                           static_cast<size_t>(member) * part.result.bytes());
+        reduce_parts(group, places, part.result, part.kind);
+      }
+    });
+  }
+
+  std::shared_ptr<Channel> channel_;  // owners: this and the works of messages
+  c10::intrusive_ptr<Options> options_;
+  TaskThread thread_;
+  uint64_t sequence_ = 0;
+};
+
+}  // namespace
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  pybind11::module::import("torch._C._distributed_c10d");
+  module.def(
+      "create",
+      [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, Milliseconds limit) {
+        pybind11::gil_scoped_release release;
+        return c10::intrusive_ptr<c10d::Backend>(
+            c10::make_intrusive<MemspanBackend>(store, rank, size, limit));
+      },
+      pybind11::arg("store"), pybind11::arg("rank"), pybind11::arg("size"),
+      pybind11::arg("timeout"), "A member of the group that meets at `store`. Collective.");
+}
