@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "core/status.h"
+#include "device/host/copy.h"
 #include "pgas/group/process_group.h"
 
 namespace memspan::pgas {
@@ -63,6 +65,30 @@ Status in_steps(ProcessGroup& group, const CallTerms& terms, std::size_t steps, 
   }
   return Status::ok();
 }
+
+// Writes the parts of a call's result, which are `bytes` bytes together: past the caches when they
+// are too much for them.
+class ResultWriter {
+ public:
+  explicit ResultWriter(std::size_t bytes) : is_large_(bytes >= copies_past_caches_from()) {
+    if (is_large_) order_copies_past_caches();
+  }
+  ResultWriter(const ResultWriter&) = delete;
+  ResultWriter& operator=(const ResultWriter&) = delete;
+  ~ResultWriter() {
+    if (is_large_) order_copies_past_caches();
+  }
+  void operator()(void* to, const void* from, std::size_t bytes) const {
+    if (bytes == 0 || to == from) return;
+    if (is_large_)
+      copy_past_caches(to, from, bytes);
+    else
+      std::memcpy(to, from, bytes);
+  }
+
+ private:
+  const bool is_large_;
+};
 
 // How many pieces of `piece` bytes `bytes` are; at least one.
 inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <numeric>
 
 #include "pgas/group/call.h"
 #include "pgas/group/collectives.h"
@@ -105,6 +105,7 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
     if (!is_root) read_call_data(group, root, values, bytes);
     return Status::ok();
   }
+  const ResultWriter write(bytes);
   return in_steps(
       group, terms, pieces_of(bytes, kStageBytes),
       [&](std::size_t step) {
@@ -113,12 +114,13 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kStageBytes, step);
-        if (!is_root) copy_over(at(values, piece.begin), group.stage_of(root), piece.bytes);
+        if (!is_root) write(at(values, piece.begin), group.stage_of(root), piece.bytes);
       });
 }
 
 Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
                         std::size_t bytes) {
+  const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
       group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kStageBytes),
       [&](std::size_t step) {
@@ -127,10 +129,10 @@ Status group_all_gather(ProcessGroup& group, void* const results[], const void* 
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kStageBytes, step);
-        copy_over(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
+        write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
         for (int i = 1; i < group.size(); ++i)
-          copy_over(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
-                    piece.bytes);
+          write(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+                piece.bytes);
       });
 }
 
@@ -138,6 +140,7 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
                     std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
+  const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
       group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kStageBytes),
       [&](std::size_t step) {
@@ -147,10 +150,10 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
       [&](std::size_t step) {
         if (!is_root) return;
         const Piece piece = piece_of(bytes, kStageBytes, step);
-        copy_over(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
+        write(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
         for (int i = 1; i < group.size(); ++i)
-          copy_over(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
-                    piece.bytes);
+          write(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+                piece.bytes);
       });
 }
 
@@ -159,6 +162,7 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
   const std::size_t slot = slot_bytes(group, kStageBytes);
+  const ResultWriter write(bytes);
   return in_steps(
       group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slot),
       [&](std::size_t step) {
@@ -172,9 +176,9 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, slot, step);
         const auto mine = static_cast<std::size_t>(group.rank());
-        copy_over(at(result, piece.begin),
-                  is_root ? at(values[mine], piece.begin) : group.stage_of(root) + mine * slot,
-                  piece.bytes);
+        write(at(result, piece.begin),
+              is_root ? at(values[mine], piece.begin) : group.stage_of(root) + mine * slot,
+              piece.bytes);
       });
 }
 
@@ -185,6 +189,8 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
   const Sizes sizes(group);
   const std::size_t slot = slot_bytes(group, kStageBytes - sizes.bytes());
   const auto rank = static_cast<std::size_t>(group.rank());
+  const ResultWriter write(
+      std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
   const auto stage = [&](std::size_t step) {
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
@@ -197,8 +203,8 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
       const Piece piece = piece_of(result_bytes[member], slot, step);
-      copy_over(at(results[member], piece.begin),
-                group.stage_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
+      write(at(results[member], piece.begin),
+            group.stage_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
     }
   };
   sizes.write(group.my_stage(), value_bytes, result_bytes);
@@ -213,7 +219,7 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
     MEMSPAN_PASS(group.team().meet(terms.what()));
     take(step);
   }
-  copy_over(results[rank], values[rank], value_bytes[rank]);
+  write(results[rank], values[rank], value_bytes[rank]);
   return Status::ok();
 }
 

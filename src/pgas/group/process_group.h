@@ -20,9 +20,9 @@
 
 namespace memspan::pgas {
 
-// Small enough for the stages of two members to stay in a second-level cache, large enough for a
-// meeting to cost little beside it.
-inline constexpr std::size_t kStageBytes = std::size_t{256} << 10;
+// Small enough for the stages of two members to stay in their second-level caches, large enough for
+// a meeting to cost little beside it.
+inline constexpr std::size_t kStageBytes = std::size_t{512} << 10;
 // What a member has of messages for another one.
 inline constexpr std::size_t kChannelBytes = std::size_t{128} << 10;
 inline constexpr int kMostGroupMembers = 1024;
