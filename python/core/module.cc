@@ -20,6 +20,8 @@ NB_MODULE(_core, module) {
   bind_bm(smem);
   bind_shm(smem);
   bind_trans(smem);
+  auto group = module.def_submodule("group");
+  bind_group(group);
   // For atexit, while there is an interpreter to call back.
   module.def("drop_callbacks", [] {
     drop_callbacks();
