@@ -76,6 +76,13 @@ typedef enum {
   MEMSPAN_OP_AVERAGE = 7 /* the sum divided by the size; not of integers */
 } memspan_op_t;
 
+/* For runtimes that may do a collective now or on a thread of their own. A member that calls
+ * memspan_group_arrive() before each of its collectives, as all then do, can ask at most so many
+ * microseconds long whether all have arrived at the one before it: SMEM_OK, and what follows waits
+ * for nobody who has yet to come; SMEM_TIMEOUT, with no text: not yet. */
+int32_t memspan_group_arrive(memspan_group_t group);
+int32_t memspan_group_wait_for_arrivals(memspan_group_t group, uint32_t patience_us);
+
 int32_t memspan_group_barrier(memspan_group_t group);
 /* `root`'s bytes to all. */
 int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes, int root);

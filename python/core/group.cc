@@ -95,6 +95,16 @@ void bind_group(nb::module_& module) {
       [](Handle group) { return wait([&] { return memspan_group_destroy(group_of(group)); }); },
       "group"_a);
   module.def(
+      "arrive",
+      [](Handle group) { return call([&] { return memspan_group_arrive(group_of(group)); }); },
+      "group"_a);
+  module.def(
+      "wait_for_arrivals",
+      [](Handle group, std::uint32_t patience_us) {
+        return wait([&] { return memspan_group_wait_for_arrivals(group_of(group), patience_us); });
+      },
+      "group"_a, "patience_us"_a);
+  module.def(
       "barrier",
       [](Handle group) { return wait([&] { return memspan_group_barrier(group_of(group)); }); },
       "group"_a);

@@ -3,6 +3,8 @@
 
 import datetime
 import os
+import subprocess
+import sys
 import time
 
 import jobs
@@ -300,6 +302,25 @@ def all_checks(rank, ranks):
 def test_everything(ranks, form):
     for out in jobs.run(all_checks, ranks, **FORMS[form]):
         assert [line.split(":")[0] for line in out.splitlines()] == [c.__name__ for c in CHECKS]
+
+
+ALONE = """
+import torch.distributed as dist
+dist.init_process_group("memspan", rank=0, world_size=1, store=dist.HashStore())
+dist.barrier()
+print(dist.get_backend())
+"""
+
+
+def test_pytorch_knows_the_name_without_another_import():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        env={**os.environ, "MEMSPAN_TORCH_BUILD": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "memspan"), done.stderr
 
 
 # ---- deaths

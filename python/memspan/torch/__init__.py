@@ -11,11 +11,11 @@ has SYMMETRIC_MEMORY_HEAP_SIZE bytes (1 GiB); SHMEM_IP_PORT says where rank 0 ho
 (tcp://127.0.0.1:8662).
 """
 
-from memspan.torch import process_group
+import memspan_autoload
 from memspan.torch.handle import SymmetricMemory
 from memspan.torch.handler import TorchSymmetricMemoryHandler
 
 symmetric_memory = TorchSymmetricMemoryHandler
-process_group.register()
+memspan_autoload.register()
 
 __all__ = ["SymmetricMemory", "TorchSymmetricMemoryHandler", "symmetric_memory"]

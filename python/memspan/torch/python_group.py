@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend of process_group.py without a compiler: the same calls, some microseconds slower.
 
-A collective that is waited for at once runs on the calling thread, the others on a thread of the group,
-in the order of the calls. Messages move while somebody waits for one; a thread of the group waits for
+A collective that is waited for at once runs on the calling thread, and so does another when all ranks
+come to it at about the same time; the others run on a thread of the group, in the order of the calls.
+Messages move while somebody waits for one; a thread of the group waits for
 those that nobody waits for.
 """
 
@@ -47,6 +48,7 @@ _OPERATIONS = [
     (_Op.AVG, _AVERAGE, None),
 ]  # of numbers, of bools
 _HELP_MS = 20
+_PATIENCE_US = 5000  # as in csrc/process_group.cc
 
 
 def _check(code):
@@ -231,24 +233,28 @@ class PythonGroup(dist.ProcessGroup):
         if self._is_closed:
             raise dist.DistBackendError("the process group has been shut down")
         with self._lock:
-            runs_here = not is_async and self._left == 0
-            if not runs_here:
-                self._left += 1
-        if runs_here:
-            task()
-            return _done(_future_of(outputs))
+            is_first = self._left == 0
+        if is_first:
+            _check(_c.arrive(self._group))
+            if not is_async or _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                task()
+                return _done(_future_of(outputs))
+        with self._lock:
+            self._left += 1
         future = Future()
         if self._tasks is None:
             self._tasks = queue.SimpleQueue()
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
-        self._tasks.put((task, outputs, future))
+        self._tasks.put((is_first, task, outputs, future))
         return _done(future)
 
     def _work(self):
         while (entry := self._tasks.get()) is not None:
-            task, outputs, future = entry
+            is_first, task, outputs, future = entry
             try:
+                if not is_first:
+                    _check(_c.arrive(self._group))
                 task()
             except Exception as error:  # whoever waits gets it
                 failure = error

@@ -200,6 +200,26 @@ MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) {
 
 // ---- collectives
 
+MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
+  return with_group("memspan_group_arrive", group, [](Member& member) {
+    member.group->arrive();
+    return Status::ok();
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
+                                                       uint32_t patience_us) {
+  std::int32_t pending = SMEM_OK;
+  const std::int32_t code =
+      with_group("memspan_group_wait_for_arrivals", group, [&](Member& member) {
+        Status status = member.group->wait_for_arrivals(std::chrono::microseconds(patience_us));
+        if (status.code() != Code::kTimeout) return status;
+        pending = SMEM_TIMEOUT;
+        return Status::ok();
+      });
+  return code == SMEM_OK ? pending : code;
+}
+
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
   return with_group("memspan_group_barrier", group,
                     [](Member& member) { return pgas::group_barrier(*member.group); });

@@ -30,11 +30,26 @@ ProcessGroup::~ProcessGroup() {
 }
 
 std::size_t ProcessGroup::heap_bytes(int size) {
-  return 2 * kStageBytes + static_cast<std::size_t>(size) * kChannelBytes;
+  return kArrivalsBytes + 2 * kStageBytes + static_cast<std::size_t>(size) * kChannelBytes;
+}
+
+void ProcessGroup::arrive() {
+  ++arrived_;
+  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
+  // The last one wakes those who wait for it.
+  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+  for (int member = 0; member < size(); ++member)
+    if (member != rank()) world_->route(member).notify_meeting();
+}
+
+Status ProcessGroup::wait_for_arrivals(Duration patience) {
+  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
+  return wait_for(world_->waiting(), WaitsFor::kMeeting, "a collective", Deadline::after(patience),
+                  [&] { return arrivals().load(std::memory_order_acquire) >= all; });
 }
 
 std::byte* ProcessGroup::channel(int sender, int receiver) const {
-  return world_->heap_of(sender) + 2 * kStageBytes +
+  return world_->heap_of(sender) + kArrivalsBytes + 2 * kStageBytes +
          static_cast<std::size_t>(receiver) * kChannelBytes;
 }
 

@@ -237,6 +237,27 @@ TEST_P(GroupTest, SumsOfFloatsDependOnNothingButTheValues) {
   });
 }
 
+TEST_P(GroupTest, ArrivalsAreKnownToAll) {
+  for_all([](ProcessGroup& group) {
+    const auto short_while = std::chrono::milliseconds(1);
+    const auto long_while = std::chrono::seconds(30);
+    for (int round = 0; round < 20; ++round) {
+      group.arrive();
+      ASSERT_TRUE(group.wait_for_arrivals(long_while).is_ok());
+      ASSERT_TRUE(group_barrier(group).is_ok());
+    }
+    const bool is_first = group.rank() == 0;
+    if (is_first) group.arrive();
+    if (is_first && group.size() > 1) {
+      EXPECT_EQ(group.wait_for_arrivals(short_while).code(), Code::kTimeout);
+    }
+    ASSERT_TRUE(group_barrier(group).is_ok());
+    if (!is_first) group.arrive();
+    EXPECT_TRUE(group.wait_for_arrivals(long_while).is_ok());
+    ASSERT_TRUE(group_barrier(group).is_ok());
+  });
+}
+
 TEST_P(GroupTest, MessagesGoByTagAndOrder) {
   for_all([](ProcessGroup& group) {
     Messages messages(group);

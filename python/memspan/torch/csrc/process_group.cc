@@ -721,15 +721,32 @@ class MemspanBackend final : public c10d::Backend {
     }
   };
 
+  // What a collective does is work for the processor: when all members are there it is quicker done
+  // at once than beside the computation. Who waits longer than this for the others goes on
+  // meanwhile.
+  static constexpr uint32_t kPatienceUs = 5000;
+
   template <typename Task>
   WorkPtr collective(OpType type, bool is_async, Tensors outputs, Task task) {
     ++sequence_;
-    if (!is_async && thread_.is_idle()) {
+    const memspan_group_t group = this->group();
+    const bool is_first = thread_.is_idle();
+    if (is_first) check(memspan_group_arrive(group));
+    if (is_first && !is_async) {
       task();
       return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
     }
     auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs));
-    thread_.add([work, task = std::function<void()>(std::move(task))] { work->run(task); });
+    if (is_first && memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK) {
+      work->run(task);
+      return work;
+    }
+    thread_.add([work, group, is_first, task = std::function<void()>(std::move(task))] {
+      work->run([&] {
+        if (!is_first) check(memspan_group_arrive(group));
+        task();
+      });
+    });
     return work;
   }
 

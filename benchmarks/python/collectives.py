@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.distributed's backends memspan and gloo, next to a bare copy, in alternating rounds.
+
+    python benchmarks/python/collectives.py [--rounds N] [--write-docs]
+
+Run it by an interpreter that has memspan and PyTorch. For each collective, size and number of processes
+every round times gloo, memspan and a copy of as many bytes within a process, one after the other; the
+tables have the median times and the median of the rounds' ratios. The last table is a training step of
+DistributedDataParallel: what it takes longer with a backend than without any communication.
+"""
+
+import argparse
+import contextlib
+import datetime
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+BEGIN, END = "<!-- collectives:begin -->", "<!-- collectives:end -->"
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB]
+WORLDS = [2, 4]
+BACKENDS = ("gloo", "memspan")
+BUDGET = 16 * MIB  # bytes of a timing, in as many calls as that takes
+MOST_CALLS = 100
+LIMIT_S = 1500
+LEAST_RATIO, LEAST_MEAN, MOST_STEP = 2.0, 4.0, 0.8
+
+
+# ---- in the processes
+
+
+def collectives(dist, torch, world, count):
+    """Names and calls; a call is given the group. Sizes are of the larger side's tensor."""
+    part = max(count // world, 1)
+    whole, other, piece = torch.ones(count), torch.ones(count), torch.ones(part)
+    return {
+        "all-reduce": lambda group: dist.all_reduce(whole, group=group),
+        "all-gather": lambda group: dist.all_gather_single(other[: part * world], piece, group=group),
+        "reduce-scatter": lambda group: dist.reduce_scatter_single(piece, whole[: part * world], group=group),
+        "all-to-all": lambda group: dist.all_to_all_single(other[: part * world], whole[: part * world], group=group),
+        "broadcast": lambda group: dist.broadcast(whole, 0, group=group),
+    }, lambda: other.copy_(whole)
+
+
+def timed(dist, call, calls, group):
+    dist.barrier(group=group)
+    begin = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - begin) / calls
+
+
+def time_collectives(dist, torch, groups, rounds):
+    """(name, bytes, gloo s, memspan s, copy s, ratio) lines of rank 0"""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    for size in SIZES:
+        calls, copy = collectives(dist, torch, world, size // 4)
+        repeats = max(3, min(MOST_CALLS, BUDGET // size))
+        for name, call in calls.items():
+            times = {backend: [] for backend in (*BACKENDS, "copy")}
+            for group in groups.values():
+                call(group)
+            for _ in range(rounds):
+                for backend, group in groups.items():
+                    times[backend].append(timed(dist, lambda: call(group), repeats, group))
+                times["copy"].append(timed(dist, copy, repeats, groups["memspan"]))
+            if rank == 0:
+                ratio = statistics.median(a / b for a, b in zip(times["gloo"], times["memspan"]))
+                medians = (statistics.median(times[what]) for what in (*BACKENDS, "copy"))
+                print("row", name, size, *medians, ratio, sep="\t", flush=True)
+
+
+def time_steps(dist, torch, groups, rounds):
+    """(gloo - alone, memspan - alone, alone) s of a step, lines of rank 0; 25 million parameters"""
+    from torch.nn.parallel import DistributedDataParallel
+
+    torch.manual_seed(3)
+    width = 2500
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(4)))
+    replicas = {name: DistributedDataParallel(model, process_group=group) for name, group in groups.items()}
+    batch = torch.randn(64, width)
+
+    def step(replica, alone):
+        with replica.no_sync() if alone else contextlib.nullcontext():
+            replica(batch).sum().backward()
+        model.zero_grad()
+
+    ratios, times = [], {name: [] for name in (*BACKENDS, "alone")}
+    for turn in range(rounds + 1):  # the first builds the buckets anew
+        now = {}
+        for name, group in groups.items():
+            now[name] = timed(dist, lambda: step(replicas[name], False), 3, group)
+        now["alone"] = timed(dist, lambda: step(replicas["memspan"], True), 3, groups["memspan"])
+        if turn == 0:
+            continue
+        for name, value in now.items():
+            times[name].append(value)
+        ratios.append((now["memspan"] - now["alone"]) / (now["gloo"] - now["alone"]))
+    if dist.get_rank() == 0:
+        count = sum(p.numel() for p in model.parameters())
+        medians = (statistics.median(times[what]) for what in (*BACKENDS, "alone"))
+        print("step", count, *medians, statistics.median(ratios), sep="\t", flush=True)
+
+
+def worker(what, rounds):
+    import memspan.torch  # noqa: F401: its backend
+    import torch
+    import torch.distributed as dist
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=300))
+    groups = {name: dist.new_group(backend=name) for name in BACKENDS}
+    {"collectives": time_collectives, "steps": time_steps}[what](dist, torch, groups, rounds)
+    dist.barrier()
+    if dist.get_rank() == 0:
+        print("versions", torch.__version__, sep="\t")
+    dist.destroy_process_group()
+
+
+# ---- in the parent
+
+
+def run(what, world, rounds, port):
+    """The lines of rank 0, split."""
+    processes = []
+    for rank in range(world):
+        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world)}
+        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, __file__, "--worker", what, "--rounds", str(rounds)]
+        processes.append(
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE if rank == 0 else None, text=True)
+        )
+    try:
+        out, _ = processes[0].communicate(timeout=LIMIT_S)
+        for process in processes:
+            if process.wait(timeout=60) != 0:
+                sys.exit(f"a process of {what} with {world} ended with {process.returncode}")
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    return [line.split("\t") for line in out.splitlines()]
+
+
+def microseconds(text):
+    value = float(text) * 1e6
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def size_name(size):
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+
+
+def collectives_table(world, lines):
+    rows = [line for line in lines if line[0] == "row"]
+    ratios = [float(row[6]) for row in rows]
+    mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
+    least = min(rows, key=lambda row: float(row[6]))
+    text = [
+        f"{world} processes: least ratio {float(least[6]):.1f} ({least[1]}, {size_name(int(least[2]))}; target {LEAST_RATIO:g}: "
+        f"{'met' if min(ratios) >= LEAST_RATIO else 'missed'}), geometric mean {mean:.1f} (target "
+        f"{LEAST_MEAN:g}: {'met' if mean >= LEAST_MEAN else 'missed'}).",
+        "",
+        "| | size | gloo, us | memspan, us | a copy, us | gloo / memspan |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for _, name, size, gloo, ours, copy, ratio in rows:
+        text.append(
+            f"| {name} | {size_name(int(size))} | {microseconds(gloo)} | {microseconds(ours)} | {microseconds(copy)} "
+            f"| {float(ratio):.1f} |"
+        )
+    return "\n".join(text)
+
+
+def steps_table(lines):
+    _, count, gloo, ours, alone, ratio = next(line for line in lines if line[0] == "step")
+    ratio = float(ratio)
+    return "\n".join(
+        [
+            f"A step of DistributedDataParallel, {int(count):,} parameters, 2 processes of one thread: {float(alone) * 1e3:.0f} ms "
+            f"without communication, {float(gloo) * 1e3:.0f} ms with gloo, {float(ours) * 1e3:.0f} ms with memspan. What the "
+            f"communication adds: {ratio:.2f} of gloo's (target {MOST_STEP:g}: {'met' if ratio <= MOST_STEP else 'missed'}).",
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--port", type=int, default=29571, help="for the processes to meet at; the next ones, too")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.rounds < 1:
+        parser.error(f"--rounds is {given.rounds}, allowed is 1 and more")
+    if given.worker:
+        worker(given.worker, given.rounds)
+        return
+    parts = []
+    versions = "?"
+    for i, world in enumerate(WORLDS):
+        lines = run("collectives", world, given.rounds, given.port + i)
+        versions = lines[-1][1]
+        parts.append(collectives_table(world, lines))
+    parts.append(steps_table(run("steps", 2, given.rounds, given.port + len(WORLDS))))
+    head = (
+        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, PyTorch {versions}; "
+        f"medians of {given.rounds} alternating rounds, float32."
+    )
+    text = "\n\n".join([head, *parts])
+    print(text)
+    if given.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
