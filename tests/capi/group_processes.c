@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A group of three processes: what it does, what it says of mistakes, and a death in it. */
+#define _GNU_SOURCE
+#include <memspan/group.h>
+#include <memspan/memspan.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kMembers = 3, kRounds = 8, kMost = 2048, kCount = 200000 };
+
+/* What the processes exchange texts through. */
+struct board {
+  atomic_int here[kRounds];
+  char texts[kRounds][kMembers][kMost];
+};
+struct meeting {
+  struct board* board;
+  int rank;
+  int round;
+};
+
+static int exchange(void* user, const void* mine, size_t bytes, void* all) {
+  struct meeting* self = user;
+  if (self->round == kRounds || bytes > kMost) return 1;
+  struct board* board = self->board;
+  memcpy(board->texts[self->round][self->rank], mine, bytes);
+  atomic_fetch_add(&board->here[self->round], 1);
+  while (atomic_load(&board->here[self->round]) < kMembers) sched_yield();
+  for (int member = 0; member < kMembers; ++member)
+    memcpy((char*)all + (size_t)member * bytes, board->texts[self->round][member], bytes);
+  ++self->round;
+  return 0;
+}
+
+static int fails(void* user, const void* mine, size_t bytes, void* all) {
+  (void)user, (void)mine, (void)bytes, (void)all;
+  return 42;
+}
+
+static int says(const char* text) {
+  if (strstr(memspan_last_error(), text) != NULL) return 1;
+  fprintf(stderr, "instead of \"%s\": %s\n", text, memspan_last_error());
+  return 0;
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void try_mistakes(memspan_group_t group) {
+  float value = 1;
+  void* results[kMembers] = {&value, NULL, &value};
+  memspan_group_t none = NULL;
+  memspan_group_request_t request = NULL;
+  CHECK(memspan_group_create(3, 3, exchange, NULL, 100, &none) == SMEM_INVALID_PARAM);
+  CHECK(says("rank, which is 3: allowed are 0 to 2"));
+  CHECK(memspan_group_create(0, 0, exchange, NULL, 100, &none) == SMEM_INVALID_PARAM);
+  CHECK(memspan_group_create(0, 1, exchange, NULL, 0, &none) == SMEM_INVALID_PARAM);
+  CHECK(memspan_group_create(0, 2, fails, NULL, 100, &none) != SMEM_OK);
+  CHECK(says("the caller's exchange failed with 42"));
+  CHECK(memspan_group_all_reduce(group, NULL, &value, 1, MEMSPAN_TYPE_FLOAT32, MEMSPAN_OP_SUM) ==
+        SMEM_INVALID_PARAM);
+  CHECK(says("result is NULL"));
+  CHECK(memspan_group_all_reduce(group, &value, &value, 1, (memspan_type_t)14, MEMSPAN_OP_SUM) ==
+        SMEM_INVALID_PARAM);
+  CHECK(says("the type is 14, allowed are 0 to 13"));
+  CHECK(memspan_group_all_gather(group, results, &value, 4) == SMEM_INVALID_PARAM);
+  CHECK(says("results[1] is NULL"));
+  CHECK(memspan_group_broadcast(group, &value, 4, 3) == SMEM_INVALID_PARAM);
+  CHECK(says("the root is 3, allowed are 0 to 2"));
+  CHECK(memspan_group_send(group, 3, 0, &value, 4, &request) == SMEM_INVALID_PARAM);
+  CHECK(memspan_group_barrier((memspan_group_t)&value) != SMEM_OK);
+  CHECK(memspan_group_test((memspan_group_request_t)group) != SMEM_OK);
+  CHECK(memspan_shareable_create(0) == NULL);
+  CHECK(memspan_shareable_destroy(&value) == SMEM_INVALID_PARAM);
+}
+
+static void reduce_and_gather(memspan_group_t group, int rank) {
+  int32_t* values = malloc(kCount * sizeof *values);
+  int32_t* all = malloc(kMembers * kCount * sizeof *all);
+  void* results[kMembers];
+  for (int i = 0; i < kCount; ++i) values[i] = rank * kCount + i;
+  for (int member = 0; member < kMembers; ++member) results[member] = all + member * kCount;
+  CHECK(memspan_group_all_gather(group, results, values, kCount * sizeof *values) == SMEM_OK);
+  for (int i = 0; i < kMembers * kCount; ++i) CHECK(all[i] == i);
+  CHECK(memspan_group_all_reduce(group, values, values, kCount, MEMSPAN_TYPE_INT32,
+                                 MEMSPAN_OP_SUM) == SMEM_OK);
+  for (int i = 0; i < kCount; ++i) CHECK(values[i] == 3 * kCount + 3 * i);
+  free(all);
+  free(values);
+}
+
+static void pass_messages(memspan_group_t group, int rank) {
+  memspan_group_request_t requests[2];
+  int64_t sent = 7 + rank;
+  int64_t got = 0;
+  const int before = (rank + kMembers - 1) % kMembers;
+  CHECK(memspan_group_send(group, (rank + 1) % kMembers, 5, &sent, sizeof sent, &requests[0]) ==
+        SMEM_OK);
+  CHECK(memspan_group_receive(group, MEMSPAN_GROUP_ANYBODY, 5, &got, sizeof got, &requests[1]) ==
+        SMEM_OK);
+  for (int i = 0; i < 2; ++i) CHECK(memspan_group_wait(requests[i], 0) == SMEM_OK);
+  CHECK(got == 7 + before);
+  CHECK(memspan_group_sender(requests[1]) == before);
+  for (int i = 0; i < 2; ++i) CHECK(memspan_group_request_free(requests[i]) == SMEM_OK);
+  CHECK(memspan_group_wait(requests[0], 0) != SMEM_OK);
+  CHECK(memspan_group_receive(group, before, 6, &got, sizeof got, &requests[0]) == SMEM_OK);
+  CHECK(memspan_group_test(requests[0]) == MEMSPAN_GROUP_PENDING);
+  CHECK(memspan_group_wait(requests[0], 5) == SMEM_TIMEOUT);
+  CHECK(memspan_group_request_free(requests[0]) == SMEM_OK);
+}
+
+/* Each member's number in the others' memory. */
+static void map_memory(memspan_group_t group, int rank) {
+  uint32_t* mine = memspan_shareable_create(100);
+  void* mapped[kMembers];
+  CHECK(mine != NULL && mine[0] == 0);
+  CHECK(memspan_group_map(group, mine, mapped) == SMEM_OK);
+  CHECK(mapped[rank] == mine);
+  for (int member = 0; member < kMembers; ++member)
+    ((uint32_t*)mapped[member])[1 + rank] = 100 + (uint32_t)rank;
+  CHECK(memspan_group_barrier(group) == SMEM_OK);
+  for (uint32_t member = 0; member < kMembers; ++member) CHECK(mine[1 + member] == 100 + member);
+  const int next = (rank + 1) % kMembers;
+  CHECK(memspan_group_swap_word(group, mapped[next], 0, 1, next, 0) == SMEM_OK);
+  CHECK(memspan_group_swap_word(group, mine, 1, 0, (rank + 2) % kMembers, 0) == SMEM_OK);
+  CHECK(memspan_group_swap_word(group, mine, 9, 0, next, 5) == SMEM_TIMEOUT);
+  CHECK(memspan_group_map(group, rank == 1 ? NULL : mine, mapped) == SMEM_INVALID_PARAM);
+  CHECK(says("member 1's address is not in shareable memory"));
+  /* Memory of a member that is gone stays with those who mapped it. */
+  if (rank == 0) {
+    memset(mine, 7, 100);
+    CHECK(memspan_shareable_destroy(mine) == SMEM_OK);
+  }
+  CHECK(memspan_group_barrier(group) == SMEM_OK);
+  if (rank != 0) CHECK(((unsigned char*)mapped[0])[99] == 7);
+  CHECK(memspan_group_unmap(group, mapped) == SMEM_OK);
+  if (rank != 0) CHECK(memspan_shareable_destroy(mine) == SMEM_OK);
+}
+
+static void lose_a_member(memspan_group_t group, int rank) {
+  if (rank == 2) raise(SIGKILL);
+  const double begin = now();
+  int64_t got = 0;
+  memspan_group_request_t request;
+  CHECK(memspan_group_receive(group, 2, 0, &got, sizeof got, &request) == SMEM_OK);
+  CHECK(memspan_group_wait(request, 0) == SMEM_NOT_CONNECTED);
+  CHECK(says("PE 2"));
+  CHECK(memspan_group_barrier(group) == SMEM_NOT_CONNECTED);
+  CHECK(says("PE 2") && says("died"));
+  CHECK(memspan_group_barrier(group) == SMEM_NOT_CONNECTED);
+  CHECK(now() - begin < 10);
+  CHECK(memspan_group_destroy(group) == SMEM_OK);
+  CHECK(memspan_group_wait(request, 0) != SMEM_OK);
+  CHECK(says("has been destroyed"));
+}
+
+static void run(struct board* board, int rank) {
+  struct meeting meeting = {board, rank, 0};
+  memspan_group_t group = NULL;
+  CHECK(memspan_group_create(rank, kMembers, exchange, &meeting, 30000, &group) == SMEM_OK);
+  CHECK(memspan_group_rank(group) == rank && memspan_group_size(group) == kMembers);
+  try_mistakes(group);
+  reduce_and_gather(group, rank);
+  pass_messages(group, rank);
+  map_memory(group, rank);
+  lose_a_member(group, rank);
+  exit(0);
+}
+
+int main(void) {
+  struct board* board =
+      mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(board != MAP_FAILED);
+  pid_t children[kMembers];
+  for (int rank = 0; rank < kMembers; ++rank) {
+    children[rank] = fork();
+    CHECK(children[rank] >= 0);
+    if (children[rank] == 0) run(board, rank);
+  }
+  int failed = 0;
+  for (int rank = 0; rank < kMembers; ++rank) {
+    int status = 0;
+    CHECK(waitpid(children[rank], &status, 0) == children[rank]);
+    if (rank == 2 ? !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL : status != 0) failed = 1;
+    /* The others would wait for one that failed until their time-out. */
+    for (int other = rank + 1; failed && other < kMembers; ++other) kill(children[other], SIGKILL);
+  }
+  return failed;
+}
