@@ -69,7 +69,7 @@ Result<std::vector<std::string>> exchange_text(memspan_group_exchange_t exchange
   char sent[kTextBytes] = {};
   const auto length = static_cast<std::uint32_t>(std::min(mine.size(), kMostText));
   std::memcpy(sent, &length, sizeof length);
-  std::memcpy(sent + sizeof length, mine.data(), length);
+  mine.copy(sent + sizeof length, length);
   std::vector<char> all(static_cast<std::size_t>(size) * kTextBytes);
   if (const int code = exchange(user, sent, kTextBytes, all.data()); code != 0)
     return Status(Code::kUnreachable, fmt::format("the caller's exchange failed with {}", code));

@@ -19,7 +19,7 @@ struct Words {
   std::uint64_t bytes;
 
   static Words of(const CallTerms& call) {
-    const auto field = [](int number) { return static_cast<std::uint64_t>(number + 1); };
+    const auto field = [](int number) { return static_cast<std::uint64_t>(number) + 1; };
     return {static_cast<std::uint64_t>(call.call) | field(call.type) << 8 | field(call.op) << 16 |
                 field(call.root) << 32,
             call.bytes};

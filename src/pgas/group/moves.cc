@@ -50,7 +50,8 @@ struct Sizes {
     return read(group.stage_of(from), static_cast<std::size_t>(to));
   }
   static std::uint64_t wants(const ProcessGroup& group, int from, int to) {
-    return read(group.stage_of(to), static_cast<std::size_t>(group.size() + from));
+    return read(group.stage_of(to),
+                static_cast<std::size_t>(group.size()) + static_cast<std::size_t>(from));
   }
   static std::uint64_t read(const std::byte* stage, std::size_t index) {
     std::uint64_t value = 0;
