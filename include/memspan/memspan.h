@@ -35,6 +35,10 @@ enum {
  * returns, the process ends. NULL, as at start: nobody is told. Thread-safe. */
 typedef void (*memspan_end_handler_t)(const char* call, int reason, const char* message);
 void memspan_set_end_handler(memspan_end_handler_t handler);
+/* The same for the calling thread alone, and told before the other one: for a binding around its
+ * own calls, in a process where another binding has set the other. Returns the thread's handler
+ * before, NULL for none, which is to be set again afterwards. */
+memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler);
 
 #ifdef __cplusplus
 }

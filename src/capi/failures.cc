@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <utility>
 
 #include "capi/errors.h"
 #include "capi/process_state.h"
@@ -18,6 +19,7 @@ namespace {
 
 constinit std::atomic<ErrorHandler> error_handler{nullptr};
 constinit std::atomic<EndHandler> end_handler{nullptr};
+constinit thread_local EndHandler thread_end_handler = nullptr;
 
 int reason_of(Code code) {
   switch (code) {
@@ -59,7 +61,9 @@ void end_process_if_asked() {
 void end_process(const char* call, const Status& status) {
   end_process_if_asked();
   // Pairs with the release of set_end_handler().
-  if (const EndHandler handler = end_handler.load(std::memory_order_acquire); handler != nullptr) {
+  for (const EndHandler handler :
+       {thread_end_handler, end_handler.load(std::memory_order_acquire)}) {
+    if (handler == nullptr) continue;
     remember_error(call, status.message());
     handler(call, reason_of(status.code()), status.message().c_str());
   }
@@ -70,6 +74,10 @@ void end_process(const char* call, const Status& status) {
 
 void set_end_handler(EndHandler handler) {
   end_handler.store(handler, std::memory_order_release);
+}
+
+EndHandler set_thread_end_handler(EndHandler handler) {
+  return std::exchange(thread_end_handler, handler);
 }
 
 void set_error_handler(ErrorHandler handler) {
@@ -140,4 +148,9 @@ void end_for_bad_handle(const char* call, const char* argument, const void* hand
 extern "C" __attribute__((visibility("default"))) void memspan_set_end_handler(
     memspan_end_handler_t handler) {
   memspan::capi::set_end_handler(handler);
+}
+
+extern "C" __attribute__((visibility("default"))) memspan_end_handler_t
+memspan_set_thread_end_handler(memspan_end_handler_t handler) {
+  return memspan::capi::set_thread_end_handler(handler);
 }

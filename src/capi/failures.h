@@ -20,6 +20,8 @@ namespace memspan::capi {
 // Whom end_process() tells before the end; it may throw (memspan/memspan.h). Null: nobody.
 using EndHandler = void (*)(const char* call, int reason, const char* message);
 void set_end_handler(EndHandler handler);
+// The same for this thread, told first; the one before.
+EndHandler set_thread_end_handler(EndHandler handler);
 
 // Only when a peer has asked the whole job to end.
 void end_process_if_asked();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -17,6 +18,10 @@ struct Ended {
 
 void throw_it(const char* call, int reason, const char* message) {
   throw Ended{reason, std::string(call) + ": " + message};
+}
+
+void throw_sentence(const char* call, int, const char* message) {
+  throw std::string(call) + " of the thread: " + message;
 }
 
 void check(bool is_right, const char* what) {
@@ -33,6 +38,24 @@ Ended ended(Call call) {
     return end;
   }
   return {-1, "nothing"};
+}
+
+// A thread's own handler is told first, in that thread alone, and until it is taken back.
+void check_thread_handler() {
+  check(memspan_set_thread_end_handler(throw_sentence) == nullptr, "a handler at the start");
+  std::string told;
+  try {
+    shmem_sync(reinterpret_cast<shmem_team_t>(99L));
+  } catch (const std::string& sentence) {
+    told = sentence;
+  }
+  check(told.rfind("shmem_team_sync of the thread: team is", 0) == 0, told.c_str());
+  int reason = -1;
+  std::thread other(
+      [&] { reason = ended([] { shmem_sync(reinterpret_cast<shmem_team_t>(99L)); }).reason; });
+  other.join();
+  check(reason == MEMSPAN_END_MISTAKE, "another thread");
+  check(memspan_set_thread_end_handler(nullptr) == throw_sentence, "the handler before");
 }
 
 }  // namespace
@@ -56,6 +79,7 @@ int main() {
   check(
       ended([&] { shmem_sync(reinterpret_cast<shmem_team_t>(99L)); }).reason == MEMSPAN_END_MISTAKE,
       "a team that is none");
+  check_thread_handler();
   shmem_long_put(words, &value, 1, 0);
   check(shmem_long_g(words, 0) == 3, "the job after that");
   check(memspan_keep_failure("binding", -7, "a sentence") == -7, "the code that is kept");
