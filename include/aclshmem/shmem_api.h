@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CANN SHMEM under the names that it had first (August to December 2025): a symmetric heap, teams,
- * put and get from host code.
+ * put and get from host code. Of the later names, those by which programs start that load the
+ * library at run time.
  *
  * The interface is that of the early CANN SHMEM headers. C99 or later, C++11 or later; link with
  * -lshmem. Names that are OpenSHMEM's too, with another meaning, are macros here for the library's
@@ -75,6 +76,36 @@ typedef struct {
   char internal[SHMEM_UNIQUEID_INTERNAL_LENGTH];
 } shmem_uniqueid_t;
 
+/* The later structures. A later one still has `uint64_t instance_id` at its end, which is not
+ * looked at: a process is in one job. */
+typedef shmem_init_optional_attr_t aclshmem_init_optional_attr_t;
+
+typedef struct {
+  int my_pe;
+  int n_pes;
+  char ip_port[SHMEM_IP_PORT_LENGTH];
+  uint64_t local_mem_size;
+  aclshmem_init_optional_attr_t option_attr;
+  void* comm_args; /* an aclshmemx_uniqueid_t */
+} aclshmemx_init_attr_t;
+
+#define ACLSHMEM_UNIQUE_ID_INNER_LEN 124
+
+typedef struct {
+  int32_t version;
+  int my_pe;
+  int n_pes;
+  char internal[ACLSHMEM_UNIQUE_ID_INNER_LEN];
+} aclshmemx_uniqueid_t;
+
+/* By what processes find each other. */
+typedef enum {
+  ACLSHMEMX_INIT_WITH_DEFAULT = 1,  /* ip_port, else a unique id */
+  ACLSHMEMX_INIT_WITH_MPI = 2,      /* SHMEM_NOT_SUPPORTED */
+  ACLSHMEMX_INIT_WITH_UNIQUEID = 8, /* the unique id */
+  ACLSHMEMX_INIT_MAX = INT_MIN
+} aclshmemx_bootstrap_t;
+
 /* Turns a password as it is stored into the one that opens the key; 0 means that it could. */
 #ifdef __cplusplus
 typedef int (*shmem_decrypt_handler)(const char* cipher, size_t cipher_len, char* plain,
@@ -108,7 +139,15 @@ int shmem_set_attr_uniqueid_args(int rank_id, int nranks, const shmem_uniqueid_t
                                  shmem_init_attr_t* attr);
 int shmem_init_status(void);
 
-/* Before joining; all three copy what they are given. The store speaks TLS unless it is turned off
+/* The later forms of three of these. aclshmemx_set_attr_uniqueid_args() joins nothing: it fills in
+ * everything but option_attr and ip_port, and copies the id; aclshmemx_init_attr() joins. */
+int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags, aclshmemx_init_attr_t* attributes);
+int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid);
+int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
+                                     aclshmemx_uniqueid_t* uid,
+                                     aclshmemx_init_attr_t* aclshmem_attr);
+
+/* Before joining; all four copy what they are given. The store speaks TLS unless it is turned off
  * by (false, NULL, 0). Without a call it is protected by a secret: of MEMSPAN_JOB_SECRET_FILE, or
  * one that only this user's processes on this host can read. (true, tls_info, length) asks for
  * certificates instead, which both sides show: "tlsCert: FILE; tlsCaPath: FOLDER; tlsCaFile: NAME,
@@ -117,6 +156,8 @@ int shmem_init_status(void);
  * The key (at most 10 KiB of PEM) and its password may be given as text instead; a handler, the
  * last one given, decrypts the password. Thread-safe. */
 int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info, const uint32_t tls_info_len);
+int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
+                                     const uint32_t tls_info_len);
 int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler);
 int32_t shmem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
                                        const char* tls_pk_pw, const uint32_t tls_pk_pw_len,

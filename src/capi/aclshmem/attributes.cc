@@ -72,9 +72,7 @@ AclshmemState& aclshmem_state() {
   return *state;
 }
 
-int check_attributes(const char* call, const shmem_init_attr_t& attributes) {
-  int rank = attributes.my_rank;
-  int size = attributes.n_ranks;
+int check_numbers(const char* call, int rank, int size, std::uint64_t bytes) {
   if (rank < 0) return bad_value(call, "my_rank", rank, "is 0 and more");
   if (size <= 0 || size > kMostPes)
     return bad_value(call, "n_ranks", size, fmt::format("are 1 to {}", kMostPes));
@@ -82,8 +80,15 @@ int check_attributes(const char* call, const shmem_init_attr_t& attributes) {
     return shmem_failure(call, ShmemCode::kInvalidParam,
                          fmt::format("my_rank is {}, allowed are 0 to {}, since n_ranks is {}",
                                      rank, size - 1, size));
-  if (attributes.local_mem_size == 0)
-    return bad_value(call, "local_mem_size", 0, "is 1 byte and more");
+  if (bytes == 0) return bad_value(call, "local_mem_size", 0, "is 1 byte and more");
+  return 0;
+}
+
+int check_attributes(const char* call, const shmem_init_attr_t& attributes) {
+  if (int failure =
+          check_numbers(call, attributes.my_rank, attributes.n_ranks, attributes.local_mem_size);
+      failure != 0)
+    return failure;
   return check_engine_and_timeouts(call, attributes.option_attr);
 }
 

@@ -13,10 +13,12 @@
 
 namespace memspan::capi {
 
-// The attribute object that shmem_set_attr() hands out, and the store of a unique id that this
-// process made and nobody has used yet. The face's only state.
+// The attribute object that shmem_set_attr() hands out, the unique id that
+// aclshmemx_set_attr_uniqueid_args() was given last, and the store of a unique id that this process
+// made and nobody has used yet. The face's only state.
 struct AclshmemState {
   shmem_init_attr_t attributes{};
+  aclshmemx_uniqueid_t given_id{};
   Mutex mutex;
   std::string unique_id MEMSPAN_GUARDED_BY(mutex);
   std::shared_ptr<StoreServer> unique_id_server MEMSPAN_GUARDED_BY(mutex);
@@ -28,6 +30,8 @@ inline constexpr std::uint32_t kDefaultTimeoutSeconds = 120;
 
 // 0, or what is wrong with the attributes (in the documented order), already kept as last error.
 int check_attributes(const char* call, const shmem_init_attr_t& attributes);
+// The same for the numbers alone.
+int check_numbers(const char* call, int rank, int size, std::uint64_t bytes);
 
 // Joins: as the launcher has it, alone, or through the store at `store` (where it is, when given
 // by a unique id; else in the attributes).

@@ -35,7 +35,9 @@ int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
 }
 
-Status make_unique_id(shmem_uniqueid_t* uid) {
+// Fills in a unique id of either generation.
+template <typename UniqueId>
+Status make_unique_id(UniqueId* uid) {
   AclshmemState& state = aclshmem_state();
   MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "making a unique id");
   // A program that said nothing about TLS gets a secret that only this id carries; one that did
@@ -51,7 +53,7 @@ Status make_unique_id(shmem_uniqueid_t* uid) {
       "opening the store of a unique id");
   std::string text = fmt::format("{} {}", server->endpoint().to_string(), secret);
   if (text.size() >= sizeof(uid->internal)) return {Code::kInternal, "the unique id is too long"};
-  *uid = shmem_uniqueid_t{};
+  *uid = UniqueId{};
   uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
   std::memcpy(uid->internal, text.c_str(), text.size());
   MutexLock lock(state.mutex);
@@ -60,12 +62,19 @@ Status make_unique_id(shmem_uniqueid_t* uid) {
   return Status::ok();
 }
 
+template <typename UniqueId>
+bool is_unique_id(const UniqueId& uid) {
+  return uid.version == kVersionTag + static_cast<int>(sizeof(uid)) &&
+         std::memchr(uid.internal, ' ', strnlen(uid.internal, sizeof(uid.internal))) != nullptr;
+}
+
 // The store's address and secret, and the store itself in the process that made the id.
-Result<StorePlace> read_unique_id(const shmem_uniqueid_t& uid) {
+template <typename UniqueId>
+Result<StorePlace> read_unique_id(const UniqueId& uid) {
+  if (!is_unique_id(uid))
+    return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
   std::string_view text(uid.internal, strnlen(uid.internal, sizeof(uid.internal)));
   std::size_t space = text.find(' ');
-  if (uid.version != kVersionTag + static_cast<int>(sizeof(uid)) || space == std::string_view::npos)
-    return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
   const std::string_view secret = text.substr(space + 1);
   StorePlace store{.url = std::string(text.substr(0, space)),
                    .secret = secret == kNoSecret ? std::string() : std::string(secret)};
@@ -73,6 +82,32 @@ Result<StorePlace> read_unique_id(const shmem_uniqueid_t& uid) {
   MutexLock lock(state.mutex);
   if (state.unique_id == text) store.hosted = std::exchange(state.unique_id_server, nullptr);
   return store;
+}
+
+template <typename Attributes>
+std::string_view place_of(const Attributes& attributes) {
+  return {attributes.ip_port, strnlen(attributes.ip_port, sizeof(attributes.ip_port))};
+}
+
+// Joins by a unique id.
+template <typename UniqueId>
+int start_by_id(const char* call, const shmem_init_attr_t& attributes, const UniqueId& uid) {
+  // Before the id is read, which takes the store away.
+  if (int failure = check_attributes(call, attributes); failure != 0) return failure;
+  auto store = read_unique_id(uid);
+  if (!store.is_ok()) return shmem_result(call, store.status());
+  return start_by_attributes(call, attributes, *store);
+}
+
+// What the later structure says, as the early one.
+shmem_init_attr_t early_form(const aclshmemx_init_attr_t& later) {
+  shmem_init_attr_t early{};
+  early.my_rank = later.my_pe;
+  early.n_ranks = later.n_pes;
+  std::memcpy(early.ip_port, later.ip_port, sizeof(early.ip_port));
+  early.local_mem_size = later.local_mem_size;
+  early.option_attr = later.option_attr;
+  return early;
 }
 
 }  // namespace
@@ -123,14 +158,43 @@ MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t val
 
 MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) {
   if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
-  std::string_view url(attributes->ip_port,
-                       strnlen(attributes->ip_port, sizeof(attributes->ip_port)));
-  return start_by_attributes("shmem_init_attr", *attributes, StorePlace{.url = std::string(url)});
+  return start_by_attributes("shmem_init_attr", *attributes,
+                             StorePlace{.url = std::string(place_of(*attributes))});
+}
+
+MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
+                                       aclshmemx_init_attr_t* attributes) {
+  constexpr const char* kCall = "aclshmemx_init_attr";
+  if (attributes == nullptr) return null_argument(kCall, "attributes");
+  const auto* uid = static_cast<const aclshmemx_uniqueid_t*>(attributes->comm_args);
+  shmem_init_attr_t early = early_form(*attributes);
+  switch (bootstrap_flags) {
+    case ACLSHMEMX_INIT_WITH_DEFAULT:
+      if (uid != nullptr && !Endpoint::parse(place_of(early)).is_ok())
+        return start_by_id(kCall, early, *uid);
+      return start_by_attributes(kCall, early, StorePlace{.url = std::string(place_of(early))});
+    case ACLSHMEMX_INIT_WITH_UNIQUEID:
+      return uid == nullptr ? null_argument(kCall, "comm_args") : start_by_id(kCall, early, *uid);
+    case ACLSHMEMX_INIT_WITH_MPI:
+      return shmem_failure(
+          kCall, ShmemCode::kNotSupported,
+          "there is no start by MPI; an address (1) and a unique id (8) are there");
+    default:
+      return shmem_failure(kCall, ShmemCode::kInvalidValue,
+                           fmt::format("bootstrap_flags is {}, allowed are 1 (an address) and 8 (a "
+                                       "unique id)",
+                                       static_cast<int>(bootstrap_flags)));
+  }
 }
 
 MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
   if (uid == nullptr) return null_argument("shmem_get_uniqueid", "uid");
   return shmem_result("shmem_get_uniqueid", make_unique_id(uid));
+}
+
+MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) {
+  if (uid == nullptr) return null_argument("aclshmemx_get_uniqueid", "uid");
+  return shmem_result("aclshmemx_get_uniqueid", make_unique_id(uid));
 }
 
 MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
@@ -142,12 +206,36 @@ MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
   shmem_init_attr_t filled = *attr;
   filled.my_rank = rank_id;
   filled.n_ranks = nranks;
-  // Before the id is read, which takes the store away.
   if (int failure = check_attributes(kCall, filled); failure != 0) return failure;
-  auto store = read_unique_id(*uid);
-  if (!store.is_ok()) return shmem_result(kCall, store.status());
   *attr = filled;
-  return start_by_attributes(kCall, filled, *store);
+  return start_by_id(kCall, filled, *uid);
+}
+
+MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
+                                                    aclshmemx_uniqueid_t* uid,
+                                                    aclshmemx_init_attr_t* aclshmem_attr) {
+  constexpr const char* kCall = "aclshmemx_set_attr_uniqueid_args";
+  if (uid == nullptr) return null_argument(kCall, "uid");
+  if (aclshmem_attr == nullptr) return null_argument(kCall, "aclshmem_attr");
+  if (local_mem_size < 0)
+    return shmem_failure(
+        kCall, ShmemCode::kInvalidValue,
+        fmt::format("local_mem_size is {}, allowed is 1 byte and more", local_mem_size));
+  const auto bytes = static_cast<std::uint64_t>(local_mem_size);
+  if (int failure = check_numbers(kCall, my_pe, n_pes, bytes); failure != 0) return failure;
+  if (!is_unique_id(*uid))
+    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+                         "the unique id was not made by aclshmemx_get_uniqueid()");
+  // Callers may have it on a stack that is gone when the job starts.
+  aclshmemx_uniqueid_t& kept = aclshmem_state().given_id;
+  kept = *uid;
+  kept.my_pe = my_pe;
+  kept.n_pes = n_pes;
+  aclshmem_attr->my_pe = my_pe;
+  aclshmem_attr->n_pes = n_pes;
+  aclshmem_attr->local_mem_size = bytes;
+  aclshmem_attr->comm_args = &kept;
+  return 0;
 }
 
 MEMSPAN_EXPORT int shmem_init_status(void) {
@@ -180,6 +268,12 @@ MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
 MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
                                                 const uint32_t tls_info_len) {
   return shmem_result("shmem_set_conf_store_tls",
+                      choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
+}
+
+MEMSPAN_EXPORT int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
+                                                    const uint32_t tls_info_len) {
+  return shmem_result("aclshmemx_set_conf_store_tls",
                       choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
 
