@@ -172,6 +172,18 @@ int32_t shmem_set_log_level(int level);
 int shmem_mte_set_ub_params(uint64_t offset, uint32_t ub_size, uint32_t event_id);
 uint64_t shmemx_get_ffts_config(void);
 
+/* By their later names, which are nobody else's. */
+
+/* Collective. 0 also when there is nothing to leave (any more). */
+int aclshmem_finalize(void);
+/* The symmetric heap. Collective over all; NULL on all when memory is short or the size is 0. */
+void* aclshmem_malloc(size_t size);
+void* aclshmem_calloc(size_t nmemb, size_t size);
+void* aclshmem_align(size_t alignment, size_t size);
+void aclshmem_free(void* ptr);
+/* Where `pe`'s copy of the object can be used directly, or NULL. */
+void* aclshmem_ptr(void* ptr, int pe);
+
 /* Put and get of `nelems` elements; the _signal forms then set or add to a 32-bit word of the PE:
  * who sees it sees the data. */
 #define MEMSPAN_EARLY_TYPED(name, type)                                                         \
@@ -277,22 +289,12 @@ typedef struct {
 extern "C" {
 #endif
 
-/* Collective. 0 also when there is nothing to leave (any more). */
-int shmem_finalize(void);
 void shmem_global_exit(int status);
 void shmem_info_get_version(int* major, int* minor);
 void shmem_info_get_name(char* name);
 
 int shmem_my_pe(void);
 int shmem_n_pes(void);
-
-/* The symmetric heap. Collective over all; NULL on all when memory is short or the size is 0. */
-void* shmem_malloc(size_t size);
-void* shmem_calloc(size_t nmemb, size_t size);
-void* shmem_align(size_t alignment, size_t size);
-void shmem_free(void* ptr);
-/* Where `pe`'s copy of the object can be used directly, or NULL. */
-void* shmem_ptr(void* ptr, int pe);
 
 /* The size is in bytes; the remote side is named by a symmetric address. */
 void shmem_putmem(void* dst, void* src, size_t elem_size, int32_t pe);

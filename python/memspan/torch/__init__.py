@@ -9,13 +9,17 @@
 Rank and world size are those of torch.distributed, else of the launcher (RANK, WORLD_SIZE). The heap
 has SYMMETRIC_MEMORY_HEAP_SIZE bytes (1 GiB); SHMEM_IP_PORT says where rank 0 hosts the store
 (tcp://127.0.0.1:8662).
+
+``load_classes()`` gives the classes of ``libaclshmem_torch.so``, torch.classes.SymmetricMemory, which
+TorchScript can call; they are compiled where they are used (memspan.torch.native).
 """
 
 import memspan_autoload
+from memspan.torch.classes import load_classes
 from memspan.torch.handle import SymmetricMemory
 from memspan.torch.handler import TorchSymmetricMemoryHandler
 
 symmetric_memory = TorchSymmetricMemoryHandler
 memspan_autoload.register()
 
-__all__ = ["SymmetricMemory", "TorchSymmetricMemoryHandler", "symmetric_memory"]
+__all__ = ["SymmetricMemory", "TorchSymmetricMemoryHandler", "load_classes", "symmetric_memory"]

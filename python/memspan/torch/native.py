@@ -40,6 +40,7 @@ _LIBMEMSPAN = os.path.join(memspan.get_lib_path(), "libmemspan.so.0")
 _COMPILE_S = 600
 _LOCK_S = _COMPILE_S + 60
 _LOOK_S = 0.05
+_FIRST_ERRORS = 5
 _LAST_LINES = 20
 
 
@@ -272,8 +273,10 @@ def _run(command):
             raise CannotBuild(f"{command[0]} did not end within {_COMPILE_S} s") from error
         raise
     if process.returncode != 0:
-        last = "\n".join(output.splitlines()[-_LAST_LINES:])
-        raise CannotBuild(f"{shlex.join(command)} ended with {process.returncode}:\n{last}")
+        lines = output.splitlines()
+        first = [line for line in lines[:-_LAST_LINES] if "error" in line][:_FIRST_ERRORS]
+        said = "\n".join(first + lines[-_LAST_LINES:])
+        raise CannotBuild(f"{shlex.join(command)} ended with {process.returncode}:\n{said}")
 
 
 @contextlib.contextmanager
