@@ -390,10 +390,12 @@ MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const ma
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,
                                                uint32_t timeout_ms) {
-  return with_group("memspan_group_swap_word", group, [&](Member& self) -> Status {
-    if (word == nullptr) return null_pointer("word");
-    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
-    return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
-                           expected, value, member, deadline_in(timeout_ms));
-  });
+  constexpr const char* kCall = "memspan_group_swap_word";
+  auto self = of_process<Groups>().use(group);
+  if (!self) return bad_handle(kCall, group, "group");
+  if (word == nullptr) return smem_result(kCall, null_pointer("word"));
+  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
+  auto& atomic_word = *reinterpret_cast<std::atomic<std::uint32_t>*>(word);
+  return smem_result_of_turn(kCall, pgas::swap_word(*(**self).group, atomic_word, expected, value,
+                                                    member, deadline_in(timeout_ms)));
 }

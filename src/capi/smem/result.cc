@@ -67,6 +67,13 @@ std::int32_t smem_code(const Status& status) {
   return code_of(status.code());
 }
 
+std::int32_t smem_result_of_turn(const char* call, const Status& status) {
+  if (status.code() != Code::kTimeout) return smem_result(call, status);
+  remember_error(call, status.message());
+  last_code = SMEM_TIMEOUT;
+  return last_code;
+}
+
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message) {
   remember_error(call, message);
   last_code = code;

@@ -29,6 +29,8 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
 std::int32_t smem_code(const Status& status);
 // SMEM_OK; else the code that fits, and the text is kept and logged.
 std::int32_t smem_result(const char* call, const Status& status);
+// The same for who waits a while and then again: a time-out is kept and not logged.
+std::int32_t smem_result_of_turn(const char* call, const Status& status);
 // The same with a code that says more than the Status's own.
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message);
 // For a handle that names no `what` ("stream"), or is NULL.
