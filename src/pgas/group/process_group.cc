@@ -19,6 +19,8 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                 "group needs that",
                                 world->transport_name(), member));
   world->waiting().limit = limit;
+  // A word that another member sets is waited for in vain only when that one dies.
+  world->waiting().survives_deaths.store(true, std::memory_order_relaxed);
   return std::make_unique<ProcessGroup>(std::move(world));
 }
 
