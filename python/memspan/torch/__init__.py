@@ -22,4 +22,18 @@ from memspan.torch.handler import TorchSymmetricMemoryHandler
 symmetric_memory = TorchSymmetricMemoryHandler
 memspan_autoload.register()
 
-__all__ = ["SymmetricMemory", "TorchSymmetricMemoryHandler", "load_classes", "symmetric_memory"]
+
+def enable_symmetric_memory():
+    """Lets torch.distributed._symmetric_memory be used on the CPU: memspan.torch.symm_mem."""
+    from memspan.torch import symm_mem
+
+    symm_mem.enable()
+
+
+__all__ = [
+    "SymmetricMemory",
+    "TorchSymmetricMemoryHandler",
+    "enable_symmetric_memory",
+    "load_classes",
+    "symmetric_memory",
+]
