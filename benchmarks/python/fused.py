@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products fused with collectives, next to the product and the collective one after the other.
+
+    python benchmarks/python/fused.py [--rounds N] [--ranks N] [--sizes N ...] [--write-docs]
+
+Run it by an interpreter that has memspan and PyTorch. The product is N x N by N x N, of float32,
+and divided as in tensor parallelism: for gather and multiply the ranks have rows of the left factor
+and columns of the right one, for multiply and reduce columns and rows. Every rank has one thread.
+
+A round runs every form once, each beginning at a barrier, in another order than the round before;
+a form's time is that of the slowest rank. The table has medians of the rounds' times and ratios.
+The bare limit is the product alone, without the collective: "gloo / bare" is what a form would gain
+that hides all of it.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import memspan.torch
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symm_mem
+from memspan import __version__
+
+LEAST_S = 0.05  # a form runs so long in a round, by repetition
+JOB_S = 3600
+FASTER = 1.15  # than with gloo
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+BEGIN, END = "<!-- fused:begin -->", "<!-- fused:end -->"
+OTHERS = ("gloo", "memspan")
+
+
+class Forms:
+    """The same result in each way, for one size."""
+
+    def __init__(self, size, groups):
+        ranks = dist.get_world_size()
+        self.groups = groups
+        self.part = size // ranks
+        self.name = dist.group.WORLD.group_name
+        generator = torch.Generator().manual_seed(dist.get_rank())
+
+        def factor(rows, columns):
+            return torch.randn(rows, columns, generator=generator)
+
+        self.rows, self.columns = factor(self.part, size), factor(size, self.part)
+        self.whole = torch.empty(size, size)
+        self.wide = torch.empty(size, self.part)
+        self.left, self.right = factor(size, self.part), factor(self.part, size)
+        self.product = torch.empty(size, size)
+        self.sum = torch.empty(self.part, size)
+
+    def gather_bare(self):
+        torch.mm(self.whole, self.columns, out=self.wide)
+
+    def gather_fused(self):
+        return torch.ops.symm_mem.fused_all_gather_matmul(
+            self.rows, [self.columns], 0, self.name, return_A=False
+        )[1][0]
+
+    def gather_then(self, backend):
+        dist.all_gather_single(self.whole, self.rows, group=self.groups[backend])
+        return torch.mm(self.whole, self.columns, out=self.wide)
+
+    def reduce_bare(self):
+        torch.mm(self.left, self.right, out=self.product)
+
+    def reduce_fused(self):
+        return torch.ops.symm_mem.fused_matmul_reduce_scatter(
+            self.left, self.right, "sum", 0, self.name
+        )
+
+    def reduce_then(self, backend):
+        torch.mm(self.left, self.right, out=self.product)
+        dist.reduce_scatter_single(self.sum, self.product, group=self.groups[backend])
+        return self.sum
+
+    def all(self, kind):
+        """By name; the results of all but the bare one are compared first."""
+        fused = getattr(self, f"{kind}_fused")
+        then = getattr(self, f"{kind}_then")
+        forms = {"bare": getattr(self, f"{kind}_bare"), "fused": fused}
+        right = then(OTHERS[0]).clone()
+        for backend in OTHERS:
+            forms[backend] = lambda backend=backend: then(backend)
+        for name, form in forms.items():
+            if name != "bare":
+                torch.testing.assert_close(form(), right, rtol=1e-3, atol=1e-3)
+        return forms
+
+
+def slowest(seconds):
+    result = torch.tensor([seconds], dtype=torch.float64)
+    dist.all_reduce(result, dist.ReduceOp.MAX)
+    return result.item()
+
+
+def measure(forms, rounds, handle):
+    """By form: its seconds in each round."""
+
+    def seconds(form, times):
+        handle.barrier()
+        begin = time.perf_counter()
+        for _ in range(times):
+            form()
+        return slowest(time.perf_counter() - begin) / times
+
+    times = 1 + int(LEAST_S / seconds(forms["bare"], 1))
+    taken = {name: [] for name in forms}
+    names = list(forms)
+    for round in range(rounds):
+        turn = round % len(names)
+        for name in names[turn:] + names[:turn]:
+            taken[name].append(seconds(forms[name], times))
+    return taken
+
+
+def ratio(taken, above, below):
+    return statistics.median(a / b for a, b in zip(taken[above], taken[below]))
+
+
+def row_of(title, size, taken):
+    def ms(name):
+        return f"{statistics.median(taken[name]) * 1e3:.2f}"
+
+    gloo, ours = ratio(taken, "gloo", "fused"), ratio(taken, "memspan", "fused")
+    cells = [f"{title} {size}", ms("bare"), ms("fused"), f"{ratio(taken, 'fused', 'bare'):.3f}"]
+    cells += [ms("gloo"), f"{gloo:.2f}", f"{ratio(taken, 'gloo', 'bare'):.2f}"]
+    cells += [ms("memspan"), f"{ours:.2f}", "met" if gloo >= FASTER and ours >= 1 else "missed"]
+    return f"| {' | '.join(cells)} |"
+
+
+def run_rank(sizes, rounds):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    memspan.torch.enable_symmetric_memory()
+    handle = symm_mem.rendezvous(symm_mem.empty(1, device="cpu"), dist.group.WORLD)
+    groups = {name: dist.new_group(backend=name) for name in OTHERS}
+    lines = []
+    for kind, title in (("gather", "gather and multiply"), ("reduce", "multiply and reduce")):
+        for size in sizes:
+            forms = Forms(size, groups).all(kind)
+            lines.append(row_of(title, size, measure(forms, rounds, handle)))
+    dist.destroy_process_group()
+    if int(os.environ["RANK"]) == 0:
+        print("\n".join(lines))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def run_job(ranks):
+    """This program as every rank; what rank 0 printed."""
+    port = str(free_port())
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *sys.argv],
+            env={
+                **os.environ,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+                "OMP_NUM_THREADS": "1",
+            },
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    try:
+        outputs = [process.communicate(timeout=JOB_S)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for rank, process in enumerate(processes):
+        if process.returncode != 0:
+            sys.exit(f"rank {rank} ended with {process.returncode}")
+    return outputs[0].strip()
+
+
+def table(lines, rounds, ranks):
+    names = ["", "bare", "fused", "fused / bare", "with gloo", "gloo / fused", "gloo / bare"]
+    names += ["with memspan", "memspan / fused", ""]
+    return "\n".join(
+        [
+            f"{datetime.date.today()}, {platform.processor() or platform.machine()}, PyTorch "
+            f"{torch.__version__}, memspan {__version__}, {ranks} ranks of one thread; ms, medians "
+            f"of {rounds} alternating rounds. Targets: {FASTER} times as fast as with gloo, no "
+            "slower than with the backend memspan.",
+            "",
+            f"| {' | '.join(names)} |",
+            f"|---|{'---:|' * (len(names) - 2)}---|",
+            lines,
+        ]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096])
+    parser.add_argument(
+        "--write-docs", action="store_true", help="put the table into docs/performance.md"
+    )
+    given = parser.parse_args()
+    if given.rounds < 1:
+        parser.error(f"--rounds is {given.rounds}, allowed is 1 and more")
+    if given.ranks < 2 or any(size < given.ranks or size % given.ranks for size in given.sizes):
+        parser.error("2 ranks and more, and sizes that are multiples of their number")
+    if "RANK" in os.environ:
+        run_rank(given.sizes, given.rounds)
+        return
+    text = table(run_job(given.ranks), given.rounds, given.ranks)
+    print(text)
+    if given.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
