@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "addresses.h"
+#include "in_lines.h"
 
 #include <nanobind/ndarray.h>
 
@@ -73,8 +74,8 @@ PyTypeObject* make_type() {
       {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
       {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
       {0, nullptr}};
-  static PyType_Spec spec = {"memspan.Address", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                             slots};
+  static PyType_Spec spec = {"memspan._core.Address", 0, 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyLong_Type));
   auto* made = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
   Py_XDECREF(bases);
@@ -126,9 +127,13 @@ std::size_t buffers_in_use() {
 void bind_addresses(nb::module_& module) {
   address_type = make_type();
   module.attr("Address") = nb::handle(reinterpret_cast<PyObject*>(address_type));
-  module.def("bytes_from", bytes_from, nb::arg("address"));
-  module.def("allocation_of", allocation_of, nb::arg("address"));
-  module.def("buffers_in_use", buffers_in_use);
+  module.def("bytes_from", bytes_from, nb::arg("address"),
+             "Bytes from there to the end of its allocation; 0 when it is in none.");
+  module.def("allocation_of", allocation_of, nb::arg("address"),
+             in_lines("Where this process's allocation begins that it, or its copy at a peer, lies "
+                      "in; ValueError when it is in none.")
+                 .c_str());
+  module.def("buffers_in_use", buffers_in_use, "How many buffers of Addresses there are now.");
   // What Address.__dlpack__ returns: its bytes as a one-dimensional array of uint8.
   module.def(
       "to_dlpack",
@@ -139,7 +144,8 @@ void bind_addresses(nb::module_& module) {
         return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes},
                                                       address);
       },
-      nb::arg("address"));
+      nb::arg("address"), nb::sig("def to_dlpack(address: Address) -> object"),
+      "Its bytes as a capsule of DLPack, one-dimensional, of uint8.");
 }
 
 }  // namespace memspan::python

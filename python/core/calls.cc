@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.h"
+#include "in_lines.h"
 
 #include <memspan/memspan.h>
 #include <nanobind/stl/string.h>
@@ -99,9 +100,14 @@ bool is_raising() {
 void bind_calls(nb::module_& module) {
   nb::register_exception_translator(translate);
   memspan_set_end_handler(on_end);
-  module.def("raise_on_error", set_raising, nb::arg("raises"));
-  module.def("raises_on_error", is_raising);
-  module.def("last_error", [] { return std::string(memspan_last_error()); });
+  module.def("raise_on_error", set_raising, nb::arg("raises"),
+             in_lines("Whether functions that give a code or None raise an exception instead when "
+                      "they fail, from now on, in all packages and threads.")
+                 .c_str());
+  module.def("raises_on_error", is_raising, "Whether they do.");
+  module.def(
+      "last_error", [] { return std::string(memspan_last_error()); },
+      "Why this thread's last call that failed did so, in a sentence; \"\" before the first.");
 }
 
 }  // namespace memspan::python

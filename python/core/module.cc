@@ -1,21 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // memspan._core: the C interfaces for the Python packages on top, which document what users call.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
 
 #include "addresses.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "modules.h"
 
+namespace memspan::python {
+namespace {
+
+// shmem_int32_put of `from` is int32_put of `to`, too: what our own packages call it.
+void name_shortly(const nb::module_& from, nb::module_& to) {
+  const std::string prefix = "shmem_";
+  for (const auto [name, function] : nb::cast<nb::dict>(from.attr("__dict__"))) {
+    const auto text = nb::cast<std::string>(name);
+    if (text.starts_with(prefix)) to.attr(text.substr(prefix.size()).c_str()) = function;
+  }
+}
+
+}  // namespace
+}  // namespace memspan::python
+
 NB_MODULE(_core, module) {
   using namespace memspan::python;
   module.attr("__version__") = MEMSPAN_VERSION;
   bind_calls(module);
   bind_addresses(module);
-  auto shmem = module.def_submodule("shmem");
+  module.doc() =
+      "The C interfaces: thin functions, for the packages beside it, which document what users "
+      "call. Handles and addresses are ints, 0 is none.";
+  auto shmem = module.def_submodule("shmem", "SHMEM's functions that are not for each type.");
   bind_shmem(shmem);
   bind_openshmem(shmem);
-  auto smem = module.def_submodule("smem");
+  auto typed = module.def_submodule("typed", "SHMEM's functions for each type and size.");
+  bind_typed_moves(typed);
+  bind_typed_words(typed);
+  bind_sized_signals(typed);
+  name_shortly(typed, shmem);
+  auto smem = module.def_submodule(
+      "smem",
+      "MemFabric's functions, and memspan's own transfers: the C functions of the same names "
+      "(smem/host, memspan/transfer.h). Codes are 0, or below 0.");
   bind_smem(smem);
   bind_bm(smem);
   bind_shm(smem);
@@ -23,8 +52,11 @@ NB_MODULE(_core, module) {
   auto group = module.def_submodule("group");
   bind_group(group);
   // For atexit, while there is an interpreter to call back.
-  module.def("drop_callbacks", [] {
-    drop_callbacks();
-    drop_down_functions();
-  });
+  module.def(
+      "drop_callbacks",
+      [] {
+        drop_callbacks();
+        drop_down_functions();
+      },
+      "From now on the library calls nothing of Python.");
 }

@@ -84,7 +84,7 @@ NAMESPACE_BEGIN(NB_NAMESPACE)
 NAMESPACE_BEGIN(detail)
 template <>
 struct type_caster<memspan::python::Numbers> {
-  NB_TYPE_CASTER(memspan::python::Numbers, const_name("Sequence[int] | Buffer"))
+  NB_TYPE_CASTER(memspan::python::Numbers, const_name("Sequence[int] | Buffer | Array"))
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     return value.read(source.ptr());
   }

@@ -82,7 +82,7 @@ NAMESPACE_BEGIN(NB_NAMESPACE)
 NAMESPACE_BEGIN(detail)
 template <>
 struct type_caster<memspan::python::Place> {
-  NB_TYPE_CASTER(memspan::python::Place, const_name("int | Buffer"))
+  NB_TYPE_CASTER(memspan::python::Place, const_name("int | Buffer | Array"))
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     return value.read(source.ptr());
   }

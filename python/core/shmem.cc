@@ -15,9 +15,11 @@
 #include "addresses.h"
 #include "callbacks.h"
 #include "calls.h"
+#include "in_lines.h"
 #include "in_stream.h"
 #include "modules.h"
 #include "places.h"
+#include "typed.h"
 
 namespace memspan::python {
 namespace {
@@ -182,50 +184,51 @@ StartOptions options_of(int rank, int ranks, std::uint64_t heap, std::string whe
           engines, {std::get<0>(timeouts), std::get<1>(timeouts), std::get<2>(timeouts)}};
 }
 
-// One element of a type, to and from a peer.
-template <typename T, void (*put_one)(T*, const T, int), T (*get_one)(T*, int)>
-void bind_element(nb::module_& module, const char* name) {
-  module.def((std::string(name) + "_p").c_str(),
-             [](const Place& to, T value, int pe) {
-               T* const target = to.get<T>("dst", sizeof(T));
-               call([&] { put_one(target, value, pe); });
-             },
-             "dst"_a, "value"_a, "pe"_a);
-  module.def((std::string(name) + "_g").c_str(),
-             [](const Place& from, int pe) {
-               T* const source = from.get<T>("src", sizeof(T));
-               return call([&] { return get_one(source, pe); });
-             },
-             "src"_a, "pe"_a);
-}
-
 }  // namespace
 
 void bind_shmem(nb::module_& module) {
-  module.def("init",
-             [](int rank, int ranks, std::uint64_t heap, std::string where, std::uint32_t engines,
-                std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> timeouts) {
-               return start(options_of(rank, ranks, heap, std::move(where), engines, timeouts));
-             });
-  module.def("init_by_id",
-             [](int rank, int ranks, std::uint64_t heap, const nb::bytes& id, std::uint32_t engines,
-                std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> timeouts) {
-               return start_by_id(options_of(rank, ranks, heap, "", engines, timeouts), id);
-             });
-  module.def("get_unique_id", make_unique_id);
-  module.def("finalize", finish);
-  module.def("init_status", [] { return shmem_init_status(); });
-  module.def("global_exit", [](int status) { call([&] { shmem_global_exit(status); }); });
-  module.def("set_conf_store_tls", [](bool enable, const std::string& text) {
-    return shmem_code(
-        shmem_set_conf_store_tls(enable, text.c_str(), static_cast<std::uint32_t>(text.size())));
-  });
+  module.def(
+      "init",
+      [](int rank, int ranks, std::uint64_t heap, std::string where, std::uint32_t engines,
+         std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> timeouts) {
+        return start(options_of(rank, ranks, heap, std::move(where), engines, timeouts));
+      },
+      nb::sig("def init(my_rank: int, n_ranks: int, local_mem_size: int, ip_port: str, engines: "
+              "int, timeouts: tuple[int, int, int], /) -> int"),
+      "Starts. Time-outs in seconds: the start, allocations, operations. Returns 0 or a code.");
+  module.def(
+      "init_by_id",
+      [](int rank, int ranks, std::uint64_t heap, const nb::bytes& id, std::uint32_t engines,
+         std::tuple<std::uint32_t, std::uint32_t, std::uint32_t> timeouts) {
+        return start_by_id(options_of(rank, ranks, heap, "", engines, timeouts), id);
+      },
+      nb::sig("def init_by_id(my_rank: int, n_ranks: int, local_mem_size: int, unique_id: bytes, "
+              "engines: int, timeouts: tuple[int, int, int], /) -> int"),
+      "The same by a unique id.");
+  module.def("get_unique_id", make_unique_id, nb::sig("def get_unique_id() -> bytes | None"),
+             "What the others need to find this process; None when that fails.");
+  module.def("finalize", finish, "Ends. Returns 0 or a code.");
+  module.def(
+      "init_status", [] { return shmem_init_status(); }, "How far the start is, ``InitStatus``.");
+  module.def(
+      "global_exit", [](int status) { call([&] { shmem_global_exit(status); }); },
+      nb::sig("def global_exit(status: int, /) -> None"), "Ends every process of the job.");
+  module.def(
+      "set_conf_store_tls",
+      [](bool enable, const std::string& text) {
+        return shmem_code(shmem_set_conf_store_tls(enable, text.c_str(),
+                                                   static_cast<std::uint32_t>(text.size())));
+      },
+      nb::sig("def set_conf_store_tls(enable: bool, tls_info: str, /) -> int"),
+      "How the store is protected. Returns 0 or a code.");
   module.def(
       "register_decrypt_handler",
       [](nb::handle function) {
         return shmem_code(shmem_register_decrypt_handler(set_decrypter(function)));
       },
-      nb::arg().none());
+      nb::arg().none(),
+      nb::sig("def register_decrypt_handler(function: Callable[[str], str] | None, /) -> int"),
+      "What decrypts the password of the TLS key. Returns 0 or a code.");
   module.def(
       "set_conf_store_tls_key",
       [](const std::string& key, const std::string& password, nb::handle function) {
@@ -233,22 +236,32 @@ void bind_shmem(nb::module_& module) {
             key.c_str(), static_cast<std::uint32_t>(key.size()), password.c_str(),
             static_cast<std::uint32_t>(password.size()), set_decrypter(function)));
       },
-      nb::arg(), nb::arg(), nb::arg().none());
+      nb::arg(), nb::arg(), nb::arg().none(),
+      nb::sig("def set_conf_store_tls_key(key: str, password: str, function: Callable[[str], str] "
+              "| None, /) -> int"),
+      "The TLS key, its password, and what decrypts that. Returns 0 or a code.");
   module.def(
       "set_extern_logger",
       [](nb::handle function) {
         const LogFunction log = set_logger(function);
         return shmem_code(wait([&] { return shmem_set_extern_logger(log); }));
       },
-      nb::arg().none());
-  module.def("set_log_level", [](int level) { return shmem_code(shmem_set_log_level(level)); });
+      nb::arg().none(),
+      nb::sig("def set_extern_logger(function: Callable[[int, str], object] | None, /) -> int"),
+      "What takes the log; None: stderr. Returns 0 or a code.");
+  module.def(
+      "set_log_level", [](int level) { return shmem_code(shmem_set_log_level(level)); },
+      nb::sig("def set_log_level(level: int, /) -> int"),
+      "0 debug to 4 fatal. Returns 0 or a code.");
   module.def(
       "mte_set_ub_params",
       [](std::uint64_t offset, std::uint32_t bytes, std::uint32_t event) {
         return shmem_code(shmem_mte_set_ub_params(offset, bytes, event));
       },
       "offset"_a, "size"_a, "event"_a,
-      "A setting of Ascend hardware, without effect here. Returns 0.");
+      in_lines("A setting of Ascend hardware (bytes, and an event's number), without effect here. "
+               "Returns 0.")
+          .c_str());
   module.def(
       "get_ffts_config", [] { return shmemx_get_ffts_config(); },
       "An int that kernels may be given.");
@@ -269,69 +282,109 @@ void bind_shmem(nb::module_& module) {
       },
       "The implementation's name.");
 
-  module.def("malloc", malloc_, "size"_a);
-  module.def("calloc", calloc_, "nmemb"_a, "size"_a);
-  module.def("align", align, "alignment"_a, "size"_a);
-  module.def("free", free_, "ptr"_a.none());
-  module.def("ptr", peer_address, "ptr"_a, "peer"_a);
+  module.def("malloc", malloc_, "size"_a, nb::sig("def malloc(size: int) -> Address | None"),
+             "``size`` bytes of the symmetric heap; None when there are none.");
+  module.def("calloc", calloc_, "nmemb"_a, "size"_a,
+             nb::sig("def calloc(nmemb: int, size: int) -> Address | None"),
+             "``nmemb * size`` bytes of zeros.");
+  module.def("align", align, "alignment"_a, "size"_a,
+             nb::sig("def align(alignment: int, size: int) -> Address | None"),
+             "``size`` bytes at a multiple of a power of two.");
+  module.def("free", free_, "ptr"_a.none(), "Gives back what one of these gave.");
+  module.def("ptr", peer_address, "ptr"_a, "peer"_a,
+             nb::sig("def ptr(ptr: int | Buffer | Array, peer: int) -> Address | None"),
+             "Where the peer's copy can be used directly, or None.");
 
-  module.def("heap_base", [] { return handle_of(memspan_heap_base()); });
+  module.def(
+      "heap_base", [] { return handle_of(memspan_heap_base()); },
+      "Where this process's symmetric heap begins; 0 in no job.");
   module.def("putmem_on_stream", put_in_stream, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
-             "stream"_a = 0);
+             "stream"_a = 0, "``shmem_putmem`` in the order of a stream. Returns 0 or a code.");
   module.def("getmem_on_stream", get_in_stream, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
-             "stream"_a = 0);
+             "stream"_a = 0, "``shmem_getmem`` in the order of a stream. Returns 0 or a code.");
 
-  module.def("my_pe", [] { return shmem_my_pe(); });
-  module.def("n_pes", [] { return shmem_n_pes(); });
   module.def(
-      "team_my_pe", [](int team) { return shmem_team_my_pe(team); }, "team"_a);
+      "my_pe", [] { return shmem_my_pe(); }, "This process's number; -1 in no job.");
   module.def(
-      "team_n_pes", [](int team) { return shmem_team_n_pes(team); }, "team"_a);
-  module.def("team_split_strided", split_strided);
-  module.def("team_split_2d", split_2d);
+      "n_pes", [] { return shmem_n_pes(); }, "How many processes there are; -1 in no job.");
+  module.def(
+      "team_my_pe", [](int team) { return shmem_team_my_pe(team); }, "team"_a,
+      "This process's number in the team; -1 when it has none.");
+  module.def(
+      "team_n_pes", [](int team) { return shmem_team_n_pes(team); }, "team"_a,
+      "How many are in the team; -1 for no team.");
+  module.def("team_split_strided", split_strided,
+             nb::sig("def team_split_strided(parent: int, start: int, stride: int, size: int, /) "
+                     "-> tuple[int, int]"),
+             "(code, team).");
+  module.def("team_split_2d", split_2d,
+             nb::sig("def team_split_2d(parent: int, x_range: int, /) -> tuple[int, int, int]"),
+             "(code, team of the row, team of the column).");
   module.def(
       "team_translate_pe",
       [](int from, int pe, int to) { return shmem_team_translate_pe(from, pe, to); }, "src_team"_a,
-      "src_pe"_a, "dest_team"_a);
+      "src_pe"_a, "dest_team"_a, "The number in another team; -1 when there is none.");
   module.def(
-      "team_destroy", [](int team) { wait([&] { shmem_team_destroy(team); }); }, "team"_a);
-  module.def("team_config", team_config);
+      "team_destroy", [](int team) { wait([&] { shmem_team_destroy(team); }); }, "team"_a,
+      "Ends a team.");
+  module.def("team_config", team_config,
+             nb::sig("def team_config(team: int, /) -> tuple[int, int]"),
+             "(code, number of contexts).");
   module.def(
       "shmem_barrier", [](int team) { wait([&] { shmem_barrier(team); }); }, "team"_a = 0,
-      "The same among a team.");
+      in_lines("Until all of the team are here, and all that they put before is there. All of the "
+               "team call it. Raises PeerFailed when one of them died.")
+          .c_str());
 
-  module.def("shmem_putmem", put, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
-             "``elem_size`` bytes from ``src`` here to ``dst`` at ``pe``; ``src`` may be used "
-             "again at once, and the bytes are there after ``shmem_quiet`` or a barrier.");
-  module.def("shmem_getmem", get, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
-             "``elem_size`` bytes from ``src`` at ``pe`` to ``dst`` here; they are there on "
-             "return.");
+  module.def(
+      "shmem_putmem", put, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
+      in_lines("``elem_size`` bytes from ``src`` here to ``dst`` at ``pe``; ``src`` may be used "
+               "again at once, and the bytes are there after ``shmem_quiet`` or a barrier.")
+          .c_str());
+  module.def(
+      "shmem_getmem", get, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
+      "``elem_size`` bytes from ``src`` at ``pe`` to ``dst`` here; they are there on return.");
   module.def("shmem_putmem_signal", put_signal, "dst"_a, "src"_a, "elem_size"_a, "sig"_a,
              "signal"_a, "sig_op"_a, "pe"_a,
-             "``shmem_putmem``, then the 32-bit word ``sig`` at ``pe`` is set to ``signal`` "
-             "(``SignalOp`` 0) or grows by it (1): who sees that sees the bytes.");
+             in_lines("``shmem_putmem``, then the 32-bit word ``sig`` at ``pe`` is set to "
+                      "``signal`` (``SignalOp`` 0) or grows by it (1): who sees that sees the "
+                      "bytes. ValueError for another ``sig_op``.")
+                 .c_str());
 
   module.def("shmem_putmem_nbi", put, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
              "The same as ``shmem_putmem``, but ``src`` stays as it is until ``shmem_quiet``.");
   module.def("shmem_getmem_nbi", get, "dst"_a, "src"_a, "elem_size"_a, "pe"_a,
              "The same as ``shmem_getmem``, but the bytes are there after ``shmem_quiet``.");
-  module.def("shmem_putmem_signal_nbi", put_signal, "dst"_a, "src"_a, "elem_size"_a, "sig"_a,
-             "signal"_a, "sig_op"_a, "pe"_a,
-             "The same; ``src`` stays as it is until ``shmem_quiet``.");
-#define MEMSPAN_ELEMENT(name, type) \
-  bind_element<type, aclshmem_##name##_p, aclshmem_##name##_g>(module, #name);
-  MEMSPAN_ELEMENT(float, float)
-  MEMSPAN_ELEMENT(double, double)
-  MEMSPAN_ELEMENT(int8, std::int8_t)
-  MEMSPAN_ELEMENT(int16, std::int16_t)
-  MEMSPAN_ELEMENT(int32, std::int32_t)
-  MEMSPAN_ELEMENT(int64, std::int64_t)
-  MEMSPAN_ELEMENT(uint8, std::uint8_t)
-  MEMSPAN_ELEMENT(uint16, std::uint16_t)
-  MEMSPAN_ELEMENT(uint32, std::uint32_t)
-  MEMSPAN_ELEMENT(uint64, std::uint64_t)
-  MEMSPAN_ELEMENT(char, char)
-#undef MEMSPAN_ELEMENT
+  module.def(
+      "shmem_putmem_signal_nbi", put_signal, "dst"_a, "src"_a, "elem_size"_a, "sig"_a, "signal"_a,
+      "sig_op"_a, "pe"_a,
+      "The same as ``shmem_putmem_signal``, but ``src`` stays as it is until ``shmem_quiet``.");
+}
+
+// CANN SHMEM's: the word has 32 bits.
+void bind_sized_signals(nb::module_& module) {
+  for (const std::size_t bits : {8, 16, 32, 64, 128}) {
+    const std::size_t bytes = bits / 8;
+    const std::string elements =
+        "``nelems`` elements of " + bytes_in_words(bytes) +
+        " each from ``source`` here to ``dest`` at ``pe``, then the 32-bit word ``sig`` there is "
+        "set to ``signal`` (``SignalOp`` 0) or grows by it (1): who sees that sees them. ";
+    const auto function = [bytes](const Place& to, const Place& from, std::size_t count,
+                                  const Place& signal, std::int32_t value, int operation, int pe) {
+      const std::size_t size = bytes_of(count, bytes);
+      to.get("dest", size);
+      from.get("source", size);
+      put_signal(to, from, size, signal, value, operation, pe);
+    };
+    const auto bind = [&](const std::string& name, const char* until) {
+      def_typed(module, name, elements + until, function, "dest"_a, "source"_a, "nelems"_a, "sig"_a,
+                "signal"_a, "sig_op"_a, "pe"_a);
+      module.attr(("aclshmemx_" + name).c_str()) = module.attr(("shmem_" + name).c_str());
+    };
+    const std::string name = "put" + std::to_string(bits) + "_signal";
+    bind(name, "``source`` may be used again at once.");
+    bind(name + "_nbi", "``source`` stays as it is until ``shmem_quiet``.");
+  }
 }
 
 }  // namespace memspan::python

@@ -179,50 +179,87 @@ void drop_down_functions() {
 }
 
 void bind_trans(nb::module_& module) {
-  module.def("trans_create", create);
-  module.def("trans_uninit", [](std::uint32_t flags) { wait([&] { smem_trans_uninit(flags); }); });
-  module.def("trans_destroy", [](Handle endpoint, std::uint32_t flags) {
-    wait([&] { smem_trans_destroy(pointer_of(endpoint), flags); });
-    const auto kept = down_functions().find(endpoint);
-    if (kept == down_functions().end()) return;
-    kept->second.set(nb::none());
-    down_functions().erase(kept);
-  });
-  module.def("trans_malloc", [](Handle endpoint, std::size_t bytes) {
-    return handle_of(wait([&] { return smem_trans_malloc(pointer_of(endpoint), bytes); }));
-  });
-  module.def("trans_free", [](Handle endpoint, Handle address) {
-    return smem_code(
-        wait([&] { return smem_trans_free(pointer_of(endpoint), pointer_of(address)); }));
-  });
-  module.def("trans_register_mem", [](Handle endpoint, const Place& place, std::size_t bytes,
-                                      std::uint32_t flags) {
-    void* const address = place.get("buffer_addr", bytes);
-    return smem_code(
-        wait([&] { return smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags); }));
-  });
-  module.def("trans_batch_register_mem", [](Handle endpoint, const Numbers& addresses,
-                                            const Numbers& sizes, std::uint32_t flags) {
-    if (addresses.size() != sizes.size())
-      throw nb::value_error(("there are " + std::to_string(addresses.size()) + " addresses and " +
-                             std::to_string(sizes.size()) +
-                             " capacities; their numbers must be equal")
-                                .c_str());
-    return smem_code(wait([&] {
-      return smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(),
-                                           sizes_of(sizes),
-                                           static_cast<std::uint32_t>(addresses.size()), flags);
-    }));
-  });
-  module.def("trans_deregister_mem", [](Handle endpoint, const Place& place) {
-    return smem_code(wait([&] {
-      return smem_trans_deregister_mem(pointer_of(endpoint), pointer_of(place.address()));
-    }));
-  });
-  module.def("trans_move", move_one);
-  module.def("trans_batch_move", move_batch);
-  module.def("trans_submit", submit_one);
-  module.def("trans_batch_submit", submit_batch);
+  module.def(
+      "trans_create", create,
+      nb::sig(
+          "def trans_create(store_url: str, session_id: str, role: int, timeout_s: int, device_id: "
+          "int, flags: int, data_op_type: int, may_host: bool, /) -> tuple[int, int]"));
+  module.def(
+      "trans_uninit", [](std::uint32_t flags) { wait([&] { smem_trans_uninit(flags); }); },
+      nb::sig("def trans_uninit(flags: int, /) -> None"));
+  module.def(
+      "trans_destroy",
+      [](Handle endpoint, std::uint32_t flags) {
+        wait([&] { smem_trans_destroy(pointer_of(endpoint), flags); });
+        const auto kept = down_functions().find(endpoint);
+        if (kept == down_functions().end()) return;
+        kept->second.set(nb::none());
+        down_functions().erase(kept);
+      },
+      nb::sig("def trans_destroy(endpoint: int, flags: int, /) -> None"));
+  module.def(
+      "trans_malloc",
+      [](Handle endpoint, std::size_t bytes) {
+        return handle_of(wait([&] { return smem_trans_malloc(pointer_of(endpoint), bytes); }));
+      },
+      nb::sig("def trans_malloc(endpoint: int, capacity: int, /) -> int"));
+  module.def(
+      "trans_free",
+      [](Handle endpoint, Handle address) {
+        return smem_code(
+            wait([&] { return smem_trans_free(pointer_of(endpoint), pointer_of(address)); }));
+      },
+      nb::sig("def trans_free(endpoint: int, address: int, /) -> int"));
+  module.def(
+      "trans_register_mem",
+      [](Handle endpoint, const Place& place, std::size_t bytes, std::uint32_t flags) {
+        void* const address = place.get("buffer_addr", bytes);
+        return smem_code(wait(
+            [&] { return smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags); }));
+      },
+      nb::sig("def trans_register_mem(endpoint: int, buffer_addr: int | Buffer | Array, capacity: "
+              "int, flags: int, /) -> int"));
+  module.def(
+      "trans_batch_register_mem",
+      [](Handle endpoint, const Numbers& addresses, const Numbers& sizes, std::uint32_t flags) {
+        if (addresses.size() != sizes.size())
+          throw nb::value_error(("there are " + std::to_string(addresses.size()) +
+                                 " addresses and " + std::to_string(sizes.size()) +
+                                 " capacities; their numbers must be equal")
+                                    .c_str());
+        return smem_code(wait([&] {
+          return smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(),
+                                               sizes_of(sizes),
+                                               static_cast<std::uint32_t>(addresses.size()), flags);
+        }));
+      },
+      nb::sig("def trans_batch_register_mem(endpoint: int, buffer_addrs: Sequence[int] | Buffer | "
+              "Array, capacities: Sequence[int] | Buffer | Array, flags: int, /) -> int"));
+  module.def(
+      "trans_deregister_mem",
+      [](Handle endpoint, const Place& place) {
+        return smem_code(wait([&] {
+          return smem_trans_deregister_mem(pointer_of(endpoint), pointer_of(place.address()));
+        }));
+      },
+      nb::sig(
+          "def trans_deregister_mem(endpoint: int, buffer_addr: int | Buffer | Array, /) -> int"));
+  module.def("trans_move", move_one,
+             nb::sig("def trans_move(endpoint: int, writes: bool, peer: str, buffer: int | Buffer "
+                     "| Array, peer_buffer: int, length: int, flags: int, /) -> int"));
+  module.def("trans_batch_move", move_batch,
+             nb::sig("def trans_batch_move(endpoint: int, writes: bool, peer: str, buffers: "
+                     "Sequence[int] | Buffer | Array, peer_buffers: Sequence[int] | Buffer | "
+                     "Array, lengths: Sequence[int] | Buffer | Array, flags: int, /) -> int"));
+  module.def(
+      "trans_submit", submit_one,
+      nb::sig("def trans_submit(endpoint: int, writes: bool, peer: str, buffer: int | Buffer | "
+              "Array, peer_buffer: int, length: int, stream: int, flags: int, /) -> int"));
+  module.def(
+      "trans_batch_submit", submit_batch,
+      nb::sig("def trans_batch_submit(endpoint: int, writes: bool, peer: str, buffers: "
+              "Sequence[int] | Buffer | Array, peer_buffers: Sequence[int] | Buffer | Array, "
+              "lengths: Sequence[int] | Buffer | Array, stream: int, flags: int, /) -> int"));
   module.def(
       "trans_set_peer_down_callback",
       [](Handle endpoint, nb::handle function) {
@@ -232,67 +269,113 @@ void bind_trans(nb::module_& module) {
               pointer_of(endpoint), function.is_none() ? nullptr : on_down, pointer_of(endpoint));
         }));
       },
-      nb::arg(), nb::arg().none());
+      nb::arg(), nb::arg().none(),
+      nb::sig("def trans_set_peer_down_callback(endpoint: int, function: Callable[[str], object] | "
+              "None, /) -> int"));
 
-  module.def("transfer_reach", [](Handle endpoint, const std::string& peer) {
-    return smem_code(
-        wait([&] { return memspan_transfer_reach(pointer_of(endpoint), peer.c_str()); }));
-  });
-  module.def("transfer_prepare", prepare);
-  module.def("transfer_destroy", [](Handle request) {
-    return smem_code(wait([&] { return memspan_transfer_destroy(pointer_of(request)); }));
-  });
-  module.def("transfer_set_message", [](Handle request, const nb::bytes& message) {
-    return smem_code(wait([&] {
-      return memspan_transfer_set_message(pointer_of(request), message.c_str(), message.size());
-    }));
-  });
   module.def(
-      "transfer_set_counter", [](Handle request, std::uint32_t counter, std::uint64_t value) {
+      "transfer_reach",
+      [](Handle endpoint, const std::string& peer) {
+        return smem_code(
+            wait([&] { return memspan_transfer_reach(pointer_of(endpoint), peer.c_str()); }));
+      },
+      nb::sig("def transfer_reach(endpoint: int, peer: str, /) -> int"));
+  module.def("transfer_prepare", prepare,
+             nb::sig("def transfer_prepare(endpoint: int, writes: bool, peer: str, buffers: "
+                     "Sequence[int] | Buffer | Array, peer_buffers: Sequence[int] | Buffer | "
+                     "Array, lengths: Sequence[int] | Buffer | Array, /) -> tuple[int, int]"));
+  module.def(
+      "transfer_destroy",
+      [](Handle request) {
+        return smem_code(wait([&] { return memspan_transfer_destroy(pointer_of(request)); }));
+      },
+      nb::sig("def transfer_destroy(request: int, /) -> int"));
+  module.def(
+      "transfer_set_message",
+      [](Handle request, const nb::bytes& message) {
+        return smem_code(wait([&] {
+          return memspan_transfer_set_message(pointer_of(request), message.c_str(), message.size());
+        }));
+      },
+      nb::sig("def transfer_set_message(request: int, message: bytes, /) -> int"));
+  module.def(
+      "transfer_set_counter",
+      [](Handle request, std::uint32_t counter, std::uint64_t value) {
         return smem_code(wait(
             [&] { return memspan_transfer_set_counter(pointer_of(request), counter, value); }));
-      });
-  module.def("transfer_post", [](Handle request) {
-    return smem_code(wait([&] { return memspan_transfer_post(pointer_of(request)); }));
-  });
-  module.def("transfer_test", [](Handle request) {
-    return state_code(wait([&] { return memspan_transfer_test(pointer_of(request)); }));
-  });
-  module.def("transfer_result", [](Handle request) {
-    memspan_transfer_result_t result = {};
-    smem_code(wait([&] { return memspan_transfer_result(pointer_of(request), &result); }));
-    return std::tuple(result.code, result.pieces);
-  });
-  module.def("transfer_wait", [](Handle request, std::uint32_t timeout_ms) {
-    return state_code(wait([&] { return memspan_transfer_wait(pointer_of(request), timeout_ms); }));
-  });
-  module.def("transfer_cancel", [](Handle request) {
-    return smem_code(wait([&] { return memspan_transfer_cancel(pointer_of(request)); }));
-  });
-  module.def("transfer_event", [](Handle request) {
-    int descriptor = -1;
-    smem_code(wait([&] { return memspan_transfer_event(pointer_of(request), &descriptor); }));
-    return descriptor;
-  });
-  module.def("transfer_receive", receive);
-  module.def("transfer_messages_event", [](Handle endpoint) {
-    int descriptor = -1;
-    smem_code(
-        wait([&] { return memspan_transfer_messages_event(pointer_of(endpoint), &descriptor); }));
-    return descriptor;
-  });
-  module.def("transfer_counter", [](Handle endpoint, std::uint32_t counter) {
-    std::uint64_t value = 0;
-    const int code = smem_code(
-        wait([&] { return memspan_transfer_counter(pointer_of(endpoint), counter, &value); }));
-    return std::tuple(code, value);
-  });
-  module.def("transfer_wait_counter", [](Handle endpoint, std::uint32_t counter,
-                                         std::uint64_t value, std::uint32_t timeout_ms) {
-    return smem_code(wait([&] {
-      return memspan_transfer_wait_counter(pointer_of(endpoint), counter, value, timeout_ms);
-    }));
-  });
+      },
+      nb::sig("def transfer_set_counter(request: int, counter: int, value: int, /) -> int"));
+  module.def(
+      "transfer_post",
+      [](Handle request) {
+        return smem_code(wait([&] { return memspan_transfer_post(pointer_of(request)); }));
+      },
+      nb::sig("def transfer_post(request: int, /) -> int"));
+  module.def(
+      "transfer_test",
+      [](Handle request) {
+        return state_code(wait([&] { return memspan_transfer_test(pointer_of(request)); }));
+      },
+      nb::sig("def transfer_test(request: int, /) -> int"));
+  module.def(
+      "transfer_result",
+      [](Handle request) {
+        memspan_transfer_result_t result = {};
+        smem_code(wait([&] { return memspan_transfer_result(pointer_of(request), &result); }));
+        return std::tuple(result.code, result.pieces);
+      },
+      nb::sig("def transfer_result(request: int, /) -> tuple[int, int]"));
+  module.def(
+      "transfer_wait",
+      [](Handle request, std::uint32_t timeout_ms) {
+        return state_code(
+            wait([&] { return memspan_transfer_wait(pointer_of(request), timeout_ms); }));
+      },
+      nb::sig("def transfer_wait(request: int, timeout_ms: int, /) -> int"));
+  module.def(
+      "transfer_cancel",
+      [](Handle request) {
+        return smem_code(wait([&] { return memspan_transfer_cancel(pointer_of(request)); }));
+      },
+      nb::sig("def transfer_cancel(request: int, /) -> int"));
+  module.def(
+      "transfer_event",
+      [](Handle request) {
+        int descriptor = -1;
+        smem_code(wait([&] { return memspan_transfer_event(pointer_of(request), &descriptor); }));
+        return descriptor;
+      },
+      nb::sig("def transfer_event(request: int, /) -> int"));
+  module.def(
+      "transfer_receive", receive,
+      nb::sig("def transfer_receive(endpoint: int, timeout_ms: int, /) -> tuple[int, str, bytes]"));
+  module.def(
+      "transfer_messages_event",
+      [](Handle endpoint) {
+        int descriptor = -1;
+        smem_code(wait(
+            [&] { return memspan_transfer_messages_event(pointer_of(endpoint), &descriptor); }));
+        return descriptor;
+      },
+      nb::sig("def transfer_messages_event(endpoint: int, /) -> int"));
+  module.def(
+      "transfer_counter",
+      [](Handle endpoint, std::uint32_t counter) {
+        std::uint64_t value = 0;
+        const int code = smem_code(
+            wait([&] { return memspan_transfer_counter(pointer_of(endpoint), counter, &value); }));
+        return std::tuple(code, value);
+      },
+      nb::sig("def transfer_counter(endpoint: int, counter: int, /) -> tuple[int, int]"));
+  module.def(
+      "transfer_wait_counter",
+      [](Handle endpoint, std::uint32_t counter, std::uint64_t value, std::uint32_t timeout_ms) {
+        return smem_code(wait([&] {
+          return memspan_transfer_wait_counter(pointer_of(endpoint), counter, value, timeout_ms);
+        }));
+      },
+      nb::sig("def transfer_wait_counter(endpoint: int, counter: int, value: int, timeout_ms: int, "
+              "/) -> int"));
 }
 
 }  // namespace memspan::python

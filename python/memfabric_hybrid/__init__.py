@@ -3,9 +3,9 @@
 transfers between named endpoints (``TransferEngine``), and what they have in common."""
 
 from memspan import __version__
-from memspan.fabric import bm, shm
+from memspan.fabric import bm, common, shm
 from memspan.fabric.common import *  # noqa: F403
-from memspan.fabric.common import __all__ as _common
 from memspan.fabric.engine import TransferEngine, TransferOpcode, TransferRequest
 
-__all__ = [*_common, "TransferEngine", "TransferOpcode", "TransferRequest", "bm", "shm"]
+__all__ = ["TransferEngine", "TransferOpcode", "TransferRequest", "bm", "shm"]
+__all__ += common.__all__

@@ -34,11 +34,11 @@ atexit.register(_core.drop_callbacks)
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def get_include_path():
+def get_include_path() -> str:
     """The folder of the C headers, for compilers."""
     return os.path.join(_HERE, "include")
 
 
-def get_lib_path():
+def get_lib_path() -> str:
     """The folder of the C libraries, for linkers."""
     return os.path.join(_HERE, "lib")

@@ -5,7 +5,7 @@
 class Error(RuntimeError):
     """A call failed. `code` is the number that the C interface has for it."""
 
-    def __init__(self, message="", code=-1):
+    def __init__(self, message: str = "", code: int = -1) -> None:
         super().__init__(message)
         self.code = code
 

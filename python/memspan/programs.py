@@ -3,20 +3,24 @@
 
 import os
 import sys
+from typing import NoReturn
 
 
-def _become(name):
+def _become(name: str) -> NoReturn:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
     os.execv(path, [name, *sys.argv[1:]])
 
 
-def oshrun():
+def oshrun() -> NoReturn:
+    """Starts a job: ``oshrun -n RANKS PROGRAM``."""
     _become("oshrun")
 
 
-def info():
+def info() -> NoReturn:
+    """Says what this machine and this memspan can do."""
     _become("memspan-info")
 
 
-def store():
+def store() -> NoReturn:
+    """Hosts a store by itself."""
     _become("memspan-store")

@@ -10,7 +10,8 @@ from mf_adapter import create_config_store
 from memspan.fabric.common import get_last_err_msg
 
 
-def main():
+def main() -> int:
+    """The program. Its exit status; ValueError when ASCEND_MF_STORE_URL is not set."""
     url = os.environ.get("ASCEND_MF_STORE_URL")
     if not url:
         raise ValueError("ASCEND_MF_STORE_URL is not set; it says where, as tcp://ip:port")

@@ -12,17 +12,25 @@ exists in every process, and each may read and write everybody's.
     shmem.shmem_barrier_all()
     shmem.shmem_finalize()
 
-Start and end are in ``shmem.startup``, the heap in ``shmem.memory``, teams in ``shmem.teams``, all
-that moves memory in ``shmem.moves``; everything is here, too, under several generations of names
-(``shmem_finalize``, ``shmem_finialize``, ``aclshmem_finalize``...). ``shmem.core`` has the same as
-objects. ``shmem.errors`` says how failures are reported. ``with shmem.job(...)`` starts and ends.
+The parts, all of whose names are here, too:
+
+- ``shmem.startup``: ``shmem_init``, ``shmem_finalize``, settings before the start;
+- ``shmem.memory``: ``shmem_malloc`` and its kin give addresses, ``tensor`` gives numpy's arrays;
+- ``shmem.moves``: put, get, signals, order, barriers and collectives of bytes;
+- ``shmem.typed``: elements, waits, atomics and reductions of each type, ``shmem_int32_put`` ...;
+- ``shmem.teams``: who is in the job, and teams; ``shmem.streams``: calls in a stream's order;
+- ``shmem.types``: classes and enumerations; ``shmem.errors``: how failures are reported;
+- ``shmem.names``: other generations' names, ``aclshmem_putmem`` for ``shmem_putmem``.
+
+``shmem.core`` has the same as objects. ``with shmem.job(...)`` starts and ends. ``import *`` takes what is
+listed below; ``from shmem._pyshmem import *`` takes the names of each type as well.
 """
 
 import contextlib as _contextlib
+from collections.abc import Iterator as _Iterator
 
 from memspan import __version__
-from memspan._core import shmem as _c
-from shmem import errors
+from shmem import errors, names
 from shmem.memory import (
     Address,
     as_array,
@@ -35,12 +43,32 @@ from shmem.memory import (
     shmem_ptr,
     tensor,
 )
-from shmem.moves import *  # noqa: F403
 from shmem.moves import (
+    get_ffts_config,
+    mte_set_ub_params,
+    shmem_alltoall,
+    shmem_barrier,
+    shmem_barrier_all,
+    shmem_broadcast,
+    shmem_collect,
+    shmem_fcollect,
+    shmem_fence,
+    shmem_getmem,
+    shmem_getmem_nbi,
+    shmem_info_get_name,
+    shmem_info_get_version,
+    shmem_put_signal64,
+    shmem_putmem,
+    shmem_putmem_nbi,
     shmem_putmem_signal,
     shmem_putmem_signal_nbi,
+    shmem_quiet,
     shmem_signal_op,
+    shmem_signal_wait_until,
+    shmem_signal_wait_until64,
+    shmem_sync,
 )
+from shmem.names import *  # noqa: F403
 from shmem.startup import (
     register_decrypt_handler,
     set_conf_store_tls,
@@ -82,6 +110,7 @@ from shmem.teams import (
     team_split_strided,
     team_translate_pe,
 )
+from shmem.typed import *  # noqa: F403
 from shmem.types import (
     CmpOp,
     InitAttr,
@@ -94,11 +123,97 @@ from shmem.types import (
     UniqueId,
 )
 
+__all__ = [
+    "Address",
+    "CmpOp",
+    "InitAttr",
+    "InitStatus",
+    "MemType",
+    "OpEngineType",
+    "OptionalAttr",
+    "SignalOp",
+    "Stream",
+    "TEAM_INVALID",
+    "TEAM_WORLD",
+    "TeamConfig",
+    "UniqueId",
+    "as_array",
+    "errors",
+    "free",
+    "get_ffts_config",
+    "get_my_pe",
+    "get_pe_count",
+    "get_team_my_pe",
+    "get_team_pe_count",
+    "job",
+    "mte_set_ub_params",
+    "my_pe",
+    "pe_count",
+    "peer_array",
+    "register_decrypt_handler",
+    "set_conf_store_tls",
+    "set_conf_store_tls_key",
+    "set_extern_logger",
+    "set_log_level",
+    "shmem_align",
+    "shmem_alltoall",
+    "shmem_barrier",
+    "shmem_barrier_all",
+    "shmem_broadcast",
+    "shmem_calloc",
+    "shmem_collect",
+    "shmem_fcollect",
+    "shmem_fence",
+    "shmem_finalize",
+    "shmem_free",
+    "shmem_get_unique_id",
+    "shmem_getmem",
+    "shmem_getmem_nbi",
+    "shmem_getmem_on_stream",
+    "shmem_global_exit",
+    "shmem_info_get_name",
+    "shmem_info_get_version",
+    "shmem_init",
+    "shmem_init_status",
+    "shmem_init_using_unique_id",
+    "shmem_malloc",
+    "shmem_ptr",
+    "shmem_put_signal64",
+    "shmem_putmem",
+    "shmem_putmem_nbi",
+    "shmem_putmem_on_stream",
+    "shmem_putmem_signal",
+    "shmem_putmem_signal_nbi",
+    "shmem_quiet",
+    "shmem_quiet_on_stream",
+    "shmem_set_attributes",
+    "shmem_set_data_op_engine_type",
+    "shmem_set_timeout",
+    "shmem_signal_op",
+    "shmem_signal_op_on_stream",
+    "shmem_signal_wait_until",
+    "shmem_signal_wait_until64",
+    "shmem_signal_wait_until_on_stream",
+    "shmem_sync",
+    "shmem_team_get_config",
+    "team_destroy",
+    "team_my_pe",
+    "team_n_pes",
+    "team_split_2d",
+    "team_split_strided",
+    "team_translate_pe",
+    "tensor",
+]
+__all__ += names.__all__
+
 
 @_contextlib.contextmanager
-def job(mype, npes, mem_size):
-    """``with job(rank, ranks, bytes_of_heap):`` starts, and ends the job at the end. Raises when it
-    cannot start. After an exception inside it does not wait for the others."""
+def job(
+    mype: int | None = None, npes: int | None = None, mem_size: int | None = None
+) -> _Iterator[None]:
+    """``with job(rank, ranks, bytes_of_heap):`` starts as ``shmem_init`` does, and ends the job at the
+    end. Raises ``shmem.errors.Error`` when it cannot start. After an exception inside it does not wait for
+    the others."""
     raised = errors.raises_on_error()
     errors.raise_on_error(True)
     try:
@@ -109,46 +224,4 @@ def job(mype, npes, mem_size):
     shmem_finalize()
 
 
-# ---- names
-
-# A misspelling that programs have.
-shmem_finialize = shmem_finalize
-
-# Elements, waits, atomics and reductions of each type: shmem_int32_p ...
-_BY_TYPE = ("float", "double", "char", "int", "uint")
-_BY_SIZE = ("put", "get", "iput", "iget")
-for _name in dir(_c):
-    _is_sized = _name.startswith(_BY_SIZE) and _name[-1].isdigit()
-    if _name.startswith(_BY_TYPE) or (_is_sized and not _name.endswith("signal64")):
-        globals().setdefault("shmem_" + _name, getattr(_c, _name))
-for _bits in (8, 16, 32, 64, 128):
-    for _way in ("put", "get"):
-        globals()[f"shmem_{_way}{_bits}_nbi"] = getattr(_c, f"{_way}{_bits}")
-
-# The names of the latest generation.
-for _name in [name for name in globals() if name.startswith("shmem_")]:
-    globals()["acl" + _name] = globals()[_name]
-aclshmemx_init_status = shmem_init_status
-aclshmemx_get_uniqueid = shmem_get_unique_id
-aclshmemx_putmem_signal = shmem_putmem_signal
-aclshmemx_putmem_signal_nbi = shmem_putmem_signal_nbi
-for _name in [name for name in globals() if name.endswith("_on_stream")]:
-    if _name.startswith("shmem_"):
-        globals()["aclshmemx" + _name.removeprefix("shmem")] = globals()[_name]
-aclshmemx_signal_op = shmem_signal_op
-
-
-def aclshmemx_get_heap_base(mem_type=None):
-    """Where this process's symmetric heap begins, an int; the host's and the device's are one."""
-    del mem_type
-    return _c.heap_base()
-
-
-def aclshmemx_finalize(instance_id=0):
-    """``shmem_finalize`` of an instance; there is one, 0."""
-    if instance_id != 0:
-        raise ValueError(f"instance_id is {instance_id}, allowed is 0")
-    shmem_finalize()
-
-
-__all__ = [name for name in globals() if not name.startswith("_")]
+from shmem import _pyshmem  # noqa: E402: it takes all that stands above

@@ -2,15 +2,20 @@
 """The symmetric heap: addresses, and arrays on it."""
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from memspan import _core
+from memspan.types import Memory
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 _c = _core.shmem
 
 Address = _core.Address
 
 
-def shmem_malloc(size):
+def shmem_malloc(size: int) -> Address | None:
     """``size`` bytes at the same place in every process; all must call it, with the same size.
 
     Returns an ``Address``, an int that is also a writable buffer of these bytes; None when there
@@ -19,30 +24,38 @@ def shmem_malloc(size):
     return _c.malloc(size)
 
 
-def shmem_calloc(nmemb, size):
+def shmem_calloc(nmemb: int, size: int) -> Address | None:
     """``nmemb * size`` bytes of zeros; else as ``shmem_malloc``."""
     return _c.calloc(nmemb, size)
 
 
-def shmem_align(alignment, size):
+def shmem_align(alignment: int, size: int) -> Address | None:
     """``size`` bytes at a multiple of ``alignment``, a power of two; else as ``shmem_malloc``."""
     return _c.align(alignment, size)
 
 
-def shmem_free(ptr):
-    """Gives back what one of the three above gave; all must call it. Nothing for None."""
+def shmem_free(ptr: Memory | None) -> None:
+    """Gives back what one of the three above gave; all must call it. Nothing for None. ValueError for
+    what none of them gave, or what was given back before."""
     _c.free(ptr)
 
 
-def shmem_ptr(ptr, peer):
-    """Where ``peer``'s copy of ``ptr`` can be read and written directly, or None."""
+def shmem_ptr(ptr: Memory, peer: int) -> Address | None:
+    """Where process ``peer``'s copy of ``ptr`` can be read and written directly; None when it cannot."""
     return _c.ptr(ptr, peer)
 
 
 # ---- what Address has beside its number and its buffer
 
 
-def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def _dlpack(
+    self: Address,
+    *,
+    stream: None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
     del max_version  # what is given is of the first version, which everybody reads
     if stream is not None or dl_device not in (None, _dlpack_device(self)):
         raise BufferError("the symmetric heap is host memory, which has no streams")
@@ -51,7 +64,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     return _core.to_dlpack(self)
 
 
-def _dlpack_device(self):
+def _dlpack_device(self: Address) -> tuple[int, int]:
     return (1, 0)  # the host's memory
 
 
@@ -60,35 +73,42 @@ class _OfArray(Address):
 
     in_use = 0
 
-    def __init__(self, _):
+    def __init__(self, _: int) -> None:
         _OfArray.in_use += 1
 
-    def __del__(self):
+    def __del__(self) -> None:
         _OfArray.in_use -= 1
 
 
-def views_in_use():
+def views_in_use() -> int:
     """How many arrays and memoryviews of the heap there are now."""
     return _OfArray.in_use + _core.buffers_in_use()
 
 
-def as_array(address, dtype="uint8", shape=None):
-    """The memory at an ``Address`` as a numpy array of ``dtype``; ``shape`` None: all of it."""
+def as_array(
+    address: int, dtype: "DTypeLike" = "uint8", shape: int | tuple[int, ...] | None = None
+) -> "NDArray[Any]":
+    """The memory at an ``Address`` as a numpy array of ``dtype`` and ``shape`` (an int or a tuple, in
+    elements; None: all to the end of the allocation, one-dimensional). Shares its memory. TypeError
+    or BufferError when that is more than is there, or nothing."""
     import numpy
 
     dtype = numpy.dtype(dtype)
     bytes_there = _core.bytes_from(int(address))
     if shape is None:
         shape = (bytes_there // dtype.itemsize,)
-    return numpy.ndarray(shape, dtype, buffer=_OfArray(address))
+    memory: Any = _OfArray(address)
+    return numpy.ndarray(shape, dtype, buffer=memory)
 
 
-def tensor(shape, dtype="float32", pe=None):
+def tensor(
+    shape: int | tuple[int, ...], dtype: "DTypeLike" = "float32", pe: int | None = None
+) -> "NDArray[Any]":
     """A numpy array of zeros on the symmetric heap; all processes must ask for the same.
 
     shape: an int or a tuple, in elements. dtype: whatever numpy.dtype takes. pe: that process's
     copy instead of this one's, which must be on the same host. Give it back by ``free(array)``.
-    Raises MemoryError when there is too little room.
+    Raises MemoryError when there is too little room, ValueError for extents below 0.
     """
     import numpy
 
@@ -104,24 +124,29 @@ def tensor(shape, dtype="float32", pe=None):
     return local if pe is None else peer_array(local, pe)
 
 
-def peer_array(array, pe):
-    """``pe``'s copy of an array on the heap; shares its memory. ValueError when it cannot be used
-    directly."""
+def peer_array(array: "NDArray[Any]", pe: int) -> "NDArray[Any]":
+    """``pe``'s copy of an array on the heap, of the same shape and dtype; shares its memory. ValueError
+    when it cannot be used directly."""
     import numpy
 
     place = array.__array_interface__["data"][0]
     there = _c.ptr(place, pe)
     if there is None:
         raise ValueError(f"process {pe} has no copy of that array that can be used directly")
-    return numpy.ndarray(array.shape, array.dtype, buffer=_OfArray(there), strides=array.strides)
+    memory: Any = _OfArray(there)
+    return numpy.ndarray(array.shape, array.dtype, buffer=memory, strides=array.strides)
 
 
-def free(array):
-    """Gives back an array that ``tensor`` made, this process's or a peer's; all must call it."""
+def free(array: "NDArray[Any]") -> None:
+    """Gives back an array that ``tensor`` made, this process's or a peer's; all must call it. ValueError
+    for any other."""
     place = array.__array_interface__["data"][0]
     _c.free(_core.allocation_of(place))
 
 
-Address.__dlpack__ = _dlpack
-Address.__dlpack_device__ = _dlpack_device
-Address.numpy = as_array
+for _name, _method in [
+    ("__dlpack__", _dlpack),
+    ("__dlpack_device__", _dlpack_device),
+    ("numpy", as_array),
+]:
+    setattr(Address, _name, _method)

@@ -2,16 +2,16 @@
 """Moving memory: put, get, signals, order, collectives, atomics.
 
 Memory is an address (an int) or any object with the buffer protocol, whose size is then checked.
-``pe`` is a process's number in the job. The remote side is named by an address of the symmetric
-heap. The GIL is released while a call waits or moves much.
+Sizes are in bytes. ``pe`` is a process's number in the job, ``team`` a team's number, 0 for all. The
+remote side is named by an address of the symmetric heap: this process's own, which stands for the
+copy at ``pe``. The GIL is released while a call waits or moves much.
 
-Besides the functions here, for each T of float, double, int8 ... int64, uint8 ... uint64 and char:
-``shmem_T_p(dst, value, pe)`` and ``shmem_T_g(src, pe)`` move one element, ``shmem_T_put``,
-``_get`` (dest, source, nelems, pe), ``_iput`` and ``_iget`` (dest, source, dst, sst, nelems, pe)
-several. For 8, 16, 32, 64 and 128 bits, ``shmem_putB``, ``getB``, ``iputB`` and ``igetB``. For int32,
-int64, uint32 and uint64: ``shmem_T_wait_until``, ``_test``, their ``_all``, ``_any``, ``_some`` and
-``_vector`` forms and ``shmem_T_atomic_...``: fetch, set, swap, compare_swap, and, or, xor, add and
-the fetching forms. For numbers, ``shmem_T_sum_reduce`` and prod, min, max, and, or, xor.
+Every function raises ValueError, before anything moves, for a ``pe`` or ``team`` that is not there, memory
+that is not in the symmetric heap or has too few bytes, and before the start; TypeError for what is no
+memory or no number. What waits raises ``shmem.errors.PeerFailed`` when a process died without which it
+cannot end.
+
+Elements, waits, atomics and reductions of each type are in ``shmem.typed``.
 """
 
 from memspan._core.shmem import (

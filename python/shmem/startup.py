@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, end, and settings before the start."""
+"""Start, end, and settings before the start. Codes are 0, or below 0 for what failed."""
 
 import math
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from memspan import _core
 from memspan.errors import Error
 from shmem.memory import views_in_use
-from shmem.types import InitAttr, InitStatus, OpEngineType
+from shmem.types import InitAttr, InitStatus, OpEngineType, UniqueId
 
 _c = _core.shmem
 
@@ -19,7 +21,7 @@ _USUAL_HEAP = 1 << 30
 _ALL_ENGINES = OpEngineType.MTE | OpEngineType.SDMA | OpEngineType.ROCE
 
 
-def _store_of_environment():
+def _store_of_environment() -> str:
     """Where rank 0 hosts the store, by the environment of a launcher."""
     host = os.environ.get("SHMEM_MASTER_ADDR")
     if host is not None:
@@ -33,7 +35,7 @@ def _store_of_environment():
     return f"tcp://{host}:{int(port) + _PORT_AFTER_MASTER}"
 
 
-def _timeouts(attributes):
+def _timeouts(attributes: InitAttr) -> tuple[int, int, int]:
     options = attributes.option_attr
     return (
         options.shm_init_timeout,
@@ -42,7 +44,7 @@ def _timeouts(attributes):
     )
 
 
-def _number_of_launcher(names):
+def _number_of_launcher(names: Iterable[str]) -> int:
     for name in names:
         text = os.environ.get(name)
         if text is not None:
@@ -52,7 +54,13 @@ def _number_of_launcher(names):
     raise ValueError(f"shmem_init needs mype and npes, since none of {', '.join(names)} is set")
 
 
-def shmem_init(mype=None, npes=None, mem_size=None, *, attributes=None):
+def shmem_init(
+    mype: int | InitAttr | None = None,
+    npes: int | None = None,
+    mem_size: int | None = None,
+    *,
+    attributes: InitAttr | None = None,
+) -> int:
     """Start: process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap.
 
     Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
@@ -60,7 +68,8 @@ def shmem_init(mype=None, npes=None, mem_size=None, *, attributes=None):
     else from MASTER_ADDR and MASTER_PORT + 11 (as torchrun sets them), else it is
     tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
 
-    Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why.
+    Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why. ValueError when rank or number
+    are not said by anybody.
     """
     if attributes is not None:
         if mype is not None:
@@ -87,24 +96,28 @@ def shmem_init(mype=None, npes=None, mem_size=None, *, attributes=None):
     )
 
 
-def shmem_get_unique_id():
+def shmem_get_unique_id() -> bytes | None:
     """What the other processes need to find this one, as bytes; None when that fails."""
     return _c.get_unique_id()
 
 
-def shmem_init_using_unique_id(mype, npes, mem_size, uid):
-    """Start by the unique id that process 0 made and all were sent. Returns 0 or a code."""
+def shmem_init_using_unique_id(
+    mype: int, npes: int, mem_size: int, uid: bytes | UniqueId
+) -> int:
+    """Start as process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap, by the unique
+    id that process 0 made and all were sent. Returns 0 or a code below 0; ValueError for what has not
+    the size of a unique id."""
     attributes = InitAttr(mype, npes, "", mem_size)
-    uid = getattr(uid, "internal", uid)
+    internal: Any = getattr(uid, "internal", uid)
     return _c.init_by_id(
-        mype, npes, mem_size, bytes(uid), int(OpEngineType.MTE), _timeouts(attributes)
+        mype, npes, mem_size, bytes(internal), int(OpEngineType.MTE), _timeouts(attributes)
     )
 
 
-def shmem_finalize():
+def shmem_finalize() -> None:
     """End; waits for all. Nothing of the heap may be used afterwards. A program that ends without
-    it ends the same way. Raises when the others cannot be met any more; the job is over all the
-    same."""
+    it ends the same way. Raises ``shmem.errors.Error`` when the others cannot be met any more; the job is
+    over all the same."""
     views = views_in_use()
     if views:
         warnings.warn(
@@ -118,13 +131,16 @@ def shmem_finalize():
         raise Error(_core.last_error(), code)
 
 
-def shmem_init_status():
+def shmem_init_status() -> InitStatus:
     """An ``InitStatus``; ``INITIALIZED`` between start and end."""
     return InitStatus(_c.init_status())
 
 
-def shmem_set_attributes(my_rank, n_ranks, local_mem_size, ip_port, attributes):
-    """Fills ``attributes`` (an ``InitAttr``). Returns 0."""
+def shmem_set_attributes(
+    my_rank: int, n_ranks: int, local_mem_size: int, ip_port: str, attributes: InitAttr
+) -> int:
+    """Fills ``attributes``: the rank among ``n_ranks``, bytes of heap for each, and where rank 0 hosts the
+    store, ``tcp://ip:port``. Returns 0."""
     attributes.my_rank = my_rank
     attributes.n_ranks = n_ranks
     attributes.local_mem_size = local_mem_size
@@ -132,14 +148,19 @@ def shmem_set_attributes(my_rank, n_ranks, local_mem_size, ip_port, attributes):
     return 0
 
 
-def _value(value, vaue):
-    if (value is None) == (vaue is None):
-        raise TypeError("one of `value` and `vaue` is needed")
-    return vaue if value is None else value
+def _value(value: int | None, vaue: int | None) -> int:
+    if value is not None and vaue is None:
+        return value
+    if vaue is not None and value is None:
+        return vaue
+    raise TypeError("one of `value` and `vaue` is needed")
 
 
-def shmem_set_data_op_engine_type(attributes, value=None, *, vaue=None):
-    """The engines that the job prefers, an ``OpEngineType`` or several by ``|``. Returns 0."""
+def shmem_set_data_op_engine_type(
+    attributes: InitAttr, value: OpEngineType | int | None = None, *, vaue: int | None = None
+) -> int:
+    """The engines that the job prefers, an ``OpEngineType`` or several by ``|`` (``vaue`` is a misspelling
+    that programs have). Returns 0; ValueError for bits that are none."""
     engines = int(_value(value, vaue))
     if engines <= 0 or engines & ~int(_ALL_ENGINES):
         raise ValueError(
@@ -149,9 +170,11 @@ def shmem_set_data_op_engine_type(attributes, value=None, *, vaue=None):
     return 0
 
 
-def shmem_set_timeout(attributes, value=None, *, vaue=None):
+def shmem_set_timeout(
+    attributes: InitAttr, value: int | None = None, *, vaue: int | None = None
+) -> int:
     """All three time-outs of ``attributes``, in milliseconds; kept in seconds, rounded up.
-    Returns 0."""
+    Returns 0; ValueError for 0 and less."""
     milliseconds = _value(value, vaue)
     if milliseconds <= 0:
         raise ValueError(f"the time-out is {milliseconds} ms, allowed is 1 and more")
@@ -162,33 +185,38 @@ def shmem_set_timeout(attributes, value=None, *, vaue=None):
     return 0
 
 
-def register_decrypt_handler(py_decrypt_func):
-    """``py_decrypt_func(cipher: str) -> str`` decrypts the password of the TLS key from now on."""
+def register_decrypt_handler(py_decrypt_func: Callable[[str], str] | None) -> None:
+    """``py_decrypt_func(cipher: str) -> str`` decrypts the password of the TLS key from now on;
+    None: nobody."""
     _c.register_decrypt_handler(py_decrypt_func)
 
 
-def set_conf_store_tls(enable, tls_info):
+def set_conf_store_tls(enable: bool, tls_info: str) -> int:
     """How the store is protected: ``(False, "")`` turns TLS off, ``(True, "tlsCert: FILE; ...")``
     names certificates; without a call a secret of this user protects it. Returns 0 or a code."""
     return _c.set_conf_store_tls(enable, tls_info)
 
 
-def set_conf_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func=None):
-    """The TLS key (PEM) and its password as text; the function decrypts the password."""
+def set_conf_store_tls_key(
+    tls_pk: str, tls_pk_pw: str, py_decrypt_func: Callable[[str], str] | None = None
+) -> int:
+    """The TLS key (PEM) and its password as text; the function decrypts the password. Returns 0 or a
+    code."""
     return _c.set_conf_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func)
 
 
-def set_log_level(level):
+def set_log_level(level: int) -> int:
     """0 debug, 1 info, 2 warn, 3 error, 4 fatal. Returns 0 or a code."""
     return _c.set_log_level(level)
 
 
-def set_extern_logger(func):
-    """``func(level: int, message: str)`` gets the log instead of stderr; None goes back."""
+def set_extern_logger(func: Callable[[int, str], object] | None) -> int:
+    """``func(level: int, message: str)`` gets the log instead of stderr, on any thread; None goes back.
+    Returns 0 or a code."""
     return _c.set_extern_logger(func)
 
 
-def shmem_global_exit(status):
+def shmem_global_exit(status: int) -> None:
     """Every process of the job ends with that status."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -197,6 +197,80 @@ def test_a_logger_gets_the_lines():
     assert any("my_rank is 5" in text for _, text in lines)
 
 
+# ---- many words, and elements with a signal
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
+def test_waits_and_tests_of_many_words(alone, kind):
+    def call(form, *arguments):
+        return getattr(shmem, f"shmem_{kind}_{form}")(*arguments)
+
+    words = shmem.tensor(6, kind)
+    words[:] = [3, 1, 3, 3, 0, 3]
+    no_word = 2**64 - 1
+    left_out = np.array([0, 1, 0, 0, 1, 0], np.int32)
+    everything = np.ones(6, np.int32)
+    equal, greater = shmem.CmpOp.CMP_EQ, shmem.CmpOp.CMP_GT
+    assert call("test_all", words, 6, None, equal, 3) == 0
+    assert call("test_all", words, 6, left_out, equal, 3) == 1
+    assert call("test_any", words, 6, None, equal, 1) == 1
+    assert call("test_any", words, 6, None, greater, 7) == no_word
+    assert sorted(call("test_some", words, 6, None, equal, 3)) == [0, 2, 3, 5]
+    assert call("test_some", words, 6, everything, equal, 3) == []
+    call("wait_until_all", words, 6, left_out, equal, 3)
+    assert call("wait_until_any", words, 6, None, equal, 0) == 4
+    assert call("wait_until_any", words, 6, everything, equal, 0) == no_word
+    assert sorted(call("wait_until_some", words, 6, None, equal, 3)) == [0, 2, 3, 5]
+    wanted = np.array([3, 1, 3, 4, 4, 4], kind)
+    assert call("test_all_vector", words, 6, None, equal, wanted) == 0
+    assert call("test_any_vector", words, 6, None, equal, wanted) in (0, 1, 2)
+    assert sorted(call("test_some_vector", words, 6, None, equal, wanted)) == [0, 1, 2]
+    call("wait_until_all_vector", words, 6, np.array([0, 0, 0, 1, 1, 1], np.int32), equal, wanted)
+    assert call("wait_until_any_vector", words, 6, None, equal, wanted) in (0, 1, 2)
+    assert sorted(call("wait_until_some_vector", words, 6, None, equal, wanted)) == [0, 1, 2]
+    with pytest.raises(ValueError, match="status has 8 bytes, needed are 24"):
+        call("test_all", words, 6, np.zeros(2, np.int32), equal, 3)
+    with pytest.raises(ValueError, match="cmp_values has"):
+        call("test_all_vector", words, 6, None, equal, wanted[:2])
+    with pytest.raises(ValueError, match="cmp is 6"):
+        call("test_all", words, 6, None, 6, 3)
+    del words
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+@pytest.mark.parametrize("form", ["signal", "signal_nbi"])
+def test_elements_of_each_size_with_a_signal(alone, bits, form):
+    put = getattr(shmem, f"aclshmemx_put{bits}_{form}")
+    assert put is getattr(shmem, f"shmem_put{bits}_{form}")
+    assert put is getattr(shmem, f"aclshmem_put{bits}_{form}")
+    box, word = shmem.tensor(100, "uint8"), shmem.shmem_calloc(2, 4)
+    source = np.arange(1, 101, dtype=np.uint8)
+    put(box, source, 3, word, 5, shmem.SignalOp.SIGNAL_SET, 0)
+    put(box, source, 3, word, 2, shmem.SignalOp.SIGNAL_ADD, 0)
+    shmem.shmem_quiet()
+    moved = 3 * bits // 8
+    assert box[:moved].tolist() == source[:moved].tolist() and not box[moved:].any()
+    assert word.numpy("int32").tolist() == [7, 0]
+    with pytest.raises(ValueError, match="sig_op is 3"):
+        put(box, source, 3, word, 5, 3, 0)
+    for many in (101, 2**61, 2**64 - 1):
+        with pytest.raises(ValueError, match="dest has 100 bytes"):
+            put(box, source, many, word, 5, 0, 0)
+    del box
+
+
+@pytest.mark.parametrize("form", ["put", "get"])
+def test_counts_beyond_all_memory_are_refused(alone, form):
+    box, mine = shmem.tensor(4, "int64"), np.zeros(4, np.int64)
+    target, source = (box, mine) if form == "put" else (mine, box)
+    for count in (5, 2**61, 2**61 + 1, 2**64 - 1):
+        with pytest.raises(ValueError, match="dest has 32 bytes"):
+            getattr(shmem, f"shmem_int64_{form}")(target, source, count, 0)
+        with pytest.raises(ValueError, match="dest has 32 bytes"):
+            getattr(shmem, f"shmem_{form}64")(target, source, count, 0)
+    del box, target, source
+
+
 # ---- among processes
 
 

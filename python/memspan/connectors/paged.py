@@ -10,20 +10,27 @@ import json
 import socket
 import socketserver
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from memspan.errors import Error, PeerFailed
 from memspan.fabric import common
 from memspan.fabric.engine import TransferEngine, TransferOpcode
 
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
 _NOTE_BYTES = 8
 _MOST_DIRECTORY = 1 << 24
 _PATIENCE_S = 30
 
 
-def regions_of(tensor, blocks):
+def regions_of(tensor: "torch.Tensor", blocks: int) -> list[tuple[int, int, int]]:
     """[(address of block 0, bytes between blocks, bytes of a block)] of a tensor that has the blocks
-    in its first dimension, or keys and values there and the blocks in the second."""
+    in its first dimension, or keys and values there and the blocks in the second. ValueError for other
+    shapes, and for blocks that are not contiguous."""
     if tensor.shape[0] == blocks:
         parts = [tensor]
     elif tensor.dim() > 1 and tensor.shape[0] == 2 and tensor.shape[1] == blocks:
@@ -43,9 +50,10 @@ def regions_of(tensor, blocks):
 
 
 class _Answer(socketserver.BaseRequestHandler):
-    def handle(self):
+    def handle(self) -> None:
         self.request.settimeout(_PATIENCE_S)
-        self.request.sendall(self.server.directory)
+        server: Any = self.server
+        self.request.sendall(server.directory)
 
 
 class _Directory(socketserver.ThreadingTCPServer):
@@ -55,9 +63,10 @@ class _Directory(socketserver.ThreadingTCPServer):
 
 
 class KvWorker:
-    """One worker's caches and its endpoint. Thread-safe."""
+    """One worker's caches and its endpoint, over the store at ``store_url``; its name is ``host`` and a
+    free port. Thread-safe. ``memspan.Error`` when it cannot start."""
 
-    def __init__(self, store_url, host, hosts_store=False):
+    def __init__(self, store_url: str, host: str, hosts_store: bool = False) -> None:
         self._engine = TransferEngine()
         port = self._engine.get_rpc_port()
         self.name = f"{host}:{port}"
@@ -66,20 +75,21 @@ class KvWorker:
             raise Error(common.get_last_err_msg(), common.get_last_err_code())
         self._note = np.zeros(_NOTE_BYTES, np.uint8)
         self._register([self._note.ctypes.data], [_NOTE_BYTES])
-        self._layers = {}
+        self._layers: dict[str, list[tuple[int, int, int]]] = {}
         self._blocks = 0
-        self._peers = {}
+        self._peers: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._server = _Directory((host, port), _Answer)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._engine.set_peer_down_callback(self._forget)
 
-    def _register(self, addresses, sizes):
+    def _register(self, addresses: list[int], sizes: list[int]) -> None:
         if self._engine.batch_register_memory(addresses, sizes) != 0:
             raise Error(common.get_last_err_msg(), common.get_last_err_code())
 
-    def register(self, caches, blocks):
-        """The layers' tensors, by name; from now on other workers may read and write them."""
+    def register(self, caches: "Mapping[str, torch.Tensor]", blocks: int) -> None:
+        """The layers' tensors of so many blocks, by name; from now on other workers may read and write
+        them. ValueError as ``regions_of``, ``memspan.Error`` when they cannot be registered."""
         addresses, sizes = [], []
         self._blocks = blocks
         for name, tensor in caches.items():
@@ -92,7 +102,7 @@ class KvWorker:
         self._server.directory = json.dumps(directory).encode()
         self._thread.start()
 
-    def close(self):
+    def close(self) -> None:
         """Others' transfers with this worker fail from now on."""
         if self._thread.is_alive():
             self._server.shutdown()
@@ -100,16 +110,17 @@ class KvWorker:
         self._engine.destroy()
 
     @property
-    def layers(self):
+    def layers(self) -> list[str]:
+        """The layers' names."""
         return list(self._layers)
 
     # ---- peers
 
-    def _forget(self, peer):
+    def _forget(self, peer: str) -> None:
         with self._lock:
             self._peers.pop(peer, None)
 
-    def _directory_of(self, peer):
+    def _directory_of(self, peer: str) -> dict[str, Any]:
         with self._lock:
             known = self._peers.get(peer)
         if known is not None:
@@ -136,50 +147,67 @@ class KvWorker:
             self._peers[peer] = directory
         return directory
 
-    def _pieces(self, peer, layers, mine, theirs):
+    def _pieces(
+        self, peer: str, layers: Sequence[str], mine: Sequence[int], theirs: Sequence[int]
+    ) -> "Iterator[NDArray[np.uint64]]":
         """Addresses here, addresses there and sizes of the blocks of some layers."""
-        mine, theirs = np.asarray(mine, np.int64), np.asarray(theirs, np.int64)
-        if mine.shape != theirs.shape:
-            raise ValueError(f"there are {len(mine)} blocks here and {len(theirs)} there")
+        own, others = np.asarray(mine, np.int64), np.asarray(theirs, np.int64)
+        if own.shape != others.shape:
+            raise ValueError(f"there are {len(own)} blocks here and {len(others)} there")
         directory = self._directory_of(peer)
-        if len(mine) and (mine.min() < 0 or mine.max() >= self._blocks):
+        if len(own) and (own.min() < 0 or own.max() >= self._blocks):
             raise ValueError(
-                f"blocks {mine.min()} to {mine.max()} of this worker, which has {self._blocks}"
+                f"blocks {own.min()} to {own.max()} of this worker, which has {self._blocks}"
             )
-        if len(theirs) and (theirs.min() < 0 or theirs.max() >= directory["blocks"]):
+        if len(others) and (others.min() < 0 or others.max() >= directory["blocks"]):
             raise ValueError(
-                f"blocks {theirs.min()} to {theirs.max()} of worker {peer}, which has "
+                f"blocks {others.min()} to {others.max()} of worker {peer}, which has "
                 f"{directory['blocks']}"
             )
         here, there, sizes = [], [], []
         for layer in layers:
-            for own, other in zip(self._layers[layer], directory["layers"][layer]):
-                here.append(own[0] + mine * own[1])
-                there.append(other[0] + theirs * other[1])
-                sizes.append(np.full(len(mine), own[2], np.int64))
+            for at, peers in zip(self._layers[layer], directory["layers"][layer]):
+                here.append(at[0] + own * at[1])
+                there.append(peers[0] + others * peers[1])
+                sizes.append(np.full(len(own), at[2], np.int64))
         return (np.concatenate(arrays).astype(np.uint64) for arrays in (here, there, sizes))
 
     # ---- moving blocks
 
-    def _move(self, function, peer, layers, mine, theirs):
+    def _move(
+        self,
+        function: Callable[..., int],
+        peer: str,
+        layers: Sequence[str],
+        mine: Sequence[int],
+        theirs: Sequence[int],
+    ) -> None:
         if len(mine) == 0:
             return
         here, there, sizes = self._pieces(peer, layers, mine, theirs)
         if function(peer, here, there, sizes) != 0:
             raise PeerFailed(common.get_last_err_msg(), common.get_last_err_code())
 
-    def push(self, peer, layer, mine, theirs):
+    def push(self, peer: str, layer: str, mine: Sequence[int], theirs: Sequence[int]) -> None:
         """Blocks ``mine`` of a layer here to blocks ``theirs`` of a worker; they are there on
-        return."""
+        return. ValueError for blocks that are not there, ``memspan.PeerFailed`` when the worker is gone."""
         self._move(self._engine.batch_transfer_sync_write, peer, [layer], mine, theirs)
 
-    def pull(self, peer, mine, theirs, layers=None):
-        """Blocks ``theirs`` of a worker to blocks ``mine`` here, of all layers or some."""
+    def pull(
+        self,
+        peer: str,
+        mine: Sequence[int],
+        theirs: Sequence[int],
+        layers: Sequence[str] | None = None,
+    ) -> None:
+        """Blocks ``theirs`` of a worker to blocks ``mine`` here, of all layers or some. Raises as
+        ``push``."""
         chosen = self.layers if layers is None else layers
         self._move(self._engine.batch_transfer_sync_read, peer, chosen, mine, theirs)
 
-    def tell(self, peer, text):
-        """A message of up to 256 bytes, which comes after what was moved before."""
+    def tell(self, peer: str, text: str) -> None:
+        """A message of up to 256 bytes, which comes after what was moved before. ``memspan.PeerFailed`` when
+        the worker is gone."""
         request = self._engine.prepare(
             TransferOpcode.Write,
             peer,
@@ -193,8 +221,9 @@ class KvWorker:
         finally:
             request.destroy()
 
-    def heard(self, timeout_ms=0):
-        """What others told since the last time: [(worker, text)]."""
+    def heard(self, timeout_ms: int = 0) -> list[tuple[str, str]]:
+        """What others told since the last time, [(worker, text)]; waits so many milliseconds for the
+        first."""
         messages = []
         while (message := self._engine.receive(timeout_ms)) is not None:
             messages.append((message[0], message[1].decode()))

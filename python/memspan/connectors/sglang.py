@@ -16,14 +16,13 @@ import types
 from memspan import mooncake
 
 
-def install():
+def install() -> None:
     """Puts memspan in the place of ``mooncake``. RuntimeError when that is imported already."""
     known = sys.modules.get("mooncake")
     if known is not None and not hasattr(known, "memspan"):
         raise RuntimeError("mooncake is imported already; install() comes before that")
     package = types.ModuleType("mooncake", "memspan in Mooncake's place")
     package.__path__ = []
-    package.memspan = True
-    package.engine = mooncake
+    vars(package).update(memspan=True, engine=mooncake)
     sys.modules["mooncake"] = package
     sys.modules["mooncake.engine"] = mooncake

@@ -16,6 +16,8 @@ name and block numbers.
 import dataclasses
 import sys
 import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memspan.connectors.paged import KvWorker
 from memspan.errors import Error
@@ -25,6 +27,9 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorRole,
 )
 
+if TYPE_CHECKING:
+    import torch
+
 _USUAL_STORE = "tcp://127.0.0.1:8572"
 _FORMS = ("pull", "push")
 
@@ -33,9 +38,9 @@ _FORMS = ("pull", "push")
 class Transfer:
     """One request's blocks here, and whose they are or become."""
 
-    blocks: list
+    blocks: list[int]
     peer: str
-    peer_blocks: list
+    peer_blocks: list[int]
     peer_request: str  # what the other engine calls the request
 
 
@@ -43,14 +48,16 @@ class Transfer:
 class Metadata(KVConnectorMetadata):
     """What the scheduler tells the worker in a step."""
 
-    to_pull: dict = dataclasses.field(default_factory=dict)  # request id: Transfer
-    to_push: dict = dataclasses.field(default_factory=dict)
+    to_pull: dict[str, Transfer] = dataclasses.field(default_factory=dict)  # by request id
+    to_push: dict[str, Transfer] = dataclasses.field(default_factory=dict)
 
 
 class MemspanConnector(KVConnectorBase_V1):
-    """Both halves, of which a process uses the one of its role."""
+    """Both halves, of which a process uses the one of its role. vLLM calls it, and its documentation of
+    KVConnectorBase_V1 says when. ValueError for another form, ``memspan.Error`` when the worker cannot
+    start."""
 
-    def __init__(self, vllm_config, role, kv_cache_config=None):
+    def __init__(self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any = None) -> None:
         super().__init__(vllm_config, role)
         transfer = vllm_config.kv_transfer_config
         extra = transfer.kv_connector_extra_config or {}
@@ -58,7 +65,7 @@ class MemspanConnector(KVConnectorBase_V1):
         if form not in _FORMS:
             raise ValueError(f'form is "{form}", allowed are {", ".join(_FORMS)}')
         if role == KVConnectorRole.SCHEDULER:
-            self._half = _Scheduler(form, vllm_config.cache_config.block_size)
+            self._half: Any = _Scheduler(form, vllm_config.cache_config.block_size)
         else:
             self._half = _Worker(
                 extra.get("store_url", _USUAL_STORE),
@@ -69,56 +76,78 @@ class MemspanConnector(KVConnectorBase_V1):
 
     # ---- the scheduler's
 
-    def set_xfer_handshake_metadata(self, metadata):
+    def set_xfer_handshake_metadata(self, metadata: Mapping[int, Any]) -> None:
         """What the workers' ``get_handshake_metadata`` gave, by rank; requests carry it to the other
-        engine. One worker an engine."""
+        engine. One worker an engine: ValueError for several."""
         if len(metadata) != 1:
             raise ValueError(f"there are {len(metadata)} workers, allowed is 1")
         self._half.worker = next(iter(metadata.values()))
 
-    def get_num_new_matched_tokens(self, request, num_computed_tokens):
+    def get_num_new_matched_tokens(
+        self, request: Any, num_computed_tokens: int
+    ) -> tuple[int, bool]:
+        """(tokens of the prompt that come from elsewhere, whether they come while others run)."""
         return self._half.matched(request, num_computed_tokens)
 
-    def update_state_after_alloc(self, request, blocks, num_external_tokens):
+    def update_state_after_alloc(
+        self, request: Any, blocks: Any, num_external_tokens: int
+    ) -> None:
+        """The request has these blocks, the last of which so many tokens will fill."""
         self._half.allocated(request, blocks.get_block_ids()[0], num_external_tokens)
 
-    def build_connector_meta(self, scheduler_output):
+    def build_connector_meta(self, scheduler_output: Any) -> Metadata:
+        """What the worker has to do in the next step."""
         del scheduler_output
         return self._half.metadata()
 
-    def request_finished(self, request, block_ids):
+    def request_finished(
+        self, request: Any, block_ids: Sequence[int]
+    ) -> tuple[bool, dict[str, Any] | None]:
+        """(whether the blocks are needed on, what the decode engine needs to fetch them)."""
         return self._half.finished(request, block_ids)
 
     # ---- the worker's
 
-    def register_kv_caches(self, kv_caches):
+    def register_kv_caches(self, kv_caches: "Mapping[str, torch.Tensor]") -> None:
+        """The caches by layer, which other workers may read and write from now on."""
         self._half.worker.register(kv_caches, self._half.blocks)
 
-    def get_handshake_metadata(self):
+    def get_handshake_metadata(self) -> str:
         """The worker's name."""
         return self._half.worker.name
 
-    def start_load_kv(self, forward_context, **kwargs):
+    def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
+        """Begins to read what this step's metadata names, on threads."""
         del forward_context, kwargs
         self._half.start(self._get_connector_metadata())
 
-    def wait_for_layer_load(self, layer_name):
+    def wait_for_layer_load(self, layer_name: str) -> None:
+        """Nothing to wait for."""
         del layer_name  # a request runs only after get_finished() named it
 
-    def save_kv_layer(self, layer_name, kv_layer, attn_metadata, **kwargs):
+    def save_kv_layer(
+        self, layer_name: str, kv_layer: "torch.Tensor", attn_metadata: Any, **kwargs: Any
+    ) -> None:
+        """Writes a layer's blocks to where this step's metadata says; they are there on return."""
         del kv_layer, attn_metadata, kwargs
         self._half.save(layer_name, self._get_connector_metadata())
 
-    def wait_for_save(self):
+    def wait_for_save(self) -> None:
+        """All layers are written: tells who waits for them."""
         self._half.saved(self._get_connector_metadata())
 
-    def get_finished(self, finished_req_ids):
+    def get_finished(
+        self, finished_req_ids: set[str]
+    ) -> tuple[set[str] | None, set[str] | None]:
+        """(requests whose blocks may be given back, requests whose blocks have come)."""
         return self._half.finished(finished_req_ids)
 
-    def get_block_ids_with_load_errors(self):
+    def get_block_ids_with_load_errors(self) -> set[int]:
+        """Blocks that did not come, since the last time."""
         return self._half.take_errors()
 
-    def shutdown(self):
+    def shutdown(self) -> None:
+        """Ends it; others' transfers with this worker fail from now on."""
         self._half.close()
 
 

@@ -18,6 +18,7 @@ import enum
 
 from memspan import _core
 from memspan.fabric.common import Owner, TlsConfig
+from memspan.types import Memory, Numbers
 
 _c = _core.smem
 
@@ -91,17 +92,17 @@ class BmConfig:
     hcom_tls: TlsConfig | None = None
     store_tls: TlsConfig | None = None
 
-    def set_nic(self, nic):
-        """Which network interface: ``tcp://IP[/MASK]:PORT``."""
+    def set_nic(self, nic: str) -> None:
+        """Which network interface: ``tcp://IP[/MASK]:PORT``, up to 63 characters."""
         self.nic = nic
 
     @property
-    def hcom_url(self):
+    def hcom_url(self) -> str:
         """The older name of what ``set_nic`` sets."""
         return self.nic
 
     @hcom_url.setter
-    def hcom_url(self, url):
+    def hcom_url(self, url: str) -> None:
         self.nic = url
 
 
@@ -117,49 +118,56 @@ class CopyData2DParams:
     height: int = 0
 
 
-def initialize(store_url, world_size, device_id, config):
-    """Becomes a member of up to ``world_size``, over the store at ``store_url``. Returns 0 or a
-    code."""
+def initialize(store_url: str, world_size: int, device_id: int, config: BmConfig) -> int:
+    """Becomes a member of up to ``world_size``, over the store at ``store_url`` (``tcp://ip:port``). Returns
+    0 or a code; ValueError for texts of the configuration that are too long."""
     return _c.bm_init(store_url, world_size, device_id, config)
 
 
-def uninitialize(flags=0):
+def uninitialize(flags: int = 0) -> None:
     """Ends it, and destroys what pools are left."""
     _c.bm_uninit(flags)
 
 
-def bm_rank_id():
+def bm_rank_id() -> int:
     """This process's rank; 4294967295 before ``initialize``."""
     return _c.bm_get_rank_id()
 
 
-def _handle(handle):
+def _handle(handle: int) -> "BigMemory":
     if handle == 0:
         raise RuntimeError(f"create bm handle failed. {_c.get_last_err_msg()}")
     return BigMemory(handle)
 
 
-def create(id, local_dram_size, local_hbm_size, data_op_type=BmDataOpType.SDMA, flags=0):
+def create(
+    id: int,
+    local_dram_size: int,
+    local_hbm_size: int,
+    data_op_type: BmDataOpType | int = BmDataOpType.SDMA,
+    flags: int = 0,
+) -> "BigMemory":
     """A pool to which this process gives so many bytes of host and device memory, as do all others.
     Raises RuntimeError when it cannot be made."""
     return _handle(_c.bm_create(id, 0, int(data_op_type), local_dram_size, local_hbm_size, flags))
 
 
 def create2(
-    id,
-    local_dram_size,
-    max_dram_size,
-    local_hbm_size=0,
-    max_hbm_size=0,
-    data_op_type=BmDataOpType.SDMA,
-    enable_56bits_gva=False,
-    flags=0,
-    shm_fd=-1,
-    tag="",
-    tag_op_info="",
-):
-    """The same where processes give different sizes, up to the largest ones, which all say alike.
-    ``shm_fd``: the host memory is that descriptor's. Raises RuntimeError when it cannot be made."""
+    id: int,
+    local_dram_size: int,
+    max_dram_size: int,
+    local_hbm_size: int = 0,
+    max_hbm_size: int = 0,
+    data_op_type: BmDataOpType | int = BmDataOpType.SDMA,
+    enable_56bits_gva: bool = False,
+    flags: int = 0,
+    shm_fd: int = -1,
+    tag: str = "",
+    tag_op_info: str = "",
+) -> "BigMemory":
+    """A pool to which processes give different sizes, in bytes, up to the largest ones, which all say
+    alike. ``shm_fd``: the host memory is that descriptor's. Raises RuntimeError when it cannot be made,
+    ValueError for tags that are too long."""
     del enable_56bits_gva  # addresses have room for every pool
     if shm_fd >= 0:
         flags |= 1 << 8
@@ -183,73 +191,99 @@ class BigMemory(Owner):
     """A pool, as this process sees it; ``create`` makes it. See ``Owner``
     for its end."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def destroy(self):
+    def destroy(self) -> None:
         """Ends it here; other members go on."""
         handle, self._handle = self._handle, 0
         if handle:
             _c.bm_destroy(handle)
 
-    def join(self, flags=0):
+    def join(self, flags: int = 0) -> int:
         """From now on others reach what this process gives. Returns 0 or a code."""
         return _c.bm_join(self._handle, flags)[0]
 
-    def leave(self, flags=0):
-        """The contrary; it may join again. Returns 0 or a code."""
+    def leave(self, flags: int = 0) -> int:
+        """Others no longer reach what this process gives; it may join again. Returns 0 or a code."""
         return _c.bm_leave(self._handle, flags)
 
-    def _usual_space(self):
+    def _usual_space(self) -> BmMemType:
         has_device = _c.bm_get_local_mem_size_by_mem_type(self._handle, BmMemType.DEVICE) > 0
         return BmMemType.DEVICE if has_device else BmMemType.HOST
 
-    def local_mem_size(self, mem_type=None):
+    def local_mem_size(self, mem_type: BmMemType | int | None = None) -> int:
         """How many bytes this process gives; 0 when it fails. Without a type: of device memory where
         the pool has some of this process, else of host memory."""
         mem_type = self._usual_space() if mem_type is None else mem_type
         return _c.bm_get_local_mem_size_by_mem_type(self._handle, int(mem_type))
 
-    def peer_rank_ptr(self, peer_rank, mem_type=None):
+    def peer_rank_ptr(self, peer_rank: int, mem_type: BmMemType | int | None = None) -> int:
         """Where a rank's memory begins, the same in all processes; 0 when it fails. Without a type as
         ``local_mem_size``."""
         mem_type = self._usual_space() if mem_type is None else mem_type
         return _c.bm_ptr_by_mem_type(self._handle, int(mem_type), peer_rank)
 
-    def get_rank_id_by_gva(self, gva):
+    def get_rank_id_by_gva(self, gva: int) -> int:
         """Whose memory an address of the pool is; 4294967295 when it is in none."""
         return _c.bm_get_rank_id_by_gva(self._handle, gva)
 
-    def register(self, addr, size):
-        """Memory of this process that copies will use often. Returns 0 or a code."""
+    def register(self, addr: Memory, size: int) -> int:
+        """``size`` bytes of this process that copies will use often. Returns 0 or a code."""
         return _c.bm_register_user_mem(self._handle, addr, size)
 
-    def unregister(self, addr):
-        """The contrary. Returns 0 or a code."""
+    def unregister(self, addr: Memory) -> int:
+        """Memory that was registered is used no more. Returns 0 or a code."""
         return _c.bm_unregister_user_mem(self._handle, addr)
 
-    def copy_data(self, src_ptr, dst_ptr, size, type, flags=0, stream=0):
+    def copy_data(
+        self,
+        src_ptr: Memory,
+        dst_ptr: Memory,
+        size: int,
+        type: BmCopyType | int,
+        flags: int = 0,
+        stream: int = 0,
+    ) -> int:
         """``size`` bytes from ``src_ptr`` to ``dst_ptr``; ``type`` is a ``BmCopyType``. With flag
-        bit 0 it goes on in the background until ``wait()``. Returns 0 or a code."""
+        bit 0 it goes on in the background until ``wait()``. Returns 0 or a code; ValueError when an object
+        has fewer bytes or may not be written to."""
         del stream  # of devices
         return _c.bm_copy(self._handle, src_ptr, dst_ptr, size, int(type), flags)
 
-    def copy_data_batch(self, src_addrs, dst_addrs, sizes, count, type, flags=0, stream=0):
+    def copy_data_batch(
+        self,
+        src_addrs: Numbers,
+        dst_addrs: Numbers,
+        sizes: Numbers,
+        count: int,
+        type: BmCopyType | int,
+        flags: int = 0,
+        stream: int = 0,
+    ) -> int:
         """``count`` copies at once, by lists of ints or arrays of 64-bit integers. Returns 0 or a
         code. ValueError when a list is shorter than ``count``."""
         del stream
         return _c.bm_copy_batch(self._handle, src_addrs, dst_addrs, sizes, count, int(type), flags)
 
     def copy_data_batch_partial_succeed(
-        self, src_addrs, dst_addrs, sizes, count, type, flags=0
-    ):
-        """The same, whatever becomes of single copies: (code, codes of each)."""
+        self,
+        src_addrs: Numbers,
+        dst_addrs: Numbers,
+        sizes: Numbers,
+        count: int,
+        type: BmCopyType | int,
+        flags: int = 0,
+    ) -> tuple[int, list[int]]:
+        """``copy_data_batch``, whatever becomes of single copies: (code, codes of each)."""
         return _c.bm_copy_batch_partial_succeed(
             self._handle, src_addrs, dst_addrs, sizes, count, int(type), flags
         )
 
-    def copy_data_2d(self, params, type, flags=0):
-        """The rows of a ``CopyData2DParams``. Returns 0 or a code."""
+    def copy_data_2d(
+        self, params: CopyData2DParams, type: BmCopyType | int, flags: int = 0
+    ) -> int:
+        """The rows of a ``CopyData2DParams``. Returns 0 or a code; ValueError for rows wider than a pitch."""
         if params.width > min(params.spitch, params.dpitch) and params.height > 1:
             raise ValueError(
                 f"width is {params.width}, allowed are up to the smaller pitch, "
@@ -265,7 +299,7 @@ class BigMemory(Owner):
             flags,
         )
 
-    def wait(self):
+    def wait(self) -> int:
         """Until this thread's copies in the background are done. Returns 0 or the code of the first
         that failed."""
         return _c.bm_wait(self._handle)

@@ -6,6 +6,9 @@ Functions that return int give 0 or a code below 0; ``get_last_err_msg()`` then 
 """
 
 import dataclasses
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
 
 from memspan import _core, get_include_path, get_lib_path
 from memspan._core import raise_on_error
@@ -46,48 +49,61 @@ class TlsConfig:
     decrypter_lib_path: str = ""
 
 
+_Self = TypeVar("_Self", bound="Owner")
+
+
 class Owner:
     """Ends what it owns by ``destroy()``, at the latest when nobody has it any more; works as a
     context manager."""
 
-    def __enter__(self):
+    def destroy(self) -> object:
+        """Ends what it owns; again is nothing."""
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.destroy()
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.destroy()
 
 
-def initialize(flags=0):
-    """Nothing needs it. Returns 0 or a code."""
+def initialize(flags: int = 0) -> int:
+    """For programs that begin with it; nothing needs it. Returns 0 or a code."""
     return _c.init(flags)
 
 
-def uninitialize():
-    """Nothing needs it."""
+def uninitialize() -> None:
+    """For programs that end with it; nothing needs it."""
     _c.uninit()
 
 
-def create_config_store(store_url):
+def create_config_store(store_url: str) -> int:
     """Hosts a store at ``tcp://ip:port`` until the process ends. Returns 0 or a code."""
     return _c.create_config_store(store_url)
 
 
-def destroy_config_store(store_url):
+def destroy_config_store(store_url: str) -> int:
     """Ends a store that this process hosts. Returns 0 or a code."""
     return _c.destroy_config_store(store_url)
 
 
-def set_log_level(level):
+def set_log_level(level: int) -> int:
     """0 debug, 1 info, 2 warn, 3 error, 4 fatal. Returns 0 or a code."""
     return _c.set_log_level(level)
 
 
-def set_extern_logger(log_fn):
-    """``log_fn(level: int, message: str)`` gets the log instead of stderr. Returns 0; RuntimeError
-    when it cannot be set. None goes back to stderr, and returns -2000."""
+def set_extern_logger(log_fn: Callable[[int, str], object] | None) -> int:
+    """``log_fn(level: int, message: str)`` gets the log instead of stderr. Returns 0; TypeError when it
+    cannot be called, RuntimeError when it cannot be set. None goes back to stderr, and returns
+    -2000."""
     if log_fn is not None and not callable(log_fn):
         raise TypeError(f"log_fn is a {type(log_fn).__name__}, which cannot be called")
     code = _c.set_extern_logger(log_fn)
@@ -96,33 +112,35 @@ def set_extern_logger(log_fn):
     return code
 
 
-def get_last_err_msg():
+def get_last_err_msg() -> str:
     """Why this thread's last call that failed did so; "" before the first."""
     return _c.get_last_err_msg()
 
 
-def get_and_clear_last_err_msg():
-    """The same, and forgets it."""
+def get_and_clear_last_err_msg() -> str:
+    """Why this thread's last call that failed did so, and forgets it."""
     return _c.get_and_clear_last_err_msg()
 
 
-def get_last_err_code():
-    """Its code; 0 before the first."""
+def get_last_err_code() -> int:
+    """The code of this thread's last call that failed; 0 before the first."""
     return _c.get_last_err_code()
 
 
-def get_error_string(code):
+def get_error_string(code: int) -> str:
     """What a code means, in a few words."""
     return _c.get_error_string(code)
 
 
-def set_conf_store_tls(enable, tls_info):
+def set_conf_store_tls(enable: bool, tls_info: str) -> int:
     """How stores are protected from now on: ``(False, "")`` turns TLS off, ``(True, "tlsCert: FILE;
     ...")`` names certificates; without a call a secret of this user does. Returns 0 or a code."""
     return _c.set_conf_store_tls(enable, tls_info)
 
 
-def set_conf_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func=None):
+def set_conf_store_tls_key(
+    tls_pk: str, tls_pk_pw: str, py_decrypt_func: Callable[[str], str] | None = None
+) -> int:
     """The TLS key (PEM) and its password as text; ``py_decrypt_func(str) -> str`` decrypts the
     password. Returns 0 or a code."""
     return _c.set_config_store_tls_key(tls_pk, tls_pk_pw, py_decrypt_func)

@@ -15,9 +15,12 @@ import enum
 import os
 import random
 import socket
+from collections.abc import Callable
+from typing import Any, SupportsInt
 
 from memspan import _core
 from memspan.fabric import common
+from memspan.types import Buffer, Memory, Numbers
 
 _c = _core.smem
 
@@ -51,19 +54,19 @@ _FAILED = -1
 _ROLES = {"Prefill": 1, "Sender": 1, "Decode": 2, "Receiver": 2, "Both": 3}
 
 
-def apply_log_level():
+def apply_log_level() -> None:
     """ASCEND_MF_LOG_LEVEL (one digit), unless SHMEM_LOG_LEVEL says it already."""
     level = os.environ.get("ASCEND_MF_LOG_LEVEL", "")
     if "SHMEM_LOG_LEVEL" not in os.environ and len(level) == 1 and level.isdigit():
         common.set_log_level(int(level))
 
 
-def fail(message):
+def fail(message: str) -> int:
     """The sentence as this thread's failure, and the code."""
     return _c.keep_failure("TransferEngine", _FAILED, message)
 
 
-def _reserve_port():
+def _reserve_port() -> tuple[int, socket.socket | None]:
     """(port, socket): nobody else is given the port while the socket is there."""
     family = socket.AF_INET
     for port in random.sample(_PORTS, 1000):
@@ -80,61 +83,62 @@ def _reserve_port():
 class TransferRequest(common.Owner):
     """A transfer that was prepared once and can be posted many times (memspan's own)."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def destroy(self):
-        """Cancels it."""
+    def destroy(self) -> None:
+        """Cancels it, and ends it."""
         handle, self._handle = getattr(self, "_handle", 0), 0
         if handle:
             _c.transfer_destroy(handle)
 
-    def set_message(self, message):
+    def set_message(self, message: bytes | Buffer) -> int:
         """Up to 256 bytes that the peer receives after the data. Returns 0 or a code."""
         return _c.transfer_set_message(self._handle, bytes(message))
 
-    def set_counter(self, counter, value):
-        """Adds to one of the peer's counters (0 to 1023) after the data. Returns 0 or a code."""
+    def set_counter(self, counter: int, value: int) -> int:
+        """Adds ``value`` to one of the peer's counters (0 to 1023) after the data. Returns 0 or a code."""
         return _c.transfer_set_counter(self._handle, counter, value)
 
-    def post(self):
-        """Begins it. Returns 0 or a code."""
+    def post(self) -> int:
+        """Begins it; both ends stay as they are until it is over. Returns 0 or a code."""
         return _c.transfer_post(self._handle)
 
-    def test(self):
+    def test(self) -> int:
         """0: over; 1: not yet; 2: cancelled; below 0: why it failed."""
         return _c.transfer_test(self._handle)
 
-    def result(self):
+    def result(self) -> tuple[int, int]:
         """(what ``test`` says, how many pieces were moved)."""
         return _c.transfer_result(self._handle)
 
-    def wait(self, timeout_ms=_FOREVER):
-        """Until it is over; -2004 after the time-out, which changes nothing."""
+    def wait(self, timeout_ms: int = _FOREVER) -> int:
+        """Until it is over; then as ``test``. -2004 after so many milliseconds, which changes nothing."""
         return _c.transfer_wait(self._handle, timeout_ms)
 
-    def cancel(self):
+    def cancel(self) -> int:
         """On return neither end is touched any more. Returns 0 or a code."""
         return _c.transfer_cancel(self._handle)
 
-    def fileno(self):
+    def fileno(self) -> int:
         """A descriptor for poll(), readable when it is over."""
         return _c.transfer_event(self._handle)
 
 
 class TransferEngine(common.Owner):
-    """An endpoint of transfers. ``destroy()`` ends it, as does the end of the object."""
+    """An endpoint of transfers. ``destroy()`` ends it, as does the end of the object. Before
+    ``initialize`` every call returns -1."""
 
     TransDataOpType = TransDataOpType
     TransferOpcode = TransferOpcode
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._handle = 0
         self._name = ""
         self._port = 0
-        self._keeper = None
+        self._keeper: socket.socket | None = None
 
-    def get_rpc_port(self):
+    def get_rpc_port(self) -> int:
         """A free port of this host, kept for this engine; 0 when there is none. Before
         ``initialize`` for a session id, or after."""
         if self._port == 0:
@@ -143,13 +147,13 @@ class TransferEngine(common.Owner):
 
     def initialize(
         self,
-        store_url,
-        session_id,
-        role,
-        device_id,
-        data_op_type=TransDataOpType.SDMA,
-        store_server_role=None,
-    ):
+        store_url: str,
+        session_id: str,
+        role: str,
+        device_id: int,
+        data_op_type: int = TransDataOpType.SDMA,
+        store_server_role: str | None = None,
+    ) -> int:
         """Takes the name ``session_id`` (``ip:port``; without a port the one of ``get_rpc_port`` is
         added) at the store. role: "Prefill" sends, "Decode" receives, "Both". The process of the
         role ``store_server_role`` hosts the store, when nobody does. Returns 0 or a code."""
@@ -176,11 +180,11 @@ class TransferEngine(common.Owner):
         return code
 
     @property
-    def session_id(self):
+    def session_id(self) -> str:
         """The name that others know it by; "" before ``initialize``."""
         return self._name
 
-    def destroy(self):
+    def destroy(self) -> None:
         """Ends the endpoint; others' transfers to it fail from now on."""
         handle, self._handle = getattr(self, "_handle", 0), 0
         if handle:
@@ -189,100 +193,153 @@ class TransferEngine(common.Owner):
         if keeper is not None:
             keeper.close()
 
-    def unInitialize(self):
-        """Ends the endpoint."""
+    def unInitialize(self) -> None:
+        """Ends the endpoint, as ``destroy``."""
         self.destroy()
 
     # ---- memory
 
-    def register_memory(self, buffer_addr, capacity):
-        """Others may read and write these bytes from now on. Returns 0 or a code."""
+    def register_memory(self, buffer_addr: Memory, capacity: int) -> int:
+        """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or
+        a code."""
         return self._do(_c.trans_register_mem, buffer_addr, capacity, 0)
 
-    def unregister_memory(self, buffer_addr):
-        """No longer. Returns 0 or a code."""
+    def unregister_memory(self, buffer_addr: Memory) -> int:
+        """Others no longer may. Returns 0 or a code."""
         return self._do(_c.trans_deregister_mem, buffer_addr)
 
-    def batch_register_memory(self, buffer_addrs, capacities):
-        """All of them, or none. Up to 1,048,576. Returns 0 or a code."""
-        if len(buffer_addrs) != len(capacities) or len(buffer_addrs) > _MOST_REGISTERED:
+    def batch_register_memory(self, buffer_addrs: Numbers, capacities: Numbers) -> int:
+        """``register_memory`` of all of them, up to 1,048,576, or none. Returns 0 or a code."""
+        addresses, sizes = _count(buffer_addrs), _count(capacities)
+        if addresses != sizes or addresses > _MOST_REGISTERED:
             return fail(
-                f"there are {len(buffer_addrs)} addresses and {len(capacities)} capacities; allowed "
-                f"are up to {_MOST_REGISTERED}, as many of both"
+                f"there are {addresses} addresses and {sizes} capacities; allowed are up to "
+                f"{_MOST_REGISTERED}, as many of both"
             )
         return self._do(_c.trans_batch_register_mem, buffer_addrs, capacities, 0)
 
-    def batch_unregister_memory(self, buffer_addrs):
-        """All of them. Returns 0, or the code of the first that failed."""
+    def batch_unregister_memory(self, buffer_addrs: Numbers) -> int:
+        """``unregister_memory`` of all of them. Returns 0, or the code of the first that failed."""
         first = 0
-        for address in buffer_addrs:
+        addresses: Any = buffer_addrs
+        for address in addresses:
             first = first or self.unregister_memory(int(address))
         return first
 
-    def trans_malloc(self, capacity):
-        """Registered memory that peers on this host map, which is faster; 0 when there is none."""
+    def trans_malloc(self, capacity: int) -> int:
+        """The address of ``capacity`` bytes of registered memory that peers on this host map, which is
+        faster; 0 when there is none."""
         return _c.trans_malloc(self._handle, capacity)
 
-    def trans_free(self, addr):
-        """Gives it back. Returns 0 or a code."""
+    def trans_free(self, addr: int) -> int:
+        """Gives back what ``trans_malloc`` gave. Returns 0 or a code."""
         return self._do(_c.trans_free, addr)
 
     # ---- transfers
 
-    def _do(self, function, *arguments):
+    def _do(self, function: Callable[..., int], *arguments: Any) -> int:
         if self._handle == 0:
             return fail("the engine is not initialized")
         return function(self._handle, *arguments)
 
-    def _batch(self, function, writes, peer, buffers, peer_buffers, lengths, *rest):
-        if not len(buffers) == len(peer_buffers) == len(lengths):
+    def _batch(
+        self,
+        function: Callable[..., int],
+        writes: bool,
+        peer: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        *rest: int,
+    ) -> int:
+        counts = _count(buffers), _count(peer_buffers), _count(lengths)
+        if len(set(counts)) != 1:
             return fail(
-                f"there are {len(buffers)} buffers, {len(peer_buffers)} peer buffers and "
-                f"{len(lengths)} lengths; their numbers must be equal"
+                f"there are {counts[0]} buffers, {counts[1]} peer buffers and {counts[2]} lengths; "
+                "their numbers must be equal"
             )
         return self._do(function, writes, peer, buffers, peer_buffers, lengths, *rest)
 
-    def transfer_sync_write(self, dest_session, buffer, peer_buffer, length, flags=0):
+    def transfer_sync_write(
+        self, dest_session: str, buffer: Memory, peer_buffer: int, length: int, flags: int = 0
+    ) -> int:
         """``length`` bytes from ``buffer`` here to ``peer_buffer`` there; they are there on return.
         Returns 0 or a code."""
         return self._do(_c.trans_move, True, dest_session, buffer, peer_buffer, length, flags)
 
-    def transfer_sync_read(self, dest_session, buffer, peer_buffer, length, flags=0):
+    def transfer_sync_read(
+        self, dest_session: str, buffer: Memory, peer_buffer: int, length: int, flags: int = 0
+    ) -> int:
         """``length`` bytes from ``peer_buffer`` there to ``buffer`` here. Returns 0 or a code."""
         return self._do(_c.trans_move, False, dest_session, buffer, peer_buffer, length, flags)
 
-    def batch_transfer_sync_write(self, dest_session, buffers, peer_buffers, lengths, flags=0):
-        """Many at once. Returns 0 or a code."""
+    def batch_transfer_sync_write(
+        self,
+        dest_session: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        flags: int = 0,
+    ) -> int:
+        """Many pieces at once from here to the peer, lengths in bytes, as many of each list. Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_move, True, dest_session, buffers, peer_buffers, lengths, flags
         )
 
-    def batch_transfer_sync_read(self, dest_session, buffers, peer_buffers, lengths, flags=0):
-        """Many at once. Returns 0 or a code."""
+    def batch_transfer_sync_read(
+        self,
+        dest_session: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        flags: int = 0,
+    ) -> int:
+        """Many pieces at once from the peer to here, lengths in bytes, as many of each list. Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_move, False, dest_session, buffers, peer_buffers, lengths, flags
         )
 
     def transfer_async_write_submit(
-        self, dest_session, buffer, peer_buffer, length, stream, flags=0
-    ):
-        """In the order of a stream (``shmem.Stream``). Returns 0 or a code."""
+        self,
+        dest_session: str,
+        buffer: int,
+        peer_buffer: int,
+        length: int,
+        stream: SupportsInt,
+        flags: int = 0,
+    ) -> int:
+        """``length`` bytes from ``buffer`` here to ``peer_buffer`` there in the order of a stream
+        (``shmem.Stream``); they are there when it is through. Returns 0 or a code."""
         return self._do(
             _c.trans_submit, True, dest_session, buffer, peer_buffer, length, int(stream), flags
         )
 
     def transfer_async_read_submit(
-        self, dest_session, buffer, peer_buffer, length, stream, flags=0
-    ):
-        """In the order of a stream. Returns 0 or a code."""
+        self,
+        dest_session: str,
+        buffer: int,
+        peer_buffer: int,
+        length: int,
+        stream: SupportsInt,
+        flags: int = 0,
+    ) -> int:
+        """``length`` bytes from ``peer_buffer`` there to ``buffer`` here in the order of a stream; they are
+        there when it is through. Returns 0 or a code."""
         return self._do(
             _c.trans_submit, False, dest_session, buffer, peer_buffer, length, int(stream), flags
         )
 
     def batch_transfer_async_write_submit(
-        self, dest_session, buffers, peer_buffers, lengths, stream, flags=0
-    ):
-        """Many, in the order of a stream. Returns 0 or a code."""
+        self,
+        dest_session: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        stream: SupportsInt,
+        flags: int = 0,
+    ) -> int:
+        """Many pieces from here to the peer in the order of a stream; they are there when the stream is through.
+        Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_submit,
             True,
@@ -295,9 +352,16 @@ class TransferEngine(common.Owner):
         )
 
     def batch_transfer_async_read_submit(
-        self, dest_session, buffers, peer_buffers, lengths, stream, flags=0
-    ):
-        """Many, in the order of a stream. Returns 0 or a code."""
+        self,
+        dest_session: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        stream: SupportsInt,
+        flags: int = 0,
+    ) -> int:
+        """Many pieces from the peer to here in the order of a stream; they are there when the stream is through.
+        Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_submit,
             False,
@@ -311,16 +375,25 @@ class TransferEngine(common.Owner):
 
     # ---- memspan's own
 
-    def probe(self, dest_session):
+    def probe(self, dest_session: str) -> int:
         """Finds a peer before the first transfer to it. Returns 0, or why one would fail now."""
         return self._do(_c.transfer_reach, dest_session)
 
-    def set_peer_down_callback(self, down):
-        """``down(session_id)`` is called when a peer died or ended. Returns 0 or a code."""
+    def set_peer_down_callback(self, down: Callable[[str], object] | None) -> int:
+        """``down(session_id)`` is called, on a thread of the library's, when a peer died or ended; None:
+        nothing. Returns 0 or a code."""
         return self._do(_c.trans_set_peer_down_callback, down)
 
-    def prepare(self, opcode, dest_session, buffers, peer_buffers, lengths):
-        """A ``TransferRequest``; RuntimeError when it cannot be made."""
+    def prepare(
+        self,
+        opcode: int,
+        dest_session: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+    ) -> TransferRequest:
+        """Many pieces to write or read (``TransferOpcode``), lengths in bytes, as a ``TransferRequest`` that can be posted many times;
+        RuntimeError when it cannot be made, ValueError for lists that do not fit."""
         if self._handle == 0:
             raise RuntimeError("the engine is not initialized")
         code, handle = _c.transfer_prepare(
@@ -335,8 +408,9 @@ class TransferEngine(common.Owner):
             raise RuntimeError(_c.get_last_err_msg())
         return TransferRequest(handle)
 
-    def receive(self, timeout_ms=0):
-        """The oldest message of a peer, (session_id, bytes); None when there is none in time."""
+    def receive(self, timeout_ms: int = 0) -> tuple[str, bytes] | None:
+        """The oldest message of a peer, (session_id, bytes); None when there is none within so many
+        milliseconds. RuntimeError when it fails."""
         code, sender, message = _c.transfer_receive(self._handle, timeout_ms)
         if code == _PENDING:
             return None
@@ -344,21 +418,25 @@ class TransferEngine(common.Owner):
             raise RuntimeError(_c.get_last_err_msg())
         return sender, message
 
-    def messages_fileno(self):
+    def messages_fileno(self) -> int:
         """A descriptor for poll(), readable while there is a message."""
         return _c.transfer_messages_event(self._handle)
 
-    def counter(self, counter):
-        """The value of one of this endpoint's counters."""
+    def counter(self, counter: int) -> int:
+        """The value of one of this endpoint's counters (0 to 1023). RuntimeError for another."""
         code, value = _c.transfer_counter(self._handle, counter)
         if code != 0:
             raise RuntimeError(_c.get_last_err_msg())
         return value
 
-    def wait_counter(self, counter, value, timeout_ms=_FOREVER):
-        """Until the counter is ``value`` or more. Returns 0, or -2004 after the time-out."""
+    def wait_counter(self, counter: int, value: int, timeout_ms: int = _FOREVER) -> int:
+        """Until the counter is ``value`` or more. Returns 0, or -2004 after so many milliseconds."""
         return self._do(_c.transfer_wait_counter, counter, value, timeout_ms)
 
 
-def _has_port(session_id):
+def _count(numbers: Any) -> int:
+    return len(numbers)
+
+
+def _has_port(session_id: str) -> bool:
     return ":" in session_id and session_id.rsplit(":", 1)[1].isdigit()
