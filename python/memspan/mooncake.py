@@ -11,24 +11,60 @@ tcp://127.0.0.1:8571, which the first engine of the host hosts. Any other text i
 Protocols: "shm" and "tcp" are taken and mean what is fastest, "rdma", "ascend" and "sdma" as well.
 """
 
+import ctypes
+import dataclasses
+import itertools
 import os
+import threading
+import time
 
 from memspan.fabric.engine import TransferEngine as _Engine
-from memspan.fabric.engine import fail
+from memspan.fabric.engine import TransferOpcode, TransferRequest, fail
 from memspan.types import Memory, Numbers
 
 _USUAL_STORE = "tcp://127.0.0.1:8571"
 _PROTOCOLS = ("tcp", "shm", "rdma", "ascend", "sdma", "")
 _BOTH = "Both"
+_PATIENCE_S = 30  # and a second for each GiB
+_OVER, _PENDING = 0, 1
+_MOST_MESSAGE = 256
 
-__all__ = ["TransferEngine"]
+__all__ = ["Read", "TransferEngine", "TransferNotify", "TransferOpcode", "Write"]
+
+Read = TransferOpcode.Read
+Write = TransferOpcode.Write
+
+
+@dataclasses.dataclass
+class TransferNotify:
+    """What a transfer tells the peer when it is over: two texts, of 254 bytes together."""
+
+    name: str = ""
+    msg: str = ""
+
+
+def _packed(notify: TransferNotify) -> bytes:
+    """A message: the name, a byte 0, the text."""
+    return notify.name.encode() + b"\0" + notify.msg.encode()
+
+
+def _unpacked(sender: str, message: bytes) -> TransferNotify:
+    name, divider, text = message.partition(b"\0")
+    if not divider:  # not by this class: whoever sent it is its name
+        return TransferNotify(sender, message.decode(errors="replace"))
+    return TransferNotify(name.decode(errors="replace"), text.decode(errors="replace"))
 
 
 class TransferEngine:
-    """One endpoint, which sends and receives. Codes: 0, or below 0 when something failed."""
+    """One endpoint, which sends and receives. Codes: 0, or below 0 when something failed;
+    ``memspan.fabric.common.get_last_err_msg()`` says why. Addresses are ints, lengths are in bytes. Any
+    thread may call anything. ``transport_hint`` and ``location`` mean nothing here."""
 
     def __init__(self) -> None:
         self._engine = _Engine()
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._batches: dict[int, tuple[TransferRequest, float]] = {}  # until when at the latest
 
     def initialize(
         self, local_hostname: str, metadata_server: str, protocol: str, device_name: str = ""
@@ -48,6 +84,18 @@ class TransferEngine:
             store, local_hostname, _BOTH, 0, store_server_role=_BOTH
         )
 
+    def initialize_ext(
+        self,
+        local_hostname: str,
+        metadata_server: str,
+        protocol: str,
+        device_name: str,
+        metadata_type: str,
+    ) -> int:
+        """``initialize``; there is one type of store. Returns 0 or a code."""
+        del metadata_type
+        return self.initialize(local_hostname, metadata_server, protocol, device_name)
+
     def get_rpc_port(self) -> int:
         """The port of the name; the same before and after ``initialize``."""
         name = self._engine.session_id
@@ -57,17 +105,21 @@ class TransferEngine:
         """The engine underneath."""
         return self._engine
 
-    def register_memory(self, buffer_addr: Memory, capacity: int) -> int:
+    def register_memory(self, buffer_addr: Memory, capacity: int, location: str = "*") -> int:
         """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or a
         code."""
+        del location
         return self._engine.register_memory(buffer_addr, capacity)
 
     def unregister_memory(self, buffer_addr: Memory) -> int:
         """Others no longer may. Returns 0 or a code."""
         return self._engine.unregister_memory(buffer_addr)
 
-    def batch_register_memory(self, buffer_addrs: Numbers, capacities: Numbers) -> int:
+    def batch_register_memory(
+        self, buffer_addrs: Numbers, capacities: Numbers, location: str = "*"
+    ) -> int:
         """``register_memory`` of all of them, or none. Returns 0 or a code."""
+        del location
         return self._engine.batch_register_memory(buffer_addrs, capacities)
 
     def batch_unregister_memory(self, buffer_addrs: Numbers) -> int:
@@ -75,18 +127,30 @@ class TransferEngine:
         return self._engine.batch_unregister_memory(buffer_addrs)
 
     def transfer_sync_write(
-        self, target_hostname: str, buffer: Memory, peer_buffer_address: int, length: int
+        self,
+        target_hostname: str,
+        buffer: Memory,
+        peer_buffer_address: int,
+        length: int,
+        transport_hint: str = "",
     ) -> int:
         """``length`` bytes from ``buffer`` here to the address there; they are there on return. Returns 0 or a
         code."""
+        del transport_hint
         return self._engine.transfer_sync_write(
             target_hostname, buffer, peer_buffer_address, length
         )
 
     def transfer_sync_read(
-        self, target_hostname: str, buffer: Memory, peer_buffer_address: int, length: int
+        self,
+        target_hostname: str,
+        buffer: Memory,
+        peer_buffer_address: int,
+        length: int,
+        transport_hint: str = "",
     ) -> int:
         """``length`` bytes from the address there to ``buffer`` here. Returns 0 or a code."""
+        del transport_hint
         return self._engine.transfer_sync_read(target_hostname, buffer, peer_buffer_address, length)
 
     def batch_transfer_sync_write(
@@ -95,8 +159,10 @@ class TransferEngine:
         buffers: Numbers,
         peer_buffer_addresses: Numbers,
         lengths: Numbers,
+        transport_hint: str = "",
     ) -> int:
         """Many pieces at once from here to the peer, lengths in bytes. Returns 0 or a code."""
+        del transport_hint
         return self._engine.batch_transfer_sync_write(
             target_hostname, buffers, peer_buffer_addresses, lengths
         )
@@ -107,11 +173,207 @@ class TransferEngine:
         buffers: Numbers,
         peer_buffer_addresses: Numbers,
         lengths: Numbers,
+        transport_hint: str = "",
     ) -> int:
         """Many pieces at once from the peer to here, lengths in bytes. Returns 0 or a code."""
+        del transport_hint
         return self._engine.batch_transfer_sync_read(
             target_hostname, buffers, peer_buffer_addresses, lengths
         )
+
+    # ---- telling the peer
+
+    def transfer_sync(
+        self,
+        target_hostname: str,
+        buffer: int,
+        peer_buffer_address: int,
+        length: int,
+        opcode: int,
+        notify: TransferNotify | None = None,
+        transport_hint: str = "",
+    ) -> int:
+        """``batch_transfer_sync`` of one piece."""
+        return self.batch_transfer_sync(
+            target_hostname,
+            [buffer],
+            [peer_buffer_address],
+            [length],
+            opcode,
+            notify,
+            transport_hint,
+        )
+
+    def batch_transfer_sync(
+        self,
+        target_hostname: str,
+        buffers: Numbers,
+        peer_buffer_addresses: Numbers,
+        lengths: Numbers,
+        opcode: int,
+        notify: TransferNotify | None = None,
+        transport_hint: str = "",
+    ) -> int:
+        """Many pieces at once, to the peer (``Write``) or from it (``Read``); the peer's ``get_notifies`` gives
+        ``notify`` when they are there. Returns 0 or a code."""
+        message = None if notify is None else _packed(notify)
+        if message is not None and len(message) > _MOST_MESSAGE:
+            return fail(
+                f"name and msg have {len(message) - 1} bytes, allowed are up to {_MOST_MESSAGE - 1}"
+            )
+        batch = self._begin(
+            target_hostname, buffers, peer_buffer_addresses, lengths, opcode, message
+        )
+        return self.get_batch_transfer_status([batch]) if batch else -1
+
+    def get_notifies(self) -> list[TransferNotify]:
+        """What peers' transfers told since the last time, the oldest first. RuntimeError before
+        ``initialize``."""
+        told = []
+        while (message := self._engine.receive()) is not None:
+            told.append(_unpacked(*message))
+        return told
+
+    # ---- transfers in the background
+
+    def batch_transfer_async_write(
+        self,
+        target_hostname: str,
+        buffers: Numbers,
+        peer_buffer_addresses: Numbers,
+        lengths: Numbers,
+        transport_hint: str = "",
+    ) -> int:
+        """``batch_transfer_async`` to the peer."""
+        return self.batch_transfer_async(
+            target_hostname, buffers, peer_buffer_addresses, lengths, Write, transport_hint
+        )
+
+    def batch_transfer_async_read(
+        self,
+        target_hostname: str,
+        buffers: Numbers,
+        peer_buffer_addresses: Numbers,
+        lengths: Numbers,
+        transport_hint: str = "",
+    ) -> int:
+        """``batch_transfer_async`` from the peer."""
+        return self.batch_transfer_async(
+            target_hostname, buffers, peer_buffer_addresses, lengths, Read, transport_hint
+        )
+
+    def batch_transfer_async(
+        self,
+        target_hostname: str,
+        buffers: Numbers,
+        peer_buffer_addresses: Numbers,
+        lengths: Numbers,
+        opcode: int,
+        transport_hint: str = "",
+    ) -> int:
+        """Begins to move many pieces, to the peer (``Write``) or from it (``Read``); both ends stay as they are
+        until it is over. The number of the batch, which one of the two calls below must be given; 0
+        when it cannot begin."""
+        del transport_hint
+        return self._begin(target_hostname, buffers, peer_buffer_addresses, lengths, opcode, None)
+
+    def transfer_submit_write(
+        self,
+        target_hostname: str,
+        buffer: int,
+        peer_buffer_address: int,
+        length: int,
+        transport_hint: str = "",
+    ) -> int:
+        """``batch_transfer_async_write`` of one piece, but -1 when it cannot begin."""
+        del transport_hint
+        pieces = [buffer], [peer_buffer_address], [length]
+        return self._begin(target_hostname, *pieces, Write, None) or -1
+
+    def get_batch_transfer_status(self, batch_ids: list[int]) -> int:
+        """Waits for all these batches, which are known no longer then: 0 when they are over, -1 when one
+        failed or took more than 30 s and a second for each GiB; what is left is cancelled."""
+        with self._lock:
+            batches = {number: self._batches.pop(number, None) for number in batch_ids}
+        try:
+            for number, batch in batches.items():
+                if batch is None:
+                    return fail(f"there is no batch {number}")
+                request, end = batch
+                left_ms = max(int((end - time.monotonic()) * 1000), 0)
+                if request.wait(left_ms) != _OVER:
+                    return -1
+        finally:
+            for batch in batches.values():
+                if batch is not None:
+                    batch[0].destroy()
+        return 0
+
+    def transfer_check_status(self, batch_id: int) -> int:
+        """1: the batch is over; 0: not yet; -1: it failed; -2: it takes too long. It is known no longer
+        after 1 and -1."""
+        with self._lock:
+            batch = self._batches.get(batch_id)
+            if batch is None:
+                return fail(f"there is no batch {batch_id}")
+            request, end = batch
+            code = request.test()
+            if code == _PENDING:
+                return 0 if time.monotonic() < end else -2
+            del self._batches[batch_id]
+        request.destroy()
+        return 1 if code == _OVER else -1
+
+    def _begin(
+        self,
+        peer: str,
+        buffers: Numbers,
+        peer_buffers: Numbers,
+        lengths: Numbers,
+        opcode: int,
+        message: bytes | None,
+    ) -> int:
+        """The batch's number, or 0."""
+        try:
+            request = self._engine.prepare(opcode, peer, buffers, peer_buffers, lengths)
+        except (RuntimeError, ValueError) as error:
+            fail(str(error))
+            return 0
+        told = 0 if message is None else request.set_message(message)
+        if told != 0 or request.post() != 0:
+            request.destroy()
+            return 0
+        bytes_: int = sum(lengths)  # type: ignore[arg-type]
+        end = time.monotonic() + _PATIENCE_S + int(bytes_) / 2**30
+        with self._lock:
+            number = next(self._numbers)
+            self._batches[number] = request, end
+        return number
+
+    # ---- memory
+
+    def allocate_managed_buffer(self, length: int) -> int:
+        """The address of ``length`` bytes of registered memory; 0 when there is none."""
+        return self._engine.trans_malloc(length)
+
+    def free_managed_buffer(self, buffer_addr: int, length: int) -> int:
+        """Gives back what ``allocate_managed_buffer`` gave. Returns 0 or a code."""
+        del length
+        return self._engine.trans_free(buffer_addr)
+
+    def write_bytes_to_buffer(self, dest_address: int, src_ptr: bytes, length: int) -> int:
+        """The first ``length`` of some bytes to an address here, which must have room for them. Returns 0;
+        ValueError when there are fewer bytes."""
+        if not 0 <= length <= len(src_ptr):
+            raise ValueError(f"length is {length}, allowed are 0 to {len(src_ptr)}")
+        ctypes.memmove(dest_address, src_ptr, length)
+        return 0
+
+    def read_bytes_from_buffer(self, source_address: int, length: int) -> bytes:
+        """``length`` bytes at an address here. ValueError for a length below 0."""
+        if length < 0:
+            raise ValueError(f"length is {length}, allowed is 0 and more")
+        return ctypes.string_at(source_address, length)
 
     def send_probe(self, target_hostname: str) -> int:
         """0 when the endpoint is there; else a code."""

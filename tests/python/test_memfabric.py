@@ -343,6 +343,82 @@ def test_mooncakes_methods_from_many_threads():
     jobs.run(as_mooncake, 2)
 
 
+def in_background(rank, ranks):
+    space = meeting(rank, ranks)
+    engine = mooncake.TransferEngine()
+    assert engine.batch_transfer_async_write("127.0.0.1:1", [1], [1], [1]) == 0
+    assert "not initialized" in memfabric_hybrid.get_last_err_msg()
+    assert engine.initialize_ext("127.0.0.1", url(), "tcp", "", "http") == 0
+    session = f"127.0.0.1:{engine.get_rpc_port()}"
+    memory = engine.allocate_managed_buffer(1 << 16)
+    assert memory != 0
+    assert engine.write_bytes_to_buffer(memory, bytes([rank + 1]) * 1000, 1000) == 0
+    everybody = space.all_gather(f"{session} {memory}".encode().ljust(64))
+    peer, there = everybody[64 * (1 - rank) :].split()[:2]
+    peer, there = peer.decode(), int(there)
+    assert space.barrier() == 0
+    if rank == 0:
+        batches = [
+            engine.batch_transfer_async_write(
+                peer, [memory + 10 * i, memory], [there + 2000 + 100 * i, there + 4000 + i], [10, 1]
+            )
+            for i in range(10)
+        ]
+        batches.append(engine.batch_transfer_async_read(peer, [memory + 5000], [there], [1000]))
+        assert len(set(batches)) == 11 and 0 not in batches
+        assert engine.get_batch_transfer_status(batches) == 0
+        assert engine.read_bytes_from_buffer(memory + 5000, 1000) == b"\2" * 1000
+        assert engine.get_batch_transfer_status(batches[:1]) == -1  # known no longer
+        assert f"no batch {batches[0]}" in memfabric_hybrid.get_last_err_msg()
+        one = engine.transfer_submit_write(peer, memory, there + 6000, 8)
+        while (state := engine.transfer_check_status(one)) == 0:
+            pass
+        assert state == 1 and engine.transfer_check_status(one) == -1
+        # What fails does so at the end, and leaves the others.
+        nowhere = engine.batch_transfer_async(peer, [memory], [4096], [8], mooncake.Write)
+        assert nowhere != 0 and engine.get_batch_transfer_status([nowhere]) == -1
+        nowhere = engine.transfer_submit_write(peer, memory, 4096, 8)
+        while (state := engine.transfer_check_status(nowhere)) == 0:
+            pass
+        assert state == -1
+        assert engine.batch_transfer_async_write(peer, [memory], [there], []) == 0
+        # Who is told sees the bytes.
+        told = mooncake.TransferNotify("request 7", "layer 3: ü")
+        assert engine.transfer_sync(peer, memory, there + 7000, 8, mooncake.Write, told) == 0
+        pieces = [memory, memory], [there + 7008, there + 7016], [8, 8]
+        assert engine.batch_transfer_sync(peer, *pieces, mooncake.TransferOpcode.Write, told) == 0
+        assert engine.batch_transfer_sync(peer, *pieces, mooncake.Write) == 0
+        told.msg = "x" * 300
+        assert engine.batch_transfer_sync(peer, *pieces, mooncake.Write, told) == -1
+        assert "allowed are up to 255" in memfabric_hybrid.get_last_err_msg()
+        assert engine.get_notifies() == []
+        request = engine.get_engine().prepare(mooncake.Write, peer, [memory], [there], [8])
+        assert request.set_message(b"plain") == 0 and request.post() == 0
+        assert request.wait(30_000) == 0
+        space.all_gather(session.encode().ljust(64))
+    else:
+        heard = []
+        while len(heard) < 3:
+            heard += engine.get_notifies()
+        assert heard[:2] == [mooncake.TransferNotify("request 7", "layer 3: ü")] * 2
+        assert heard[2] == mooncake.TransferNotify(peer, "plain")
+        assert engine.read_bytes_from_buffer(memory + 7000, 24) == b"\1" * 24
+        for i in range(10):
+            assert engine.read_bytes_from_buffer(memory + 2000 + 100 * i, 11) == b"\1" * 10 + b"\0"
+        assert engine.read_bytes_from_buffer(memory + 4000, 11) == b"\1" * 10 + b"\0"
+        space.all_gather(session.encode().ljust(64))
+    with pytest.raises(ValueError, match="length is 3, allowed are 0 to 2"):
+        engine.write_bytes_to_buffer(memory, b"12", 3)
+    with pytest.raises(ValueError, match="length is -1"):
+        engine.read_bytes_from_buffer(memory, -1)
+    assert engine.free_managed_buffer(memory, 1 << 16) == 0
+    assert engine.free_managed_buffer(memory, 1 << 16) < 0
+
+
+def test_mooncakes_transfers_in_the_background():
+    jobs.run(in_background, 2)
+
+
 def watch_a_death(rank, ranks):
     space = meeting(rank, ranks)
     engine = mf_adapter.TransferEngine()
