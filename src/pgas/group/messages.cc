@@ -90,13 +90,16 @@ Status Messages::wait(const std::shared_ptr<Message>& message, Deadline deadline
   MEMSPAN_PASS(wait_for(
       group_.world().waiting(), WaitsFor::kMeeting, is_send ? "send" : "receive", deadline,
       [&] { return test(message).code() != Code::kUnavailable; },
-      [&] {
-        const int other = message->member;
-        const bool is_lost =
-            other >= 0 && group_.world().board().peer(other).death.load(std::memory_order_acquire);
-        return is_lost ? other : -1;
-      }));
+      [&] { return lost_for(*message); }));
   return test(message);
+}
+
+// A message to or from anybody may be the dead one's.
+int Messages::lost_for(const Message& message) const {
+  const Board& board = group_.world().board();
+  if (message.member == kAnybody) return first_dead_peer(board);
+  const bool is_dead = board.peer(message.member).death.load(std::memory_order_acquire) != 0;
+  return is_dead ? message.member : -1;
 }
 
 int Messages::sender_of(const std::shared_ptr<Message>& message) {

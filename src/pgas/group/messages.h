@@ -90,6 +90,7 @@ class Messages {
   Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) {
     return peers_[static_cast<std::size_t>(member)];
   }
+  int lost_for(const Message& message) const;
   void progress() MEMSPAN_REQUIRES(mutex_);
   bool push(int member) MEMSPAN_REQUIRES(mutex_);
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);
