@@ -10,8 +10,8 @@ Rank and world size are those of torch.distributed, else of the launcher (RANK, 
 has SYMMETRIC_MEMORY_HEAP_SIZE bytes (1 GiB); SHMEM_IP_PORT says where rank 0 hosts the store
 (tcp://127.0.0.1:8662).
 
-``load_classes()`` gives the classes of ``libaclshmem_torch.so``, torch.classes.SymmetricMemory, which
-TorchScript can call; they are compiled where they are used (memspan.torch.native).
+``load_classes()`` gives the classes of ``libaclshmem_torch.so``, torch.classes.SymmetricMemory,
+which TorchScript can call; they are compiled where they are used (memspan.torch.native).
 """
 
 import memspan_autoload

@@ -3,8 +3,8 @@
 
     python -m memspan.torch.build [--out FOLDER]
 
-FOLDER is what MEMSPAN_TORCH_BUILD_DIR says later, also to other users; without it, everything goes to
-where this user's processes look for it.
+FOLDER is what MEMSPAN_TORCH_BUILD_DIR says later, also to other users; without it, everything goes
+to where this user's processes look for it.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from memspan.torch import native
 
 
 def load_classes():
-    """torch.classes.SymmetricMemory, whose library is compiled if need be; Error when it cannot be."""
+    """torch.classes.SymmetricMemory; its library is compiled if need be, Error when it cannot be."""
     try:
         torch.classes.SymmetricMemory.Manager  # a program may have loaded the library
     except RuntimeError:

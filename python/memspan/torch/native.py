@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What needs PyTorch's headers, compiled where it is used, since PyTorch has no stable interface for it.
+"""What needs PyTorch's headers, compiled where it is used: PyTorch has no stable interface for it.
 
 Each piece is a file of ``csrc`` and becomes one shared library. It is kept in a folder whose name
 says for which PyTorch, Python, sources and memspan it is, beside its checksum:
@@ -8,8 +8,8 @@ says for which PyTorch, Python, sources and memspan it is, beside its checksum:
       torch-2.13.0+cpu-cpython-311-x86_64-linux-gnu-0123456789abcdef
         libaclshmem_torch.so, libaclshmem_torch.so.sha256, libaclshmem_torch.so.lock
 
-so that an old or damaged one is compiled again. The first process that wants it compiles it, and the
-others wait. The compiler is that of $CXX, else c++, g++ or clang++; MEMSPAN_TORCH_BUILD=0 does
+so that an old or damaged one is compiled again. The first process that wants it compiles it, and
+the others wait. The compiler is that of $CXX, else c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 does
 without all of this, and ``python -m memspan.torch.build`` does it ahead of time.
 """
 
@@ -50,7 +50,7 @@ class CannotBuild(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """``source`` becomes ``file``; an extension of Python is the module ``memspan.torch._<name>``."""
+    """``source`` becomes ``file``; an extension is the module ``memspan.torch._<name>``."""
 
     source: str
     file: str
@@ -96,9 +96,9 @@ def build(name, base=None):
     """The path of the piece, which is compiled if it is not there. CannotBuild when that fails.
     base: the folder of folders, which others may read then; else as the environment says."""
     piece = _piece(name)
-    folder = os.path.join(base or _base(), _folder_name())
-    path = os.path.join(folder, piece.file)
     try:
+        folder = os.path.join(base or _base(), _folder_name())
+        path = os.path.join(folder, piece.file)
         if os.path.lexists(folder):
             _check_folder(folder)
         if not _is_whole(path):
@@ -107,7 +107,7 @@ def build(name, base=None):
             _make_folder(folder, 0o700 if base is None else 0o755)
             _compile_once(name, piece, path, compiler)
     except OSError as error:
-        raise CannotBuild(f"{error.filename or folder}: {error.strerror}") from error
+        raise CannotBuild(f"{error.filename or name}: {error.strerror}") from error
     return path
 
 
@@ -167,7 +167,8 @@ def _folder_name():
             identity.update(os.path.basename(path).encode() + b"\0" + file.read() + b"\0")
     status = os.stat(_LIBMEMSPAN)
     about = (os.path.realpath(_LIBMEMSPAN), status.st_size, status.st_mtime_ns)
-    identity.update(repr((_flags(), torch.version.git_version, memspan.__version__, about)).encode())
+    about += (_flags(), torch.version.git_version, memspan.__version__)
+    identity.update(repr(about).encode())
     abi = sysconfig.get_config_var("SOABI")
     return f"torch-{torch.__version__}-{abi}-{identity.hexdigest()[:16]}"
 
@@ -235,7 +236,7 @@ def _compiler():
     for name in ("c++", "g++", "clang++"):
         if shutil.which(name) is not None:
             return [name]
-    raise CannotBuild("there is no C++ compiler: neither c++ nor g++ nor clang++, and CXX is not set")
+    raise CannotBuild("there is no C++ compiler: no c++, g++ or clang++, and CXX is not set")
 
 
 def _check_headers(piece):

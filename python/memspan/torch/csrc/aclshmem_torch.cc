@@ -4,9 +4,6 @@
 //
 // Offsets and sizes are in elements, signals are int32. Everything is complete when its call
 // returns, in the order of the program. A mistake is an exception before anything moves.
-#include <shmem.h>
-// Before the other header, whose names would collide otherwise.
-#include <shmem_api.h>
 #include <torch/custom_class.h>
 
 #include <bit>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "arguments.h"
 #include "calls.h"
 
 namespace memspan::tensors {
@@ -26,79 +24,6 @@ namespace {
 // Numbers of the interface.
 enum : std::int64_t { kSet = 0, kAdd = 1 };
 enum : std::int64_t { kEqual = 0, kGreater = 1, kLess = 2 };
-
-// ---- arguments
-
-void require_job() {
-  TORCH_CHECK(shmem_init_status() == SHMEM_STATUS_IS_INITIALIZED,
-              "this process is in no job; Manager.attr_init() starts one");
-}
-
-// An int, or the one element of a tensor of integers.
-std::int64_t number_of(const c10::IValue& value, const char* name) {
-  if (value.isInt()) return value.toInt();
-  TORCH_CHECK_VALUE(value.isTensor(), name, " is of type ", value.tagKind(),
-                    ", allowed are an int and a tensor of one integer");
-  const at::Tensor& tensor = value.toTensor();
-  TORCH_CHECK_VALUE(tensor.numel() == 1, name, " has ", tensor.numel(), " elements, allowed is 1");
-  TORCH_CHECK_VALUE(c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/false), name,
-                    " is of ", tensor.scalar_type(), ", allowed are integers");
-  const at::Scalar element = tensor.item();
-  if (tensor.scalar_type() == at::kUInt64)
-    TORCH_CHECK_VALUE(std::in_range<std::int64_t>(element.to<std::uint64_t>()), name, " is ",
-                      element.to<std::uint64_t>(), ", allowed is what an int64 holds");
-  return element.toLong();
-}
-
-std::int32_t word_value(const c10::IValue& value, const char* name) {
-  const std::int64_t number = number_of(value, name);
-  TORCH_CHECK_VALUE(std::in_range<std::int32_t>(number), name, " is ", number,
-                    ", allowed is what an int32 holds");
-  return static_cast<std::int32_t>(number);
-}
-
-int checked_pe(std::int64_t pe) {
-  const int count = shmem_n_pes();
-  TORCH_CHECK_VALUE(pe >= 0 && pe < count, "target_pe is ", pe, ", allowed are 0 to ", count - 1);
-  return static_cast<int>(pe);
-}
-
-// Memory as it lies there, element after element.
-void check_plain(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK_VALUE(tensor.device().is_cpu() && tensor.layout() == at::kStrided, name,
-                    " is no dense tensor of the CPU");
-  TORCH_CHECK_VALUE(tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg(), name,
-                    " is not contiguous");
-  const char* const why = why_detached(tensor);
-  TORCH_CHECK_VALUE(why == nullptr, name, " ", why);
-}
-
-// Tensors of memspan.torch.empty() are in the heap as well.
-void check_symmetric(const at::Tensor& tensor, const char* name) {
-  if (tensor.numel() == 0 || allocation_of(tensor) != nullptr) return;
-  auto* const first = static_cast<char*>(const_cast<void*>(tensor.const_data_ptr()));
-  const int me = shmem_my_pe();
-  TORCH_CHECK_VALUE(aclshmem_ptr(first, me) != nullptr &&
-                        aclshmem_ptr(first + tensor.nbytes() - 1, me) != nullptr,
-                    name, " is no symmetric tensor; Manager.malloc() makes them");
-}
-
-struct Elements {
-  char* begin;
-  std::size_t bytes;
-};
-
-Elements elements_of(const at::Tensor& tensor, const char* name, std::int64_t offset,
-                     std::int64_t count) {
-  check_plain(tensor, name);
-  const std::int64_t all = tensor.numel();
-  TORCH_CHECK_VALUE(offset >= 0 && count >= 0 && offset <= all && count <= all - offset, name,
-                    " has ", all, " elements, and ", count, " from element ", offset,
-                    " are asked for");
-  const std::size_t size = tensor.element_size();
-  auto* const base = static_cast<char*>(const_cast<void*>(tensor.const_data_ptr()));
-  return {base + static_cast<std::size_t>(offset) * size, static_cast<std::size_t>(count) * size};
-}
 
 // Both ends of a put or get.
 struct Move {
@@ -121,14 +46,6 @@ struct Move {
                       "the elements of target and src overlap");
   }
 };
-
-std::int32_t* word_of(const at::Tensor& signal, const c10::IValue& offset) {
-  TORCH_CHECK_VALUE(signal.scalar_type() == at::kInt, "signal is of ", signal.scalar_type(),
-                    ", allowed is int32");
-  const Elements word = elements_of(signal, "signal", number_of(offset, "signal_offset"), 1);
-  check_symmetric(signal, "signal");
-  return reinterpret_cast<std::int32_t*>(word.begin);
-}
 
 // A change of a word at a peer.
 struct Change {
@@ -173,6 +90,8 @@ int comparison(std::int64_t number) {
 
 // ---- the job and its memory
 
+constexpr const char* kEnded = "belongs to a job that has ended";
+
 bool has_started_job = false;
 
 void check_code(int code) {
@@ -194,8 +113,8 @@ std::int64_t start(std::int64_t pe, std::int64_t count, std::int64_t bytes,
                       " of ", count);
     return 0;
   }
-  // What is left belongs to a job that ended without finish().
-  Allocations::all().detach_all("belongs to a job that has ended");
+  // Another one ended the job before, and its memory is gone.
+  Allocations::all().detach_all(Contents::kZeros, kEnded);
   call([&] {
     shmem_init_attr_t* attributes = nullptr;
     check_code(shmem_set_attr(static_cast<int>(pe), static_cast<int>(count),
@@ -210,7 +129,7 @@ std::int64_t start(std::int64_t pe, std::int64_t count, std::int64_t bytes,
 std::int64_t finish() {
   if (!has_started_job || shmem_init_status() != SHMEM_STATUS_IS_INITIALIZED) return 0;
   has_started_job = false;
-  Allocations::all().detach_all("belongs to a job that has ended");
+  Allocations::all().detach_all(Contents::kAsBefore, kEnded);
   call([] { check_code(aclshmem_finalize()); });
   return 0;
 }
@@ -255,7 +174,7 @@ void release(const at::Tensor& tensor) {
   TORCH_CHECK_VALUE(tensor.storage_offset() == 0 && tensor.nbytes() == tensor.storage().nbytes(),
                     "the tensor is a part of what malloc() made, of which only the whole can be "
                     "freed");
-  Allocations::detach(tensor.storage(), "was freed");
+  Allocations::detach(tensor.storage().unsafeGetStorageImpl(), Contents::kZeros, "was freed");
   call([&] { shmem_free(base); });
 }
 

@@ -44,6 +44,9 @@ struct Allocation {
   static void forget(void* allocation);
 };
 
+// What a detached tensor has.
+enum class Contents { kAsBefore, kZeros };
+
 // All that live in this process. Thread-safe.
 class Allocations {
  public:
@@ -67,24 +70,21 @@ class Allocations {
     return made;
   }
 
-  // For the end of a job: every live tensor gets a copy of what it has.
-  void detach_all(const char* why) {
+  // Of every live tensor and its views: they never reach the heap again.
+  void detach_all(Contents contents, const char* why) {
     std::vector<c10::intrusive_ptr<c10::StorageImpl>> storages;
     {
       const std::lock_guard lock(mutex_);
       for (const Allocation* allocation : live_)
         if (auto storage = allocation->storage->lock()) storages.push_back(std::move(storage));
     }
-    for (const auto& storage : storages) {
-      at::DataPtr own = make_memory(storage->nbytes(), why);
-      std::memcpy(own.get(), storage->data(), storage->nbytes());
-      storage->set_data_ptr_noswap(std::move(own));
-    }
+    for (const auto& storage : storages) detach(storage.get(), contents, why);
   }
 
-  // For free(): all views of the storage see zeros from now on.
-  static void detach(const c10::Storage& storage, const char* why) {
-    storage.set_data_ptr_noswap(make_memory(storage.nbytes(), why));
+  static void detach(c10::StorageImpl* storage, Contents contents, const char* why) {
+    at::DataPtr own = make_zeros(storage->nbytes(), why);
+    if (contents == Contents::kAsBefore) std::memcpy(own.get(), storage->data(), storage->nbytes());
+    storage->set_data_ptr_noswap(std::move(own));
   }
 
   void erase(const Allocation* allocation) {
@@ -93,8 +93,8 @@ class Allocations {
   }
 
  private:
-  // Zeros, which cost nothing before somebody looks at them.
-  static at::DataPtr make_memory(std::size_t bytes, const char* why) {
+  // They cost nothing before somebody looks at them.
+  static at::DataPtr make_zeros(std::size_t bytes, const char* why) {
     const std::size_t size = bytes == 0 ? 1 : bytes;
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
