@@ -149,6 +149,9 @@ static void map_memory(memspan_group_t group, int rank) {
 }
 
 static void lose_a_member(memspan_group_t group, int rank) {
+  uint32_t* mine = memspan_shareable_create(8);
+  void* mapped[kMembers];
+  CHECK(memspan_group_map(group, mine, mapped) == SMEM_OK);
   if (rank == 2) raise(SIGKILL);
   const double begin = now();
   int64_t got = 0;
@@ -159,6 +162,14 @@ static void lose_a_member(memspan_group_t group, int rank) {
   CHECK(memspan_group_barrier(group) == SMEM_NOT_CONNECTED);
   CHECK(says("PE 2") && says("died"));
   CHECK(memspan_group_barrier(group) == SMEM_NOT_CONNECTED);
+  /* Those who live have their words as before. */
+  const int other = 1 - rank;
+  CHECK(memspan_group_swap_word(group, mine + 1, 1, 0, 2, 0) == SMEM_NOT_CONNECTED);
+  CHECK(says("PE 2") && says("died"));
+  for (int times = 0; times < 100; ++times) {
+    CHECK(memspan_group_swap_word(group, mapped[other], 0, 1, other, 0) == SMEM_OK);
+    CHECK(memspan_group_swap_word(group, mine, 1, 0, other, 0) == SMEM_OK);
+  }
   CHECK(now() - begin < 10);
   CHECK(memspan_group_destroy(group) == SMEM_OK);
   CHECK(memspan_group_wait(request, 0) != SMEM_OK);
