@@ -648,7 +648,7 @@ def threads(group):
             close(product, torch.cat(parts) @ b)
         ends[index] = "right"
 
-    running = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+    running = [threading.Thread(target=work, args=(index,), daemon=True) for index in range(2)]
     for thread in running:
         thread.start()
     for thread in running:
@@ -705,7 +705,7 @@ def time_outs(group):
     """A group whose rank 0 is alone in an operation says so in time, and stays out of step."""
     if group.size() < 2:
         return
-    few = dist.new_group([0, 1], timeout=timedelta(milliseconds=300))
+    few = dist.new_group([0, 1], timeout=timedelta(seconds=2))
     if group.rank() < 2:
         tensor, _ = symmetric((4,), torch.float32, few)
         assert torch.ops.symm_mem.one_shot_all_reduce(tensor, "sum", few.group_name)[0] == 2 * GUARD

@@ -13,7 +13,8 @@
 Any process group of one host will do, with any backend: its members meet through its store, and its
 time-out bounds every wait that says none of its own. A dead peer is memspan.errors.PeerFailed, an
 end of time memspan.errors.Timeout (a TimeoutError). Wrong arguments are a ValueError, in operations
-on all ranks. After a time-out or a death in an operation, the group's later ones fail as well.
+on all ranks. After a time-out, a death or Ctrl-C in an operation, the group's later ones fail as
+well.
 
 Other devices stay as they are. What there is on the CPU:
 

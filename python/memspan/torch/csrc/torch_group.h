@@ -56,13 +56,26 @@ inline Members members_of(const std::string& name) {
   return {group->getRank(), group->getSize(), group->getStore(), timeout_of(*group)};
 }
 
+// A connection of one's own: who waits for a key has a store for himself, and another thread's wait
+// may be what the member that will set it waits for. A store that somebody wrote in Python may
+// have none.
+inline c10::intrusive_ptr<c10d::Store> connected_anew(
+    const c10::intrusive_ptr<c10d::Store>& store) {
+  try {
+    return store->clone();
+  } catch (const std::exception&) {
+    return store;
+  }
+}
+
 // What memspan_group_create() calls. The keys of one round are those of no other, also when the
 // members have met at this store before.
 class StoreExchange {
  public:
-  explicit StoreExchange(const Members& members) : members_(members) {
+  explicit StoreExchange(const Members& members)
+      : members_(members), store_(connected_anew(members.store)) {
     const std::string mine = prefix_ + "times/" + std::to_string(members.rank);
-    prefix_ += std::to_string(members.store->add(mine, 1)) + "/";
+    prefix_ += std::to_string(store_->add(mine, 1)) + "/";
   }
 
   static int call(void* self, const void* mine, std::size_t bytes, void* all) {
@@ -80,10 +93,10 @@ class StoreExchange {
       for (int member = 0; member < members_.size; ++member)
         keys.push_back(round + std::to_string(member));
       const auto* begin = static_cast<const std::uint8_t*>(mine);
-      members_.store->set(keys[members_.rank], std::vector<std::uint8_t>(begin, begin + bytes));
-      members_.store->wait(keys, members_.timeout);
+      store_->set(keys[members_.rank], std::vector<std::uint8_t>(begin, begin + bytes));
+      store_->wait(keys, members_.timeout);
       for (int member = 0; member < members_.size; ++member) {
-        const std::vector<std::uint8_t> value = members_.store->get(keys[member]);
+        const std::vector<std::uint8_t> value = store_->get(keys[member]);
         TORCH_CHECK(value.size() == bytes, "rank ", member, " gave ", value.size(), " bytes, not ",
                     bytes);
         std::memcpy(static_cast<std::byte*>(all) + member * bytes, value.data(), bytes);
@@ -96,6 +109,7 @@ class StoreExchange {
   }
 
   const Members& members_;
+  const c10::intrusive_ptr<c10d::Store> store_;
   std::string prefix_ = "memspan/symmetric_memory/";
   int round_ = 0;
   std::string failure_;
