@@ -118,6 +118,25 @@ def _addresses(tensors, step=None, count=None):
     return [tensors.data_ptr() + step * part for part in range(count)]
 
 
+def _exchange_by(store, rank, size, timeout):
+    """Gives everybody's bytes to all, by the keys of csrc/store_exchange.h and as it does on a
+    connection of its own."""
+    try:
+        store = store.clone()
+    except (AttributeError, RuntimeError):
+        pass
+    times = store.add(f"memspan/process_group/times/{rank}", 1)
+    rounds = itertools.count()
+
+    def exchange(mine):
+        here = f"memspan/process_group/{times}/{next(rounds)}"
+        store.set(f"{here}/{rank}", mine)
+        store.wait([f"{here}/{member}" for member in range(size)], timeout)
+        return b"".join(store.get(f"{here}/{member}") for member in range(size))
+
+    return exchange
+
+
 def _done(future):
     return torch._C._distributed_c10d._create_work_from_future(future)
 
@@ -193,13 +212,7 @@ class PythonGroup(dist.ProcessGroup):
         super().__init__(rank, size)
         self._rank, self._size = rank, size
         self._name = self._description = "undefined"
-        rounds = itertools.count()
-
-        def exchange(mine):
-            number = next(rounds)
-            store.set(f"memspan/{number}/{rank}", mine)
-            return b"".join(store.get(f"memspan/{number}/{member}") for member in range(size))
-
+        exchange = _exchange_by(store, rank, size, timeout)
         limit_ms = max(int(timeout.total_seconds() * 1000), 1)
         code, self._group = _c.create(rank, size, exchange, limit_ms)
         _check(code)

@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "store_exchange.h"
+
 namespace {
 
 using at::Tensor;
@@ -435,49 +437,14 @@ class MessageWork final : public Work {
   std::unique_ptr<ToWrite> result_;
 };
 
-// ---- meeting
-
-struct Meeting {
-  c10::intrusive_ptr<c10d::Store> store;
-  int rank;
-  int size;
-  int round = 0;
-  std::exception_ptr failure;  // of the store
-
-  std::string key(int member) const {
-    return "memspan/" + std::to_string(round) + "/" + std::to_string(member);
-  }
-  void exchange(const void* mine, size_t bytes, void* all) {
-    const auto* begin = static_cast<const uint8_t*>(mine);
-    store->set(key(rank), std::vector<uint8_t>(begin, begin + bytes));
-    for (int member = 0; member < size; ++member) {
-      const std::vector<uint8_t> got = store->get(key(member));
-      TORCH_CHECK(got.size() == bytes, "rank ", member, " left ", got.size(), " bytes, not ",
-                  bytes);
-      std::memcpy(static_cast<uint8_t*>(all) + static_cast<size_t>(member) * bytes, got.data(),
-                  bytes);
-    }
-    ++round;
-  }
-  static int call(void* self, const void* mine, size_t bytes, void* all) {
-    auto& meeting = *static_cast<Meeting*>(self);
-    try {
-      meeting.exchange(mine, bytes, all);
-      return 0;
-    } catch (...) {
-      meeting.failure = std::current_exception();
-      return 1;
-    }
-  }
-};
-
-memspan_group_t meet(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+memspan_group_t meet(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                      Milliseconds limit) {
-  Meeting meeting{std::move(store), rank, size};
+  const memspan::tensors::Members members{rank, size, store, limit};
+  memspan::tensors::StoreExchange exchange(members, "process_group");
   memspan_group_t group = nullptr;
-  const int32_t code =
-      memspan_group_create(rank, size, Meeting::call, &meeting, milliseconds(limit), &group);
-  if (meeting.failure) std::rethrow_exception(meeting.failure);
+  const int32_t code = memspan_group_create(rank, size, memspan::tensors::StoreExchange::call,
+                                            &exchange, milliseconds(limit), &group);
+  TORCH_CHECK_WITH(DistBackendError, exchange.failure().empty(), "meeting: ", exchange.failure());
   check(code);
   return group;
 }
