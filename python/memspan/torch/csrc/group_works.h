@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// What torch.distributed waits for (works), and the threads of a group that do what nobody does at
+// once.
+#pragma once
+
+#include <memspan/group.h>
+#include <memspan/memspan.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <utility>
+#include <vector>
+
+#include "dense_tensors.h"
+
+namespace memspan::tensors {
+
+using c10d::OpType;
+using c10d::Work;
+using Milliseconds = std::chrono::milliseconds;
+using WorkPtr = c10::intrusive_ptr<Work>;
+
+// Throws what a code of memspan/group.h stands for.
+inline void check(int32_t code) {
+  if (code == SMEM_OK) return;
+  TORCH_CHECK_VALUE(code != SMEM_INVALID_PARAM, memspan_last_error());
+  C10_THROW_ERROR(DistBackendError, memspan_last_error());
+}
+
+inline uint32_t milliseconds(Milliseconds limit) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(limit.count(), 1, UINT32_MAX - 1));
+}
+
+// A collective that is over, or that the group's thread will do.
+class Collective final : public Work {
+ public:
+  Collective(int rank, OpType type, Tensors outputs)
+      : Work(rank, type),
+        outputs_(std::move(outputs)),
+        future_(c10::make_intrusive<c10::ivalue::Future>(
+            c10::ListType::create(c10::TensorType::get()))) {}
+
+  void run(const std::function<void()>& task) {
+    try {
+      task();
+      finish();
+      future_->markCompleted(c10::IValue(outputs_));
+    } catch (...) {
+      finish(std::current_exception());
+      future_->setErrorIfNeeded(std::current_exception());
+    }
+  }
+  std::vector<Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+
+ private:
+  Tensors outputs_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+// One that was done before it was asked for; throws nothing.
+class DoneCollective final : public Work {
+ public:
+  DoneCollective(int rank, OpType type, Tensors outputs)
+      : Work(rank, type), outputs_(std::move(outputs)) {
+    completed_ = true;
+  }
+  bool isCompleted() override { return true; }
+  bool isSuccess() const override { return true; }
+  bool wait(Milliseconds) override { return true; }
+  std::vector<Tensor> result() override { return outputs_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    auto future =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    future->markCompleted(c10::IValue(outputs_));
+    return future;
+  }
+
+ private:
+  Tensors outputs_;
+};
+
+// ---- the threads of a group
+
+// One that does tasks in order; started by the first.
+class TaskThread {
+ public:
+  TaskThread() = default;
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+  ~TaskThread() { stop(); }
+
+  // False when something is to be done or being done: then the task has to queue.
+  bool is_idle() {
+    std::lock_guard lock(mutex_);
+    return tasks_.empty() && !is_busy_;
+  }
+  void add(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    tasks_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+  // After everything that was added.
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return is_stopping_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      is_busy_ = true;
+      lock.unlock();
+      task();
+      task = nullptr;  // what it holds is given back before it counts as done
+      lock.lock();
+      is_busy_ = false;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool is_busy_ = false;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+// A group and its messages, which their works keep.
+class Channel {
+ public:
+  Channel(memspan_group_t group, Milliseconds limit) : group(group), limit(limit) {}
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  ~Channel() { close(); }
+
+  void close() {
+    {
+      std::lock_guard lock(mutex_);
+      if (is_closed_) return;
+      is_closed_ = true;
+      changed_.notify_all();
+    }
+    if (helper_.joinable()) helper_.join();
+    memspan_group_destroy(group);
+  }
+  bool is_closed() {
+    std::lock_guard lock(mutex_);
+    return is_closed_;
+  }
+
+  // Whoever waits moves everybody's messages.
+  int32_t wait(memspan_group_request_t request, uint32_t timeout_ms) {
+    count_waiters(1);
+    const int32_t code = memspan_group_wait(request, timeout_ms);
+    count_waiters(-1);
+    return code;
+  }
+  // One that nobody may wait for in a while.
+  void watch(memspan_group_request_t request) {
+    std::lock_guard lock(mutex_);
+    if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
+    watched_.push_back(request);
+    changed_.notify_all();
+  }
+  void forget(memspan_group_request_t request) {
+    {
+      std::lock_guard lock(mutex_);
+      watched_.remove(request);
+    }
+    memspan_group_request_free(request);
+  }
+
+  const memspan_group_t group;
+  const Milliseconds limit;
+
+ private:
+  static constexpr uint32_t kHelpMs = 20;
+  static constexpr auto kPatience = std::chrono::microseconds(500);
+
+  void count_waiters(int more) {
+    std::lock_guard lock(mutex_);
+    waiters_ += more;
+    if (waiters_ == 0) changed_.notify_all();
+  }
+  void help() {
+    std::unique_lock lock(mutex_);
+    const auto has_to = [&] { return !watched_.empty() && waiters_ == 0; };
+    for (;;) {
+      changed_.wait(lock, [&] { return is_closed_ || has_to(); });
+      if (is_closed_) return;
+      // Most are waited for at once.
+      changed_.wait_for(lock, kPatience, [&] { return is_closed_; });
+      if (is_closed_ || !has_to()) continue;
+      const memspan_group_request_t request = watched_.front();
+      lock.unlock();
+      // It may be forgotten meanwhile, which is a failure here and nothing else.
+      const int32_t code = memspan_group_wait(request, kHelpMs);
+      lock.lock();
+      if (code != SMEM_TIMEOUT) watched_.remove(request);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<memspan_group_request_t> watched_;
+  int waiters_ = 0;
+  bool is_closed_ = false;
+  std::thread helper_;
+};
+
+class MessageWork final : public Work {
+ public:
+  MessageWork(int rank, OpType type, std::shared_ptr<Channel> channel,
+              memspan_group_request_t request, Tensor tensor, std::unique_ptr<ToWrite> result)
+      : Work(rank, type),
+        channel_(std::move(channel)),
+        request_(request),
+        tensor_(std::move(tensor)),
+        result_(std::move(result)) {
+    if (memspan_group_test(request_) == MEMSPAN_GROUP_PENDING) channel_->watch(request_);
+  }
+  ~MessageWork() override { channel_->forget(request_); }
+
+  bool isCompleted() override { return look(memspan_group_test(request_)); }
+  bool isSuccess() const override {
+    std::lock_guard lock(mutex_);
+    return completed_ && !exception_;
+  }
+  bool wait(Milliseconds timeout) override {
+    const uint32_t limit =
+        timeout == kNoTimeout ? milliseconds(channel_->limit) : milliseconds(timeout);
+    int32_t code = memspan_group_test(request_);
+    if (code == MEMSPAN_GROUP_PENDING) code = channel_->wait(request_, limit);
+    if (code == SMEM_TIMEOUT) check(code);  // pending as before
+    look(code);
+    std::lock_guard lock(mutex_);
+    if (exception_) std::rethrow_exception(exception_);
+    return true;
+  }
+  int sourceRank() const override { return memspan_group_sender(request_); }
+  std::vector<Tensor> result() override { return {tensor_}; }
+  // Completed by waiting, which is all that futures of messages are asked for.
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    auto future =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    try {
+      wait(kNoTimeout);
+      future->markCompleted(c10::IValue(result()));
+    } catch (...) {
+      future->setErrorIfNeeded(std::current_exception());
+    }
+    return future;
+  }
+
+ private:
+  bool look(int32_t code) {
+    if (code == MEMSPAN_GROUP_PENDING) return false;
+    std::exception_ptr failure;
+    try {
+      check(code);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    if (completed_) return true;
+    if (!failure && result_) result_->finish();
+    exception_ = failure;
+    completed_ = true;
+    return true;
+  }
+
+  std::shared_ptr<Channel> channel_;  // owners: the works and the backend
+  memspan_group_request_t request_;
+  Tensor tensor_;
+  std::unique_ptr<ToWrite> result_;
+};
+
+}  // namespace memspan::tensors
