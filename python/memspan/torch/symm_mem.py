@@ -35,6 +35,8 @@ There is no multicast, and nothing of what is named after a device's library.
 
 import torch
 import torch.distributed._symmetric_memory as torch_symm_mem
+from memspan.errors import Error
+from memspan.torch import native
 from torch._C._distributed_c10d import _resolve_process_group, _SymmetricMemory
 
 _is_enabled = False
@@ -47,11 +49,12 @@ def enable():
     global _is_enabled
     if _is_enabled:
         return
-    from memspan.torch import symm_mem_operations as operations
-
-    operations.add()
-    _give_handles_lasting_tensors(operations.extension)
-    _add_to_functions(operations)
+    extension = native.load("symmetric_memory")
+    if extension is None:
+        raise Error(f"symmetric memory of PyTorch: {native.why_not('symmetric_memory')}")
+    extension.enable()
+    _give_handles_lasting_tensors(extension)
+    _add_to_functions(extension)
     _is_enabled = True
 
 
@@ -89,7 +92,7 @@ def _give_handles_lasting_tensors(extension):
     _SymmetricMemory.get_signal_pad = get_signal_pad
 
 
-def _add_to_functions(operations):
+def _add_to_functions(extension):
     """Those of the module that know their devices by name."""
     workspace_of_others = torch_symm_mem.get_symm_mem_workspace
     put_of_others = torch_symm_mem.put_signal
@@ -130,7 +133,7 @@ def _add_to_functions(operations):
             return reduce_of_others(
                 input, out, group, dim=dim, offsets=offsets, dst_ranks=dst_ranks, red_op=red_op
             )
-        operations.reduce_scatter_offset(input, out, group, dim, offsets, dst_ranks, red_op)
+        extension.reduce_scatter_offset(input, out, group, dim, offsets, dst_ranks, red_op)
 
     reduce_scatter_offset.__doc__ = reduce_of_others.__doc__
     torch_symm_mem.get_symm_mem_workspace = get_symm_mem_workspace

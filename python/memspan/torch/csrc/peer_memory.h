@@ -42,10 +42,10 @@ struct Peers {
 
 // An allocation. Immutable but for those that it has met.
 struct Allocation {
-  Allocation(std::size_t bytes, std::size_t pad_bytes, std::optional<std::string> group)
-      : bytes(bytes),
-        pad_offset(up_to_page(bytes)),
-        pad_bytes(pad_bytes),
+  Allocation(std::size_t size, std::size_t pad_size, std::optional<std::string> group)
+      : bytes(size),
+        pad_offset(up_to_page(size)),
+        pad_bytes(pad_size),
         default_group(std::move(group)),
         block(std::make_shared<Block>(pad_offset + pad_bytes)) {}
 

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "combine.h"
+#include "any_tensor_operations.h"
+#include "gradients.h"
 #include "groups.h"
 #include "peer_memory.h"
 #include "symmetric_operations.h"
@@ -22,6 +23,11 @@ namespace {
 
 using Handle = c10::intrusive_ptr<symm::SymmetricMemory>;
 
+// As long as the process: PyTorch may call them until its end.
+torch::Library& implementations(c10::DispatchKey key) {
+  return *new torch::Library(torch::Library::IMPL, "symm_mem", key, __FILE__, __LINE__);
+}
+
 void enable() {
   static const bool is_enabled = [] {
     TORCH_CHECK(!symm::has_allocator(c10::kCPU),
@@ -29,9 +35,9 @@ void enable() {
     const auto allocator = c10::make_intrusive<PeerMemoryAllocator>();
     symm::register_availability(PeerMemoryAllocator::kName, allocator);
     symm::register_allocator(c10::kCPU, allocator);
-    // As long as the process: PyTorch may call these until its end.
-    add_operations(*new torch::Library(torch::Library::IMPL, "symm_mem", c10::DispatchKey::CPU,
-                                       __FILE__, __LINE__));
+    add_symmetric_operations(implementations(c10::DispatchKey::CPU));
+    add_any_tensor_operations(implementations(c10::DispatchKey::CPU));
+    add_gradients(implementations(c10::DispatchKey::AutogradCPU));
     return true;
   }();
   (void)is_enabled;
@@ -60,14 +66,6 @@ at::Tensor signal_pad(const Handle& handle, int rank, std::vector<std::int64_t> 
   return memory.signal_pad(rank, sizes, type, storage_offset);
 }
 
-// A part of the member's slot in this call, from a byte on.
-at::Tensor slot(const Workspace& workspace, int member, std::vector<std::int64_t> sizes,
-                at::ScalarType dtype, std::size_t offset) {
-  return at::from_blob(
-      workspace.slot(member) + offset, sizes, [data = workspace.data()](void*) {},
-      at::TensorOptions().dtype(dtype));
-}
-
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
@@ -76,28 +74,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("enable", enable);
   module.def("buffer", buffer);
   module.def("signal_pad", signal_pad);
-  module.def("workspace",
-             [](const std::string& name) { return Groups::instance().workspace(name); });
-  module.def("combine", [](const std::vector<at::Tensor>& results,
-                           const std::vector<at::Tensor>& parts, const std::string& reduce_op) {
-    const WithoutGil without_gil;
-    combine(results, parts, reduction_of(reduce_op, parts.at(0).scalar_type()));
-  });
-  py::class_<Workspace, std::shared_ptr<Workspace>>(module, "Workspace")
-      .def_property_readonly("rank", &Workspace::rank)
-      .def_property_readonly("size", &Workspace::size)
-      .def("begin", &Workspace::begin)
-      .def("refuse", &Workspace::refuse)
-      .def("slot", slot)
-      .def("publish", &Workspace::publish)
-      .def("publish_all", &Workspace::publish_all)
-      .def("next", &Workspace::next)
-      .def("await_all", &Workspace::await_all)
-      .def("release", &Workspace::release)
-      .def("release_all", &Workspace::release_all)
-      .def("end", &Workspace::end)
-      .def("end_together", &Workspace::end_together)
-      .def("abandon", &Workspace::abandon);
+  module.def("reduce_scatter_offset", reduce_scatter_offset);
 }
 
 }  // namespace memspan::tensors

@@ -10,9 +10,10 @@
 #include <ATen/ops/from_blob.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -27,17 +28,6 @@
 
 namespace memspan::tensors {
 
-// Runs `check`, which throws for wrong arguments; the others get an exception then, too.
-template <typename Check>
-auto checked(Workspace& workspace, Check check) {
-  try {
-    return check();
-  } catch (const c10::Error& error) {
-    workspace.refuse(error.what_without_backtrace());
-    throw;
-  }
-}
-
 inline void check_contiguous(const at::Tensor& tensor, const char* name) {
   TORCH_CHECK_VALUE(tensor.is_contiguous(), name, " is not contiguous");
 }
@@ -50,33 +40,42 @@ inline void check_like(const at::Tensor& tensor, const char* name, const at::Ten
                     tensor.scalar_type(), ", ", other_name, " of ", other.scalar_type());
 }
 
-// A contiguous tensor of symmetric memory on all members.
+// A tensor of symmetric memory on all members.
 class PeerTensor {
  public:
+  // Collective the first time for a memory and a group.
   PeerTensor(const at::Tensor& tensor, const char* name, const std::string& group)
       : tensor_(tensor) {
-    check_contiguous(tensor, name);
     TORCH_CHECK_VALUE(
         symm::is_symm_mem_tensor(tensor), name,
         " is no symmetric memory; torch.distributed._symmetric_memory.empty() makes it");
-    const auto met = symm::rendezvous(tensor, group);
-    memory_ = c10::static_intrusive_pointer_cast<PeerMemory>(met);
-    TORCH_CHECK_VALUE(
-        static_cast<std::size_t>(offset()) + tensor.nbytes() <= memory_->get_buffer_size(), name,
-        " goes beyond the end of its memory");
+    memory_ = c10::static_intrusive_pointer_cast<PeerMemory>(symm::rendezvous(tensor, group));
+    const std::size_t bytes =
+        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+    TORCH_CHECK_VALUE(offset() + bytes <= memory_->get_buffer_size(), name,
+                      " goes beyond the end of its memory");
+  }
+  static PeerTensor contiguous(const at::Tensor& tensor, const char* name,
+                               const std::string& group) {
+    check_contiguous(tensor, name);
+    return {tensor, name, group};
   }
 
-  const at::Tensor& mine() const { return tensor_; }
-  std::byte* address(int member) const { return memory_->at(member, first()); }
-  // `count` elements of the member's, from element `begin`.
-  at::Tensor part(int member, std::int64_t begin, std::int64_t count) const {
-    return at::from_blob(address(member) + begin * tensor_.element_size(), {count},
-                         at::TensorOptions().dtype(tensor_.dtype()));
+  int size() const { return memory_->get_world_size(); }
+  std::byte* address(int member) const { return memory_->at(member, begin()); }
+  // The member's, which keeps the memory.
+  at::Tensor whole(int member) const {
+    return at::from_blob(
+        address(member), tensor_.sizes(), tensor_.strides(), [memory = memory_](void*) {},
+        tensor_.options());
   }
-  std::vector<at::Tensor> parts(std::int64_t begin, std::int64_t count) const {
+  // `count` elements of the member's, from element `first`, of a contiguous tensor.
+  at::Tensor part(int member, std::int64_t first, std::int64_t count) const {
+    return at::from_blob(address(member) + first * tensor_.itemsize(), {count}, tensor_.options());
+  }
+  std::vector<at::Tensor> parts(std::int64_t first, std::int64_t count) const {
     std::vector<at::Tensor> all;
-    for (int member = 0; member < memory_->get_world_size(); ++member)
-      all.push_back(part(member, begin, count));
+    for (int member = 0; member < size(); ++member) all.push_back(part(member, first, count));
     return all;
   }
   std::string about() const {
@@ -87,12 +86,12 @@ class PeerTensor {
 
  private:
   // Also of no elements, for which PyTorch has no address.
-  const std::byte* first() const {
+  const std::byte* begin() const {
     return static_cast<const std::byte*>(tensor_.storage().data()) +
-           tensor_.storage_offset() * tensor_.element_size();
+           tensor_.storage_offset() * tensor_.itemsize();
   }
-  std::ptrdiff_t offset() const {
-    return first() - static_cast<std::byte*>(memory_->get_buffer_ptrs()[memory_->get_rank()]);
+  std::size_t offset() const {
+    return begin() - static_cast<std::byte*>(memory_->get_buffer_ptrs()[memory_->get_rank()]);
   }
 
   const at::Tensor tensor_;
@@ -119,7 +118,7 @@ inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at:
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const at::Tensor& given = local == nullptr ? input : *local;
   Reduction reduction{};
-  const PeerTensor symmetric = checked(*workspace, [&] {
+  const PeerTensor symmetric = workspace->checked([&] {
     reduction = reduction_of(reduce_op, input.scalar_type());
     check_contiguous(out, "out");
     check_like(out, "out", given, local == nullptr ? "input" : "local_input");
@@ -130,7 +129,7 @@ inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at:
           "local_input has ", local->numel(), " elements of ", local->scalar_type(),
           ", symm_buffer ", input.numel(), " of ", input.scalar_type());
     }
-    return PeerTensor(input, local == nullptr ? "input" : "symm_buffer", group_name);
+    return PeerTensor::contiguous(input, local == nullptr ? "input" : "symm_buffer", group_name);
   });
   const std::int64_t count = given.numel();
   if (local != nullptr) symmetric.part(workspace->rank(), 0, count).copy_(local->view({count}));
@@ -184,9 +183,9 @@ inline at::Tensor two_shot_all_reduce_(at::Tensor input, std::string reduce_op,
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   Reduction reduction{};
-  const PeerTensor symmetric = checked(*workspace, [&] {
+  const PeerTensor symmetric = workspace->checked([&] {
     reduction = reduction_of(reduce_op, input.scalar_type());
-    return PeerTensor(input, "input", group_name);
+    return PeerTensor::contiguous(input, "input", group_name);
   });
   const Share share(input.numel(), workspace->size(), workspace->rank());
   together(*workspace, "two_shot_all_reduce_ " + reduce_op + " " + symmetric.about(), [&] {
@@ -205,11 +204,11 @@ inline at::Tensor two_shot_all_reduce_out(at::Tensor input, std::string reduce_o
   const int size = workspace->size();
   const int rank = workspace->rank();
   Reduction reduction{};
-  const PeerTensor symmetric = checked(*workspace, [&] {
+  const PeerTensor symmetric = workspace->checked([&] {
     reduction = reduction_of(reduce_op, input.scalar_type());
     check_contiguous(output, "output");
     check_like(output, "output", input, "input");
-    return PeerTensor(input, "input", group_name);
+    return PeerTensor::contiguous(input, "input", group_name);
   });
   const std::string call = "two_shot_all_reduce_out " + reduce_op + " " + symmetric.about();
   const std::int64_t count = input.numel();
@@ -235,7 +234,7 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const int size = workspace->size();
-  const PeerTensor symmetric = checked(*workspace, [&] {
+  const PeerTensor symmetric = workspace->checked([&] {
     check_contiguous(output, "output");
     TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type(), "output is of ",
                       output.scalar_type(), ", input of ", input.scalar_type());
@@ -248,7 +247,7 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
     sizes.back() /= size;
     TORCH_CHECK_VALUE(output.sizes() == c10::IntArrayRef(sizes), "output has the shape ",
                       output.sizes(), ", allowed is ", c10::IntArrayRef(sizes));
-    return PeerTensor(input, "input", group_name);
+    return PeerTensor::contiguous(input, "input", group_name);
   });
   const std::int64_t width = input.size(-1);
   const std::int64_t rows = width == 0 ? 0 : input.numel() / width;
@@ -271,7 +270,7 @@ inline void all_to_all_vdev(at::Tensor& input, at::Tensor& out, at::Tensor& in_s
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const int size = workspace->size();
   const int rank = workspace->rank();
-  const auto [rows, splits] = checked(*workspace, [&] {
+  const auto [rows, splits] = workspace->checked([&] {
     for (const auto& [tensor, name] :
          {std::pair{&out, "out"}, {&out_splits_offsets, "out_splits_offsets"}})
       check_contiguous(*tensor, name);
@@ -289,8 +288,8 @@ inline void all_to_all_vdev(at::Tensor& input, at::Tensor& out, at::Tensor& in_s
                           out_splits_offsets.size(1) == size,
                       "out_splits_offsets has the shape ", out_splits_offsets.sizes(), " of ",
                       out_splits_offsets.scalar_type(), ", allowed is [2, ", size, "] of Long");
-    return std::pair(PeerTensor(input, "input", group_name),
-                     PeerTensor(in_splits, "in_splits", group_name));
+    return std::pair(PeerTensor::contiguous(input, "input", group_name),
+                     PeerTensor::contiguous(in_splits, "in_splits", group_name));
   });
   const std::int64_t room = out.size(0);
   const std::int64_t row = input.numel() == 0 ? 0 : input.numel() / input.size(0);
@@ -331,6 +330,89 @@ inline void all_to_all_vdev(at::Tensor& input, at::Tensor& out, at::Tensor& in_s
   });
 }
 
+// All ranks' memory in the place of a symmetric tensor.
+inline std::vector<at::Tensor> get_remote_tensors(const at::Tensor& x, std::string group_name) {
+  const PeerTensor tensor(x, "x", group_name);
+  std::vector<at::Tensor> all;
+  for (int member = 0; member < tensor.size(); ++member) all.push_back(tensor.whole(member));
+  return all;
+}
+
+// Rows or columns [begin, end) of a tensor, and the rank whose they are.
+struct SharedOut {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t rank;
+};
+
+inline std::vector<SharedOut> share_out(std::int64_t extent, int size,
+                                        std::optional<std::vector<std::int64_t>> offsets,
+                                        const std::optional<std::vector<std::int64_t>>& ranks) {
+  if (!offsets.has_value()) {
+    TORCH_CHECK_VALUE(extent % size == 0, "input has ", extent,
+                      " elements along dim, allowed are multiples of ", size);
+    offsets.emplace();
+    for (int block = 1; block <= size; ++block) offsets->push_back(extent / size * block);
+  }
+  TORCH_CHECK_VALUE(!ranks.has_value() || ranks->size() == offsets->size(), "there are ",
+                    offsets->size(), " offsets, and ", ranks ? ranks->size() : 0, " dst_ranks");
+  std::vector<SharedOut> blocks;
+  std::int64_t begin = 0;
+  for (const std::int64_t end : *offsets) {
+    const auto rank = ranks ? (*ranks)[blocks.size()] : std::ssize(blocks) % size;
+    TORCH_CHECK_VALUE(rank >= 0 && rank < size, "dst_ranks is ", *ranks, ", allowed are 0 to ",
+                      size - 1);
+    TORCH_CHECK_VALUE(begin <= end && end <= extent, "offsets is ", *offsets,
+                      ", which do not rise to ", extent, " at most");
+    blocks.push_back({begin, end, rank});
+    begin = end;
+  }
+  return blocks;
+}
+
+// torch.distributed._symmetric_memory.reduce_scatter_offset().
+inline void reduce_scatter_offset(const at::Tensor& input, const std::vector<at::Tensor>& out,
+                                  const std::string& group_name, std::int64_t dim,
+                                  std::optional<std::vector<std::int64_t>> offsets,
+                                  const std::optional<std::vector<std::int64_t>>& dst_ranks,
+                                  const std::string& red_op) {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
+  Reduction reduction{};
+  std::vector<SharedOut> blocks;
+  const PeerTensor symmetric = workspace->checked([&] {
+    TORCH_CHECK_VALUE(input.dim() == 2 && (dim == 0 || dim == 1), "input has ", input.dim(),
+                      " dimensions and dim is ", dim, ", allowed are 2, and 0 or 1");
+    reduction = reduction_of(red_op, input.scalar_type());
+    blocks = share_out(input.size(dim), workspace->size(), std::move(offsets), dst_ranks);
+    std::size_t owned = 0;
+    for (const SharedOut& block : blocks) {
+      if (block.rank != workspace->rank()) continue;
+      TORCH_CHECK_VALUE(owned < out.size(), "out has ", out.size(),
+                        " tensors, and this rank has more blocks");
+      check_like(out[owned++], "out", input.narrow(dim, block.begin, block.end - block.begin),
+                 "its block");
+    }
+    TORCH_CHECK_VALUE(owned == out.size(), "out has ", out.size(), " tensors, and this rank has ",
+                      owned, " blocks");
+    return PeerTensor(input, "input", group_name);
+  });
+  std::ostringstream call;
+  call << "reduce_scatter_offset " << red_op << " " << symmetric.about() << " " << input.strides()
+       << " along " << dim;
+  for (const SharedOut& block : blocks) call << ", to " << block.end << " for " << block.rank;
+  together(*workspace, call.str(), [&] {
+    std::size_t done = 0;
+    for (const SharedOut& block : blocks) {
+      if (block.rank != workspace->rank()) continue;
+      std::vector<at::Tensor> parts;
+      for (int member = 0; member < workspace->size(); ++member)
+        parts.push_back(symmetric.whole(member).narrow(dim, block.begin, block.end - block.begin));
+      combine({out[done++]}, parts, reduction);
+    }
+  });
+}
+
 inline void check_words(const char* name, const at::Tensor& input, std::int64_t offset,
                         std::int64_t value, std::int64_t count) {
   TORCH_CHECK_VALUE(input.dim() == 1 && input.is_contiguous() && input.scalar_type() == at::kUInt32,
@@ -358,7 +440,7 @@ inline at::Tensor stream_write_value32_(at::Tensor& input, std::int64_t offset, 
   return input;
 }
 
-inline void add_operations(torch::Library& library) {
+inline void add_symmetric_operations(torch::Library& library) {
   library.impl("one_shot_all_reduce", one_shot_all_reduce);
   library.impl("one_shot_all_reduce_out", one_shot_all_reduce_out);
   library.impl("one_shot_all_reduce_copy", one_shot_all_reduce_copy);
@@ -367,6 +449,7 @@ inline void add_operations(torch::Library& library) {
   library.impl("two_shot_all_reduce_out", two_shot_all_reduce_out);
   library.impl("reduce_scatter_out", reduce_scatter_out);
   library.impl("all_to_all_vdev", all_to_all_vdev);
+  library.impl("get_remote_tensors", get_remote_tensors);
   library.impl("memset32_", memset32_);
   library.impl("stream_write_value32_", stream_write_value32_);
 }

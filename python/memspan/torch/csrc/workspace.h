@@ -67,10 +67,21 @@ class Workspace {
       throw;
     }
   }
-  // A call whose arguments are wrong here: the others get an exception that has the reason.
-  void refuse(const std::string& reason) {
-    enter(reason);
-    finish_with(kRefused);
+  // Runs `check`, which looks at a call's arguments and throws for wrong ones: the others get an
+  // exception that has the reason.
+  template <typename Check>
+  auto checked(Check check) {
+    try {
+      return check();
+    } catch (const c10::Error& error) {
+      enter(error.what_without_backtrace());
+      finish_with(kRefused);
+      throw;
+    } catch (const std::exception& error) {
+      enter(error.what());
+      finish_with(kRefused);
+      throw;
+    }
   }
 
   // From here on `member` may read what this one's slot has for it.
@@ -122,10 +133,8 @@ class Workspace {
     if (is_in_call_.load(std::memory_order_acquire) && !is_broken_) finish_with(kFailed);
   }
 
-  // Slots of this call.
+  // A slot of this call.
   std::byte* slot(int member) const { return data_ ? data_->of(member) + turn_ * room_ : nullptr; }
-  // What keeps them mapped.
-  const std::shared_ptr<const Mapping>& data() const { return data_; }
 
  private:
   static constexpr std::size_t kCallBytes = 256;
