@@ -23,12 +23,19 @@ import memspan.torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed._symmetric_memory as symm_mem  # noqa: E402
 from memspan.errors import Error, PeerFailed, Timeout  # noqa: E402
+from memspan.torch import native  # noqa: E402
 
 TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.int64]
 TYPES += [torch.uint8, torch.complex64]
 HALVES = (torch.bfloat16, torch.float16)
 GUARD = 77
 SOON_S = 10  # what takes longer did not see a death
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extension():
+    """Compiled ahead of the jobs, whose time is short."""
+    native.build("symmetric_memory")
 
 
 def numbers(shape, dtype, *seed):
