@@ -3,9 +3,22 @@
 transfers between named endpoints (``TransferEngine``), and what they have in common."""
 
 from memspan import __version__
-from memspan.fabric import bm, common, shm
+from memspan.fabric import bm, common, engine, shm
 from memspan.fabric.common import *  # noqa: F403
-from memspan.fabric.engine import TransferEngine, TransferOpcode, TransferRequest
+from memspan.fabric.engine import (
+    DEVICE_RDMA,
+    HOST_RDMA,
+    HOST_TCP,
+    HOST_URMA,
+    SDMA,
+    Read,
+    TransDataOpType,
+    TransferEngine,
+    TransferOpcode,
+    TransferRequest,
+    Write,
+)
 
-__all__ = ["TransferEngine", "TransferOpcode", "TransferRequest", "bm", "shm"]
+__all__ = ["bm", "shm"]
 __all__ += common.__all__
+__all__ += engine.__all__

@@ -19,7 +19,7 @@ import threading
 import time
 
 from memspan.fabric.engine import TransferEngine as _Engine
-from memspan.fabric.engine import TransferOpcode, TransferRequest, fail
+from memspan.fabric.engine import Read, TransferOpcode, TransferRequest, Write, fail
 from memspan.types import Memory, Numbers
 
 _USUAL_STORE = "tcp://127.0.0.1:8571"
@@ -30,9 +30,6 @@ _OVER, _PENDING = 0, 1
 _MOST_MESSAGE = 256
 
 __all__ = ["Read", "TransferEngine", "TransferNotify", "TransferOpcode", "Write"]
-
-Read = TransferOpcode.Read
-Write = TransferOpcode.Write
 
 
 @dataclasses.dataclass

@@ -5,12 +5,30 @@ from memspan import __version__
 from memspan.fabric import engine as _engine
 from memspan.fabric.common import set_conf_store_tls, set_log_level
 from memspan.fabric.common import create_config_store as _create_config_store
-from memspan.fabric.engine import TransDataOpType, TransferEngine, TransferOpcode
+from memspan.fabric.engine import (
+    DEVICE_RDMA,
+    HOST_RDMA,
+    HOST_TCP,
+    HOST_URMA,
+    SDMA,
+    Read,
+    TransDataOpType,
+    TransferEngine,
+    TransferOpcode,
+    Write,
+)
 
 __all__ = [
+    "DEVICE_RDMA",
+    "HOST_RDMA",
+    "HOST_TCP",
+    "HOST_URMA",
+    "Read",
+    "SDMA",
     "TransDataOpType",
     "TransferEngine",
     "TransferOpcode",
+    "Write",
     "create_config_store",
     "set_conf_store_tls",
     "set_log_level",

@@ -160,10 +160,16 @@ def test_the_packages_have_what_theirs_had():
     for name in """bm shm initialize uninitialize set_log_level set_extern_logger get_last_err_msg
             get_and_clear_last_err_msg set_conf_store_tls set_conf_store_tls_key""".split():
         assert name in mf_smem.__all__ and hasattr(mf_smem, name)
-    for name in "TransferEngine set_log_level create_config_store set_conf_store_tls".split():
+    for name in "TransferEngine set_log_level create_config_store set_conf_store_tls Read SDMA".split():
         assert name in mf_adapter.__all__ and hasattr(mf_adapter, name)
     assert mf_adapter.TransferEngine.TransDataOpType.DEVICE_RDMA == 8
     assert mf_adapter.TransferEngine.TransferOpcode.Write == 1
+    # The values are the modules', too.
+    for module in (memfabric_hybrid, mf_adapter, engine):
+        for owner in (engine.TransferOpcode, engine.TransDataOpType):
+            for value in owner:
+                assert getattr(module, value.name) is value and value.name in module.__all__
+    assert mooncake.Write is mf_adapter.Write
 
 
 def test_keywords_are_those_of_the_interface():

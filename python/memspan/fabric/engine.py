@@ -30,7 +30,19 @@ _PORTS = range(15000, 25001)
 _FOREVER = 2**32 - 1
 _PENDING = 1
 
-__all__ = ["TransDataOpType", "TransferEngine", "TransferOpcode", "TransferRequest"]
+__all__ = [
+    "DEVICE_RDMA",
+    "HOST_RDMA",
+    "HOST_TCP",
+    "HOST_URMA",
+    "Read",
+    "SDMA",
+    "TransDataOpType",
+    "TransferEngine",
+    "TransferOpcode",
+    "TransferRequest",
+    "Write",
+]
 
 
 class TransferOpcode(enum.IntEnum):
@@ -49,6 +61,15 @@ class TransDataOpType(enum.IntFlag):
     DEVICE_RDMA = 8
     HOST_URMA = 16
 
+
+# Programs name the values without their class, too.
+Read = TransferOpcode.Read
+Write = TransferOpcode.Write
+SDMA = TransDataOpType.SDMA
+HOST_RDMA = TransDataOpType.HOST_RDMA
+HOST_TCP = TransDataOpType.HOST_TCP
+DEVICE_RDMA = TransDataOpType.DEVICE_RDMA
+HOST_URMA = TransDataOpType.HOST_URMA
 
 _FAILED = -1
 _ROLES = {"Prefill": 1, "Sender": 1, "Decode": 2, "Receiver": 2, "Both": 3}
