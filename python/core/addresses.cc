@@ -24,14 +24,6 @@ std::map<std::uintptr_t, Extent>& extents() {
 std::size_t used_buffers = 0;
 PyTypeObject* address_type = nullptr;  // owned by the module, which is never unloaded
 
-// From the address to the end of its allocation; 0 when it is in none.
-std::size_t bytes_from(std::uintptr_t address) {
-  auto next = extents().upper_bound(address);
-  if (next == extents().begin()) return 0;
-  const auto& [base, extent] = *std::prev(next);
-  return address - base < extent.bytes ? extent.bytes - (address - base) : 0;
-}
-
 // The beginning of this process's allocation that it lies in, itself or its copy at a peer.
 std::uintptr_t allocation_of(std::uintptr_t address) {
   auto next = extents().upper_bound(address);
@@ -84,6 +76,13 @@ PyTypeObject* make_type() {
 }
 
 }  // namespace
+
+std::size_t bytes_from(std::uintptr_t address) {
+  auto next = extents().upper_bound(address);
+  if (next == extents().begin()) return 0;
+  const auto& [base, extent] = *std::prev(next);
+  return address - base < extent.bytes ? extent.bytes - (address - base) : 0;
+}
 
 nb::object make_address(void* base, std::size_t bytes) {
   if (base == nullptr) return nb::none();
@@ -141,8 +140,13 @@ void bind_addresses(nb::module_& module) {
         const std::uintptr_t base = number_of(address.ptr());
         const std::size_t bytes = bytes_from(base);
         if (bytes == 0) throw nb::buffer_error("not, or no longer, memory of the symmetric heap");
-        return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes},
-                                                      address);
+        // Counted as a buffer is, until nobody has the array any more.
+        const nb::capsule use(new nb::object(nb::borrow(address)), [](void* kept) noexcept {
+          delete static_cast<nb::object*>(kept);
+          --used_buffers;
+        });
+        ++used_buffers;
+        return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes}, use);
       },
       nb::arg("address"), nb::sig("def to_dlpack(address: Address) -> object"),
       "Its bytes as a capsule of DLPack, one-dimensional, of uint8.");

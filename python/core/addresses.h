@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace memspan::python {
 
@@ -20,6 +21,8 @@ void forget_address(const void* base);
 void forget_addresses();
 // Whether an allocation of this process begins there.
 bool is_allocation(const void* base);
+// From there to the end of its allocation; 0 when it is in none. With the GIL.
+std::size_t bytes_from(std::uintptr_t address);
 // How many buffers (memoryviews, arrays) of Addresses are in use now.
 std::size_t buffers_in_use();
 

@@ -72,12 +72,32 @@ def test_none_where_there_is_no_memory(alone):
     shmem.shmem_free(None)
 
 
-def test_views_that_stay_are_warned_of():
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda address: shmem.as_array(address, "int32"),
+        memoryview,
+        np.from_dlpack,
+        lambda address: memoryview(np.from_dlpack(address)[3:]),
+    ],
+    ids=["numpy", "memoryview", "dlpack", "of dlpack"],
+)
+def test_views_that_stay_are_warned_of(view):
     assert shmem.shmem_init(0, 1, HEAP) == 0
-    array = shmem.tensor(8)
+    address = shmem.shmem_malloc(64)
+    first, kept = view(address), view(address)
+    del first
     with pytest.warns(RuntimeWarning, match="1 arrays or memoryviews"):
         shmem.shmem_finalize()
-    del array
+    del kept
+    assert shmem.memory.views_in_use() == 0
+    # Of what nobody took there is none.
+    assert shmem.shmem_init(0, 1, HEAP) == 0
+    capsule = shmem.shmem_malloc(64).__dlpack__()
+    assert shmem.memory.views_in_use() == 1
+    del capsule
+    assert shmem.memory.views_in_use() == 0
+    shmem.shmem_finalize()
 
 
 # ---- codes and exceptions
