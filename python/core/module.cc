@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // memspan._core: the C interfaces for the Python packages on top, which document what users call.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-
-#include <string>
 
 #include "addresses.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "modules.h"
-
-namespace memspan::python {
-namespace {
-
-// shmem_int32_put of `from` is int32_put of `to`, too: what our own packages call it.
-void name_shortly(const nb::module_& from, nb::module_& to) {
-  const std::string prefix = "shmem_";
-  for (const auto [name, function] : nb::cast<nb::dict>(from.attr("__dict__"))) {
-    const auto text = nb::cast<std::string>(name);
-    if (text.starts_with(prefix)) to.attr(text.substr(prefix.size()).c_str()) = function;
-  }
-}
-
-}  // namespace
-}  // namespace memspan::python
 
 NB_MODULE(_core, module) {
   using namespace memspan::python;
@@ -40,7 +22,6 @@ NB_MODULE(_core, module) {
   bind_typed_moves(typed);
   bind_typed_words(typed);
   bind_sized_signals(typed);
-  name_shortly(typed, shmem);
   auto smem = module.def_submodule(
       "smem",
       "MemFabric's functions, and memspan's own transfers: the C functions of the same names "
@@ -49,7 +30,8 @@ NB_MODULE(_core, module) {
   bind_bm(smem);
   bind_shm(smem);
   bind_trans(smem);
-  auto group = module.def_submodule("group");
+  auto group =
+      module.def_submodule("group", "Groups of processes: the C functions of memspan/group.h.");
   bind_group(group);
   // For atexit, while there is an interpreter to call back.
   module.def(

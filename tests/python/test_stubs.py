@@ -5,6 +5,7 @@ of the extension."""
 import ast
 import enum
 import importlib
+import importlib.util
 import inspect
 import os
 import pathlib
@@ -44,7 +45,9 @@ MODULES = PACKAGES + [
     "shmem.typed",
     "shmem.types",
 ]
-COMPILED = ["", ".shmem", ".typed", ".smem"]
+if importlib.util.find_spec("torch") is not None:
+    MODULES += ["memspan.torch", "memspan.torch.handle", "memspan.torch.handler", "memspan.torch.heap"]
+COMPILED = [""] + [f".{name}" for name, part in vars(_core).items() if inspect.ismodule(part)]
 STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins")
 
 

@@ -23,7 +23,7 @@ symmetric_memory = TorchSymmetricMemoryHandler
 memspan_autoload.register()
 
 
-def enable_symmetric_memory():
+def enable_symmetric_memory() -> None:
     """Lets torch.distributed._symmetric_memory be used on the CPU: memspan.torch.symm_mem."""
     from memspan.torch import symm_mem
 

@@ -2,12 +2,14 @@
 """torch.classes.SymmetricMemory: symmetric tensors and operations on them for TorchScript and for
 programs that call the compiled classes, Manager and Ops."""
 
+from typing import Any
+
 import torch
 from memspan.errors import Error
 from memspan.torch import native
 
 
-def load_classes():
+def load_classes() -> Any:
     """torch.classes.SymmetricMemory; its library is compiled if need be, Error when it cannot be."""
     try:
         torch.classes.SymmetricMemory.Manager  # a program may have loaded the library

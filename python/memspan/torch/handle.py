@@ -4,13 +4,14 @@
 import math
 import os
 import time
+from collections.abc import Sequence
 
 import torch
 from memspan import _core
 from memspan.errors import Timeout
 from memspan.torch.heap import heap
 
-_c = _core.shmem
+_c, _typed = _core.shmem, _core.typed
 
 _FREE, _SET = 0, 1
 _WORD = 4
@@ -26,49 +27,60 @@ class Pads:
 
 
 class SymmetricMemory:
-    """Of one tensor. The word of (channel, sender) in a rank's pad is 1 from ``put_signal`` until the
+    """A symmetric tensor at all ranks. The word of (channel, sender) in a rank's pad is 1 from ``put_signal`` until the
     rank's ``wait_signal``; both wait where they have to, at most ``timeout_ms`` (0: 300 s; a
     wait for a signal notices a death before)."""
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: torch.Tensor) -> None:
         self._heap = heap()
         self._tensor = tensor
         Pads.is_used = True
         self._pad = self._heap.empty((Pads.size // _WORD,), torch.int32)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
+        """This process's."""
         return self._heap.rank
 
     @property
-    def world_size(self):
+    def world_size(self) -> int:
+        """How many ranks there are."""
         return self._heap.world
 
     @property
-    def buffer_size(self):
+    def buffer_size(self) -> int:
         """Bytes of the tensor."""
         return self._tensor.numel() * self._tensor.element_size()
 
     @property
-    def signal_pad_size(self):
+    def signal_pad_size(self) -> int:
+        """Bytes of a pad."""
         return Pads.size
 
     @property
-    def offset(self):
-        """Of the tensor in its allocation, in bytes."""
+    def offset(self) -> int:
+        """Where in its allocation the tensor begins, in bytes."""
         start = self._tensor.data_ptr()
         return start - _core.allocation_of(start)
 
     @property
-    def buffer_ptrs(self):
+    def buffer_ptrs(self) -> list[int]:
         """Where each rank's copy is, for this process."""
         return [self._heap.peer(self._tensor, rank).data_ptr() for rank in range(self.world_size)]
 
     @property
-    def signal_pad_ptrs(self):
+    def signal_pad_ptrs(self) -> list[int]:
+        """Where each rank's pad is, for this process."""
         return [self._heap.peer(self._pad, rank).data_ptr() for rank in range(self.world_size)]
 
-    def _of_rank(self, tensor, rank, sizes, dtype, storage_offset):
+    def _of_rank(
+        self,
+        tensor: torch.Tensor,
+        rank: int,
+        sizes: Sequence[int],
+        dtype: torch.dtype,
+        storage_offset: int,
+    ) -> torch.Tensor:
         self._check_rank(rank)
         if not tensor.is_contiguous():
             raise ValueError("the tensor is not contiguous, so that it has no elements by number")
@@ -83,25 +95,37 @@ class SymmetricMemory:
             )
         return there[begin:end].view(dtype).view(tuple(sizes))
 
-    def get_buffer(self, rank, sizes, dtype, storage_offset=0):
-        """A rank's copy as a tensor of those sizes; the offset is in elements."""
+    def get_buffer(
+        self, rank: int, sizes: Sequence[int], dtype: torch.dtype, storage_offset: int = 0
+    ) -> torch.Tensor:
+        """A rank's copy as a tensor of those sizes, which shares its memory; the offset is in elements of
+        ``dtype``. ValueError for another rank, and for more than there is."""
         return self._of_rank(self._tensor, rank, sizes, dtype, storage_offset)
 
-    def get_remote_tensor(self, peer, sizes, dtype):
-        """The same from the beginning."""
+    def get_remote_tensor(
+        self, peer: int, sizes: Sequence[int], dtype: torch.dtype
+    ) -> torch.Tensor:
+        """``get_buffer`` from the beginning."""
         return self.get_buffer(peer, sizes, dtype)
 
-    def get_signal_pad(self, rank, sizes=(), dtype=torch.uint32, storage_offset=0):
-        """A rank's pad, all of it when no sizes are said."""
+    def get_signal_pad(
+        self,
+        rank: int,
+        sizes: Sequence[int] = (),
+        dtype: torch.dtype = torch.uint32,
+        storage_offset: int = 0,
+    ) -> torch.Tensor:
+        """A rank's pad, all of it when no sizes are said; the offset is in elements. Raises as
+        ``get_buffer``."""
         if not sizes:
             sizes = (Pads.size // dtype.itemsize - storage_offset,)
         return self._of_rank(self._pad, rank, sizes, dtype, storage_offset)
 
-    def _check_rank(self, rank):
+    def _check_rank(self, rank: int) -> None:
         if not 0 <= rank < self.world_size:
             raise ValueError(f"rank is {rank}, allowed are 0 to {self.world_size - 1}")
 
-    def _word(self, channel, sender):
+    def _word(self, channel: int, sender: int) -> int:
         index = self.world_size * channel + sender
         if channel < 0 or index >= self._pad.numel():
             raise ValueError(
@@ -109,34 +133,38 @@ class SymmetricMemory:
             )
         return self._pad.data_ptr() + index * _WORD
 
-    def _swap_until(self, word, condition, value, rank, timeout_ms, what):
+    def _swap_until(
+        self, word: int, condition: int, value: int, rank: int, timeout_ms: int, what: str
+    ) -> None:
         timeout_ms = timeout_ms or _LONGEST_MS
         end = time.monotonic() + timeout_ms / 1000
-        while _c.int32_atomic_compare_swap(word, condition, value, rank) != condition:
+        while _typed.shmem_int32_atomic_compare_swap(word, condition, value, rank) != condition:
             if time.monotonic() > end:
                 raise Timeout(f"{what} within {timeout_ms} ms")
             os.sched_yield()
 
-    def put_signal(self, dst_rank, channel=0, timeout_ms=0):
+    def put_signal(self, dst_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
         """Sets the word at ``dst_rank``, once what was set before has been waited for. What this
-        process wrote before is there when it is seen."""
+        process wrote before is there when it is seen. ``memspan.Timeout`` (a TimeoutError) when nobody waited in
+        time, ValueError for a rank or channel that is not there."""
         self._check_rank(dst_rank)
         word = self._word(channel, self.rank)
         _c.shmem_quiet()
         what = f"rank {dst_rank} did not wait for the signal before on channel {channel}"
         self._swap_until(word, _FREE, _SET, dst_rank, timeout_ms, what)
 
-    def wait_signal(self, src_rank, channel=0, timeout_ms=0):
-        """Waits for that of ``src_rank``, and clears it."""
+    def wait_signal(self, src_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Waits for the signal of ``src_rank``, and clears it. Raises as ``put_signal``, and
+        ``memspan.PeerFailed`` when a rank died."""
         self._check_rank(src_rank)
         word = self._word(channel, src_rank)
         what = f"no signal of rank {src_rank} on channel {channel}"
         if timeout_ms == 0:
-            _c.int32_wait_until(word, _EQUAL, _SET)
+            _typed.shmem_int32_wait_until(word, _EQUAL, _SET)
         self._swap_until(word, _SET, _FREE, self.rank, timeout_ms, what)
 
-    def barrier(self, channel=0, timeout_ms=0):
-        """Every rank signals and waits for every other one."""
+    def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Every rank signals and waits for every other one. Collective. Raises as ``wait_signal``."""
         for step in range(1, self.world_size):
             self.put_signal((self.rank + step) % self.world_size, channel, timeout_ms)
         for step in range(1, self.world_size):

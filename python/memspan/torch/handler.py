@@ -6,6 +6,8 @@ Units are elements of the tensor's dtype. Every process of the job takes part in
 """
 
 import zlib
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from memspan import _core
@@ -13,13 +15,14 @@ from memspan.errors import Error
 from memspan.torch.handle import Pads, SymmetricMemory
 from memspan.torch.heap import heap, is_started, span_bytes
 
-_c = _core.shmem
+_c, _typed = _core.shmem, _core.typed
 
 _SET, _ADD = 0, 1
 # What the interface calls 0, 1 and 2: equal, greater, less.
 _COMPARISONS = {0: 0, 1: 2, 2: 4}
 _STAGE = 1 << 20  # bytes of the heap through which tensors of other memory go
 _HALVES = (torch.float16, torch.bfloat16)
+_Number = int | torch.Tensor  # of one element
 
 
 def _number(value, name):
@@ -106,10 +109,10 @@ class _Stage:
 
     def smallest(self, value):
         """Of what all ranks give."""
-        return self._reduce(_c.int64_min_reduce, value)
+        return self._reduce(_typed.shmem_int64_min_reduce, value)
 
     def largest(self, value):
-        return self._reduce(_c.int64_max_reduce, value)
+        return self._reduce(_typed.shmem_int64_max_reduce, value)
 
     def exchange(self, counts):
         """``counts[r]`` to rank r; what every rank has for this one."""
@@ -151,10 +154,10 @@ class _Flags:
     def raise_at(self, rank):
         """What this process wrote before is there when ``rank`` sees it."""
         _c.shmem_quiet()
-        _c.int32_atomic_set(self._place(heap().rank), self.call, rank)
+        _typed.shmem_int32_atomic_set(self._place(heap().rank), self.call, rank)
 
     def wait_for(self, rank):
-        _c.int32_wait_until(self._place(rank), 0, self.call)
+        _typed.shmem_int32_wait_until(self._place(rank), 0, self.call)
 
 
 def _agree(is_right, what):
@@ -178,13 +181,13 @@ def _bytes_of(tensor):
 class TorchSymmetricMemoryHandler:
     """All methods are static; the first use starts the job, collectively."""
 
-    comm_streams = ()  # the CPU does everything in the order of the program
-    compute_streams = ()
+    comm_streams: tuple[Any, ...] = ()  # the CPU does everything in the order of the program
+    compute_streams: tuple[Any, ...] = ()
 
     # ---- memory
 
     @staticmethod
-    def is_shmem_available():
+    def is_shmem_available() -> bool:
         """Whether symmetric tensors can be had: the job has started, or can be."""
         if is_started():
             return True
@@ -195,21 +198,23 @@ class TorchSymmetricMemoryHandler:
         return True
 
     @staticmethod
-    def empty(shape, dtype=torch.float32):
-        """A symmetric tensor of zeros. Collective. shape: an int, tuple or list."""
+    def empty(shape: int | Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """A symmetric tensor of zeros. Collective. shape: an int, tuple or list, in elements. ValueError for
+        extents below 0, and on all when there is too little room."""
         shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
         if any(extent < 0 for extent in shape):
             raise ValueError(f"shape is {shape}, extents are 0 and more")
         return heap().empty(shape, dtype)
 
     @staticmethod
-    def barrier():
+    def barrier() -> None:
         """Until all ranks are here, and all that was put is there. Collective."""
         heap().barrier()
 
     @staticmethod
-    def rendezvous(tensor, group=None):
-        """A ``SymmetricMemory`` of a symmetric tensor. Collective. Only the group of all."""
+    def rendezvous(tensor: torch.Tensor, group: Any = None) -> SymmetricMemory:
+        """A ``SymmetricMemory`` of a symmetric tensor. Collective. Only the group of all: ValueError for
+        another, and for a tensor that is not symmetric."""
         _check_symmetric(tensor, "tensor")
         name = getattr(group, "group_name", group)
         if name not in (None, "", "0", "default_pg") and _size_of(group) != heap().world:
@@ -217,8 +222,9 @@ class TorchSymmetricMemoryHandler:
         return SymmetricMemory(tensor)
 
     @staticmethod
-    def set_signal_pad_size(size):
-        """Bytes of the pads that ``rendezvous`` makes; before the first of them."""
+    def set_signal_pad_size(size: int) -> None:
+        """Bytes of the pads that ``rendezvous`` makes, multiples of 4; ValueError for others, and after the
+        first of them."""
         if Pads.is_used:
             raise ValueError("signal pads are in use already; their size stays")
         if size <= 0 or size % 4:
@@ -226,15 +232,24 @@ class TorchSymmetricMemoryHandler:
         Pads.size = size
 
     @staticmethod
-    def get_signal_pad_size():
-        """In bytes."""
+    def get_signal_pad_size() -> int:
+        """Bytes of the pads that ``rendezvous`` makes."""
         return Pads.size
 
     # ---- one-sided
 
     @staticmethod
-    def shmem_put(target, target_offset, src, src_offset, size, target_rank):
-        """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return."""
+    def shmem_put(
+        target: torch.Tensor,
+        target_offset: _Number,
+        src: torch.Tensor,
+        src_offset: _Number,
+        size: _Number,
+        target_rank: int,
+    ) -> None:
+        """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return.
+        Offsets are in elements, too; both are contiguous and of one dtype. ValueError for what does not
+        fit, for another rank, and for a target that is not symmetric."""
         there, here = _slices(target, target_offset, src, src_offset, size, target_rank)
         _check_symmetric(target, "target")
         if here.numel():
@@ -242,16 +257,31 @@ class TorchSymmetricMemoryHandler:
             _c.shmem_quiet()
 
     @staticmethod
-    def shmem_get(target, target_offset, src, src_offset, size, target_rank):
-        """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return."""
+    def shmem_get(
+        target: torch.Tensor,
+        target_offset: _Number,
+        src: torch.Tensor,
+        src_offset: _Number,
+        size: _Number,
+        target_rank: int,
+    ) -> None:
+        """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return.
+        As ``shmem_put``, with ``src`` symmetric."""
         here, there = _slices(target, target_offset, src, src_offset, size, target_rank)
         _check_symmetric(src, "src")
         if here.numel():
             _c.shmem_getmem(here.data_ptr(), there.data_ptr(), span_bytes(here), target_rank)
 
     @staticmethod
-    def shmem_signal_op(signal, signal_offset, signal_value, signal_op, target_rank):
-        """One int32 of ``signal`` at a rank becomes (0) or grows by (1) the value."""
+    def shmem_signal_op(
+        signal: torch.Tensor,
+        signal_offset: _Number,
+        signal_value: _Number,
+        signal_op: int,
+        target_rank: int,
+    ) -> None:
+        """One int32 of ``signal``, which is symmetric, at a rank becomes (``signal_op`` 0) or grows by (1) the
+        value. ValueError for what is not there."""
         _check_rank(target_rank)
         _check_signal_op(signal_op)
         word = _word_of(signal, signal_offset)
@@ -259,17 +289,17 @@ class TorchSymmetricMemoryHandler:
 
     @staticmethod
     def shmem_put_with_signal(
-        target,
-        target_offset,
-        src,
-        src_offset,
-        size,
-        signal,
-        signal_offset,
-        signal_value,
-        signal_op,
-        target_rank,
-    ):
+        target: torch.Tensor,
+        target_offset: _Number,
+        src: torch.Tensor,
+        src_offset: _Number,
+        size: _Number,
+        signal: torch.Tensor,
+        signal_offset: _Number,
+        signal_value: _Number,
+        signal_op: int,
+        target_rank: int,
+    ) -> None:
         """``shmem_put``, then ``shmem_signal_op``: who sees the signal sees the elements."""
         _check_rank(target_rank)
         _check_signal_op(signal_op)
@@ -279,9 +309,16 @@ class TorchSymmetricMemoryHandler:
         handler.shmem_signal_op(signal, signal_offset, signal_value, signal_op, target_rank)
 
     @staticmethod
-    def shmem_wait_for_signal(depend_tensor, signal, signal_offset, compare_value, compare_op):
+    def shmem_wait_for_signal(
+        depend_tensor: torch.Tensor | None,
+        signal: torch.Tensor,
+        signal_offset: _Number,
+        compare_value: _Number,
+        compare_op: int,
+    ) -> None:
         """Until one int32 of ``signal`` here is equal to (0), greater (1) or less (2) than the value.
-        What ``depend_tensor`` is does not matter: later operations come later."""
+        What ``depend_tensor`` is does not matter: later operations come later. ``memspan.PeerFailed`` when a rank
+        died."""
         del depend_tensor
         if compare_op not in _COMPARISONS:
             raise ValueError(
@@ -289,14 +326,17 @@ class TorchSymmetricMemoryHandler:
             )
         word = _word_of(signal, signal_offset)
         value = _number(compare_value, "compare_value")
-        _c.int32_wait_until(word, _COMPARISONS[compare_op], value)
+        _typed.shmem_int32_wait_until(word, _COMPARISONS[compare_op], value)
 
     # ---- collectives
 
     @staticmethod
-    def shmem_allgather(output_tensor, input_tensor):
+    def shmem_allgather(
+        output_tensor: torch.Tensor, input_tensor: torch.Tensor
+    ) -> torch.Tensor:
         """What every rank has in ``input_tensor``, by rank, to ``output_tensor`` of all. Collective.
-        Any memory; ``input_tensor`` may be this rank's part of the other."""
+        Any memory; ``input_tensor`` may be this rank's part of the other. Returns ``output_tensor``; ValueError on
+        all when one rank's do not fit."""
         world = heap().world
         wrong = None
         if input_tensor.numel() * world != output_tensor.numel():
@@ -321,9 +361,14 @@ class TorchSymmetricMemoryHandler:
         return output_tensor
 
     @staticmethod
-    def shmem_alltoall(send_tensor_list, receive_tensor, receive_list):
+    def shmem_alltoall(
+        send_tensor_list: Sequence[torch.Tensor],
+        receive_tensor: torch.Tensor,
+        receive_list: Sequence[int] | torch.Tensor,
+    ) -> torch.Tensor:
         """Tensor i of the list to rank i; what comes is laid into ``receive_tensor`` by rank, of which
-        ``receive_list`` (ints or a tensor, in elements) says how much each one has. Collective."""
+        ``receive_list`` (ints or a tensor, in elements) says how much each one has. Collective. Returns ``receive_tensor``;
+        ValueError on all when something does not fit."""
         job = heap()
         expected = [int(count) for count in receive_list]
         sizes = [tensor.numel() for tensor in send_tensor_list]
@@ -350,11 +395,19 @@ class TorchSymmetricMemoryHandler:
     # ---- fused
 
     @staticmethod
-    def fused_all_gather_matmul(a, b, c, gather_out, signal=None, block_size=None):
+    def fused_all_gather_matmul(
+        a: torch.Tensor,
+        b: torch.Tensor,
+        c: torch.Tensor,
+        gather_out: torch.Tensor,
+        signal: torch.Tensor | None = None,
+        block_size: int | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """``gather_out`` becomes the ``a`` of all ranks, by rank, and ``c`` the product of that and
         ``b``: (gather_out, c). Collective. a (m, k), b (k, n), gather_out (m * world, k),
         c (m * world, n). A rank's part is multiplied as soon as it is there; ``signal`` and
-        ``block_size`` are accepted, and memory of the library's own used instead."""
+        ``block_size`` are accepted, and memory of the library's own used instead. ValueError on all for shapes or types that
+        do not fit."""
         del signal, block_size
         job = heap()
         wrong = _wrong_product(a, b, "a", "b")
@@ -384,10 +437,17 @@ class TorchSymmetricMemoryHandler:
         return gather_out, c
 
     @staticmethod
-    def fused_matmul_reduce_scatter(x1, x2, symm_tensor=None, signal=None, reduce_op="sum"):
+    def fused_matmul_reduce_scatter(
+        x1: torch.Tensor,
+        x2: torch.Tensor,
+        symm_tensor: torch.Tensor | None = None,
+        signal: torch.Tensor | None = None,
+        reduce_op: str = "sum",
+    ) -> torch.Tensor:
         """Rows of this rank of the sum over all ranks of ``x1 @ x2``: (m / world, n). Collective.
         reduce_op: "sum", or "avg", which divides by the number of ranks. Halves are added in float32,
-        in the order of the ranks, and rounded once: the same bits whoever computes them."""
+        in the order of the ranks, and rounded once: the same bits whoever computes them. ValueError on
+        all for shapes or types that do not fit."""
         del signal, symm_tensor
         job = heap()
         wrong = _wrong_product(x1, x2, "x1", "x2")

@@ -8,12 +8,13 @@ so that the order in which garbage is collected can neither deadlock nor misplac
 
 import math
 import os
+from collections.abc import Callable
 
 import torch
 from memspan import _core
 from memspan.errors import Error
 
-_c = _core.shmem
+_c, _typed = _core.shmem, _core.typed
 
 _USUAL_HEAP = 1 << 30
 _USUAL_STORE = "tcp://127.0.0.1:8662"
@@ -30,25 +31,29 @@ class OutOfHeap(ValueError):
 class _Memory(_core.Address):
     """What a tensor keeps of its memory; its end is noted."""
 
-    def __new__(cls, address, note_end):
+    _note_end: "Callable[[], None]"
+
+    def __new__(cls, address: int, note_end: "Callable[[], None]") -> "_Memory":
         made = super().__new__(cls, address)
         made._note_end = note_end
         return made
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._note_end()
 
 
 class _PeerMemory(_core.Address):
     """What a tensor of a peer's copy keeps: the tensor here, without which the copy would go."""
 
-    def __new__(cls, address, tensor):
+    _tensor: torch.Tensor
+
+    def __new__(cls, address: int, tensor: torch.Tensor) -> "_PeerMemory":
         made = super().__new__(cls, address)
         made._tensor = tensor
         return made
 
 
-def _count_and_rank():
+def _count_and_rank() -> tuple[int, int]:
     import torch.distributed as dist
 
     if dist.is_available() and dist.is_initialized():
@@ -58,8 +63,8 @@ def _count_and_rank():
     return int(rank), int(count)
 
 
-def heap_bytes():
-    """What SYMMETRIC_MEMORY_HEAP_SIZE says, 1 GiB when it says nothing."""
+def heap_bytes() -> int:
+    """What SYMMETRIC_MEMORY_HEAP_SIZE says, 1 GiB when it says nothing. ValueError for no number."""
     text = os.environ.get("SYMMETRIC_MEMORY_HEAP_SIZE")
     if text is None:
         return _USUAL_HEAP
@@ -71,9 +76,9 @@ def heap_bytes():
 
 
 class Heap:
-    """This process's part of the job; ``heap()`` starts it."""
+    """This process's part of the job; ``heap()`` starts it. ``memspan.Error`` when it cannot start."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rank, self.world = _count_and_rank()
         self.bytes = heap_bytes()
         if _c.init_status() != _INITIALIZED:
@@ -86,12 +91,12 @@ class Heap:
                 f"this process is PE {_c.my_pe()} of {_c.n_pes()}, but rank {self.rank} of "
                 f"{self.world} of torch.distributed"
             )
-        self._slots = {}  # by number: the address of an allocation
-        self._dropped = set()  # numbers whose tensors are gone here
+        self._slots: dict[int, int] = {}  # by number: the address of an allocation
+        self._dropped: set[int] = set()  # numbers whose tensors are gone here
         self._words = self._scratch(_WORDS, torch.int64)
         self._words_of_all = self._scratch(_WORDS, torch.int64)
 
-    def _scratch(self, count, dtype):
+    def _scratch(self, count: int, dtype: torch.dtype) -> torch.Tensor:
         """Memory of the heap that stays until its end."""
         address = _c.calloc(count, dtype.itemsize)
         if address is None:
@@ -99,19 +104,19 @@ class Heap:
         return self.view(address, (count,), dtype)
 
     @staticmethod
-    def view(address, shape, dtype):
+    def view(address: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A tensor of the memory there."""
         count = math.prod(shape)
         if count == 0:
             return torch.empty(shape, dtype=dtype)
         return torch.frombuffer(address, dtype=dtype, count=count).view(shape)
 
-    def collect(self):
+    def collect(self) -> None:
         """Gives back what every process has dropped. Collective."""
         self._words.zero_()
         for number in tuple(self._dropped):  # garbage may be collected meanwhile
             self._words[number // _WORD_BITS] |= 1 << (number % _WORD_BITS)
-        _c.int64_and_reduce(self._words_of_all.data_ptr(), self._words.data_ptr(), _WORDS)
+        _typed.shmem_int64_and_reduce(self._words_of_all.data_ptr(), self._words.data_ptr(), _WORDS)
         for index, word in enumerate(self._words_of_all.tolist()):
             while word:
                 bit = (word & -word).bit_length() - 1
@@ -120,7 +125,7 @@ class Heap:
                 self._dropped.discard(number)
                 _c.free(self._slots.pop(number))
 
-    def empty(self, shape, dtype):
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A symmetric tensor. Collective. OutOfHeap, which is a ValueError, on all when there is no
         room."""
         wanted = math.prod(shape) * dtype.itemsize
@@ -140,20 +145,21 @@ class Heap:
         made = torch.frombuffer(memory, dtype=torch.uint8, count=max(wanted, 1))
         return made[:wanted].view(dtype).view(shape)
 
-    def is_symmetric(self, tensor):
-        """All its bytes lie in one allocation of the heap."""
+    def is_symmetric(self, tensor: torch.Tensor) -> bool:
+        """Whether all its bytes lie in one allocation of the heap."""
         if tensor.device.type != "cpu":
             return False
         if tensor.numel() == 0:
             return True
         return _core.bytes_from(tensor.data_ptr()) >= span_bytes(tensor)
 
-    def is_alive(self):
-        """The job that it belongs to has not ended."""
+    def is_alive(self) -> bool:
+        """Whether the job that it belongs to has not ended."""
         return _core.bytes_from(self._words.data_ptr()) > 0
 
-    def peer(self, tensor, rank):
-        """``rank``'s copy of a symmetric tensor, which shares its memory."""
+    def peer(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
+        """``rank``'s copy of a symmetric tensor, which shares its memory. ValueError when it cannot be used
+        directly."""
         if rank == self.rank or tensor.numel() == 0:
             return tensor
         there = _c.ptr(tensor.data_ptr(), rank)
@@ -163,12 +169,12 @@ class Heap:
         flat = torch.frombuffer(memory, dtype=torch.uint8, count=span_bytes(tensor))
         return flat.view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Until all are here, and all that was put is there."""
         _c.shmem_barrier_all()
 
 
-def span_bytes(tensor):
+def span_bytes(tensor: torch.Tensor) -> int:
     """From its first byte to its last; 0 for no elements."""
     if tensor.numel() == 0:
         return 0
@@ -179,7 +185,7 @@ def span_bytes(tensor):
 _heap = None
 
 
-def heap():
+def heap() -> Heap:
     """The process's heap, which the first call starts. Collective then."""
     global _heap
     if _heap is None or not _heap.is_alive():
@@ -187,5 +193,6 @@ def heap():
     return _heap
 
 
-def is_started():
+def is_started() -> bool:
+    """Whether there is a job that ``heap()`` started and that has not ended."""
     return _heap is not None and _heap.is_alive()
