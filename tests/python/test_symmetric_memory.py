@@ -33,9 +33,10 @@ SOON_S = 10  # what takes longer did not see a death
 
 
 @pytest.fixture(scope="module", autouse=True)
-def extension():
+def extensions():
     """Compiled ahead of the jobs, whose time is short."""
-    native.build("symmetric_memory")
+    for name in ("symmetric_memory", "process_group"):
+        native.build(name)
 
 
 def numbers(shape, dtype, *seed):
