@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
 
 import torch.distributed as dist  # noqa: E402
-from memspan.torch import process_group  # noqa: E402
+from memspan.torch import native, process_group  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 FORMS = {"compiled": {}, "python": {"MEMSPAN_TORCH_BUILD": "0"}}
@@ -22,6 +22,12 @@ FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 OPERATIONS = [dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MIN, dist.ReduceOp.MAX]
 COUNTS = [0, 1, 5, 1000, 33_333, 300_001]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extension():
+    """Compiled ahead of the jobs, whose time is short."""
+    native.build("process_group")
 
 
 def numbers(count, dtype, seed):
