@@ -14,7 +14,8 @@
 #include "gradients.h"
 #include "groups.h"
 #include "peer_memory.h"
-#include "symmetric_operations.h"
+#include "symmetric_moves.h"
+#include "symmetric_reductions.h"
 #include "workspace.h"
 
 namespace memspan::tensors {
@@ -35,8 +36,10 @@ void enable() {
     const auto allocator = c10::make_intrusive<PeerMemoryAllocator>();
     symm::register_availability(PeerMemoryAllocator::kName, allocator);
     symm::register_allocator(c10::kCPU, allocator);
-    add_symmetric_operations(implementations(c10::DispatchKey::CPU));
-    add_any_tensor_operations(implementations(c10::DispatchKey::CPU));
+    torch::Library& of_cpu = implementations(c10::DispatchKey::CPU);
+    add_symmetric_reductions(of_cpu);
+    add_symmetric_moves(of_cpu);
+    add_any_tensor_operations(of_cpu);
     add_gradients(implementations(c10::DispatchKey::AutogradCPU));
     return true;
   }();

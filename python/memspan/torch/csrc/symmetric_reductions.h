@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of torch.ops.symm_mem on tensors that are symmetric themselves: nothing is copied
-// that can be read where it lies. Each is collective, with the same shapes, types and places in the
-// allocation on all ranks, or all get an exception before anything moves. On return nobody uses
-// this rank's tensors any more.
+// The reductions of torch.ops.symm_mem on symmetric tensors. Each is collective, with the same
+// shapes, types and places in the allocation on all ranks, or all get an exception before anything
+// moves. On return nobody uses this rank's tensors any more.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/from_blob.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -23,93 +20,10 @@
 
 #include "combine.h"
 #include "groups.h"
-#include "peer_memory.h"
+#include "peer_tensor.h"
 #include "workspace.h"
 
 namespace memspan::tensors {
-
-inline void check_contiguous(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK_VALUE(tensor.is_contiguous(), name, " is not contiguous");
-}
-
-inline void check_like(const at::Tensor& tensor, const char* name, const at::Tensor& other,
-                       const char* other_name) {
-  TORCH_CHECK_VALUE(tensor.sizes() == other.sizes(), name, " has the shape ", tensor.sizes(), ", ",
-                    other_name, " ", other.sizes());
-  TORCH_CHECK_VALUE(tensor.scalar_type() == other.scalar_type(), name, " is of ",
-                    tensor.scalar_type(), ", ", other_name, " of ", other.scalar_type());
-}
-
-// A tensor of symmetric memory on all members.
-class PeerTensor {
- public:
-  // Collective the first time for a memory and a group.
-  PeerTensor(const at::Tensor& tensor, const char* name, const std::string& group)
-      : tensor_(tensor) {
-    TORCH_CHECK_VALUE(
-        symm::is_symm_mem_tensor(tensor), name,
-        " is no symmetric memory; torch.distributed._symmetric_memory.empty() makes it");
-    memory_ = c10::static_intrusive_pointer_cast<PeerMemory>(symm::rendezvous(tensor, group));
-    const std::size_t bytes =
-        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
-    TORCH_CHECK_VALUE(offset() + bytes <= memory_->get_buffer_size(), name,
-                      " goes beyond the end of its memory");
-  }
-  static PeerTensor contiguous(const at::Tensor& tensor, const char* name,
-                               const std::string& group) {
-    check_contiguous(tensor, name);
-    return {tensor, name, group};
-  }
-
-  int size() const { return memory_->get_world_size(); }
-  std::byte* address(int member) const { return memory_->at(member, begin()); }
-  // The member's, which keeps the memory.
-  at::Tensor whole(int member) const {
-    return at::from_blob(
-        address(member), tensor_.sizes(), tensor_.strides(), [memory = memory_](void*) {},
-        tensor_.options());
-  }
-  // `count` elements of the member's, from element `first`, of a contiguous tensor.
-  at::Tensor part(int member, std::int64_t first, std::int64_t count) const {
-    return at::from_blob(address(member) + first * tensor_.itemsize(), {count}, tensor_.options());
-  }
-  std::vector<at::Tensor> parts(std::int64_t first, std::int64_t count) const {
-    std::vector<at::Tensor> all;
-    for (int member = 0; member < size(); ++member) all.push_back(part(member, first, count));
-    return all;
-  }
-  std::string about() const {
-    std::ostringstream text;
-    text << tensor_.scalar_type() << " " << tensor_.sizes() << " at byte " << offset();
-    return text.str();
-  }
-
- private:
-  // Also of no elements, for which PyTorch has no address.
-  const std::byte* begin() const {
-    return static_cast<const std::byte*>(tensor_.storage().data()) +
-           tensor_.storage_offset() * tensor_.itemsize();
-  }
-  std::size_t offset() const {
-    return begin() - static_cast<std::byte*>(memory_->get_buffer_ptrs()[memory_->get_rank()]);
-  }
-
-  const at::Tensor tensor_;
-  c10::intrusive_ptr<PeerMemory> memory_;
-};
-
-// Begins `call`, waits until everybody is in it, and runs `function` before anybody leaves it.
-template <typename Function>
-void together(Workspace& workspace, const std::string& call, Function function) {
-  workspace.begin(call, 0);
-  workspace.guarded([&] {
-    workspace.publish_all();
-    workspace.await_all();
-    function();
-    workspace.release_all();
-    workspace.end_together();
-  });
-}
 
 inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at::Tensor* local,
                             const std::string& reduce_op, const std::string& group_name,
@@ -262,82 +176,6 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
   return output;
 }
 
-// in_splits[r]: rows of `input`, in the order of ranks, for rank r. out_splits_offsets gets how
-// many rows came from each rank, and where in `out` they begin.
-inline void all_to_all_vdev(at::Tensor& input, at::Tensor& out, at::Tensor& in_splits,
-                            at::Tensor& out_splits_offsets, std::string group_name) {
-  const at::AutoDispatchBelowADInplaceOrView below;
-  const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
-  const int size = workspace->size();
-  const int rank = workspace->rank();
-  const auto [rows, splits] = workspace->checked([&] {
-    for (const auto& [tensor, name] :
-         {std::pair{&out, "out"}, {&out_splits_offsets, "out_splits_offsets"}})
-      check_contiguous(*tensor, name);
-    TORCH_CHECK_VALUE(input.dim() > 0 && out.dim() > 0 &&
-                          input.scalar_type() == out.scalar_type() &&
-                          input.sizes().slice(1) == out.sizes().slice(1),
-                      "input has the shape ", input.sizes(), " of ", input.scalar_type(), ", out ",
-                      out.sizes(), " of ", out.scalar_type(), "; only the rows may differ");
-    TORCH_CHECK_VALUE(
-        in_splits.scalar_type() == at::kLong && in_splits.dim() == 1 && in_splits.size(0) == size,
-        "in_splits has the shape ", in_splits.sizes(), " of ", in_splits.scalar_type(),
-        ", allowed is [", size, "] of Long");
-    TORCH_CHECK_VALUE(out_splits_offsets.scalar_type() == at::kLong &&
-                          out_splits_offsets.dim() == 2 && out_splits_offsets.size(0) == 2 &&
-                          out_splits_offsets.size(1) == size,
-                      "out_splits_offsets has the shape ", out_splits_offsets.sizes(), " of ",
-                      out_splits_offsets.scalar_type(), ", allowed is [2, ", size, "] of Long");
-    return std::pair(PeerTensor::contiguous(input, "input", group_name),
-                     PeerTensor::contiguous(in_splits, "in_splits", group_name));
-  });
-  const std::int64_t room = out.size(0);
-  const std::int64_t row = input.numel() == 0 ? 0 : input.numel() / input.size(0);
-  const std::string call = "all_to_all_vdev " + rows.about() + ", splits at " + splits.about() +
-                           ", out of " + std::to_string(room) + " rows";
-  together(*workspace, call, [&, &rows = rows, &splits = splits] {
-    // All ranks look at all splits, so that all see what does not fit.
-    std::vector<const std::int64_t*> table;
-    std::vector<std::int64_t> received(size, 0);
-    for (int member = 0; member < size; ++member) {
-      table.push_back(reinterpret_cast<const std::int64_t*>(splits.address(member)));
-      std::int64_t sent = 0;
-      for (int to = 0; to < size; ++to) {
-        const std::int64_t count = table[member][to];
-        TORCH_CHECK_VALUE(count >= 0 && count <= input.size(0) - sent, "in_splits of rank ", member,
-                          " say ", count, " rows for rank ", to, ", and ", input.size(0) - sent,
-                          " of input are left");
-        TORCH_CHECK_VALUE(count <= room - received[to], "rank ", to,
-                          " would receive more than the ", room, " rows that out has");
-        sent += count;
-        received[to] += count;
-      }
-    }
-    auto* const out_splits = out_splits_offsets.mutable_data_ptr<std::int64_t>();
-    std::int64_t at = 0;
-    for (int member = 0; member < size; ++member) {
-      const std::int64_t count = table[member][rank];
-      std::int64_t from = 0;
-      for (int to = 0; to < rank; ++to) from += table[member][to];
-      out_splits[member] = count;
-      out_splits[size + member] = at;
-      if (count * row > 0)
-        out.slice(0, at, at + count)
-            .view({count * row})
-            .copy_(rows.part(member, from * row, count * row));
-      at += count;
-    }
-  });
-}
-
-// All ranks' memory in the place of a symmetric tensor.
-inline std::vector<at::Tensor> get_remote_tensors(const at::Tensor& x, std::string group_name) {
-  const PeerTensor tensor(x, "x", group_name);
-  std::vector<at::Tensor> all;
-  for (int member = 0; member < tensor.size(); ++member) all.push_back(tensor.whole(member));
-  return all;
-}
-
 // Rows or columns [begin, end) of a tensor, and the rank whose they are.
 struct SharedOut {
   std::int64_t begin;
@@ -413,34 +251,7 @@ inline void reduce_scatter_offset(const at::Tensor& input, const std::vector<at:
   });
 }
 
-inline void check_words(const char* name, const at::Tensor& input, std::int64_t offset,
-                        std::int64_t value, std::int64_t count) {
-  TORCH_CHECK_VALUE(input.dim() == 1 && input.is_contiguous() && input.scalar_type() == at::kUInt32,
-                    name, ": input is of ", input.scalar_type(), " and has ", input.dim(),
-                    " dimensions, allowed is a contiguous one of UInt32");
-  TORCH_CHECK_VALUE(value >= 0 && value <= std::numeric_limits<std::uint32_t>::max(), name,
-                    ": val is ", value, ", allowed are 0 to 4294967295");
-  TORCH_CHECK_VALUE(offset >= 0 && count > 0 && offset <= input.numel() - count, name, ": ", count,
-                    " words from ", offset, " are asked for, and input has ", input.numel());
-}
-
-inline at::Tensor memset32_(at::Tensor& input, std::int64_t offset, std::int64_t val,
-                            std::int64_t count) {
-  check_words("memset32_", input, offset, val, count);
-  auto* const begin = static_cast<std::uint32_t*>(input.mutable_data_ptr()) + offset;
-  std::fill(begin, begin + count, static_cast<std::uint32_t>(val));
-  return input;
-}
-
-// What this thread wrote before is seen by who sees the word.
-inline at::Tensor stream_write_value32_(at::Tensor& input, std::int64_t offset, std::int64_t val) {
-  check_words("stream_write_value32_", input, offset, val, 1);
-  auto* const word = static_cast<std::uint32_t*>(input.mutable_data_ptr()) + offset;
-  std::atomic_ref(*word).store(static_cast<std::uint32_t>(val), std::memory_order_release);
-  return input;
-}
-
-inline void add_symmetric_operations(torch::Library& library) {
+inline void add_symmetric_reductions(torch::Library& library) {
   library.impl("one_shot_all_reduce", one_shot_all_reduce);
   library.impl("one_shot_all_reduce_out", one_shot_all_reduce_out);
   library.impl("one_shot_all_reduce_copy", one_shot_all_reduce_copy);
@@ -448,10 +259,6 @@ inline void add_symmetric_operations(torch::Library& library) {
   library.impl("two_shot_all_reduce_", two_shot_all_reduce_);
   library.impl("two_shot_all_reduce_out", two_shot_all_reduce_out);
   library.impl("reduce_scatter_out", reduce_scatter_out);
-  library.impl("all_to_all_vdev", all_to_all_vdev);
-  library.impl("get_remote_tensors", get_remote_tensors);
-  library.impl("memset32_", memset32_);
-  library.impl("stream_write_value32_", stream_write_value32_);
 }
 
 }  // namespace memspan::tensors
