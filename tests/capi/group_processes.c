@@ -14,7 +14,7 @@
 
 #include "check.h"
 
-enum { kMembers = 3, kRounds = 8, kMost = 2048, kCount = 200000 };
+enum { kMembers = 3, kRounds = 8, kMost = 2048, kCount = 200000, kSeconds = 30 };
 
 /* What the processes exchange texts through. */
 struct board {
@@ -27,13 +27,23 @@ struct meeting {
   int round;
 };
 
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
 static int exchange(void* user, const void* mine, size_t bytes, void* all) {
   struct meeting* self = user;
   if (self->round == kRounds || bytes > kMost) return 1;
   struct board* board = self->board;
   memcpy(board->texts[self->round][self->rank], mine, bytes);
   atomic_fetch_add(&board->here[self->round], 1);
-  while (atomic_load(&board->here[self->round]) < kMembers) sched_yield();
+  const double end = now() + kSeconds;
+  while (atomic_load(&board->here[self->round]) < kMembers) {
+    if (now() > end) return 2;
+    sched_yield();
+  }
   for (int member = 0; member < kMembers; ++member)
     memcpy((char*)all + (size_t)member * bytes, board->texts[self->round][member], bytes);
   ++self->round;
@@ -49,12 +59,6 @@ static int says(const char* text) {
   if (strstr(memspan_last_error(), text) != NULL) return 1;
   fprintf(stderr, "instead of \"%s\": %s\n", text, memspan_last_error());
   return 0;
-}
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static void try_mistakes(memspan_group_t group) {
@@ -179,7 +183,8 @@ static void lose_a_member(memspan_group_t group, int rank) {
 static void run(struct board* board, int rank) {
   struct meeting meeting = {board, rank, 0};
   memspan_group_t group = NULL;
-  CHECK(memspan_group_create(rank, kMembers, exchange, &meeting, 30000, &group) == SMEM_OK);
+  CHECK(memspan_group_create(rank, kMembers, exchange, &meeting, 1000 * kSeconds, &group) ==
+        SMEM_OK);
   CHECK(memspan_group_rank(group) == rank && memspan_group_size(group) == kMembers);
   try_mistakes(group);
   reduce_and_gather(group, rank);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs that load libshmem.so by name and start by a unique id, with the names of either
  * generation: two processes, one of which makes the id. Gets the library's path. */
-#include <dlfcn.h>
 #include <memspan/memspan.h>
 #include <shmem_api.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "loaded.h"
 #include "support/free_url.h"
 
 /* The functions, not what the header calls them. */
@@ -18,16 +17,6 @@
 #undef shmem_finalize
 
 enum { kPes = 2, kHeap = 1 << 20, kSeconds = 30 };
-
-static void* library;
-
-static void* find(const char* name) {
-  void* symbol = dlsym(library, name);
-  if (symbol == NULL) fprintf(stderr, "%s\n", dlerror());
-  CHECK(symbol != NULL);
-  return symbol;
-}
-#define FIND(type, name) type name = (type)find(#name)
 
 typedef int32_t (*set_tls)(bool, const char*, uint32_t);
 typedef int (*later_id)(aclshmemx_uniqueid_t*);

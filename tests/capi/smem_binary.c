@@ -2,23 +2,12 @@
  * Programs that load the library by name and call its symbols as their own headers say, of either
  * generation: two arguments or three for a join, with or without flags behind a transfer. Gets the
  * library's path. */
-#include <dlfcn.h>
 #include <smem/host/smem_bm_def.h>
 #include <smem/host/smem_trans_def.h>
 #include <string.h>
 
-#include "check.h"
+#include "loaded.h"
 #include "support/free_url.h"
-
-static void* library;
-
-static void* find(const char* name) {
-  void* symbol = dlsym(library, name);
-  if (symbol == NULL) fprintf(stderr, "%s\n", dlerror());
-  CHECK(symbol != NULL);
-  return symbol;
-}
-#define FIND(type, name) type name = (type)find(#name)
 
 typedef int32_t (*config_init)(smem_bm_config_t*);
 typedef int32_t (*init)(const char*, uint32_t, uint16_t, const smem_bm_config_t*);

@@ -41,12 +41,13 @@ struct HeldMessage {
 };
 using MessageTable = ObjectTable<HeldMessage, ObjectKind::kMessage, 65536>;
 
-// `action(member)` gives a Status.
+// `action(member)` gives a Status, and `result` says what the call returns for it.
 template <typename Action>
-std::int32_t with_group(const char* call, const void* handle, Action action) {
+std::int32_t with_group(const char* call, const void* handle, Action action,
+                        std::int32_t (*result)(const char*, const Status&) = smem_result) {
   auto held = of_process<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
-  return smem_result(call, action(**held));
+  return result(call, action(**held));
 }
 
 // `action(member, message)` gives the code.
@@ -136,6 +137,14 @@ Status check_list(const ProcessGroup& group, Pointer const* list, const std::siz
   return Status::ok();
 }
 
+// The numbers are the same here and there.
+static_assert(static_cast<int>(pgas::ElementType::kComplex128) == MEMSPAN_TYPE_COMPLEX128);
+static_assert(static_cast<int>(pgas::ElementType::kFloat16) == MEMSPAN_TYPE_FLOAT16);
+static_assert(static_cast<int>(pgas::Operator::kAverage) == MEMSPAN_OP_AVERAGE);
+static_assert(static_cast<int>(pgas::Operator::kAnd) == MEMSPAN_OP_AND);
+static_assert(pgas::kMostGroupMembers == MEMSPAN_GROUP_MEMBERS_MAX);
+static_assert(pgas::kAnybody == MEMSPAN_GROUP_ANYBODY);
+
 Result<Elements> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
   MEMSPAN_TRY_ASSIGN(const Elements elements, pgas::elements_of(type, op), "invalid param");
   if (count > SIZE_MAX / elements.bytes)
@@ -209,15 +218,12 @@ MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
                                                        uint32_t patience_us) {
-  std::int32_t pending = SMEM_OK;
-  const std::int32_t code =
-      with_group("memspan_group_wait_for_arrivals", group, [&](Member& member) {
-        Status status = member.group->wait_for_arrivals(std::chrono::microseconds(patience_us));
-        if (status.code() != Code::kTimeout) return status;
-        pending = SMEM_TIMEOUT;
-        return Status::ok();
-      });
-  return code == SMEM_OK ? pending : code;
+  return with_group(
+      "memspan_group_wait_for_arrivals", group,
+      [&](Member& member) {
+        return member.group->wait_for_arrivals(std::chrono::microseconds(patience_us));
+      },
+      smem_result_of_turn);
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
@@ -336,7 +342,7 @@ MEMSPAN_EXPORT int32_t memspan_group_test(memspan_group_request_t request) {
 MEMSPAN_EXPORT int32_t memspan_group_wait(memspan_group_request_t request, uint32_t timeout_ms) {
   constexpr const char* kCall = "memspan_group_wait";
   return with_message(kCall, request, [&](Member& member, const auto& message) {
-    return smem_result(kCall, member.messages.wait(message, deadline_in(timeout_ms)));
+    return smem_result_of_turn(kCall, member.messages.wait(message, deadline_in(timeout_ms)));
   });
 }
 
@@ -390,12 +396,13 @@ MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const ma
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,
                                                uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_group_swap_word";
-  auto self = of_process<Groups>().use(group);
-  if (!self) return bad_handle(kCall, group, "group");
-  if (word == nullptr) return smem_result(kCall, null_pointer("word"));
-  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
-  auto& atomic_word = *reinterpret_cast<std::atomic<std::uint32_t>*>(word);
-  return smem_result_of_turn(kCall, pgas::swap_word(*(**self).group, atomic_word, expected, value,
-                                                    member, deadline_in(timeout_ms)));
+  return with_group(
+      "memspan_group_swap_word", group,
+      [&](Member& self) -> Status {
+        if (word == nullptr) return null_pointer("word");
+        static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
+        return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
+                               expected, value, member, deadline_in(timeout_ms));
+      },
+      smem_result_of_turn);
 }

@@ -49,21 +49,38 @@ Status meet_for(ProcessGroup& group, const CallTerms& terms, const void* data = 
 // A member's data of the meeting just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Pieces 0 to `steps` - 1, at least one, through the stages: stage(k) writes to group.my_stage(),
-// then all meet, and take(k) reads group.stage_of(). Nothing is taken before the calls were
-// compared.
-template <typename Stage, typename Take>
-Status in_steps(ProcessGroup& group, const CallTerms& terms, std::size_t steps, Stage stage,
-                Take take) {
+// Pieces through the stages: stage(k) writes to group.my_stage(), then all meet, and take(k) reads
+// group.stage_of(). Once the calls were compared and before anything is taken, agree() gives how
+// many pieces there are, at least one, or a failure, the same on all members.
+template <typename Stage, typename Agree, typename Take>
+Status in_agreed_steps(ProcessGroup& group, const CallTerms& terms, Stage stage, Agree agree,
+                       Take take) {
   stage(std::size_t{0});
   MEMSPAN_PASS(meet_for(group, terms));
+  const Result<std::size_t> steps = agree();
+  MEMSPAN_PASS(steps.status());
   take(std::size_t{0});
-  for (std::size_t step = 1; step < steps; ++step) {
+  for (std::size_t step = 1; step < steps.value(); ++step) {
     stage(step);
     MEMSPAN_PASS(group.team().meet(terms.what()));
     take(step);
   }
   return Status::ok();
+}
+
+// The same where the number is known.
+template <typename Stage, typename Take>
+Status in_steps(ProcessGroup& group, const CallTerms& terms, std::size_t steps, Stage stage,
+                Take take) {
+  return in_agreed_steps(
+      group, terms, stage, [steps] { return Result<std::size_t>(steps); }, take);
+}
+
+inline std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
+}
+inline const std::byte* at(const void* base, std::size_t offset) {
+  return static_cast<const std::byte*>(base) + offset;
 }
 
 // Writes the parts of a call's result, which are `bytes` bytes together: past the caches when they

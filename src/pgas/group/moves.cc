@@ -22,13 +22,6 @@ Status check_root(const ProcessGroup& group, int root) {
 void copy_over(void* to, const void* from, std::size_t bytes) {
   if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
 }
-std::byte* at(void* base, std::size_t offset) {
-  return static_cast<std::byte*>(base) + offset;
-}
-const std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<const std::byte*>(base) + offset;
-}
-
 // A whole number of cache lines of the stage for each member.
 std::size_t slot_bytes(const ProcessGroup& group, std::size_t room) {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
@@ -193,6 +186,7 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
   const ResultWriter write(
       std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
   const auto stage = [&](std::size_t step) {
+    if (step == 0) sizes.write(group.my_stage(), value_bytes, result_bytes);
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
       const Piece piece = piece_of(value_bytes[member], slot, step);
@@ -208,18 +202,11 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
             group.stage_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
     }
   };
-  sizes.write(group.my_stage(), value_bytes, result_bytes);
-  stage(0);
-  MEMSPAN_PASS(meet_for(group, terms));
-  MEMSPAN_PASS(check_sizes(group));
-  // Read before the stages are written again.
-  const std::size_t steps = pieces_of(largest(group), slot);
-  take(0);
-  for (std::size_t step = 1; step < steps; ++step) {
-    stage(step);
-    MEMSPAN_PASS(group.team().meet(terms.what()));
-    take(step);
-  }
+  const auto agree = [&]() -> Result<std::size_t> {
+    MEMSPAN_PASS(check_sizes(group));
+    return pieces_of(largest(group), slot);
+  };
+  MEMSPAN_PASS(in_agreed_steps(group, terms, stage, agree, take));
   write(results[rank], values[rank], value_bytes[rank]);
   return Status::ok();
 }

@@ -17,13 +17,6 @@ namespace {
 // Combining is quicker than another meeting below this many bytes of all members.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 10;
 
-std::byte* at(void* base, std::size_t offset) {
-  return static_cast<std::byte*>(base) + offset;
-}
-const std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<const std::byte*>(base) + offset;
-}
-
 // One reduction of `bytes` bytes for those who want it.
 struct Reducing {
   ProcessGroup& group;

@@ -258,11 +258,21 @@ TEST_P(GroupTest, ArrivalsAreKnownToAll) {
   });
 }
 
+int after(const ProcessGroup& group) {
+  return (group.rank() + 1) % group.size();
+}
+int ahead_of(const ProcessGroup& group) {
+  return (group.rank() + group.size() - 1) % group.size();
+}
+Deadline soon() {
+  return Deadline::after(std::chrono::seconds(60));
+}
+
 TEST_P(GroupTest, MessagesGoByTagAndOrder) {
   for_all([](ProcessGroup& group) {
     Messages messages(group);
-    const int next = (group.rank() + 1) % group.size();
-    const int before = (group.rank() + group.size() - 1) % group.size();
+    const int next = after(group);
+    const int before = ahead_of(group);
     const auto size_of = [](int k) { return static_cast<std::size_t>(k * k) * 5'000; };
     std::vector<std::vector<std::int32_t>> sent;
     std::vector<std::shared_ptr<Message>> sends;
@@ -283,13 +293,12 @@ TEST_P(GroupTest, MessagesGoByTagAndOrder) {
                 .post({Message::Kind::kReceive, k % 2 == 0 ? before : kAnybody, tag,
                        reinterpret_cast<std::byte*>(got.data()), size_of(k) * 4})
                 .value();
-        const Status status = messages.wait(receive, Deadline::after(std::chrono::seconds(60)));
+        const Status status = messages.wait(receive, soon());
         ASSERT_TRUE(status.is_ok()) << status.to_string();
         ASSERT_EQ(messages.sender_of(receive), before);
         ASSERT_EQ(got, values_of(before * 8 + k, size_of(k)));
       }
-    for (const auto& send : sends)
-      ASSERT_TRUE(messages.wait(send, Deadline::after(std::chrono::seconds(60))).is_ok());
+    for (const auto& send : sends) ASSERT_TRUE(messages.wait(send, soon()).is_ok());
     ASSERT_TRUE(group_barrier(group).is_ok());
   });
 }
@@ -297,26 +306,25 @@ TEST_P(GroupTest, MessagesGoByTagAndOrder) {
 TEST_P(GroupTest, MessagesOfAnotherSizeFailAndAreGone) {
   for_all([](ProcessGroup& group) {
     Messages messages(group);
-    const int next = (group.rank() + 1) % group.size();
-    const int before = (group.rank() + group.size() - 1) % group.size();
+    const int next = after(group);
+    const int before = ahead_of(group);
     std::int64_t first = group.rank();
     std::int64_t second = 100 + group.rank();
-    const auto limit = [] { return Deadline::after(std::chrono::seconds(60)); };
     const auto bytes = [](std::int64_t& value) { return reinterpret_cast<std::byte*>(&value); };
     const auto one = messages.post({Message::Kind::kSend, next, 4, bytes(first), 8}).value();
     const auto two = messages.post({Message::Kind::kSend, next, 4, bytes(second), 8}).value();
     std::int64_t got = -7;
     const auto small = messages.post({Message::Kind::kReceive, before, 4, bytes(got), 4}).value();
-    const Status status = messages.wait(small, limit());
+    const Status status = messages.wait(small, soon());
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_NE(status.message().find("sent 8 bytes with tag 4, and 4 were asked for"),
               std::string::npos);
     EXPECT_EQ(got, -7);
     const auto right = messages.post({Message::Kind::kReceive, before, 4, bytes(got), 8}).value();
-    ASSERT_TRUE(messages.wait(right, limit()).is_ok());
+    ASSERT_TRUE(messages.wait(right, soon()).is_ok());
     EXPECT_EQ(got, 100 + before);
-    ASSERT_TRUE(messages.wait(one, limit()).is_ok());
-    ASSERT_TRUE(messages.wait(two, limit()).is_ok());
+    ASSERT_TRUE(messages.wait(one, soon()).is_ok());
+    ASSERT_TRUE(messages.wait(two, soon()).is_ok());
     // One that nobody sends to: pending after the time-out, and taken back.
     const auto never = messages.post({Message::Kind::kReceive, before, 9, bytes(got), 8}).value();
     EXPECT_EQ(messages.wait(never, Deadline::after(std::chrono::milliseconds(5))).code(),
@@ -339,8 +347,8 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
     };
     ASSERT_TRUE(map(mine + 64).is_ok());
     ASSERT_EQ(all[static_cast<std::size_t>(group.rank())], mine + 64);
-    const int next = (group.rank() + 1) % group.size();
-    const int before = (group.rank() + group.size() - 1) % group.size();
+    const int next = after(group);
+    const int before = ahead_of(group);
     const auto word_of = [&](int member) -> std::atomic<std::uint32_t>& {
       return *reinterpret_cast<std::atomic<std::uint32_t>*>(all[static_cast<std::size_t>(member)]);
     };
