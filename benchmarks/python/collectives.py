@@ -20,10 +20,9 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
-BEGIN, END = "<!-- collectives:begin -->", "<!-- collectives:end -->"
+import page
+
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB]
 WORLDS = [2, 4]
@@ -195,14 +194,10 @@ def steps_table(lines):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/performance.md")
+    parser = page.parser(__doc__)
     parser.add_argument("--port", type=int, default=29571, help="for the processes to meet at; the next ones, too")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.rounds < 1:
-        parser.error(f"--rounds is {given.rounds}, allowed is 1 and more")
     if given.worker:
         worker(given.worker, given.rounds)
         return
@@ -218,11 +213,7 @@ def main():
         f"medians of {given.rounds} alternating rounds, float32."
     )
     text = "\n\n".join([head, *parts])
-    print(text)
-    if given.write_docs:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    page.show(text, "collectives", given.write_docs)
 
 
 if __name__ == "__main__":

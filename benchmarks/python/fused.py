@@ -13,7 +13,6 @@ The bare limit is the product alone, without the collective: "gloo / bare" is wh
 that hides all of it.
 """
 
-import argparse
 import datetime
 import os
 import platform
@@ -22,9 +21,9 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import memspan.torch
+import page
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
@@ -33,8 +32,6 @@ from memspan import __version__
 LEAST_S = 0.05  # a form runs so long in a round, by repetition
 JOB_S = 3600
 FASTER = 1.15  # than with gloo
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
-BEGIN, END = "<!-- fused:begin -->", "<!-- fused:end -->"
 OTHERS = ("gloo", "memspan")
 
 
@@ -208,27 +205,17 @@ def table(lines, rounds, ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
+    parser = page.parser(__doc__)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096])
-    parser.add_argument(
-        "--write-docs", action="store_true", help="put the table into docs/performance.md"
-    )
     given = parser.parse_args()
-    if given.rounds < 1:
-        parser.error(f"--rounds is {given.rounds}, allowed is 1 and more")
     if given.ranks < 2 or any(size < given.ranks or size % given.ranks for size in given.sizes):
         parser.error("2 ranks and more, and sizes that are multiples of their number")
     if "RANK" in os.environ:
         run_rank(given.sizes, given.rounds)
         return
     text = table(run_job(given.ranks), given.rounds, given.ranks)
-    print(text)
-    if given.write_docs:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    page.show(text, "fused", given.write_docs)
 
 
 if __name__ == "__main__":

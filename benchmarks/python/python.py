@@ -7,16 +7,15 @@ Run it by an interpreter that has memspan and numpy. Rounds alternate between ou
 the table has medians and, where there are two sides, the median of the rounds' ratios.
 """
 
-import argparse
 import datetime
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
+import page
 import shmem
 from memfabric_hybrid import bm, get_last_err_msg
 from memspan import __version__
@@ -25,8 +24,6 @@ PIECES = 100_000
 CALLS = 200_000
 COPIES = 200
 MIB = 1 << 20
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
-BEGIN, END = "<!-- python:begin -->", "<!-- python:end -->"
 
 
 def seconds(function):
@@ -142,18 +139,10 @@ def table(figures, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
+    parser = page.parser(__doc__)
     given = parser.parse_args()
-    if given.rounds < 1:
-        parser.error(f"--rounds is {given.rounds}, allowed is 1 and more")
     text = table(measure(given.rounds), given.rounds)
-    print(text)
-    if given.write_docs:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    page.show(text, "python", given.write_docs)
 
 
 if __name__ == "__main__":

@@ -5,19 +5,7 @@ transfers between named endpoints (``TransferEngine``), and what they have in co
 from memspan import __version__
 from memspan.fabric import bm, common, engine, shm
 from memspan.fabric.common import *  # noqa: F403
-from memspan.fabric.engine import (
-    DEVICE_RDMA,
-    HOST_RDMA,
-    HOST_TCP,
-    HOST_URMA,
-    SDMA,
-    Read,
-    TransDataOpType,
-    TransferEngine,
-    TransferOpcode,
-    TransferRequest,
-    Write,
-)
+from memspan.fabric.engine import *  # noqa: F403
 
 __all__ = ["bm", "shm"]
 __all__ += common.__all__

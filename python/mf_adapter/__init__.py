@@ -5,34 +5,10 @@ from memspan import __version__
 from memspan.fabric import engine as _engine
 from memspan.fabric.common import set_conf_store_tls, set_log_level
 from memspan.fabric.common import create_config_store as _create_config_store
-from memspan.fabric.engine import (
-    DEVICE_RDMA,
-    HOST_RDMA,
-    HOST_TCP,
-    HOST_URMA,
-    SDMA,
-    Read,
-    TransDataOpType,
-    TransferEngine,
-    TransferOpcode,
-    Write,
-)
+from memspan.fabric.engine import *  # noqa: F403
 
-__all__ = [
-    "DEVICE_RDMA",
-    "HOST_RDMA",
-    "HOST_TCP",
-    "HOST_URMA",
-    "Read",
-    "SDMA",
-    "TransDataOpType",
-    "TransferEngine",
-    "TransferOpcode",
-    "Write",
-    "create_config_store",
-    "set_conf_store_tls",
-    "set_log_level",
-]
+__all__ = ["create_config_store", "set_conf_store_tls", "set_log_level"]
+__all__ += _engine.__all__
 
 
 def create_config_store(store_url: str) -> int:

@@ -30,7 +30,7 @@ import contextlib as _contextlib
 from collections.abc import Iterator as _Iterator
 
 from memspan import __version__
-from shmem import errors, names
+from shmem import errors, moves, names
 from shmem.memory import (
     Address,
     as_array,
@@ -43,31 +43,7 @@ from shmem.memory import (
     shmem_ptr,
     tensor,
 )
-from shmem.moves import (
-    get_ffts_config,
-    mte_set_ub_params,
-    shmem_alltoall,
-    shmem_barrier,
-    shmem_barrier_all,
-    shmem_broadcast,
-    shmem_collect,
-    shmem_fcollect,
-    shmem_fence,
-    shmem_getmem,
-    shmem_getmem_nbi,
-    shmem_info_get_name,
-    shmem_info_get_version,
-    shmem_put_signal64,
-    shmem_putmem,
-    shmem_putmem_nbi,
-    shmem_putmem_signal,
-    shmem_putmem_signal_nbi,
-    shmem_quiet,
-    shmem_signal_op,
-    shmem_signal_wait_until,
-    shmem_signal_wait_until64,
-    shmem_sync,
-)
+from shmem.moves import *  # noqa: F403
 from shmem.names import *  # noqa: F403
 from shmem.startup import (
     register_decrypt_handler,
@@ -140,13 +116,11 @@ __all__ = [
     "as_array",
     "errors",
     "free",
-    "get_ffts_config",
     "get_my_pe",
     "get_pe_count",
     "get_team_my_pe",
     "get_team_pe_count",
     "job",
-    "mte_set_ub_params",
     "my_pe",
     "pe_count",
     "peer_array",
@@ -156,45 +130,24 @@ __all__ = [
     "set_extern_logger",
     "set_log_level",
     "shmem_align",
-    "shmem_alltoall",
-    "shmem_barrier",
-    "shmem_barrier_all",
-    "shmem_broadcast",
     "shmem_calloc",
-    "shmem_collect",
-    "shmem_fcollect",
-    "shmem_fence",
     "shmem_finalize",
     "shmem_free",
     "shmem_get_unique_id",
-    "shmem_getmem",
-    "shmem_getmem_nbi",
     "shmem_getmem_on_stream",
     "shmem_global_exit",
-    "shmem_info_get_name",
-    "shmem_info_get_version",
     "shmem_init",
     "shmem_init_status",
     "shmem_init_using_unique_id",
     "shmem_malloc",
     "shmem_ptr",
-    "shmem_put_signal64",
-    "shmem_putmem",
-    "shmem_putmem_nbi",
     "shmem_putmem_on_stream",
-    "shmem_putmem_signal",
-    "shmem_putmem_signal_nbi",
-    "shmem_quiet",
     "shmem_quiet_on_stream",
     "shmem_set_attributes",
     "shmem_set_data_op_engine_type",
     "shmem_set_timeout",
-    "shmem_signal_op",
     "shmem_signal_op_on_stream",
-    "shmem_signal_wait_until",
-    "shmem_signal_wait_until64",
     "shmem_signal_wait_until_on_stream",
-    "shmem_sync",
     "shmem_team_get_config",
     "team_destroy",
     "team_my_pe",
@@ -204,6 +157,7 @@ __all__ = [
     "team_translate_pe",
     "tensor",
 ]
+__all__ += moves.__all__
 __all__ += names.__all__
 
 

@@ -3,49 +3,7 @@
 ``shmem.typed``: ``aclshmem_`` for ``shmem_``, and some ``aclshmemx_``."""
 
 from memspan._core import shmem as _c
-from shmem.memory import shmem_align, shmem_calloc, shmem_free, shmem_malloc, shmem_ptr
-from shmem.moves import (
-    shmem_alltoall,
-    shmem_barrier,
-    shmem_barrier_all,
-    shmem_broadcast,
-    shmem_collect,
-    shmem_fcollect,
-    shmem_fence,
-    shmem_getmem,
-    shmem_getmem_nbi,
-    shmem_info_get_name,
-    shmem_info_get_version,
-    shmem_put_signal64,
-    shmem_putmem,
-    shmem_putmem_nbi,
-    shmem_putmem_signal,
-    shmem_putmem_signal_nbi,
-    shmem_quiet,
-    shmem_signal_op,
-    shmem_signal_wait_until,
-    shmem_signal_wait_until64,
-    shmem_sync,
-)
-from shmem.startup import (
-    shmem_finalize,
-    shmem_get_unique_id,
-    shmem_global_exit,
-    shmem_init,
-    shmem_init_status,
-    shmem_init_using_unique_id,
-    shmem_set_attributes,
-    shmem_set_data_op_engine_type,
-    shmem_set_timeout,
-)
-from shmem.streams import (
-    shmem_getmem_on_stream,
-    shmem_putmem_on_stream,
-    shmem_quiet_on_stream,
-    shmem_signal_op_on_stream,
-    shmem_signal_wait_until_on_stream,
-)
-from shmem.teams import shmem_team_get_config
+from shmem import memory, moves, startup, streams, teams
 from shmem.types import MemType
 
 __all__ = [
@@ -107,61 +65,61 @@ __all__ = [
 ]
 
 # A misspelling that programs have.
-shmem_finialize = shmem_finalize
+shmem_finialize = startup.shmem_finalize
 
-aclshmem_align = shmem_align
-aclshmem_alltoall = shmem_alltoall
-aclshmem_barrier = shmem_barrier
-aclshmem_barrier_all = shmem_barrier_all
-aclshmem_broadcast = shmem_broadcast
-aclshmem_calloc = shmem_calloc
-aclshmem_collect = shmem_collect
-aclshmem_fcollect = shmem_fcollect
-aclshmem_fence = shmem_fence
-aclshmem_finalize = shmem_finalize
-aclshmem_finialize = shmem_finalize
-aclshmem_free = shmem_free
-aclshmem_get_unique_id = shmem_get_unique_id
-aclshmem_getmem = shmem_getmem
-aclshmem_getmem_nbi = shmem_getmem_nbi
-aclshmem_getmem_on_stream = shmem_getmem_on_stream
-aclshmem_global_exit = shmem_global_exit
-aclshmem_info_get_name = shmem_info_get_name
-aclshmem_info_get_version = shmem_info_get_version
-aclshmem_init = shmem_init
-aclshmem_init_status = shmem_init_status
-aclshmem_init_using_unique_id = shmem_init_using_unique_id
-aclshmem_malloc = shmem_malloc
-aclshmem_ptr = shmem_ptr
-aclshmem_put_signal64 = shmem_put_signal64
-aclshmem_putmem = shmem_putmem
-aclshmem_putmem_nbi = shmem_putmem_nbi
-aclshmem_putmem_on_stream = shmem_putmem_on_stream
-aclshmem_putmem_signal = shmem_putmem_signal
-aclshmem_putmem_signal_nbi = shmem_putmem_signal_nbi
-aclshmem_quiet = shmem_quiet
-aclshmem_quiet_on_stream = shmem_quiet_on_stream
-aclshmem_set_attributes = shmem_set_attributes
-aclshmem_set_data_op_engine_type = shmem_set_data_op_engine_type
-aclshmem_set_timeout = shmem_set_timeout
-aclshmem_signal_op = shmem_signal_op
-aclshmem_signal_op_on_stream = shmem_signal_op_on_stream
-aclshmem_signal_wait_until = shmem_signal_wait_until
-aclshmem_signal_wait_until64 = shmem_signal_wait_until64
-aclshmem_signal_wait_until_on_stream = shmem_signal_wait_until_on_stream
-aclshmem_sync = shmem_sync
-aclshmem_team_get_config = shmem_team_get_config
+aclshmem_align = memory.shmem_align
+aclshmem_alltoall = moves.shmem_alltoall
+aclshmem_barrier = moves.shmem_barrier
+aclshmem_barrier_all = moves.shmem_barrier_all
+aclshmem_broadcast = moves.shmem_broadcast
+aclshmem_calloc = memory.shmem_calloc
+aclshmem_collect = moves.shmem_collect
+aclshmem_fcollect = moves.shmem_fcollect
+aclshmem_fence = moves.shmem_fence
+aclshmem_finalize = startup.shmem_finalize
+aclshmem_finialize = startup.shmem_finalize
+aclshmem_free = memory.shmem_free
+aclshmem_get_unique_id = startup.shmem_get_unique_id
+aclshmem_getmem = moves.shmem_getmem
+aclshmem_getmem_nbi = moves.shmem_getmem_nbi
+aclshmem_getmem_on_stream = streams.shmem_getmem_on_stream
+aclshmem_global_exit = startup.shmem_global_exit
+aclshmem_info_get_name = moves.shmem_info_get_name
+aclshmem_info_get_version = moves.shmem_info_get_version
+aclshmem_init = startup.shmem_init
+aclshmem_init_status = startup.shmem_init_status
+aclshmem_init_using_unique_id = startup.shmem_init_using_unique_id
+aclshmem_malloc = memory.shmem_malloc
+aclshmem_ptr = memory.shmem_ptr
+aclshmem_put_signal64 = moves.shmem_put_signal64
+aclshmem_putmem = moves.shmem_putmem
+aclshmem_putmem_nbi = moves.shmem_putmem_nbi
+aclshmem_putmem_on_stream = streams.shmem_putmem_on_stream
+aclshmem_putmem_signal = moves.shmem_putmem_signal
+aclshmem_putmem_signal_nbi = moves.shmem_putmem_signal_nbi
+aclshmem_quiet = moves.shmem_quiet
+aclshmem_quiet_on_stream = streams.shmem_quiet_on_stream
+aclshmem_set_attributes = startup.shmem_set_attributes
+aclshmem_set_data_op_engine_type = startup.shmem_set_data_op_engine_type
+aclshmem_set_timeout = startup.shmem_set_timeout
+aclshmem_signal_op = moves.shmem_signal_op
+aclshmem_signal_op_on_stream = streams.shmem_signal_op_on_stream
+aclshmem_signal_wait_until = moves.shmem_signal_wait_until
+aclshmem_signal_wait_until64 = moves.shmem_signal_wait_until64
+aclshmem_signal_wait_until_on_stream = streams.shmem_signal_wait_until_on_stream
+aclshmem_sync = moves.shmem_sync
+aclshmem_team_get_config = teams.shmem_team_get_config
 
-aclshmemx_get_uniqueid = shmem_get_unique_id
-aclshmemx_getmem_on_stream = shmem_getmem_on_stream
-aclshmemx_init_status = shmem_init_status
-aclshmemx_putmem_on_stream = shmem_putmem_on_stream
-aclshmemx_putmem_signal = shmem_putmem_signal
-aclshmemx_putmem_signal_nbi = shmem_putmem_signal_nbi
-aclshmemx_quiet_on_stream = shmem_quiet_on_stream
-aclshmemx_signal_op = shmem_signal_op
-aclshmemx_signal_op_on_stream = shmem_signal_op_on_stream
-aclshmemx_signal_wait_until_on_stream = shmem_signal_wait_until_on_stream
+aclshmemx_get_uniqueid = startup.shmem_get_unique_id
+aclshmemx_getmem_on_stream = streams.shmem_getmem_on_stream
+aclshmemx_init_status = startup.shmem_init_status
+aclshmemx_putmem_on_stream = streams.shmem_putmem_on_stream
+aclshmemx_putmem_signal = moves.shmem_putmem_signal
+aclshmemx_putmem_signal_nbi = moves.shmem_putmem_signal_nbi
+aclshmemx_quiet_on_stream = streams.shmem_quiet_on_stream
+aclshmemx_signal_op = moves.shmem_signal_op
+aclshmemx_signal_op_on_stream = streams.shmem_signal_op_on_stream
+aclshmemx_signal_wait_until_on_stream = streams.shmem_signal_wait_until_on_stream
 
 
 def aclshmemx_get_heap_base(mem_type: MemType | int | None = None) -> int:
@@ -175,4 +133,4 @@ def aclshmemx_finalize(instance_id: int = 0) -> None:
     """``shmem_finalize`` of an instance; there is one, 0. ValueError for another."""
     if instance_id != 0:
         raise ValueError(f"instance_id is {instance_id}, allowed is 0")
-    shmem_finalize()
+    startup.shmem_finalize()

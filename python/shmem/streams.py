@@ -4,16 +4,16 @@
 A stream is an int; 0 (the default) is the calling thread itself: the call is done on return.
 """
 
-from types import TracebackType
 from typing import SupportsInt
 
 from memspan import _core
+from memspan.owner import Owner
 from memspan.types import Memory
 
 _c = _core.shmem
 
 
-class Stream:
+class Stream(Owner):
     """Work in order, on a thread of its own. ``int(stream)`` is what the calls below take. RuntimeError
     when there can be no more of them."""
 
@@ -36,24 +36,13 @@ class Stream:
         failure since the last time, or of the time-out."""
         return _core.smem.stream_synchronize(self._handle, timeout_ms)
 
-    def close(self) -> None:
+    def destroy(self) -> None:
         """Waits for its work and ends it."""
         handle, self._handle = self._handle, 0
         if handle:
             _core.smem.stream_destroy(handle)
 
-    def __enter__(self) -> "Stream":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    __del__ = close
+    close = destroy
 
 
 def shmem_putmem_on_stream(

@@ -17,7 +17,8 @@ import dataclasses
 import enum
 
 from memspan import _core
-from memspan.fabric.common import Owner, TlsConfig
+from memspan.fabric.common import TlsConfig
+from memspan.owner import Owner
 from memspan.types import Memory, Numbers
 
 _c = _core.smem

@@ -7,8 +7,6 @@ Functions that return int give 0 or a code below 0; ``get_last_err_msg()`` then 
 
 import dataclasses
 from collections.abc import Callable
-from types import TracebackType
-from typing import TypeVar
 
 from memspan import _core, get_include_path, get_lib_path
 from memspan._core import raise_on_error
@@ -47,32 +45,6 @@ class TlsConfig:
     key_pass_path: str = ""
     package_path: str = ""
     decrypter_lib_path: str = ""
-
-
-_Self = TypeVar("_Self", bound="Owner")
-
-
-class Owner:
-    """Ends what it owns by ``destroy()``, at the latest when nobody has it any more; works as a
-    context manager."""
-
-    def destroy(self) -> object:
-        """Ends what it owns; again is nothing."""
-        raise NotImplementedError
-
-    def __enter__(self: _Self) -> _Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.destroy()
-
-    def __del__(self) -> None:
-        self.destroy()
 
 
 def initialize(flags: int = 0) -> int:

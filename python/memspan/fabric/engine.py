@@ -20,6 +20,7 @@ from typing import Any, SupportsInt
 
 from memspan import _core
 from memspan.fabric import common
+from memspan.owner import Owner
 from memspan.types import Buffer, Memory, Numbers
 
 _c = _core.smem
@@ -101,7 +102,7 @@ def _reserve_port() -> tuple[int, socket.socket | None]:
     return 0, None
 
 
-class TransferRequest(common.Owner):
+class TransferRequest(Owner):
     """A transfer that was prepared once and can be posted many times (memspan's own)."""
 
     def __init__(self, handle: int) -> None:
@@ -146,7 +147,7 @@ class TransferRequest(common.Owner):
         return _c.transfer_event(self._handle)
 
 
-class TransferEngine(common.Owner):
+class TransferEngine(Owner):
     """An endpoint of transfers. ``destroy()`` ends it, as does the end of the object. Before
     ``initialize`` every call returns -1."""
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from memspan import _core
 from memspan.errors import Error, PeerFailed, Timeout
-from memspan.fabric.common import Owner
+from memspan.owner import Owner
 from memspan.types import Buffer
 
 _c = _core.smem

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What objects have that stand for something of the library's."""
+
+from types import TracebackType
+from typing import TypeVar
+
+_Self = TypeVar("_Self", bound="Owner")
+
+
+class Owner:
+    """Ends what it owns by ``destroy()``, at the latest when nobody has it any more; works as a
+    context manager."""
+
+    def destroy(self) -> object:
+        """Ends what it owns; again is nothing."""
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.destroy()
+
+    def __del__(self) -> None:
+        self.destroy()
