@@ -9,6 +9,7 @@ using namespace example;
 namespace {
 
 constexpr std::size_t kRow = 1024;
+constexpr int kWarnings = 2, kFatalOnly = 4;  // levels of the log; the first is the usual one
 
 struct Part {
   std::uint64_t own[kRow];
@@ -65,9 +66,12 @@ void take_a_number(const Rank& self) {
     expect(value < self.ranks && !taken[value], "number " + std::to_string(value));
     taken[value] = true;
   }
+  // Asked for one more, the library would say on stderr why there is none.
+  must("smem_set_log_level", smem_set_log_level(kFatalOnly));
   std::uint32_t none = 0;
   expect(smem_shm_atomic_alloc_value(self.space, self.ranks, &none) == SMEM_NO_RESOURCES,
          "one number more than there are");
+  must("smem_set_log_level", smem_set_log_level(kWarnings));
   must("smem_shm_control_barrier", smem_shm_control_barrier(self.space));
   must("smem_shm_atomic_release_value",
        smem_shm_atomic_release_value(self.space, static_cast<std::int32_t>(mine)));

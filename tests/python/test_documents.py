@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that the documents show, in C and in Python, run as they are printed.
+
+Every block of a program has a line before it that says how it is run:
+
+    <!-- run: processes=2 rank certificates -->
+
+processes=N: started N times at once; oshrun=N, torchrun=N: by that launcher. rank: each is given its number.
+certificates: me.pem, me.key and ca/ca.pem are in the folder. installed: needs the package's entry points. A
+block of text right after it is what all of them print, in any order. Only ports are others than the
+printed ones, since other programs of this machine may have those.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import jobs
+import memspan
+import pytest
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PAGES = ["big_memory.md", "python.md", "shm.md", "store.md", "transfer.md"]
+FENCE = re.compile(
+    r"^(?:<!-- run: (?P<how>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$"
+    r"(?:\n\n```text\n(?P<output>.*?)^```$)?",
+    flags=re.S | re.M,
+)
+LANGUAGES = {"c": "c", "python": "py", "py": "py", "cpp": "cc"}
+
+
+def blocks():
+    for page in PAGES:
+        found = FENCE.finditer((DOCS / page).read_text(encoding="utf-8"))
+        programs = [block for block in found if block["language"] in LANGUAGES]
+        assert programs, f"{page} has no program any more"
+        for number, block in enumerate(programs):
+            yield pytest.param(block, id=f"{page}-{number}")
+
+
+def compiled(source):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    program = source.with_suffix("")
+    library = memspan.get_lib_path()
+    subprocess.run(
+        [compiler, "-Wall", "-Wextra", "-Werror", "-o", program, source, "-I", memspan.get_include_path()]
+        + ["-L", library, "-lmf_smem", f"-Wl,-rpath,{library}"],
+        check=True,
+        timeout=jobs.LIMIT_S,
+    )
+    return [str(program)]
+
+
+def make_certificates(folder):
+    """An authority's and a member's, as the page about the store says they have to be."""
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True, timeout=60)
+
+    (folder / "ca").mkdir()
+    key = ["-newkey", "rsa:3072", "-nodes"]
+    use = ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign"]
+    openssl("req", "-x509", *key, "-subj", "/CN=authority", "-days", "90", *use, "-keyout", "ca.key", "-out", "ca/ca.pem")
+    openssl("req", *key, "-subj", "/CN=member", "-keyout", "me.key", "-out", "me.csr")
+    (folder / "use").write_text(
+        "subjectAltName=IP:127.0.0.1\nkeyUsage=digitalSignature\nextendedKeyUsage=serverAuth,clientAuth\n"
+    )
+    issuer = ["-CA", "ca/ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+    openssl("x509", "-req", "-in", "me.csr", *issuer, "-days", "90", "-extfile", "use", "-out", "me.pem")
+    (folder / "me.key").chmod(0o600)
+
+
+def launcher_of(how):
+    if "oshrun" in how:
+        return [os.environ["MEMSPAN_OSHRUN"], "-n", how["oshrun"]]
+    if "torchrun" not in how:
+        return []
+    pytest.importorskip("torch", reason="PyTorch is not here")
+    place = ["--master-addr", "127.0.0.1", "--master-port", str(jobs.free_port())]
+    processes = ["--nproc-per-node", how["torchrun"], "--no-python"]  # else it runs them unbuffered
+    return [sys.executable, "-m", "torch.distributed.run", *place, *processes]
+
+
+@pytest.mark.parametrize("block", list(blocks()))
+def test_a_program(block, tmp_path):
+    assert block["how"], "a program without a line <!-- run: ... --> before it is run by nobody"
+    how = dict(word.partition("=")[::2] for word in block["how"].split())
+    if "installed" in how and not entry_points(group="torch.backends", name="memspan"):
+        pytest.skip("memspan is imported from its build: only an installed package has entry points")
+    source = tmp_path / f"program.{LANGUAGES[block['language']]}"
+    source.write_text(re.sub(r"127\.0\.0\.1:8\d{3}", f"127.0.0.1:{jobs.free_port()}", block["text"]))
+    if "certificates" in how:
+        make_certificates(tmp_path)
+    program = [sys.executable, str(source)] if source.suffix == ".py" else compiled(source)
+    command = launcher_of(how) + program
+    # Unbuffered, a line would leave in pieces, and those of others come between.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment["OMP_NUM_THREADS"] = "1"
+    processes = [
+        subprocess.Popen(
+            command + [str(rank)] * ("rank" in how),
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(int(how.get("processes", 1)))
+    ]
+    try:
+        ends = [process.communicate(timeout=jobs.LIMIT_S) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0] * len(processes), ends
+    printed = sorted(line for out, _ in ends for line in out.splitlines() if line)
+    assert printed == sorted((block["output"] or "").splitlines()), ends
