@@ -29,7 +29,7 @@ def receive(store):
     memory = np.zeros(BYTES, np.uint8)
     check(engine.register_memory(memory.ctypes.data, memory.nbytes))
     address = memory.ctypes.data
-    print(f"python transfer.py --store {store} send {engine.session_id} {address}", flush=True)
+    print(f"python {sys.argv[0]} --store {store} send {engine.session_id} {address}", flush=True)
     message = engine.receive(PATIENCE_MS)
     if message is None:
         sys.exit(f"transfer: nobody sent anything within {PATIENCE_MS // 1000} s")

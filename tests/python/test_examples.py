@@ -90,7 +90,7 @@ def test_two_processes(first, said, verdict):
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as waiting:
         try:
             python, *second = waiting.stdout.readline().split()
-            assert (python, second[0]) == ("python", program.name)
+            assert (python, second[0]) == ("python", str(program))
             done = run(sys.executable, *second, MEMSPAN_STORE_URL=where)
             assert (done.returncode, done.stdout) == (0, said + "\n"), done.stderr
             line = waiting.stdout.readline()
