@@ -7,8 +7,9 @@
  *
  * Members are numbered 0 to size - 1. Functions return SMEM_OK or a code of smem/host/smem.h, and
  * memspan_last_error() says why in a sentence. No call waits longer than the group's time-out; one
- * that waits for a member which has died ends with SMEM_NOT_CONNECTED within milliseconds, naming
- * it. After either the members are out of step, and every later collective fails alike.
+ * that waits for a member which has died or left ends with SMEM_NOT_CONNECTED within milliseconds,
+ * naming it. After either the members are out of step, and every later collective fails alike.
+ * A member may leave when its last call is over: what others need of those calls stays with them.
  */
 #ifndef MEMSPAN_GROUP_H
 #define MEMSPAN_GROUP_H
@@ -34,8 +35,12 @@ typedef int (*memspan_group_exchange_t)(void* user, const void* mine, size_t byt
  * each later one. SMEM_NOT_SUPPORTED: a member is on another host. */
 int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                              uint32_t timeout_ms, memspan_group_t* group);
-/* Not collective; members that wait for this one go on waiting until their time-out. No call is in
- * the group any more, its requests are gone, memory that was mapped through it is unmapped. */
+/* Leaves the group; not collective. Calls that are in it end with a failure, and so do those of
+ * other members that wait for this one. Destroying it leaves it, and so does the end of the process
+ * by exit() or by returning from main(). */
+int32_t memspan_group_leave(memspan_group_t group);
+/* Not collective. No call is in the group any more, its requests are gone, memory that was mapped
+ * through it is unmapped. */
 int32_t memspan_group_destroy(memspan_group_t group);
 int32_t memspan_group_rank(memspan_group_t group);
 int32_t memspan_group_size(memspan_group_t group);

@@ -95,6 +95,10 @@ void bind_group(nb::module_& module) {
       [](Handle group) { return wait([&] { return memspan_group_destroy(group_of(group)); }); },
       "group"_a);
   module.def(
+      "leave",
+      [](Handle group) { return call([&] { return memspan_group_leave(group_of(group)); }); },
+      "group"_a);
+  module.def(
       "arrive",
       [](Handle group) { return call([&] { return memspan_group_arrive(group_of(group)); }); },
       "group"_a);

@@ -66,10 +66,21 @@ bool Board::mark_lost(int rank, int wait_status) const {
   // Pairs with the acquire loads of whoever saw `alarms` grow.
   if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
     return false;
+  announce_loss(lost);
+  return true;
+}
+
+void Board::mark_departed(int rank) const {
+  BoardPeer& departed = peer(rank);
+  PeerState joined = PeerState::kJoined;
+  if (departed.state.compare_exchange_strong(joined, PeerState::kLeft, std::memory_order_acq_rel))
+    announce_loss(departed);
+}
+
+void Board::announce_loss(BoardPeer& lost) const {
   lost.death.store(header().deaths.fetch_add(1) + 1, std::memory_order_release);
   header().alarms.fetch_add(1, std::memory_order_release);
   ring_all();
-  return true;
 }
 
 void Board::request_exit(int rank, int code) const {

@@ -60,7 +60,7 @@ struct BoardPeer {
   std::atomic<std::int32_t> wait_status;  // of wait(2), when the launcher saw it die; else -1
   std::atomic<std::uint32_t> generation;  // grows with each join
   std::atomic<std::uint32_t>
-      death;  // 1 for the first of the job that died, 2 for the next; 0 alive
+      death;  // 1 for the first of the job that died or departed, 2 for the next; 0 there
   std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
   std::atomic<std::uint64_t> program;    // ProgramData::identity of them; 0 none
 };
@@ -86,6 +86,9 @@ class Board {
   // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
   // `wait_status` as of wait(2), -1 when unknown. True when this call noted it.
   bool mark_lost(int rank, int wait_status) const;
+  // Notes that a peer left and does not come back, and wakes everybody: what needs it ends as if
+  // it had died. Does nothing when it left or died already.
+  void mark_departed(int rank) const;
   // Asks every process of the job to end with `code`; the first request holds.
   void request_exit(int rank, int code) const;
   // Wakes every sleeper.
@@ -94,6 +97,8 @@ class Board {
   static void ring(BoardPeer& peer);
 
  private:
+  void announce_loss(BoardPeer& lost) const;
+
   static constexpr std::size_t kPeersAt = 4 * kFalseSharingRange;
   static_assert(sizeof(BoardHeader) <= kPeersAt);
   Board(Pages pages, Reservation where) : pages_(std::move(pages)), where_(std::move(where)) {}

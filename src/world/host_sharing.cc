@@ -40,21 +40,36 @@ Status check_one_host(const std::vector<std::string>& hosts, int rank) {
   return Status::ok();
 }
 
-Result<HandOver> open_host(Membership& joined) {
+Result<HandOver> open_host(Membership& joined, Channel channel) {
   MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(joined.size), "making the job's memory");
   joined.board = std::move(memory.board);
   joined.heap = std::move(memory.heap);
-  return HandOver::open();
+  return HandOver::open(channel);
 }
 
-Status keep_host(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
-                 Deadline deadline) {
-  Result<HandOver> hand_over = open_host(joined);
-  MEMSPAN_PASS(tell(exchange, hand_over.is_ok() ? Result<std::string>(hand_over->ticket())
-                                                : Result<std::string>(hand_over.status()))
-                   .status());
+// What members tell of themselves, and the keeper after it where it is: "PROCESS NAMESPACE|TICKET".
+constexpr char kBeforeTicket = '|';
+
+Result<ProcessIdentity> identity_in(const std::string& text) {
+  return ProcessIdentity::parse(text.substr(0, text.find(kBeforeTicket)));
+}
+
+Status keep_host(Membership& joined, const Exchange& exchange, Channel channel,
+                 const std::function<Status()>& check, Deadline deadline) {
+  Result<HandOver> hand_over = open_host(joined, channel);
+  MEMSPAN_TRY_ASSIGN(
+      const std::vector<std::string> texts,
+      tell(exchange, hand_over.is_ok() ? Result<std::string>(ProcessIdentity::own().to_string() +
+                                                             kBeforeTicket + hand_over->ticket())
+                                       : Result<std::string>(hand_over.status())),
+      "telling the address of this host's keeper");
+  std::vector<ProcessIdentity> members;
+  for (const std::string& text : texts) {
+    MEMSPAN_TRY_ASSIGN(const ProcessIdentity member, identity_in(text), "meeting the others");
+    members.push_back(member);
+  }
   MEMSPAN_TRY_ASSIGN(std::vector<Fd> pidfds,
-                     hand_over->serve(joined.size, joined.board->descriptor(),
+                     hand_over->serve(members, joined.board->descriptor(),
                                       joined.heap->descriptor(), deadline, check),
                      "handing the memory to the other processes");
   std::vector<FailureDetector::Watched> watched;
@@ -66,9 +81,15 @@ Status keep_host(Membership& joined, const Exchange& exchange, const std::functi
 }
 
 Status take_from_keeper(Membership& joined, const Exchange& exchange, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> tickets, tell(exchange, std::string()),
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
+                     tell(exchange, ProcessIdentity::own().to_string()),
                      "waiting for the keeper of this host");
-  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(tickets[kKeeper], joined.rank, deadline),
+  const std::string& of_keeper = texts[kKeeper];
+  MEMSPAN_TRY_ASSIGN(const ProcessIdentity keeper, identity_in(of_keeper),
+                     "waiting for the keeper of this host");
+  const std::string ticket =
+      of_keeper.substr(std::min(of_keeper.find(kBeforeTicket), of_keeper.size() - 1) + 1);
+  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(keeper, ticket, joined.rank, deadline),
                      "taking over the memory");
   MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(handed.board)), "taking over the memory");
   MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(handed.heap)), "taking over the memory");
@@ -81,9 +102,9 @@ Status take_from_keeper(Membership& joined, const Exchange& exchange, Deadline d
   return Status::ok();
 }
 
-Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
-             Deadline deadline) {
-  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, exchange, check, deadline)
+Status share(Membership& joined, const Exchange& exchange, Channel channel,
+             const std::function<Status()>& check, Deadline deadline) {
+  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, exchange, channel, check, deadline)
                                      : take_from_keeper(joined, exchange, deadline),
               "joining");
   return claim_rank(*joined.board, joined.rank);
@@ -91,12 +112,12 @@ Status share(Membership& joined, const Exchange& exchange, const std::function<S
 
 }  // namespace
 
-Status share_host(Membership& joined, const Exchange& exchange,
+Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(const std::vector<std::string> hosts, tell(exchange, host_identity()),
                      "waiting for all processes of the job");
   MEMSPAN_PASS(check_one_host(hosts, joined.rank));
-  const Status shared = share(joined, exchange, check, deadline);
+  const Status shared = share(joined, exchange, channel, check, deadline);
   // Nobody goes on before all are on the board, or an early end would look like a death.
   return tell(exchange, shared.is_ok() ? Result<std::string>(std::string()) : shared)
       .status()
@@ -105,7 +126,8 @@ Status share_host(Membership& joined, const Exchange& exchange,
 
 Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit) {
   Membership joined(rank, size);
-  MEMSPAN_TRY(share_host(joined, exchange, Status::ok, Deadline::after(limit)), "joining the job");
+  MEMSPAN_TRY(share_host(joined, exchange, Channel::kOpen, Status::ok, Deadline::after(limit)),
+              "joining the job");
   return joined;
 }
 

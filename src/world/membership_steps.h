@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "device/pages.h"
 #include "world/board.h"
+#include "world/hand_over.h"
 #include "world/membership.h"
 
 namespace memspan {
@@ -24,9 +25,9 @@ Result<HostMemory> make_host_memory(int peers);
 Status claim_rank(const Board& board, int rank);
 
 // Gives `joined` the host's memory, its place there and a detector. Members exchange texts three
-// times, all as often; while the keeper waits for somebody it asks `check`, whose failure ends
-// that. What fails for one fails for all.
-Status share_host(Membership& joined, const Exchange& exchange,
+// times, all as often, over `channel`; while the keeper waits for somebody it asks `check`, whose
+// failure ends that. What fails for one fails for all.
+Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline);
 
 }  // namespace memspan

@@ -69,10 +69,11 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, StoreOwner::kSession),
               "joining the job");
   Group group(store, joined.job + "/join", joined.rank, joined.size);
-  MEMSPAN_TRY(share_host(
-                  joined, [&](const std::string& mine) { return group.allgather(mine, deadline); },
-                  [&] { return check_all_here(joined, store, deadline); }, deadline),
-              "joining the job");
+  MEMSPAN_TRY(
+      share_host(
+          joined, [&](const std::string& mine) { return group.allgather(mine, deadline); },
+          Channel::kPrivate, [&] { return check_all_here(joined, store, deadline); }, deadline),
+      "joining the job");
   return joined;
 }
 

@@ -49,6 +49,14 @@ int first_dead_peer(const Board& board) {
   return first;
 }
 
+Status lost_peer(const Board& board, int rank) {
+  const BoardPeer& peer = board.peer(rank);
+  const bool has_left = peer.state.load(std::memory_order_acquire) == PeerState::kLeft;
+  return {Code::kPeerLost,
+          fmt::format("PE {} (process {}) {}{}", rank, peer.pid.load(), has_left ? "left" : "died",
+                      has_left ? "" : cause_of_death(peer.wait_status.load()))};
+}
+
 void acknowledge_deaths(WaitPlace& place) {
   place.known_alarms.store(place.board->header().alarms.load(std::memory_order_acquire),
                            std::memory_order_relaxed);
@@ -68,6 +76,7 @@ Status SlowWait::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.board->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {
+    if (has_left()) return {Code::kUnavailable, "this process left while the call waited"};
     const bool tells_deaths =
         !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
     if (Status status = tells_deaths ? alarm_status() : exit_status(); !status.is_ok())
@@ -144,10 +153,9 @@ Status SlowWait::exit_status() const {
 }
 
 Status SlowWait::death_status(int rank) const {
-  const BoardPeer& peer = place_.board->peer(rank);
-  return {Code::kPeerLost,
-          fmt::format("PE {} (process {}) died{} while this call waited {:.3f} s", rank,
-                      peer.pid.load(), cause_of_death(peer.wait_status.load()), seconds())};
+  const Status lost = lost_peer(*place_.board, rank);
+  return {lost.code(),
+          fmt::format("{} while this call waited {:.3f} s", lost.message(), seconds())};
 }
 
 }  // namespace memspan

@@ -3,10 +3,10 @@
 // microsecond (not at all when there are more processes than cores), then let others run, then
 // sleep on the process's doorbell.
 //
-// A wait ends early with kPeerLost when a peer has died, with kUnavailable when a peer asked the
-// job to end, with kTimeout at its deadline. In a program that survives deaths, a wait that knows
-// whom it needs ends only when one of those is lost; another, when there is a death that the
-// process has not acknowledged.
+// A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
+// when a peer asked the job to end, with kTimeout at its deadline. In a program that survives
+// deaths, a wait that knows whom it needs ends only when one of those is lost; another, when there
+// is a death that the process has not acknowledged.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,9 @@ struct WaitPlace {
 void acknowledge_deaths(WaitPlace& place);
 // The rank of the first process of the job that died; -1 when all live.
 int first_dead_peer(const Board& board);
+
+// kPeerLost, saying who is gone and how.
+Status lost_peer(const Board& board, int rank);
 
 // Whose store ends the wait, and so who has to ring. A sleeper in a meeting costs those who put
 // to it nothing.
@@ -71,6 +74,8 @@ class SlowWait {
   double seconds() const;  // since the first look at the clock
   Status alarm_status() const;
   Status exit_status() const;
+  // Another thread may take this process out of the job meanwhile (Board::mark_departed).
+  bool has_left() const { return place_.self->death.load(std::memory_order_acquire) != 0; }
   Status death_status(int rank) const;
   void sleep();
   void arm();

@@ -2,63 +2,14 @@
  * A group of three processes: what it does, what it says of mistakes, and a death in it. */
 #define _GNU_SOURCE
 #include <memspan/group.h>
-#include <memspan/memspan.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "check.h"
+#include "group_job.h"
 
-enum { kMembers = 3, kRounds = 8, kMost = 2048, kCount = 200000, kSeconds = 30 };
-
-/* What the processes exchange texts through. */
-struct board {
-  atomic_int here[kRounds];
-  char texts[kRounds][kMembers][kMost];
-};
-struct meeting {
-  struct board* board;
-  int rank;
-  int round;
-};
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int exchange(void* user, const void* mine, size_t bytes, void* all) {
-  struct meeting* self = user;
-  if (self->round == kRounds || bytes > kMost) return 1;
-  struct board* board = self->board;
-  memcpy(board->texts[self->round][self->rank], mine, bytes);
-  atomic_fetch_add(&board->here[self->round], 1);
-  const double end = now() + kSeconds;
-  while (atomic_load(&board->here[self->round]) < kMembers) {
-    if (now() > end) return 2;
-    sched_yield();
-  }
-  for (int member = 0; member < kMembers; ++member)
-    memcpy((char*)all + (size_t)member * bytes, board->texts[self->round][member], bytes);
-  ++self->round;
-  return 0;
-}
+enum { kMembers = 3, kCount = 200000 };
 
 static int fails(void* user, const void* mine, size_t bytes, void* all) {
   (void)user, (void)mine, (void)bytes, (void)all;
   return 42;
-}
-
-static int says(const char* text) {
-  if (strstr(memspan_last_error(), text) != NULL) return 1;
-  fprintf(stderr, "instead of \"%s\": %s\n", text, memspan_last_error());
-  return 0;
 }
 
 static void try_mistakes(memspan_group_t group) {
@@ -180,10 +131,10 @@ static void lose_a_member(memspan_group_t group, int rank) {
   CHECK(says("has been destroyed"));
 }
 
-static void run(struct board* board, int rank) {
-  struct meeting meeting = {board, rank, 0};
+static void run(struct meeting* meeting) {
+  const int rank = meeting->rank;
   memspan_group_t group = NULL;
-  CHECK(memspan_group_create(rank, kMembers, exchange, &meeting, 1000 * kSeconds, &group) ==
+  CHECK(memspan_group_create(rank, kMembers, exchange, meeting, 1000 * kSeconds, &group) ==
         SMEM_OK);
   CHECK(memspan_group_rank(group) == rank && memspan_group_size(group) == kMembers);
   try_mistakes(group);
@@ -191,26 +142,8 @@ static void run(struct board* board, int rank) {
   pass_messages(group, rank);
   map_memory(group, rank);
   lose_a_member(group, rank);
-  exit(0);
 }
 
 int main(void) {
-  struct board* board =
-      mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK(board != MAP_FAILED);
-  pid_t children[kMembers];
-  for (int rank = 0; rank < kMembers; ++rank) {
-    children[rank] = fork();
-    CHECK(children[rank] >= 0);
-    if (children[rank] == 0) run(board, rank);
-  }
-  int failed = 0;
-  for (int rank = 0; rank < kMembers; ++rank) {
-    int status = 0;
-    CHECK(waitpid(children[rank], &status, 0) == children[rank]);
-    if (rank == 2 ? !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL : status != 0) failed = 1;
-    /* The others would wait for one that failed until their time-out. */
-    for (int other = rank + 1; failed && other < kMembers; ++other) kill(children[other], SIGKILL);
-  }
-  return failed;
+  return run_members(kMembers, run, 2);
 }

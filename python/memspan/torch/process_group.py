@@ -11,7 +11,17 @@ wait for it. The compiled form needs a C++ compiler once (memspan.torch.native);
 MEMSPAN_TORCH_BUILD=0, a form in Python does the same, slower.
 """
 
+import atexit
+import datetime
+import os
+import sys
+
 from memspan.torch import native
+
+# A script that ends may have started what others take part in later than it does.
+_PATIENCE_S = 2
+_leaves = set()  # the functions of the forms in use
+os.register_at_fork(after_in_child=_leaves.clear)  # its parent's groups are not its own
 
 
 def is_compiled():
@@ -24,6 +34,18 @@ def create(options, _=None):
     extension = native.load("process_group")
     if extension is not None:
         make = extension.create
+        _leaves.add(extension.leave_all)
     else:
-        from memspan.torch.python_group import PythonGroup as make
+        from memspan.torch import python_group
+
+        make = python_group.PythonGroup
+        _leaves.add(python_group.leave_all)
     return make(options.store, options.group_rank, options.group_size, options.timeout)
+
+
+@atexit.register
+def _leave_all():
+    """Tells the ranks that wait for this one that it ends; at once after an uncaught exception."""
+    seconds = 0 if hasattr(sys, "last_value") else _PATIENCE_S
+    for leave_all in _leaves:
+        leave_all(datetime.timedelta(seconds=seconds))

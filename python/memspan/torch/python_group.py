@@ -10,6 +10,9 @@ those that nobody waits for.
 import itertools
 import queue
 import threading
+import time
+import warnings
+import weakref
 
 import torch
 import torch.distributed as dist
@@ -49,6 +52,10 @@ _OPERATIONS = [
 ]  # of numbers, of bools
 _HELP_MS = 20
 _PATIENCE_US = 5000  # as in csrc/process_group.cc
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _SILENCE_S = 1e-4, 1e-2, 3  # as in csrc/store_exchange.h
+_LOOK_S = 1e-3
+
+_live = weakref.WeakSet()  # groups that nobody has shut down
 
 
 def _check(code):
@@ -118,21 +125,39 @@ def _addresses(tensors, step=None, count=None):
     return [tensors.data_ptr() + step * part for part in range(count)]
 
 
+def _wait_for(store, keys, rank, timeout):
+    """By looking, as csrc/store_exchange.h does."""
+    begin = time.monotonic()
+    limit = timeout.total_seconds()
+    pause = _FIRST_PAUSE_S
+    is_silent = True
+    while not store.check(keys):
+        waited = time.monotonic() - begin
+        if waited >= limit or (is_silent and waited > _SILENCE_S):
+            missing = ", ".join(str(r) for r, key in enumerate(keys) if not store.check([key]))
+            if waited >= limit:
+                raise dist.DistBackendError(f"rank {missing} did not come within {limit} s")
+            is_silent = False
+            warnings.warn(
+                f"memspan: rank {rank} waits for rank {missing} to make a process group, for "
+                f"{limit} s at most",
+                stacklevel=2,
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
 def _exchange_by(store, rank, size, timeout):
-    """Gives everybody's bytes to all, by the keys of csrc/store_exchange.h and as it does on a
-    connection of its own."""
-    try:
-        store = store.clone()
-    except (AttributeError, RuntimeError):
-        pass
+    """Gives everybody's bytes to all, by the keys of csrc/store_exchange.h."""
     times = store.add(f"memspan/process_group/times/{rank}", 1)
     rounds = itertools.count()
 
     def exchange(mine):
         here = f"memspan/process_group/{times}/{next(rounds)}"
         store.set(f"{here}/{rank}", mine)
-        store.wait([f"{here}/{member}" for member in range(size)], timeout)
-        return b"".join(store.get(f"{here}/{member}") for member in range(size))
+        keys = [f"{here}/{member}" for member in range(size)]
+        _wait_for(store, keys, rank, timeout)
+        return b"".join(store.get(key) for key in keys)
 
     return exchange
 
@@ -141,10 +166,40 @@ def _done(future):
     return torch._C._distributed_c10d._create_work_from_future(future)
 
 
+def _outputs_or_raise(future):
+    outputs = future.wait()
+    if isinstance(outputs, Exception):
+        raise outputs
+    return outputs
+
+
 def _future_of(outputs):
     future = Future()
     future.set_result(outputs)
     return future
+
+
+class _CollectiveWork(dist._Work):
+    """One that the group's thread does; ``future`` gets its outputs or the exception."""
+
+    def __init__(self, future):
+        super().__init__()
+        self._outcome = future
+        # What a callback raises is a failure for the future's users in C++, too.
+        self._future = future.then(_outputs_or_raise)
+
+    def is_completed(self):
+        return self._outcome.done()
+
+    def wait(self, timeout=None):
+        _outputs_or_raise(self._outcome)
+        return True
+
+    def result(self):
+        return _outputs_or_raise(self._outcome)
+
+    def get_future(self):
+        return self._future
 
 
 class _MessageWork(dist._Work):
@@ -205,6 +260,15 @@ class _MessageWork(dist._Work):
         return _future_of(self.result())
 
 
+def leave_all(patience):
+    """Each group leaves when it has nothing left to do, after ``patience`` at the latest."""
+    end = time.monotonic() + patience.total_seconds()
+    for group in list(_live):
+        while group._left and time.monotonic() < end:
+            time.sleep(_LOOK_S)
+        group.abort()
+
+
 class PythonGroup(dist.ProcessGroup):
     """A member of the group that meets at the store. Collective."""
 
@@ -223,6 +287,7 @@ class PythonGroup(dist.ProcessGroup):
         self._waiters = 0
         self._helper = None
         self._is_closed = False
+        _live.add(self)
 
     # ---- names, which the base class keeps in compiled backends only
 
@@ -260,7 +325,7 @@ class PythonGroup(dist.ProcessGroup):
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
         self._tasks.put((is_first, task, outputs, future))
-        return _done(future)
+        return _CollectiveWork(future)
 
     def _work(self):
         while (entry := self._tasks.get()) is not None:
@@ -275,10 +340,7 @@ class PythonGroup(dist.ProcessGroup):
                 failure = None
             with self._lock:
                 self._left -= 1
-            if failure is None:
-                future.set_result(outputs)
-            else:
-                future.set_exception(failure)
+            future.set_result(outputs if failure is None else failure)
             del entry, task, outputs, future
 
     def _wait(self, request, limit_ms):
@@ -318,11 +380,17 @@ class PythonGroup(dist.ProcessGroup):
                 if code != _c.TIMEOUT and request in self._watched:
                     self._watched.remove(request)
 
+    def abort(self):
+        """Ends what waits in the group, here and at the ranks that need this one."""
+        if not self._is_closed:
+            _c.leave(self._group)
+
     def shutdown(self):
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
+            _live.discard(self)
             self._lock.notify_all()
         if self._tasks is not None:
             self._tasks.put(None)

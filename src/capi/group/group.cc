@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -47,6 +48,8 @@ std::int32_t with_group(const char* call, const void* handle, Action action,
                         std::int32_t (*result)(const char*, const Status&) = smem_result) {
   auto held = of_process<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
+  if ((*held)->group->has_left())
+    return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
   return result(call, action(**held));
 }
 
@@ -59,6 +62,13 @@ std::int32_t with_message(const char* call, const void* handle, Action action) {
   if (member == nullptr)
     return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
   return action(*member, held->message);
+}
+
+// At the end of the process: who waits for it need not wait until the kernel says that it is gone.
+void leave_all() {
+  auto& groups = of_process<Groups>();
+  for (const void* handle : groups.handles())
+    if (auto held = groups.use(handle)) (*held)->group->leave();
 }
 
 // A text in what the caller's exchange moves: its length, then its bytes.
@@ -100,6 +110,7 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
           [&](const std::string& mine) { return exchange_text(exchange, user, size, mine); },
           std::chrono::milliseconds(timeout_ms)),
       "creating");
+  [[maybe_unused]] static const int registered = std::atexit(leave_all);
   // Owners: the table, and calls on its messages while they last.
   auto member =
       std::make_unique<std::shared_ptr<Member>>(std::make_shared<Member>(std::move(group)));
@@ -189,6 +200,13 @@ MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_ex
   auto made = create(rank, size, exchange, user, timeout_ms);
   if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
   return smem_result(kCall, made.status());
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
+  auto held = of_process<Groups>().use(group);
+  if (!held) return bad_handle("memspan_group_leave", group, "group");
+  (*held)->group->leave();
+  return SMEM_OK;
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) {

@@ -79,10 +79,13 @@ Result<std::shared_ptr<Message>> Messages::post(Message message) {
 }
 
 Status Messages::test(const std::shared_ptr<Message>& message) {
+  // Before the look at what has come: who is gone sends nothing more.
+  const int lost = lost_for(*message);
   MutexLock lock(mutex_);
   if (message->state == Message::State::kPending) progress();
-  if (message->state == Message::State::kPending) return {Code::kUnavailable, "pending"};
-  return message->status;
+  if (message->state != Message::State::kPending) return message->status;
+  if (lost >= 0) return lost_peer(group_.world().board(), lost);
+  return {Code::kUnavailable, "pending"};
 }
 
 Status Messages::wait(const std::shared_ptr<Message>& message, Deadline deadline) {
@@ -94,12 +97,32 @@ Status Messages::wait(const std::shared_ptr<Message>& message, Deadline deadline
   return test(message);
 }
 
-// A message to or from anybody may be the dead one's.
 int Messages::lost_for(const Message& message) const {
   const Board& board = group_.world().board();
-  if (message.member == kAnybody) return first_dead_peer(board);
-  const bool is_dead = board.peer(message.member).death.load(std::memory_order_acquire) != 0;
-  return is_dead ? message.member : -1;
+  if (board.header().deaths.load(std::memory_order_acquire) == 0) return -1;
+  if (group_.has_left()) return group_.rank();
+  if (message.member == kAnybody) return lost_for_anybody();
+  const bool is_gone = board.peer(message.member).death.load(std::memory_order_acquire) != 0;
+  return is_gone ? message.member : -1;
+}
+
+// A message from anybody may be a dead one's. Who left has sent what it had to send: the others may
+// send yet, while there are others.
+int Messages::lost_for_anybody() const {
+  const Board& board = group_.world().board();
+  int departed = -1;
+  bool has_others = group_.size() == 1;
+  for (int member = 0; member < group_.size(); ++member) {
+    if (member == group_.rank()) continue;
+    const BoardPeer& other = board.peer(member);
+    if (other.death.load(std::memory_order_acquire) == 0)
+      has_others = true;
+    else if (other.state.load(std::memory_order_acquire) == PeerState::kLost)
+      return member;
+    else
+      departed = member;
+  }
+  return has_others ? -1 : departed;
 }
 
 int Messages::sender_of(const std::shared_ptr<Message>& message) {

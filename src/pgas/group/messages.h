@@ -51,7 +51,8 @@ class Messages {
 
   // kInvalidArgument for the member. Owners: the caller and, while it is pending, this.
   Result<std::shared_ptr<Message>> post(Message message) MEMSPAN_EXCLUDES(mutex_);
-  // Moves what can be moved; then what has become of it (kUnavailable: pending).
+  // Moves what can be moved; then what has become of it (kUnavailable: pending; kPeerLost: it is
+  // for ever).
   Status test(const std::shared_ptr<Message>& message) MEMSPAN_EXCLUDES(mutex_);
   // kTimeout: pending as before. A failed message's own status.
   Status wait(const std::shared_ptr<Message>& message, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
@@ -90,7 +91,9 @@ class Messages {
   Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) {
     return peers_[static_cast<std::size_t>(member)];
   }
+  // A member that is gone, without whom the message cannot come or go, or -1.
   int lost_for(const Message& message) const;
+  int lost_for_anybody() const;
   void progress() MEMSPAN_REQUIRES(mutex_);
   bool push(int member) MEMSPAN_REQUIRES(mutex_);
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);

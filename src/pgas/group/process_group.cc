@@ -19,7 +19,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                 "group needs that",
                                 world->transport_name(), member));
   world->waiting().limit = limit;
-  // A word that another member sets is waited for in vain only when that one dies.
+  // A word that another member sets is waited for in vain only when that one dies or leaves.
   world->waiting().survives_deaths.store(true, std::memory_order_relaxed);
   return std::make_unique<ProcessGroup>(std::move(world));
 }
@@ -28,7 +28,7 @@ ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
     : world_(std::move(world)), team_(Team::world(*world_)) {}
 
 ProcessGroup::~ProcessGroup() {
-  world_->leave();
+  leave();
 }
 
 std::size_t ProcessGroup::heap_bytes(int size) {

@@ -43,6 +43,13 @@ class ProcessGroup {
 
   static std::size_t heap_bytes(int size);
 
+  // Takes this member out of the group for good: ends its own waits, and those of others for what
+  // it has not done yet. What it has done stays where they find it. Thread-safe, also during calls.
+  void leave() { world_->board().mark_departed(rank()); }
+  bool has_left() const {
+    return world_->board().peer(rank()).death.load(std::memory_order_acquire) != 0;
+  }
+
   World& world() const { return *world_; }
   Team& team() const { return *team_; }
   int rank() const { return world_->rank(); }

@@ -20,6 +20,7 @@
 
 #include "dense_tensors.h"
 #include "group_works.h"
+#include "live_groups.h"
 #include "store_exchange.h"
 
 namespace {
@@ -54,6 +55,10 @@ class MemspanBackend final : public c10d::Backend {
   void shutdown() override {
     thread_.stop();
     channel_->close();
+  }
+  // Ends what waits in the group, here and at the members that need this one.
+  void abort() override {
+    if (!channel_->is_closed()) memspan_group_leave(channel_->group);
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
@@ -464,6 +469,7 @@ class MemspanBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> options_;
   TaskThread thread_;
   uint64_t sequence_ = 0;
+  const LiveGroup live_{[this] { return thread_.is_idle(); }, [this] { abort(); }};
 };
 
 }  // namespace
@@ -479,4 +485,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       },
       pybind11::arg("store"), pybind11::arg("rank"), pybind11::arg("size"),
       pybind11::arg("timeout"), "A member of the group that meets at `store`. Collective.");
+  module.def("leave_all", &LiveGroup::leave_all, pybind11::arg("patience"),
+             pybind11::call_guard<pybind11::gil_scoped_release>(),
+             "Each group leaves when it has nothing left to do, after `patience` at the latest.");
 }

@@ -4,12 +4,14 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace memspan::tensors {
@@ -22,29 +24,16 @@ struct Members {
   std::chrono::milliseconds timeout;
 };
 
-// A connection of one's own: who waits for a key has a store for himself, and another thread's wait
-// may be what the member that will set it waits for. A store that somebody wrote in Python may
-// have none.
-inline c10::intrusive_ptr<c10d::Store> connected_anew(
-    const c10::intrusive_ptr<c10d::Store>& store) {
-  try {
-    return store->clone();
-  } catch (const std::exception&) {
-    return store;
-  }
-}
-
 // What memspan_group_create() calls. The keys of one round are those of no other, also when the
-// members have met at this store before.
+// members have met at this store before. It goes by the connection that the store has: a new one
+// costs a look at the name server.
 class StoreExchange {
  public:
   // `members` must outlive it; `purpose` keeps keys apart.
   StoreExchange(const Members& members, const std::string& purpose)
-      : members_(members),
-        store_(connected_anew(members.store)),
-        prefix_("memspan/" + purpose + "/") {
+      : members_(members), prefix_("memspan/" + purpose + "/") {
     const std::string mine = prefix_ + "times/" + std::to_string(members.rank);
-    prefix_ += std::to_string(store_->add(mine, 1)) + "/";
+    prefix_ += std::to_string(members.store->add(mine, 1)) + "/";
   }
 
   static int call(void* self, const void* mine, std::size_t bytes, void* all) {
@@ -62,10 +51,10 @@ class StoreExchange {
       for (int member = 0; member < members_.size; ++member)
         keys.push_back(round + std::to_string(member));
       const auto* begin = static_cast<const std::uint8_t*>(mine);
-      store_->set(keys[members_.rank], std::vector<std::uint8_t>(begin, begin + bytes));
-      store_->wait(keys, members_.timeout);
+      members_.store->set(keys[members_.rank], std::vector<std::uint8_t>(begin, begin + bytes));
+      wait_for(keys);
       for (int member = 0; member < members_.size; ++member) {
-        const std::vector<std::uint8_t> value = store_->get(keys[member]);
+        const std::vector<std::uint8_t> value = members_.store->get(keys[member]);
         TORCH_CHECK(value.size() == bytes, "rank ", member, " gave ", value.size(), " bytes, not ",
                     bytes);
         std::memcpy(static_cast<std::byte*>(all) + member * bytes, value.data(), bytes);
@@ -77,8 +66,38 @@ class StoreExchange {
     }
   }
 
+  // By looking: who is in Store::wait() has the connection for himself, and another thread of this
+  // process may need it for what the member that will set a key waits for.
+  void wait_for(const std::vector<std::string>& keys) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    bool is_silent = true;
+    for (auto pause = kFirstPause; !members_.store->check(keys);
+         pause = std::min(2 * pause, kLongestPause)) {
+      const auto waited = Clock::now() - begin;
+      TORCH_CHECK(waited < members_.timeout, "rank ", missing(keys), " did not come within ",
+                  members_.timeout.count(), " ms");
+      if (is_silent && waited > kSilence) {
+        is_silent = false;
+        TORCH_WARN("memspan: rank ", members_.rank, " waits for rank ", missing(keys),
+                   " to make a process group, for ", members_.timeout.count(), " ms at most");
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  std::string missing(const std::vector<std::string>& keys) {
+    std::string ranks;
+    for (std::size_t member = 0; member < keys.size(); ++member)
+      if (!members_.store->check({keys[member]}))
+        ranks += (ranks.empty() ? "" : ", ") + std::to_string(member);
+    return ranks;
+  }
+
+  static constexpr std::chrono::microseconds kFirstPause{100};
+  static constexpr std::chrono::microseconds kLongestPause{10'000};
+  static constexpr std::chrono::seconds kSilence{3};
+
   const Members& members_;
-  const c10::intrusive_ptr<c10d::Store> store_;
   std::string prefix_;
   int round_ = 0;
   std::string failure_;
