@@ -10,6 +10,7 @@
 
 #include "core/bytes.h"
 #include "core/environment.h"
+#include "device/host/guarded_copy.h"
 #include "device/numa.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
@@ -107,6 +108,7 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange ran
 
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
+  catch_copy_faults();
   std::uint64_t bytes = 0;
   for (std::size_t space = 0; space < kSpaces; ++space) {
     MEMSPAN_PASS(check_slice(space, options.slices[space]));

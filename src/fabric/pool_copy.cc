@@ -52,8 +52,9 @@ bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
 }
 
 void HeldStripes::release(Held& held) {
-  if (held.mapped != 0) held.space->release(held.rank);
-  held = {};
+  if (held.mapped == 0) return;
+  held.space->release(held.rank);
+  held.mapped = 0;
 }
 
 void HeldStripes::release() {
@@ -69,8 +70,10 @@ HeldStripes::Found HeldStripes::look(const void* pointer, std::uint64_t bytes) {
     release(held);
     const std::uint64_t mapped = space.hold(place.rank);
     if (mapped == 0) return Found::kNot;
-    held = {reinterpret_cast<std::uint64_t>(space.begin_of(place.rank)), mapped, &space,
-            place.rank};
+    held.begin = reinterpret_cast<std::uint64_t>(space.begin_of(place.rank));
+    held.mapped = mapped;
+    held.space = &space;
+    held.rank = place.rank;
   }
   last_ = &held;
   return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
@@ -82,8 +85,7 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
   MEMSPAN_PASS(find(piece));
-  move(piece.to, piece.from, piece.bytes);
-  return Status::ok();
+  return move_guarded(piece);
 }
 
 // Both ends are held as a whole for each part.
@@ -91,17 +93,51 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
     give_a_turn();
     MEMSPAN_PASS(find(piece));
-    move(static_cast<std::byte*>(piece.to) + done, static_cast<const std::byte*>(piece.from) + done,
-         std::min(kBytesAtOnce, piece.bytes - done));
+    MEMSPAN_PASS(move_guarded({static_cast<const std::byte*>(piece.from) + done,
+                               static_cast<std::byte*>(piece.to) + done,
+                               std::min(kBytesAtOnce, piece.bytes - done)}));
   }
   return Status::ok();
 }
 
-void PoolCopier::move(void* to, const void* from, std::uint64_t bytes) const {
-  if (is_past_caches_)
-    copy_past_caches(to, from, bytes);
-  else
-    copy_bytes(to, from, bytes);
+Status PoolCopier::move_guarded(const CopyPiece& piece) const {
+  const auto copying = [&] { move(piece.to, piece.from, piece.bytes); };
+  const auto fault = run_guarded(copying);
+  return fault ? explain(*fault, piece) : Status::ok();
+}
+
+Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const {
+  const bool is_source = fault.is_in(piece.from, piece.bytes);
+  const char* const name = is_source ? "src" : "dest";
+  const auto* const address = reinterpret_cast<const void*>(fault.address);
+  if (!is_source && !fault.is_in(piece.to, piece.bytes))
+    return {Code::kInvalidArgument,
+            fmt::format("invalid param, there is no memory at all of src {} or dest {} + {} bytes",
+                        piece.from, piece.to, piece.bytes)};
+  PoolPlace place;
+  if (find_place(pool_, is_source ? piece.from : piece.to, place))
+    return {Code::kStale,
+            fmt::format("{}: the memory of rank {} at {} is not there any more: its owner has made "
+                        "it smaller",
+                        name, place.rank, address)};
+  return {Code::kInvalidArgument,
+          fault.is_forbidden
+              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
+                            name, address, is_source ? "read" : "written")
+              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
+                            address)};
+}
+
+// False: find() knows what to do.
+bool PoolCopier::hold(const CopyPiece& piece) {
+  using Found = HeldStripes::Found;
+  if (piece.from == nullptr || piece.to == nullptr) return false;
+  const Found from = from_.find(piece.from, piece.bytes);
+  const Found to = to_.find(piece.to, piece.bytes);
+  if (from == Found::kHeld && to == Found::kHeld) [[likely]]
+    return true;
+  if (from == Found::kLocal) return to == Found::kHeld && ends_.from == CopyEnd::kLocal;
+  return to == Found::kLocal && from == Found::kHeld && ends_.to == CopyEnd::kLocal;
 }
 
 // Holds both ends, or says what is wrong with them.
@@ -109,13 +145,13 @@ Status PoolCopier::find(const CopyPiece& piece) {
   using Found = HeldStripes::Found;
   if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
   if (pool_.has_rules()) MEMSPAN_PASS(check_way(piece));
+  if (hold(piece)) return Status::ok();
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
-  if (from == Found::kHeld && to == Found::kHeld) return Status::ok();
-  if (from == Found::kLocal && (ends_.from == CopyEnd::kPool || to == Found::kLocal))
-    return check(piece);
-  if (to == Found::kLocal && ends_.to == CopyEnd::kPool) return check(piece);
-  return from == Found::kNot || to == Found::kNot ? find_late(piece) : Status::ok();
+  const bool is_mistake = from == Found::kLocal
+                              ? ends_.from == CopyEnd::kPool || to == Found::kLocal
+                              : to == Found::kLocal && ends_.to == CopyEnd::kPool;
+  return is_mistake ? check(piece) : find_late(piece);
 }
 
 void PoolCopier::give_a_turn() {

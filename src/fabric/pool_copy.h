@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "device/host/copy.h"
+#include "device/host/guarded_copy.h"
 #include "fabric/pool.h"
 
 namespace memspan {
@@ -59,12 +60,12 @@ class HeldStripes {
   void release();
 
  private:
-  // Empty where nothing is mapped.
   struct Held {
+    Held() {}  // NOLINT: clearing what an empty one does not use is a part of a small copy's time
     std::uint64_t begin = 0;
-    std::uint64_t mapped = 0;
-    Stripes* space = nullptr;
-    std::uint32_t rank = 0;
+    std::uint64_t mapped = 0;  // 0: it is empty
+    Stripes* space;
+    std::uint32_t rank;
 
     bool contains(std::uint64_t address, std::uint64_t bytes) const {
       const std::uint64_t offset = address - begin;
@@ -75,7 +76,7 @@ class HeldStripes {
   static void release(Held& held);
 
   Pool& pool_;
-  std::array<Held, 4> held_ = {};  // each at the place that its rank gives it
+  std::array<Held, 4> held_;  // each at the place that its rank gives it
   Held* last_ = held_.data();
 };
 
@@ -101,21 +102,76 @@ class PoolCopier {
   PoolCopier& operator=(const PoolCopier&) = delete;
 
   // When it returns ok the bytes are there, for this thread; for all others when the copier has
-  // ended. kInvalidArgument when an end is null, is in no space
-  // although it is said to be, or is not wholly in what its rank gave, or when both are local; and
-  // as Pool::await() and Pool::check_way().
+  // ended. kInvalidArgument when an end is null, is in no space although it is said to be, or is
+  // not wholly in what its rank gave, when both are local, or when there is no memory at a local
+  // end; kStale: a rank's memory is not there any more; and as Pool::await() and
+  // Pool::check_way().
   Status copy(const CopyPiece& piece);
-  // For a piece that will come soon.
-  void prefetch(const CopyPiece& piece) const {
-    prefetch_copy(is_past_caches_ ? nullptr : piece.to, piece.from, piece.bytes);
+  // Copies the pieces that piece_at(i) gives, from `next` to count - 1. A failure is that of piece
+  // `next`; those before it were copied.
+  template <typename PieceAt>
+  Status copy_row(std::size_t& next, std::size_t count, const PieceAt& piece_at) {
+    while (next < count) {
+      MEMSPAN_PASS(copy_held(next, count, piece_at));
+      if (next == count) break;
+      MEMSPAN_PASS(copy(piece_at(next)));
+      ++next;
+    }
+    return Status::ok();
   }
 
  private:
+  // Those of a row whose ends are held, or can be without a wait: one guard for all of them.
+  template <typename PieceAt>
+  struct HeldRow {
+    PoolCopier& copier;
+    const PieceAt& piece_at;
+    const std::size_t count;
+    volatile std::size_t next;  // read after a fault
+
+    void operator()() {
+      for (std::size_t i = next; i < count; ++i) {
+        if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
+        const CopyPiece piece = piece_at(i);
+        if (!copier.may_begin(piece)) return;
+        copier.move(piece.to, piece.from, piece.bytes);
+        next = i + 1;
+      }
+    }
+  };
+  template <typename PieceAt>
+  Status copy_held(std::size_t& next, std::size_t count, const PieceAt& piece_at) {
+    HeldRow<PieceAt> row{*this, piece_at, count, next};
+    const auto fault = run_guarded(row);
+    next = row.next;
+    return fault ? explain(*fault, piece_at(next)) : Status::ok();
+  }
+
+  // So many pieces ahead the caches are told what will come.
+  static constexpr std::size_t kAhead = 4;
   // After so many bytes who waits to unmap a stripe gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
+  void prefetch(const CopyPiece& piece) const {
+    prefetch_copy(is_past_caches_ ? nullptr : piece.to, piece.from, piece.bytes);
+  }
+  // Holds both ends of a piece and counts its bytes; false: copy() is needed, if only to say why
+  // the piece cannot be.
+  bool may_begin(const CopyPiece& piece) {
+    if (left_ < piece.bytes || piece.bytes == 0 || pool_.has_rules() || !hold(piece)) return false;
+    left_ -= piece.bytes;
+    return true;
+  }
+  bool hold(const CopyPiece& piece);
   Status find(const CopyPiece& piece);
-  void move(void* to, const void* from, std::uint64_t bytes) const;
+  void move(void* to, const void* from, std::uint64_t bytes) const {
+    if (is_past_caches_)
+      copy_past_caches(to, from, bytes);
+    else
+      copy_bytes(to, from, bytes);
+  }
+  Status move_guarded(const CopyPiece& piece) const;
+  Status explain(const CopyFault& fault, const CopyPiece& piece) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
   Status check_way(const CopyPiece& piece);

@@ -438,6 +438,82 @@ static int lies_in_the_callers_memory(int number) {
   return 0;
 }
 
+/* A local end that is unmapped, constant or no address at all is a mistake like another, for single
+ * copies, batches and in the background; nobody dies and all else goes on. */
+static int wild_buffers_are_refused(int number) {
+  if (begin(number) != 0) return 1;
+  smem_bm_t pool = plain_pool(1, kSize, 0);
+  char* place = host_of(pool, number);
+  char* gone = mmap(NULL, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(gone != MAP_FAILED && munmap(gone + 4096, kSize - 4096) == 0);
+  char* constant = mmap(NULL, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(constant != MAP_FAILED);
+  EXPECT_FAILURE(copy(pool, gone, place, kSize, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM,
+                 "src: there is no memory at");
+  EXPECT_FAILURE(copy(pool, place, gone + 4096, 8, SMEMB_COPY_G2H, 0), SMEM_INVALID_PARAM,
+                 "dest: there is no memory at");
+  EXPECT_FAILURE(copy(pool, place, constant, 8, SMEMB_COPY_G2H, 0), SMEM_INVALID_PARAM,
+                 "may not be written");
+  EXPECT_FAILURE(copy(pool, place, (void*)(uintptr_t)0x1234567812345678, 8, SMEMB_COPY_G2H, 0),
+                 SMEM_INVALID_PARAM, "there is no memory");
+  EXPECT_FAILURE(copy(pool, (void*)8, place, 8, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
+                 "there is no memory at 0x8");
+  EXPECT(copy(pool, gone + 8192, place, 64, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) == SMEM_OK);
+  EXPECT_FAILURE(smem_bm_wait(pool), SMEM_INVALID_PARAM, "there is no memory at");
+
+  enum { kCount = 5 };
+  char bytes[kCount] = {1, 2, 3, 4, 5};
+  void* from[kCount] = {bytes, bytes + 1, gone + 8192, bytes + 3, bytes + 4};
+  void* to[kCount] = {place, place + 1, place + 2, place + 3, place + 4};
+  uint64_t sizes[kCount] = {1, 1, 1, 1, 1};
+  int32_t codes[kCount];
+  smem_batch_copy_params batch = {from, to, sizes, kCount};
+  smem_batch_copy_result results = {codes, kCount};
+  memset(place, 0, 8);
+  EXPECT_FAILURE(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM,
+                 "element 2 of 5");
+  EXPECT(memcmp(place, "\1\2\0\0\0", kCount) == 0);
+  EXPECT_FAILURE(smem_bm_copy_batch_partial_succeed(pool, &batch, SMEMB_COPY_H2G, 0, &results),
+                 SMEM_PARTIAL_FAILED, "1 of 5 elements");
+  EXPECT(memcmp(place, "\1\2\0\4\5", kCount) == 0);
+  EXPECT(codes[2] == SMEM_INVALID_PARAM && codes[1] == SMEM_OK && codes[4] == SMEM_OK);
+  EXPECT(smem_bm_leave(pool, 0) == SMEM_OK);
+  return 0;
+}
+
+/* Member 1's memory is a file of its own, which it makes smaller: whoever copies there is told, and
+ * copies on once the memory is back. */
+static int memory_that_shrinks_is_told(int number) {
+  if (begin(number) != 0) return 1;
+  const int memory = memfd_create("callers", MFD_CLOEXEC);
+  EXPECT(memory >= 0);
+  smem_bm_create_option_t option = {.maxDramSize = kSize,
+                                    .localDRAMSize = kSize,
+                                    .dataOpType = SMEMB_DATA_OP_SDMA,
+                                    .flags = SMEM_BM_FLAG_CREATE_WITH_SHM,
+                                    .dramShmFd = memory};
+  smem_bm_t pool = smem_bm_create2(3, &option);
+  EXPECT(pool != NULL && smem_bm_join(pool, 0, NULL) == SMEM_OK);
+  static char bytes[kSize];
+  meet(members);
+  if (number == 0) EXPECT(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  meet(members);
+  if (number == 1) EXPECT(ftruncate(memory, 4096) == 0);
+  meet(members);
+  EXPECT_FAILURE(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0), SMEM_NOT_EXIST,
+                 "the memory of rank 1 at");
+  EXPECT_FAILURE(copy(pool, host_of(pool, 1) + 4096, bytes, 8, SMEMB_COPY_G2H, 0), SMEM_NOT_EXIST,
+                 "is not there any more");
+  EXPECT(copy(pool, bytes, host_of(pool, 1), 4096, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  meet(members);
+  if (number == 1) EXPECT(ftruncate(memory, kSize) == 0);
+  meet(members);
+  EXPECT(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  close(memory);
+  meet(members);
+  return 0;
+}
+
 static int tags_rule(int number) {
   if (begin(number) != 0) return 1;
   smem_bm_create_option_t option = {
@@ -727,6 +803,8 @@ int main(int argc, char** argv) {
       {"goes_on_without_the_store", 3, goes_on_without_the_store, 0},
       {"contributions_differ", 4, contributions_differ, 0},
       {"lies_in_the_callers_memory", 2, lies_in_the_callers_memory, 0},
+      {"wild_buffers_are_refused", 1, wild_buffers_are_refused, 0},
+      {"memory_that_shrinks_is_told", 2, memory_that_shrinks_is_told, 0},
       {"tags_rule", 3, tags_rule, 0},
       {"rank_0_hosts", 3, rank_0_hosts, 1},
       {"somebody_hosts", 4, somebody_hosts, 1},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What arrives: writes, reads and batches between two processes.
+#include <memspan/transfer.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -146,6 +147,58 @@ TEST(TransMoveTest, NamesThePieceWhoseMemoryIsNotThere) {
     EXPECT_TRUE(says("piece 2") && says("of this process"));
     ASSERT_EQ(smem_trans_write(handle, mine, kTarget, there[0], 64), SMEM_OK);
   });
+}
+
+// The same where the peer's memory is mapped, which no system call checks: for one piece, in a
+// batch of which those before are there, and posted.
+TEST(TransMoveTest, NamesThePieceWhoseMemoryIsNotThereForLibraryMemory) {
+  Store store;
+  Wire wire;
+  Side target([&] {
+    const auto handle = create(store.url(), kTarget);
+    auto* memory = static_cast<unsigned char*>(smem_trans_malloc(handle, kBytes));
+    say(wire.left(), memory);
+    hear<char>(wire.left());
+    EXPECT_EQ(memory[0], 1);
+    EXPECT_EQ(memory[1], 1);
+    EXPECT_TRUE(all_are(memory + 2, kBytes - 2, 0));
+    smem_trans_destroy(handle, 0);
+  });
+  Side initiator([&] {
+    const auto handle = create(store.url(), kInitiator);
+    auto* remote = hear<unsigned char*>(wire.right());
+    auto* gone = fresh_pages(1 << 16, 1);
+    ASSERT_EQ(munmap(gone, 1 << 16), 0);
+    auto* mine = fresh_pages(4096, 1);
+    EXPECT_EQ(smem_trans_write(handle, gone, kTarget, remote, 8), SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("piece 0") && says("there is no memory at") && says("of this process"));
+    EXPECT_EQ(smem_trans_read(handle, gone, kTarget, remote, 1 << 16), SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("there is no memory at"));
+    ASSERT_EQ(mprotect(mine, 4096, PROT_READ), 0);
+    EXPECT_EQ(smem_trans_read(handle, mine, kTarget, remote, 8), SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("may not be written"));
+
+    const void* from[3] = {mine, mine, gone};
+    void* there[3] = {remote, remote + 1, remote + 2};
+    std::size_t sizes[3] = {1, 1, 8};
+    EXPECT_EQ(smem_trans_batch_write(handle, from, kTarget, there, sizes, 3), SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("piece 2"));
+
+    void* local = gone;
+    void* place = remote;
+    memspan_transfer_t request = nullptr;
+    ASSERT_EQ(memspan_transfer_prepare(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &local, &place,
+                                       &sizes[2], 1, &request),
+              SMEM_OK);
+    ASSERT_EQ(memspan_transfer_post(request), SMEM_OK);
+    EXPECT_EQ(memspan_transfer_wait(request, 10'000), SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("there is no memory at"));
+    memspan_transfer_destroy(request);
+    smem_trans_destroy(handle, 0);
+    say(wire.right(), 'd');
+  });
+  initiator.join();
+  target.join();
 }
 
 TEST(TransMoveTest, ChecksItsArgumentsBeforeAnythingMoves) {

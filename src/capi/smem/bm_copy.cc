@@ -57,9 +57,6 @@ Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece,
   return PoolCopier(*memory.pool, ends, limit, piece.bytes).copy(piece);
 }
 
-// So many pieces ahead the caches are told what will come.
-constexpr std::size_t kAhead = 4;
-
 // Copies the pieces that `piece_at` gives for 0 to count - 1; `failed` is told of each that cannot
 // be, and says whether to go on.
 template <typename PieceAt, typename Failed>
@@ -68,9 +65,9 @@ void copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::s
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) bytes += piece_at(i).bytes;
   PoolCopier copier(*memory.pool, ends, limit, bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
-    if (Status status = copier.copy(piece_at(i)); !status.is_ok() && !failed(i, status)) return;
+  for (std::size_t next = 0; next < count; ++next) {
+    const Status status = copier.copy_row(next, count, piece_at);
+    if (status.is_ok() || !failed(next, status)) return;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "device/host/guarded_copy.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
 #include "fabric/transfer/mover.h"
@@ -25,6 +26,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                                                  Deadline deadline) {
   auto normal = normal_name(name);
   if (!normal.is_ok()) return normal.status();
+  catch_copy_faults();
   EndpointRecord record{.name = *normal,
                         .generation = random_hex(8),
                         .host = member->host(),

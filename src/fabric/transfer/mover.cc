@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "device/host/copy.h"
+#include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {
 namespace {
@@ -33,6 +35,26 @@ void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) 
   else
     prefetch_copy(piece.local, mapped, piece.bytes);
 }
+
+// Pieces from the first to the last that is mapped, copied one after the other. A loop of nothing
+// but copies: what else there was to do for each would keep the processor from beginning the next
+// one while it waits for memory.
+struct MappedPieces {
+  const Direction direction;
+  const Piece* const pieces;
+  std::byte* const* const mapped;
+  const std::size_t count;
+  volatile std::size_t done = 0;  // read after a fault
+
+  void operator()() {
+    const auto [way, row, places, end] = std::tuple(direction, pieces, mapped, count);
+    for (std::size_t i = 0; i < end && places[i] != nullptr; ++i) {
+      if (i + kAhead < end) prefetch(way, row[i + kAhead], places[i + kAhead]);
+      copy(way, row[i].local, places[i], row[i].bytes);
+      done = i + 1;
+    }
+  }
+};
 
 }  // namespace
 
@@ -71,8 +93,15 @@ Status Mover::move_block(Share& share) {
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);
   peer_.locate(block, located_);
-  const bool is_whole = share.bytes == UINT64_MAX && share.pieces == UINT64_MAX;
-  std::size_t i = is_whole ? copy_mapped(block) : 0;
+  std::size_t i = 0;
+  if (share.is_everything() && cursor_.offset == 0 && vector_.is_empty()) {
+    MappedPieces row{direction_, block.data(), located_.mapped.data(), located_.count};
+    const auto fault = run_guarded(row);
+    i = row.done;
+    cursor_ = flushed_ = {cursor_.piece + i, 0};
+    if (fault) [[unlikely]]
+      return explain(*fault, block[i], located_.mapped[i]);
+  }
   for (; i < located_.count && !share.is_used_up(); ++i) {
     const std::uint64_t left = block[i].bytes - cursor_.offset;
     const std::uint64_t bytes = std::min(left, share.bytes);
@@ -89,30 +118,37 @@ Status Mover::move_block(Share& share) {
   return peer_.refusal(block[located_.count], cursor_.piece);
 }
 
-// Those at the beginning of the block that are mapped, and how many these are. A loop of nothing
-// but copies: what else there was to do for each would keep the processor from beginning the next
-// one while it waits for memory.
-std::size_t Mover::copy_mapped(std::span<const Piece> block) {
-  if (cursor_.offset != 0 || !vector_.is_empty()) return 0;
-  std::size_t i = 0;
-  for (; i < located_.count && located_.mapped[i] != nullptr; ++i) {
-    if (i + kAhead < located_.count)
-      prefetch(direction_, block[i + kAhead], located_.mapped[i + kAhead]);
-    copy(direction_, block[i].local, located_.mapped[i], block[i].bytes);
-  }
-  cursor_ = flushed_ = {cursor_.piece + i, 0};
-  return i;
-}
-
 Status Mover::move_piece(Piece piece, std::byte* mapped) {
   if (mapped != nullptr) {
     MEMSPAN_PASS(flush());
-    copy(direction_, piece.local, mapped, piece.bytes);
-    return Status::ok();
+    MappedPieces row{direction_, &piece, &mapped, 1};
+    const auto fault = run_guarded(row);
+    return fault ? explain(*fault, piece, mapped) : Status::ok();
   }
   if (vector_.is_full()) MEMSPAN_PASS(flush());
   vector_.add(piece);
   return Status::ok();
+}
+
+// Of the piece at the cursor.
+Status Mover::explain(const CopyFault& fault, const Piece& piece, const std::byte* mapped) const {
+  if (fault.is_in(mapped, piece.bytes))
+    return name_piece({Code::kStale, fmt::format("the memory at {:#x} of the peer is not there any "
+                                                 "more",
+                                                 piece.remote)});
+  const void* const address = fault.is_in(piece.local, piece.bytes)
+                                  ? reinterpret_cast<const void*>(fault.address)
+                                  : piece.local;
+  return name_piece({Code::kInvalidArgument,
+                     fault.is_forbidden
+                         ? fmt::format("the memory at {} of this process may not be {}", address,
+                                       direction_ == Direction::kWrite ? "read" : "written")
+                         : fmt::format("there is no memory at {} of this process", address)});
+}
+
+Status Mover::name_piece(const Status& status) const {
+  return status.annotate(
+      fmt::format("piece {} of a transfer with endpoint {}", cursor_.piece, peer_.record().name));
 }
 
 Status Mover::flush() {
@@ -123,8 +159,7 @@ Status Mover::flush() {
     return status;
   }
   cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
-  return status.annotate(
-      fmt::format("piece {} of a transfer with endpoint {}", cursor_.piece, peer_.record().name));
+  return name_piece(status);
 }
 
 }  // namespace memspan::transfer

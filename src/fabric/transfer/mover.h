@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/status.h"
+#include "device/host/guarded_copy.h"
 #include "fabric/transfer/peer.h"
 #include "fabric/transfer/pieces.h"
 #include "fabric/transfer/vector_copy.h"
@@ -19,6 +20,7 @@ struct Share {
   std::uint64_t bytes = UINT64_MAX;
   std::uint64_t pieces = UINT64_MAX;
   bool is_used_up() const { return bytes == 0 || pieces == 0; }
+  bool is_everything() const { return bytes == UINT64_MAX && pieces == UINT64_MAX; }
 };
 
 // One transfer's. Lives on the stack (40 KiB); one thread.
@@ -46,8 +48,10 @@ class Mover {
 
  private:
   Status move_block(Share& share);
-  std::size_t copy_mapped(std::span<const Piece> block);
   Status move_piece(Piece piece, std::byte* mapped);
+  [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
+                               const std::byte* mapped) const;
+  Status name_piece(const Status& status) const;
   Status flush();
   Status check_peer();
 
