@@ -67,7 +67,7 @@ trap 'rm -rf -- "$results"' EXIT
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|test_(torch|torchscript|process_group|symmetric_(memory|operations)|connectors)$'
+$torch || allowed_skips+='|under_torchrun$|test_(torch|torchscript|process_group(_callbacks)?|symmetric_(memory|operations)|connectors)$'
 
 heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
 

@@ -15,9 +15,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torc
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native, process_group  # noqa: E402
+from process_groups import FORMS, losses, transformer  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
-FORMS = {"compiled": {}, "python": {"MEMSPAN_TORCH_BUILD": "0"}}
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 OPERATIONS = [dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MIN, dist.ReduceOp.MAX]
@@ -374,42 +374,6 @@ def test_a_rank_that_does_not_come_is_named():
 
 
 # ---- training
-
-
-class Block(torch.nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.attention = torch.nn.MultiheadAttention(width, 4, batch_first=True)
-        self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width) for _ in range(2)])
-        self.wide = torch.nn.Linear(width, 4 * width)
-        self.narrow = torch.nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        y = self.norms[0](x)
-        x = x + self.attention(y, y, y, need_weights=False)[0]
-        return x + self.narrow(torch.relu(self.wide(self.norms[1](x))))
-
-
-def transformer():
-    torch.manual_seed(5)
-    return torch.nn.Sequential(
-        torch.nn.Embedding(50, 32), Block(32), Block(32), torch.nn.Linear(32, 50)
-    )
-
-
-def losses(model, rank, steps):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    generator = torch.Generator().manual_seed(100 + rank)
-    text = torch.randint(0, 50, (4, 17), generator=generator)
-    curve = []
-    for _ in range(steps):
-        logits = model(text[:, :-1])
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        curve.append(loss.item())
-    return curve
 
 
 def trains_alike(rank, ranks):

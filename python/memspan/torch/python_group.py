@@ -8,7 +8,6 @@ those that nobody waits for.
 """
 
 import itertools
-import queue
 import threading
 import time
 import warnings
@@ -17,6 +16,7 @@ import weakref
 import torch
 import torch.distributed as dist
 from memspan import _core
+from memspan.torch.collective_queue import CollectiveQueue
 from torch.futures import Future
 
 _c = _core.group
@@ -264,7 +264,7 @@ def leave_all(patience):
     """Each group leaves when it has nothing left to do, after ``patience`` at the latest."""
     end = time.monotonic() + patience.total_seconds()
     for group in list(_live):
-        while group._left and time.monotonic() < end:
+        while not group._queue.is_idle() and time.monotonic() < end:
             time.sleep(_LOOK_S)
         group.abort()
 
@@ -280,8 +280,7 @@ class PythonGroup(dist.ProcessGroup):
         limit_ms = max(int(timeout.total_seconds() * 1000), 1)
         code, self._group = _c.create(rank, size, exchange, limit_ms)
         _check(code)
-        self._tasks = None  # of the thread for collectives
-        self._left = 0  # of its tasks, also the one that it is at
+        self._queue = CollectiveQueue()
         self._lock = threading.Condition()
         self._watched = []
         self._waiters = 0
@@ -310,38 +309,19 @@ class PythonGroup(dist.ProcessGroup):
     def _collective(self, is_async, outputs, task):
         if self._is_closed:
             raise dist.DistBackendError("the process group has been shut down")
-        with self._lock:
-            is_first = self._left == 0
-        if is_first:
-            _check(_c.arrive(self._group))
-            if not is_async or _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
-                task()
-                return _done(_future_of(outputs))
-        with self._lock:
-            self._left += 1
-        future = Future()
-        if self._tasks is None:
-            self._tasks = queue.SimpleQueue()
-            self._thread = threading.Thread(target=self._work, daemon=True)
-            self._thread.start()
-        self._tasks.put((is_first, task, outputs, future))
-        return _CollectiveWork(future)
+        with self._queue.turn() as is_first:
+            if is_first:
+                _check(_c.arrive(self._group))
+                if not is_async or _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                    task()
+                    return _done(_future_of(outputs))
 
-    def _work(self):
-        while (entry := self._tasks.get()) is not None:
-            is_first, task, outputs, future = entry
-            try:
+            def run():
                 if not is_first:
                     _check(_c.arrive(self._group))
                 task()
-            except Exception as error:  # whoever waits gets it
-                failure = error
-            else:
-                failure = None
-            with self._lock:
-                self._left -= 1
-            future.set_result(outputs if failure is None else failure)
-            del entry, task, outputs, future
+
+            return _done(self._queue.add(run, outputs, is_next=is_first))
 
     def _wait(self, request, limit_ms):
         with self._lock:
@@ -392,9 +372,7 @@ class PythonGroup(dist.ProcessGroup):
             self._is_closed = True
             _live.discard(self)
             self._lock.notify_all()
-        if self._tasks is not None:
-            self._tasks.put(None)
-            self._thread.join()
+        self._queue.stop()
         if self._helper is not None:
             self._helper.join()
         _c.destroy(self._group)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed waits for (works), and the threads of a group that do what nobody does at
-// once.
+// What torch.distributed waits for (works), and the thread of a group that moves its messages while
+// nobody waits for one.
 #pragma once
 
 #include <memspan/group.h>
@@ -10,7 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -40,31 +40,56 @@ inline uint32_t milliseconds(Milliseconds limit) {
   return static_cast<uint32_t>(std::clamp<int64_t>(limit.count(), 1, UINT32_MAX - 1));
 }
 
-// A collective that is over, or that the group's thread will do.
+using c10::ivalue::Future;
+using FuturePtr = c10::intrusive_ptr<Future>;
+
+inline FuturePtr future_of_tensors() {
+  return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
+}
+
+// A collective that is over, or that a thread of the group will do.
 class Collective final : public Work {
  public:
   Collective(int rank, OpType type, Tensors outputs)
-      : Work(rank, type),
-        outputs_(std::move(outputs)),
-        future_(c10::make_intrusive<c10::ivalue::Future>(
-            c10::ListType::create(c10::TensorType::get()))) {}
+      : Work(rank, type), outputs_(std::move(outputs)) {}
 
   void run(const std::function<void()>& task) {
     try {
       task();
-      finish();
-      future_->markCompleted(c10::IValue(outputs_));
     } catch (...) {
-      finish(std::current_exception());
-      future_->setErrorIfNeeded(std::current_exception());
+      failure_ = std::current_exception();
     }
   }
+  // After run(): wakes who waits. The future that somebody has asked for, which is to be given to
+  // mark(); else none.
+  FuturePtr end() {
+    finish(failure_);
+    std::lock_guard lock(mutex_);
+    is_over_ = true;
+    return future_;
+  }
+  // Runs the future's callbacks, which may start collectives and wait for them.
+  void mark(Future& future) const {
+    if (failure_)
+      future.setErrorIfNeeded(failure_);
+    else
+      future.markCompleted(c10::IValue(outputs_));
+  }
   std::vector<Tensor> result() override { return outputs_; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  FuturePtr getFuture() override {
+    std::lock_guard lock(mutex_);
+    if (!future_) {
+      future_ = future_of_tensors();
+      if (is_over_) mark(*future_);
+    }
+    return future_;
+  }
 
  private:
   Tensors outputs_;
-  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  std::exception_ptr failure_;  // of run()
+  bool is_over_ = false;        // with future_, under the mutex of Work
+  FuturePtr future_;
 };
 
 // One that was done before it was asked for; throws nothing.
@@ -78,9 +103,8 @@ class DoneCollective final : public Work {
   bool isSuccess() const override { return true; }
   bool wait(Milliseconds) override { return true; }
   std::vector<Tensor> result() override { return outputs_; }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    auto future =
-        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+  FuturePtr getFuture() override {
+    auto future = future_of_tensors();
     future->markCompleted(c10::IValue(outputs_));
     return future;
   }
@@ -89,61 +113,7 @@ class DoneCollective final : public Work {
   Tensors outputs_;
 };
 
-// ---- the threads of a group
-
-// One that does tasks in order; started by the first.
-class TaskThread {
- public:
-  TaskThread() = default;
-  TaskThread(const TaskThread&) = delete;
-  TaskThread& operator=(const TaskThread&) = delete;
-  ~TaskThread() { stop(); }
-
-  // False when something is to be done or being done: then the task has to queue.
-  bool is_idle() {
-    std::lock_guard lock(mutex_);
-    return tasks_.empty() && !is_busy_;
-  }
-  void add(std::function<void()> task) {
-    std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    tasks_.push_back(std::move(task));
-    changed_.notify_all();
-  }
-  // After everything that was added.
-  void stop() {
-    {
-      std::lock_guard lock(mutex_);
-      is_stopping_ = true;
-      changed_.notify_all();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [&] { return is_stopping_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      is_busy_ = true;
-      lock.unlock();
-      task();
-      task = nullptr;  // what it holds is given back before it counts as done
-      lock.lock();
-      is_busy_ = false;
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool is_busy_ = false;
-  bool is_stopping_ = false;
-  std::thread thread_;
-};
+// ---- messages
 
 // A group and its messages, which their works keep.
 class Channel {
@@ -260,9 +230,8 @@ class MessageWork final : public Work {
   int sourceRank() const override { return memspan_group_sender(request_); }
   std::vector<Tensor> result() override { return {tensor_}; }
   // Completed by waiting, which is all that futures of messages are asked for.
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    auto future =
-        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+  FuturePtr getFuture() override {
+    auto future = future_of_tensors();
     try {
       wait(kNoTimeout);
       future->markCompleted(c10::IValue(result()));

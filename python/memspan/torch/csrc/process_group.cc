@@ -4,20 +4,22 @@
 //
 // A collective that is waited for at once runs on the calling thread, and so does another when all
 // members come to it at about the same time; else it, and every one behind it, runs on a thread of
-// the group, in the order of the calls. Messages are moved by whoever waits for one; while nobody
-// does, by another thread of the group.
+// the group, in the order of the calls (collective_queue.h). Messages are moved by whoever waits
+// for one; while nobody does, by another thread of the group.
 #include <memspan/group.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "collective_queue.h"
 #include "dense_tensors.h"
 #include "group_works.h"
 #include "live_groups.h"
@@ -53,7 +55,7 @@ class MemspanBackend final : public c10d::Backend {
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   void shutdown() override {
-    thread_.stop();
+    queue_.stop();
     channel_->close();
   }
   // Ends what waits in the group, here and at the members that need this one.
@@ -289,23 +291,26 @@ class MemspanBackend final : public c10d::Backend {
   WorkPtr collective(OpType type, bool is_async, Tensors outputs, Task task) {
     ++sequence_;
     const memspan_group_t group = this->group();
-    const bool is_first = thread_.is_idle();
-    if (is_first) check(memspan_group_arrive(group));
-    if (is_first && !is_async) {
+    CollectiveQueue::Turn turn(queue_);
+    if (turn) check(memspan_group_arrive(group));
+    if (turn && !is_async) {
       task();
       return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
     }
     auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs));
-    if (is_first && memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK) {
+    if (turn && memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK) {
       work->run(task);
+      turn.give_up();
+      work->end();  // nobody has it yet, so nobody has its future
       return work;
     }
-    thread_.add([work, group, is_first, task = std::function<void()>(std::move(task))] {
-      work->run([&] {
-        if (!is_first) check(memspan_group_arrive(group));
-        task();
-      });
-    });
+    const bool has_arrived{turn};
+    queue_.add({work,
+                [group, has_arrived, task = std::move(task)] {
+                  if (!has_arrived) check(memspan_group_arrive(group));
+                  task();
+                }},
+               turn);
     return work;
   }
 
@@ -467,9 +472,9 @@ class MemspanBackend final : public c10d::Backend {
 
   std::shared_ptr<Channel> channel_;  // owners: this and the works of messages
   c10::intrusive_ptr<Options> options_;
-  TaskThread thread_;
-  uint64_t sequence_ = 0;
-  const LiveGroup live_{[this] { return thread_.is_idle(); }, [this] { abort(); }};
+  CollectiveQueue queue_;
+  std::atomic<uint64_t> sequence_ = 0;
+  const LiveGroup live_{[this] { return queue_.is_idle(); }, [this] { abort(); }};
 };
 
 }  // namespace
