@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds memspan in build/, installs it into install/ and writes install/set_env.sh.
 #
-#   build.sh [-uttests] [-examples] [-python_extension] [-debug] [-clean]
+#   build.sh [-uttests] [-examples] [-python_extension] [-package] [-debug] [-clean]
 #
 #   -uttests    also the tests: then `ctest --test-dir build` and scripts/run.sh work
 #   -examples   also the examples
 #   -python_extension   also the Python wheel, into install/wheel
+#   -package    also the .run packages, into dist/, one with the wheel (docs/packages.md)
 #   -debug      without optimisation, with debug information
 #   -clean      remove build/ and install/ first
 #
-# Options that concern Ascend hardware or packages only are accepted with a notice.
+# Options that concern Ascend hardware only are accepted with a notice.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,6 +27,7 @@ notice() { printf 'build: %s has no meaning here and is ignored\n' "$1"; }
 tests=OFF
 examples=OFF
 python=false
+package=false
 type=Release
 clean=false
 while (($# > 0)); do
@@ -34,20 +36,19 @@ while (($# > 0)); do
     -examples | --examples) examples=ON ;;
     -debug | --debug) type=Debug ;;
     -clean | --clean) clean=true ;;
-    -python_extension | --python_extension)
-      python=true
-      ;;
+    -python_extension | --python_extension) python=true ;;
+    -package | --package) package=true ;;
     -rdma_backend | -soc_type)
       (($# > 1)) || fail "$1 needs a value"
       notice "$1 $2"
       shift
       ;;
     -cann | -enable_rdma | -enable_simt | -enable_relay | -enable_ascendc_dump | -python_example | \
-      -gendoc | -onlygendoc | -package | -full | -use_cxx11_abi0 | -use_cxx11_abi1 | -mssanitizer)
+      -gendoc | -onlygendoc | -full | -use_cxx11_abi0 | -use_cxx11_abi1 | -mssanitizer)
       notice "$1"
       ;;
     -h | -help | --help)
-      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; see build.sh -help" ;;
@@ -55,7 +56,7 @@ while (($# > 0)); do
   shift
 done
 
-bash "$root/scripts/install_deps.sh"
+bash "$root/scripts/need_writable.sh" build
 if $clean; then rm -rf -- "$build" "$prefix"; fi
 
 # A build tree that is there keeps what it already builds (tests, examples) and how, so that asking
@@ -64,6 +65,13 @@ cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true
 if [[ $(cached MEMSPAN_BUILD_TESTS) == ON ]]; then tests=ON; fi
 if [[ $(cached MEMSPAN_BUILD_EXAMPLES) == ON ]]; then examples=ON; fi
 if [[ $type == Release && $(cached CMAKE_BUILD_TYPE) == RelWithDebInfo ]]; then type=RelWithDebInfo; fi
+
+needed=()
+if [[ $tests == ON ]]; then needed+=(--tests); fi
+if [[ $examples == ON ]]; then needed+=(--examples); fi
+if $python || $package; then needed+=(--python); fi
+if $package; then needed+=(--package); fi
+bash "$root/scripts/install_deps.sh" "${needed[@]}"
 
 options=(
   -DCMAKE_BUILD_TYPE="$type"
@@ -74,11 +82,21 @@ options=(
 )
 if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-G Ninja -DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
 if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+printf 'build: %s, in %s; the first time takes minutes\n' "$type" "$build"
 cmake -S "$root" -B "$build" "${options[@]}" >/dev/null || fail "cmake could not configure $build"
 cmake --build "$build" --parallel "$(nproc)"
-cmake --install "$build" >/dev/null
 
-if $python; then bash "$root/scripts/build_wheel.sh" --out "$prefix/wheel"; fi
+if $python || $package; then bash "$root/scripts/build_wheel.sh" --out "$prefix/wheel"; fi
+if $package; then
+  # A tree of its own: in install/ may lie what an older version had.
+  staged=$build/package
+  rm -rf -- "$staged"
+  cmake --install "$build" --prefix "$staged" >/dev/null
+  bash "$root/packaging/package.sh" --tree "$staged" --wheel "$(ls "$prefix"/wheel/memspan-*.whl)" --out "$root/dist"
+  rm -rf -- "$staged"
+fi
+# The last: what `uninstall` removes is what was installed last.
+cmake --install "$build" >/dev/null
 
 home=${prefix//\'/\'\\\'\'} # inside single quotes
 home=${home//[\\&|]/\\&}    # inside sed's replacement

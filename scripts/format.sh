@@ -13,6 +13,10 @@ check=false
 case ${1-} in
   '') ;;
   --check) check=true ;;
+  -h | --help)
+    sed -n '3,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
   *)
     printf 'format: unknown option "%s"; allowed is --check\n' "$1" >&2
     exit 2

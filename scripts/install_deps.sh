@@ -3,23 +3,27 @@
 # Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
 # when all of it is there.
 #
-#   install_deps.sh [--python] [--dev] [--cross] [--list]
+#   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--list]
 #
-#   --python  also what building the wheel needs (the rest comes by scripts/python_env.sh)
-#   --dev     also what the tests, the checks and the benchmarks' rival need, and --python
-#   --cross   also what building for aarch64 and running that needs (scripts/cross.sh)
-#   --list    print the packages' names and install nothing
+#   --examples  also what the examples multiply with
+#   --tests     also what the tests need
+#   --python    also what building the wheel needs (the rest comes by scripts/python_env.sh)
+#   --package   also what makes the .run packages
+#   --dev       all of these, and what the checks and the benchmarks' rival need
+#   --cross     also what building for aarch64 and running that needs (scripts/cross.sh)
+#   --list      print the packages' names and install nothing
 set -euo pipefail
 
 base=(
   build-essential g++ cmake ninja-build pkg-config
   libasio-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev
-  libopenblas-dev libdnnl-dev # the example's products
-  libgtest-dev libgmock-dev libbenchmark-dev
-  iproute2 python3
 )
+examples=(libopenblas-dev libdnnl-dev)
+tests=(libgtest-dev libgmock-dev iproute2 python3)
 python=(python3-venv python3-dev)
+package=(makeself)
 dev=(
+  "${examples[@]}" "${tests[@]}" "${python[@]}" "${package[@]}"
   clang clang-tidy clang-format libclang-rt-14-dev
   valgrind # counts instructions
   openmpi-bin libopenmpi-dev # the benchmarks' rival
@@ -40,15 +44,18 @@ wanted=("${base[@]}")
 list=false
 for option in "$@"; do
   case $option in
+    --examples | -examples) wanted+=("${examples[@]}") ;;
+    --tests | -tests) wanted+=("${tests[@]}") ;;
     --python | -python) wanted+=("${python[@]}") ;;
-    --dev | -dev) wanted+=("${python[@]}" "${dev[@]}") ;;
+    --package | -package) wanted+=("${package[@]}") ;;
+    --dev | -dev) wanted+=("${dev[@]}") ;;
     --cross | -cross) wanted+=("${cross[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$option\"; allowed are --python, --dev, --cross and --list" ;;
+    *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross and --list" ;;
   esac
 done
 if $list; then
@@ -75,16 +82,33 @@ if [[ $(id -u) != 0 ]]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-printf 'install_deps: installing %s\n' "${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+
+# What apt does, for who waits: its sums, and now and then where it is. All goes into the log.
+show_progress() {
+  local line got=0 done=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$log"
+    case $line in
+      *' newly installed, '* | 'Need to get '* | 'After this operation, '* | 'Fetched '*) printf 'install_deps: %s\n' "$line" ;;
+      Get:*) ((++got % 20)) || printf 'install_deps: %d files fetched\n' "$got" ;;
+      'Setting up '*) ((++done % 20)) || printf 'install_deps: %d packages set up\n' "$done" ;;
+    esac
+  done
+}
 # The lists may be missing (a fresh container) or stale: install first, refresh them if that fails.
 options=()
 install() {
-  "${as_root[@]}" apt-get install -y --no-install-recommends "${options[@]}" "${missing[@]}" </dev/null >>"$log" 2>&1
+  "${as_root[@]}" apt-get install -y --no-install-recommends "${options[@]}" "${missing[@]}" </dev/null 2>&1 | show_progress
 }
+refresh() {
+  echo "install_deps: apt-get update"
+  "${as_root[@]}" apt-get update </dev/null >>"$log" 2>&1
+}
+printf 'install_deps: installing %s, and what they need: minutes where most is missing\n' "${missing[*]}"
 if [[ " ${missing[*]} " == *:arm64\ * ]]; then
   options+=(--no-remove) # another architecture's packages are not worth one of this one's
   dpkg --print-foreign-architectures | grep -Fxq arm64 || "${as_root[@]}" dpkg --add-architecture arm64
 fi
-install || { "${as_root[@]}" apt-get update >>"$log" 2>&1 && install; } ||
+install || { refresh && install; } ||
   fail "apt-get could not install ${missing[*]}: $(grep -m1 -E '^(E|Err)' "$log" || tail -n 1 "$log")"

@@ -30,6 +30,7 @@ stamp=$folder/.memspan
 wanted="${needed[*]}"
 if [[ ! -x $python || $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
   {
+    printf 'python_env: %s gets %s, from PyPI\n' "$folder" "$wanted"
     [[ -x $python ]] || python3 -m venv -- "$folder"
     for package in "${needed[@]}"; do "$python" -m pip install -q --disable-pip-version-check "$package"; done
   } >&2

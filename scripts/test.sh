@@ -26,11 +26,14 @@
 #   --torch   python installs PyTorch and runs what needs it, too
 #
 # The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
-# what it needs counts as failed.
+# what it needs counts as failed. All parts need about 40 minutes on two cores and 6 GB of disk.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
+
+# shellcheck source=tests/support/readme.sh
+source tests/support/readme.sh
 
 all=(format layers shell dev run example python rows tidy clang fuzz asan tsan aarch64)
 parts=()
@@ -176,7 +179,7 @@ units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt | sed 's#/CMakeLists.txt#
 
 check_shell() {
   local files
-  mapfile -t files < <(find scripts tests tools examples .ci -type f \( -name '*.sh' -o -path .ci/run \) | sort)
+  mapfile -t files < <(find scripts packaging tests tools examples .ci -type f \( -name '*.sh' -o -path .ci/run \) | sort)
   local file
   for file in "${files[@]}"; do bash -n "$file" || return 1; done
   if ! command -v shellcheck >/dev/null; then
@@ -210,9 +213,18 @@ tidy() {
     echo 'clang-tidy is missing (scripts/install_deps.sh --dev)' >&2
     return 1
   }
+  # A check that has looked at nothing is none.
+  git rev-parse -q --verify HEAD >/dev/null 2>&1 || {
+    echo 'clang-tidy: git says nothing about this source tree, so that nobody knows which files changed' >&2
+    return 1
+  }
   mapfile -t files < <(files_to_tidy)
+  if ((${#files[@]} == 0)); then
+    echo 'clang-tidy: git says that no C++ file of src or tools changed; --long looks at all'
+    return 0
+  fi
   echo "${#files[@]} files"
-  ((${#files[@]} == 0)) || printf '%s\0' "${files[@]}" |
+  printf '%s\0' "${files[@]}" |
     xargs -0 -n 4 -P "$jobs" clang-tidy --quiet -p build 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2 || true)
 }
 
@@ -236,17 +248,29 @@ part_example() {
   step 'example' bash examples/matmul_allreduce/scripts/run.sh -ranks 2 -M 256 -K 512 -N 1024 || true
   step 'example, odd sizes' bash examples/matmul_allreduce/scripts/run.sh -ranks 3 -M 101 -K 67 -N 259 -type float || true
 }
-# A wheel as users get it, where nothing else is.
+# A wheel as users get it, by the README's lines, where nothing else is.
 install_wheel() {
-  local environment=build/wheel-env torch_first=()
+  local environment=build/wheel-env lines torch_first=()
   if $torch; then torch_first=(torch==2.13.0); fi
-  bash scripts/build_wheel.sh --out build/dist && rm -rf -- "$environment" && python3 -m venv "$environment" &&
-    "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" numpy pytest build/dist/*.whl
+  lines=$(block_of_readme 'From Python' | sed -e "s#\.venv#$environment#g" -e 's#dist/#build/dist/#g' \
+    -e 's#build_wheel.sh#& --out build/dist#') || return 1
+  rm -rf -- "$environment"
+  bash -euxc "$lines" || return 1
+  "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" pytest
+}
+# The tree that the install tests have installed.
+packages_with_wheel() {
+  ctest --test-dir build -R '^install\.setup$' --no-tests=error --output-on-failure >"$results/setup" || {
+    cat "$results/setup"
+    return 1
+  }
+  bash tests/packages/packages_test.sh 'build/tests/install/moved tree' build/dist/*.whl build/wheel-env/bin/python
 }
 part_python() {
-  rm -rf -- build/dist
   step 'wheel' install_wheel || return 0
   MEMSPAN_OSHRUN=$root/build/wheel-env/bin/oshrun run_pytest python "$root/build/wheel-env/bin/python" tests/python
+  need_dev || return 0
+  step 'packages with the wheel' packages_with_wheel || true
 }
 part_tidy() {
   need_dev || return 0
@@ -286,13 +310,22 @@ part_aarch64() {
   run_ctest aarch64 build-aarch64 -L aarch64
 }
 
-step 'install_deps' bash scripts/install_deps.sh --dev || true
-for part in "${parts[@]}"; do "part_$part"; done
+summary() {
+  local i
+  printf '\n'
+  for i in "${!broken[@]}"; do
+    printf 'failed: %s\n' "${broken[i]}"
+    sed 's/^/  | /' "$results/failure.$i"
+  done
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  ((failed == 0))
+}
 
-printf '\n'
-for i in "${!broken[@]}"; do
-  printf 'failed: %s\n' "${broken[i]}"
-  sed 's/^/  | /' "$results/failure.$i"
-done
-printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-((failed == 0))
+bash scripts/need_writable.sh test
+dependencies=(--dev)
+if [[ " ${parts[*]} " == *' aarch64 '* ]]; then dependencies+=(--cross); fi
+# Without them the rest would fail one after the other.
+if step 'install_deps' bash scripts/install_deps.sh "${dependencies[@]}"; then
+  for part in "${parts[@]}"; do "part_$part"; done
+fi
+summary

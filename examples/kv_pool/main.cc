@@ -38,6 +38,10 @@ Options read(int argc, char** argv) {
   Options given;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
+    if (name == "-h" || name == "-help" || name == "--help") {
+      std::fputs(kUsage, stdout);
+      std::exit(0);
+    }
     if (i + 1 == argc) leave(kWrongUse, name + " needs a value\n" + kUsage);
     auto value = [&](std::uint64_t least, std::uint64_t most) {
       return number(name, argv[i + 1], least, most);

@@ -33,7 +33,7 @@ while (($# > 0)); do
   option=$1
   shift
   case ${option/#--/-} in
-    -help) usage; exit 0 ;;
+    -h | -help) usage; exit 0 ;;
     -ranks | -M | -K | -N | -type | -seed | -repeat | -blas | -send | -ipport | -fnpu) ;;
     -*) refuse "unknown option $option" ;;
     *) refuse "unexpected argument \"$option\"" ;;
@@ -65,7 +65,6 @@ for name in M K N; do
   arguments=("-$name" "${size[$name]}" "${arguments[@]}")
 done
 
-bash "$root/scripts/install_deps.sh"
 bash "$root/scripts/build.sh" -examples
 # One thread a rank from the start: the libraries make their threads while they are loaded.
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1

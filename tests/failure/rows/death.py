@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows 1 and 6: a peer dies while the others wait for it, or at any moment of a collective."""
 
+import contextlib
 import os
 import re
 import signal
@@ -65,6 +66,11 @@ class Job:
         since = time.monotonic()
         os.kill(self.pids[rank], signal.SIGKILL)
         return since
+
+    def signal(self, rank, number):
+        """Nothing when the process has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pids[rank], number)
 
     def survivors(self, rank):
         return jobs.Ends(pid for other, pid in self.pids.items() if other != rank)

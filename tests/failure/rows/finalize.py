@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row 23: finalize when a peer is dead, dies, or is slow; what the process held is free after it."""
 
-import os
 import signal
 import time
 
@@ -13,6 +12,8 @@ from rows.sheet import Row, check, check_in, random_moment
 BOUND_MS = 1000
 PEER_LOST = -3
 RANKS = 3
+MOST_DELAY_S = 0.02  # before a peer is stopped or killed
+LEAST_DELAY_S = 1e-5
 
 
 def openshmem_during(sheet, launch):
@@ -47,20 +48,30 @@ def openshmem_before(sheet, launch):
 
 
 def openshmem_slow(sheet, launch):
-    """A peer that is stopped for a while: everybody waits for it, and all ends well."""
+    """A peer that is stopped for a while: everybody waits for it, and all ends well. A job that was
+    over before the stop shows nothing: the next one is stopped sooner."""
+    delay_s = MOST_DELAY_S
+    while not stopped_in_time(sheet, launch, delay_s):
+        check(delay_s > LEAST_DELAY_S, "each job was over before it could be stopped")
+        delay_s /= 5
+
+
+def stopped_in_time(sheet, launch, most_delay_s):
     job = Job(sheet, launch, RANKS, "finalize", "all", "100")
     slow = sheet.random.randrange(RANKS)
-    with job.survivors(slow) as ends:
-        random_moment(sheet, ends, 0.02)
-        check(len(ends.wait(0)) == RANKS - 1, "the job was over too soon")
-        os.kill(job.pids[slow], signal.SIGSTOP)
-        ends.wait(0.1)
+    with jobs.Ends(job.pids.values()) as ends:
+        random_moment(sheet, ends, most_delay_s)
+        job.signal(slow, signal.SIGSTOP)
+        is_in_time = len(ends.wait(0)) == RANKS
+        if is_in_time:
+            ends.wait(0.1)
         since = time.monotonic()
-        os.kill(job.pids[slow], signal.SIGCONT)
+        job.signal(slow, signal.SIGCONT)
     for code, errors in job.endings():
         check(code == 0, f"code {code}: {errors!r}")
     seconds = time.monotonic() - since
     check(seconds < 10, f"took {seconds:.1f} s after the slow peer had gone on")
+    return is_in_time
 
 
 def early(sheet, is_dead_before):
@@ -69,14 +80,14 @@ def early(sheet, is_dead_before):
     job = EarlyJob(sheet, "finalize", RANKS, idle=dead, limit_s=10)
     try:
         if is_dead_before:
-            os.kill(job.pids[dead], signal.SIGKILL)
+            job.processes[dead].kill()
             job.processes[dead].wait()
         since = job.go()
         if not is_dead_before:
             with jobs.Ends(job.pids.values()) as ends:
-                random_moment(sheet, ends, 0.02)
+                random_moment(sheet, ends, MOST_DELAY_S)
                 since = time.monotonic()
-                os.kill(job.pids[dead], signal.SIGKILL)
+                job.processes[dead].kill()
         for rank in job.callers():
             line = jobs.read_until(job.processes[rank].stdout, "returned")[-1]
             seconds = time.monotonic() - since

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# scripts_test.sh BUILD CASE: what the scripts say where they cannot work, and that they say it at once.
+set -euo pipefail
+
+build=$1
+name=$2
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -- "$here/../.." && pwd)
+# Others than root must reach it.
+work=$(mktemp -d)
+trap 'chmod -R u+w -- "$work"; rm -rf -- "$work"' EXIT
+chmod 755 "$work"
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+said() { grep -qE -- "$1" "$work/out" || fail "it did not say \"$1\" but: $(cat "$work/out")"; }
+# gives CODE COMMAND...: the exit code; what it printed goes to $work/out.
+gives() {
+  local wanted=$1 code=0
+  shift
+  timeout 60 "$@" >"$work/out" 2>&1 </dev/null || code=$?
+  [[ $code == "$wanted" ]] || fail "$* gave $code, not $wanted: $(cat "$work/out")"
+}
+# A source tree with the scripts, in which the user of the next word may write.
+make_tree() {
+  mkdir "$work/tree" "$work/tree/tests"
+  cp -R -- "$root"/{scripts,packaging,examples,README.md,VERSION} "$work/tree/"
+  cp -R -- "$root/tests/support" "$work/tree/tests/"
+}
+# Somebody who is not root and has no sudo, where no package is installed.
+as_stranger() {
+  mkdir -p "$work/none/updates" "$work/bin" "$work/home"
+  touch "$work/none/status"
+  [[ -e $work/bin/bash ]] || { ln -s /usr/bin/* "$work/bin/" && rm -f -- "$work/bin/sudo"; }
+  local command=(env PATH="$work/bin" HOME="$work/home" DPKG_ADMINDIR="$work/none")
+  if [[ $(id -u) == 0 ]]; then
+    chown -R 65534:65534 "$work"/{tree,home}
+    command=(setpriv --reuid 65534 --regid 65534 --clear-groups "${command[@]}")
+  fi
+  printf '%s\n' "${command[@]}"
+}
+
+case_help() {
+  local script
+  for script in "$root"/scripts/*.sh "$root/packaging/package.sh" "$root/examples/matmul_allreduce/scripts/run.sh"; do
+    [[ $script != */need_writable.sh ]] || continue
+    gives 0 bash "$script" --help
+    said "${script##*/}"
+    gives 0 bash "$script" -h
+    said "${script##*/}"
+  done
+}
+
+# The first command of the README needs no more than it uses.
+case_dependencies() {
+  make_tree
+  local stranger
+  mapfile -t stranger < <(as_stranger)
+  gives 1 "${stranger[@]}" bash "$work/tree/examples/matmul_allreduce/scripts/run.sh" -M 1 -K 1 -N 1
+  said '^install_deps: missing: .*cmake.*libopenblas-dev.*; run this as root, there is no sudo here'
+  ! grep -E 'gtest|benchmark|python|makeself|openmpi' "$work/out" || fail 'that is more than it needs'
+  gives 1 "${stranger[@]}" bash "$work/tree/scripts/build.sh" -uttests
+  said 'missing: .*libgtest-dev'
+  gives 1 "${stranger[@]}" bash "$work/tree/scripts/build_wheel.sh" --out "$work/tree/out"
+  said 'missing: .*python3-venv'
+}
+
+case_read_only() {
+  make_tree
+  local stranger
+  mapfile -t stranger < <(as_stranger)
+  chmod -R a-w "$work/tree"
+  local script
+  for script in build.sh build_wheel.sh test.sh; do
+    gives 1 "${stranger[@]}" bash "$work/tree/scripts/$script"
+    said "^[a-z_]+: cannot write into $work/tree; .*copy the source tree"
+    ! grep -E 'apt|missing' "$work/out" || fail "$script went on"
+  done
+}
+
+case_stops_without_dependencies() {
+  make_tree
+  local stranger
+  mapfile -t stranger < <(as_stranger)
+  gives 1 "${stranger[@]}" bash "$work/tree/scripts/test.sh"
+  said 'missing: .*clang-tidy.*qemu-user.*run this as root'
+  [[ $(grep -c '^==== ' "$work/out") == 1 ]] || fail "it went on: $(cat "$work/out")"
+  [[ $(tail -n 1 "$work/out") == '0 passed, 1 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
+}
+
+# clang-tidy that has looked at nothing: a failure when nobody knows what changed.
+case_tidy() {
+  make_tree
+  mkdir -p "$work/tree/build/bin" "$work/tree/src"
+  ln -s "$build/bin/oshrun" "$work/tree/build/bin/oshrun"
+  echo '[]' >"$work/tree/build/compile_commands.json"
+  # What is installed on this machine is not what this is about.
+  printf '#!/bin/sh\n' >"$work/tree/scripts/install_deps.sh"
+  GIT_CEILING_DIRECTORIES=$work gives 1 bash "$work/tree/scripts/test.sh" tidy
+  said 'git says nothing about this source tree'
+  said '^1 passed, 1 failed, 0 skipped$'
+  command -v git >/dev/null || {
+    echo 'not tried: where no file has changed, git is not here'
+    return
+  }
+  local git=(git -C "$work/tree" -c user.name=x -c user.email=x@y)
+  "${git[@]}" init -q && "${git[@]}" add -A && "${git[@]}" commit -qm x
+  gives 0 bash "$work/tree/scripts/test.sh" tidy
+  said 'git says that no C\+\+ file of src or tools changed'
+}
+
+# The README's lines for Python, as they are pasted: a wheel that cannot be built is no success.
+case_wheel_that_fails() {
+  # shellcheck source=tests/support/readme.sh
+  source "$root/tests/support/readme.sh"
+  make_tree
+  local lines stranger
+  lines=$(block_of_readme 'From Python')
+  mkdir "$work/tree/dist"
+  echo 'an old one' >"$work/tree/dist/memspan-0.0.1-py3-none-any.whl"
+  mapfile -t stranger < <(as_stranger)
+  gives 1 "${stranger[@]}" bash -c "cd '$work/tree'; $lines"
+  said '^ERROR: '
+  ! grep -q 'Successfully installed' "$work/out" || fail "something was installed: $(cat "$work/out")"
+}
+
+declare -F "case_$name" >/dev/null || fail "there is no case \"$name\""
+"case_$name"
+echo "passed: $name"
