@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "core/random.h"
 #include "core/unix_socket.h"
 #include "world/pidfd.h"
@@ -71,6 +72,7 @@ Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline 
     if (socket.code() == Code::kTimeout) {
       if (deadline.has_passed())
         return Status(Code::kTimeout, "ranks that did not come: " + missing);
+      if (is_interrupted()) return interruption();
       MEMSPAN_TRY(check(), "waiting for ranks " + missing);
       continue;
     }
