@@ -40,6 +40,18 @@ void memspan_set_end_handler(memspan_end_handler_t handler);
  * before, NULL for none, which is to be set again afterwards. */
 memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler);
 
+/* For bindings of languages in which a signal may end any wait, as Python's Ctrl-C. While the calling
+ * thread waits in a call, for peers, the store or a transfer, `handler` is called on it about every
+ * 40 ms. 0: the wait goes on. Another number: the call and all further waits of the thread fail soon,
+ * until a handler is set again, with the code or the end (MEMSPAN_END_SYSTEM) of a system that
+ * refuses; a barrier or collective that was left so leaves its team or group out of step. The handler
+ * may call nothing of the library that waits or ends something. It is called with none of the
+ * library's locks but those of starting and ending a job. Returns the thread's handler before, NULL
+ * for none, which is to be set again afterwards. */
+typedef int (*memspan_interrupt_handler_t)(void);
+memspan_interrupt_handler_t memspan_set_thread_interrupt_handler(
+    memspan_interrupt_handler_t handler);
+
 #ifdef __cplusplus
 }
 #endif

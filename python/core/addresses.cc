@@ -3,9 +3,13 @@
 #include "in_lines.h"
 
 #include <nanobind/ndarray.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <map>
+#include <string>
 
 namespace memspan::python {
 namespace {
@@ -82,6 +86,24 @@ std::size_t bytes_from(std::uintptr_t address) {
   if (next == extents().begin()) return 0;
   const auto& [base, extent] = *std::prev(next);
   return address - base < extent.bytes ? extent.bytes - (address - base) : 0;
+}
+
+void check_address(const char* name, std::uintptr_t address, std::size_t bytes) {
+  if (bytes == 0 || bytes_from(address) >= bytes) return;
+  std::uintptr_t last = 0;
+  bool is_there = !__builtin_add_overflow(address, bytes - 1, &last);
+  if (is_there) {
+    char read[2];
+    const iovec here = {read, sizeof read};
+    const iovec there[] = {{reinterpret_cast<void*>(address), 1},
+                           {reinterpret_cast<void*>(last), 1}};
+    const auto got = process_vm_readv(getpid(), &here, 1, there, 2, 0);
+    is_there = got == sizeof read || (got < 0 && errno != EFAULT);  // or nobody may ask
+  }
+  if (!is_there)
+    throw nb::value_error((std::string(name) + " is " + std::to_string(address) + ", and the " +
+                           std::to_string(bytes) + " bytes there are not memory of this process")
+                              .c_str());
 }
 
 nb::object make_address(void* base, std::size_t bytes) {

@@ -23,6 +23,9 @@ void forget_addresses();
 bool is_allocation(const void* base);
 // From there to the end of its allocation; 0 when it is in none. With the GIL.
 std::size_t bytes_from(std::uintptr_t address);
+// Throws ValueError when nothing can be read at the first or the last of `bytes` there, which costs
+// a system call for what is not in the symmetric heap. With the GIL.
+void check_address(const char* name, std::uintptr_t address, std::size_t bytes);
 // How many buffers (memoryviews, arrays) of Addresses are in use now.
 std::size_t buffers_in_use();
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "c_text.h"
 #include "calls.h"
 #include "handles.h"
 #include "modules.h"
@@ -95,7 +96,8 @@ void bind_bm(nb::module_& module) {
       "bm_init",
       [](const std::string& url, std::uint32_t ranks, std::uint16_t device, nb::handle given) {
         const smem_bm_config_t config = config_of(given);
-        return smem_code(wait([&] { return smem_bm_init(url.c_str(), ranks, device, &config); }));
+        return smem_code(
+            wait([&] { return smem_bm_init(c_text("store_url", url), ranks, device, &config); }));
       },
       nb::sig("def bm_init(store_url: str, world_size: int, device_id: int, config: object, /) -> "
               "int"));
@@ -226,7 +228,7 @@ void bind_bm(nb::module_& module) {
   module.def(
       "bm_register_user_mem",
       [](Handle pool, const Place& place, std::uint64_t bytes) {
-        place.get("addr", bytes);
+        place.get_writable("addr", bytes);
         return smem_code(wait(
             [&] { return smem_bm_register_user_mem(pointer_of(pool), place.address(), bytes); }));
       },

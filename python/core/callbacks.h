@@ -28,8 +28,10 @@ nb::object call_back(PyObject* function, const char* whose, Arguments&&... argum
 // One function, kept until the next is set: a callback may come at any time.
 class Callback {
  public:
-  // None: no function. With the GIL.
+  // None: no function. TypeError for what cannot be called. With the GIL.
   void set(nb::handle function) {
+    if (!function.is_none() && !PyCallable_Check(function.ptr()))
+      throw nb::type_error("a callback is a function, or None");
     PyObject* before = function_;
     function_ = function.is_none() ? nullptr : function.inc_ref().ptr();
     Py_XDECREF(before);

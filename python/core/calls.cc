@@ -64,6 +64,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const EndedCall& ended) {
+    if (PyErr_Occurred() != nullptr) return;  // a signal's function ended it, and raised that
     raise(name_of_reason(ended.reason), ended.message, code_of_reason(ended.reason));
   }
 }

@@ -7,7 +7,10 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
+
+#include "interpreter.h"
 
 namespace memspan::python {
 
@@ -39,12 +42,25 @@ auto call(Function function) {
   return function();
 }
 
-// Runs `function` without the GIL: other threads of Python go on while it waits.
+// The same without the GIL: other threads of Python go on.
+template <typename Function>
+auto call_without_gil(Function function) {
+  const WithoutGil without_gil;
+  return call(function);
+}
+
+// Runs `function` without the GIL. What a signal's function raises while it waits ends it, and
+// comes out of here.
 template <typename Function>
 auto wait(Function function) {
-  const nb::gil_scoped_release released;
-  const InCall in_call;
-  return function();
+  if constexpr (std::is_void_v<decltype(function())>) {
+    call_without_gil(function);
+    raise_if_interrupted();
+  } else {
+    auto result = call_without_gil(function);
+    raise_if_interrupted();
+    return result;
+  }
 }
 
 // Moves `bytes`: without the GIL when that takes longer than giving it up does.

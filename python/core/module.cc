@@ -5,10 +5,13 @@
 #include "addresses.h"
 #include "callbacks.h"
 #include "calls.h"
+#include "interpreter.h"
 #include "modules.h"
 
 NB_MODULE(_core, module) {
   using namespace memspan::python;
+  refuse_subinterpreters();
+  prepare_interpreter();
   module.attr("__version__") = MEMSPAN_VERSION;
   bind_calls(module);
   bind_addresses(module);
@@ -35,10 +38,11 @@ NB_MODULE(_core, module) {
   bind_group(group);
   // For atexit, while there is an interpreter to call back.
   module.def(
-      "drop_callbacks",
+      "end_interpreter",
       [] {
         drop_callbacks();
         drop_down_functions();
+        end_calls_of_other_threads();
       },
-      "From now on the library calls nothing of Python.");
+      "From now on the library calls nothing of Python, and no other thread calls the library.");
 }

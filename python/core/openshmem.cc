@@ -115,7 +115,7 @@ void bind_openshmem(nb::module_& module) {
       [](const Place& to, const Place& from, std::size_t bytes, const Place& signal,
          std::uint64_t value, int operation, int pe) {
         void* const target = to.get("dst", bytes);
-        const void* const source = from.get("src", bytes);
+        const void* const source = from.get_local("src", bytes);
         auto* const word = signal.get<std::uint64_t>("sig", sizeof value);
         move(bytes,
              [&] { shmem_putmem_signal(target, source, bytes, word, value, operation, pe); });

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "addresses.h"
 #include "held_buffer.h"
 
 namespace memspan::python {
@@ -57,6 +58,17 @@ class Place {
     if (buffer_.get() != nullptr && buffer_.get()->readonly)
       throw nb::value_error((std::string(name) + " is read-only").c_str());
     return get<T>(name, bytes);
+  }
+  // The same for memory of this process alone: an address must at least be one.
+  template <typename T = void>
+  T* get_local(const char* name, std::size_t bytes) const {
+    if (buffer_.get() == nullptr) check_address(name, address(), bytes);
+    return get<T>(name, bytes);
+  }
+  template <typename T = void>
+  T* get_local_writable(const char* name, std::size_t bytes) const {
+    if (buffer_.get() == nullptr) check_address(name, address(), bytes);
+    return get_writable<T>(name, bytes);
   }
   // For work that goes on after the call: an address, since a buffer is let go of with it.
   template <typename T = void>

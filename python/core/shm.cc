@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "c_text.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "handles.h"
@@ -61,8 +62,8 @@ void bind_shm(nb::module_& module) {
       [](const std::string& url, std::uint32_t ranks, std::uint32_t rank, std::uint16_t device,
          nb::handle given) {
         smem_shm_config_t config = config_of(given);
-        return smem_code(
-            wait([&] { return smem_shm_init(url.c_str(), ranks, rank, device, &config); }));
+        return smem_code(wait(
+            [&] { return smem_shm_init(c_text("store_url", url), ranks, rank, device, &config); }));
       },
       nb::sig("def shm_init(store_url: str, world_size: int, rank_id: int, "
               "device_id: int, config: object, /) -> int"));
@@ -147,7 +148,7 @@ void bind_shm(nb::module_& module) {
       "shm_subgroup_barrier",
       [](Handle space, const std::string& key, std::uint32_t ranks, std::uint32_t rank) {
         return smem_code(wait([&] {
-          return smem_shm_subgroup_barrier(pointer_of(space), key.c_str(), ranks, rank);
+          return smem_shm_subgroup_barrier(pointer_of(space), c_text("key", key), ranks, rank);
         }));
       },
       nb::sig("def shm_subgroup_barrier(space: int, key: str, rank_size: int, "
@@ -160,7 +161,7 @@ void bind_shm(nb::module_& module) {
           throw nb::value_error(
               ("rank_size is " + std::to_string(ranks) + ", allowed are 1 to 1024").c_str());
         return gather(mine, ranks, [&](std::string& received) {
-          return smem_shm_subgroup_allgather(pointer_of(space), key.c_str(), ranks, rank,
+          return smem_shm_subgroup_allgather(pointer_of(space), c_text("key", key), ranks, rank,
                                              mine.c_str(), size_of(mine), received.data(),
                                              size_of(received));
         });

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "addresses.h"
+#include "c_text.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "in_lines.h"
@@ -52,7 +53,7 @@ int fill(const StartOptions& given, const char* where, shmem_init_attr_t** made)
 int start(const StartOptions& given) {
   return shmem_code(wait([&] {
     shmem_init_attr_t* attributes = nullptr;
-    const int code = fill(given, given.where.c_str(), &attributes);
+    const int code = fill(given, c_text("ip_port", given.where), &attributes);
     return code != 0 ? code : shmem_init_attr(attributes);
   }));
 }
@@ -123,12 +124,12 @@ nb::object peer_address(const Place& place, int pe) {
 
 void put(const Place& to, const Place& from, std::size_t bytes, int pe) {
   void* const target = to.get("dst", bytes);
-  void* const source = from.get("src", bytes);
+  void* const source = from.get_local("src", bytes);
   move(bytes, [&] { shmem_putmem(target, source, bytes, pe); });
 }
 
 void get(const Place& to, const Place& from, std::size_t bytes, int pe) {
-  void* const target = to.get_writable("dst", bytes);
+  void* const target = to.get_local_writable("dst", bytes);
   void* const source = from.get("src", bytes);
   move(bytes, [&] { shmem_getmem(target, source, bytes, pe); });
 }
@@ -136,22 +137,30 @@ void get(const Place& to, const Place& from, std::size_t bytes, int pe) {
 void put_signal(const Place& to, const Place& from, std::size_t bytes, const Place& signal,
                 std::int32_t value, int operation, int pe) {
   void* const target = to.get("dst", bytes);
-  void* const source = from.get("src", bytes);
+  void* const source = from.get_local("src", bytes);
   void* const word = signal.get("sig", sizeof value);
   move(bytes, [&] { shmem_putmem_signal(target, source, bytes, word, value, operation, pe); });
 }
 
 // ---- in a stream's order
 
+void check_lasting(const Place& to, const Place& from, Handle stream) {
+  if (stream == 0) return;
+  to.get_lasting("dst");
+  from.get_lasting("src");
+}
+
 int put_in_stream(const Place& to, const Place& from, std::size_t bytes, int pe, Handle stream) {
-  void* const target = stream == 0 ? to.get("dst", bytes) : to.get_lasting("dst");
-  void* const source = stream == 0 ? from.get("src", bytes) : from.get_lasting("src");
+  check_lasting(to, from, stream);
+  void* const target = to.get("dst", bytes);
+  void* const source = from.get_local("src", bytes);
   return in_stream(stream, [=] { shmem_putmem(target, source, bytes, pe); });
 }
 
 int get_in_stream(const Place& to, const Place& from, std::size_t bytes, int pe, Handle stream) {
-  void* const target = stream == 0 ? to.get_writable("dst", bytes) : to.get_lasting("dst");
-  void* const source = stream == 0 ? from.get("src", bytes) : from.get_lasting("src");
+  check_lasting(to, from, stream);
+  void* const target = to.get_local_writable("dst", bytes);
+  void* const source = from.get("src", bytes);
   return in_stream(stream, [=] { shmem_getmem(target, source, bytes, pe); });
 }
 

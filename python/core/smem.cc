@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "c_text.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "handles.h"
@@ -38,13 +39,13 @@ void bind_smem(nb::module_& module) {
   module.def(
       "create_config_store",
       [](const std::string& url) {
-        return smem_code(wait([&] { return smem_create_config_store(url.c_str()); }));
+        return smem_code(wait([&] { return smem_create_config_store(c_text("store_url", url)); }));
       },
       nb::sig("def create_config_store(url: str, /) -> int"));
   module.def(
       "destroy_config_store",
       [](const std::string& url) {
-        return smem_code(wait([&] { return smem_destroy_config_store(url.c_str()); }));
+        return smem_code(wait([&] { return smem_destroy_config_store(c_text("store_url", url)); }));
       },
       nb::sig("def destroy_config_store(url: str, /) -> int"));
   module.def(

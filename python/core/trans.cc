@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "c_text.h"
 #include "callbacks.h"
 #include "calls.h"
 #include "handles.h"
@@ -78,7 +79,7 @@ std::tuple<int, Handle> create(const std::string& url, const std::string& name, 
   config.startConfigServer = may_host;
   smem_trans_t made = nullptr;
   const int code = wait([&] {
-    made = smem_trans_create(url.c_str(), name.c_str(), &config);
+    made = smem_trans_create(c_text("store_url", url), c_text("session_id", name), &config);
     return create_code(made);
   });
   return {smem_code(code), handle_of(made)};
@@ -89,8 +90,10 @@ int move_one(Handle endpoint, bool writes, const std::string& peer, const Place&
   void* const here = writes ? local.get("buffer", bytes) : local.get_writable("buffer", bytes);
   void* const there = pointer_of(remote);
   return smem_code(wait([&] {
-    return writes ? smem_trans_write(pointer_of(endpoint), here, peer.c_str(), there, bytes, flags)
-                  : smem_trans_read(pointer_of(endpoint), here, peer.c_str(), there, bytes, flags);
+    return writes ? smem_trans_write(pointer_of(endpoint), here, c_text("session_id", peer), there,
+                                     bytes, flags)
+                  : smem_trans_read(pointer_of(endpoint), here, c_text("session_id", peer), there,
+                                    bytes, flags);
   }));
 }
 
@@ -101,10 +104,12 @@ int move_batch(Handle endpoint, bool writes, const std::string& peer, const Numb
     return const_cast<const void**>(numbers.pointers());
   };
   return smem_code(wait([&] {
-    return writes ? smem_trans_batch_write(pointer_of(endpoint), constant(local), peer.c_str(),
-                                           remote.pointers(), sizes_of(bytes), pieces.count, flags)
-                  : smem_trans_batch_read(pointer_of(endpoint), local.pointers(), peer.c_str(),
-                                          constant(remote), sizes_of(bytes), pieces.count, flags);
+    return writes ? smem_trans_batch_write(pointer_of(endpoint), constant(local),
+                                           c_text("session_id", peer), remote.pointers(),
+                                           sizes_of(bytes), pieces.count, flags)
+                  : smem_trans_batch_read(pointer_of(endpoint), local.pointers(),
+                                          c_text("session_id", peer), constant(remote),
+                                          sizes_of(bytes), pieces.count, flags);
   }));
 }
 
@@ -113,10 +118,10 @@ int submit_one(Handle endpoint, bool writes, const std::string& peer, const Plac
   void* const here = local.get_lasting("buffer");
   void* const there = pointer_of(remote);
   return smem_code(wait([&] {
-    return writes ? smem_trans_write_submit(pointer_of(endpoint), here, peer.c_str(), there, bytes,
-                                            pointer_of(stream), flags)
-                  : smem_trans_read_submit(pointer_of(endpoint), here, peer.c_str(), there, bytes,
-                                           pointer_of(stream), flags);
+    return writes ? smem_trans_write_submit(pointer_of(endpoint), here, c_text("session_id", peer),
+                                            there, bytes, pointer_of(stream), flags)
+                  : smem_trans_read_submit(pointer_of(endpoint), here, c_text("session_id", peer),
+                                           there, bytes, pointer_of(stream), flags);
   }));
 }
 
@@ -127,12 +132,12 @@ int submit_batch(Handle endpoint, bool writes, const std::string& peer, const Nu
     return const_cast<const void**>(numbers.pointers());
   };
   return smem_code(wait([&] {
-    return writes ? smem_trans_batch_write_submit(pointer_of(endpoint), constant(local),
-                                                  peer.c_str(), remote.pointers(), sizes_of(bytes),
-                                                  pieces.count, pointer_of(stream), flags)
-                  : smem_trans_batch_read_submit(pointer_of(endpoint), local.pointers(),
-                                                 peer.c_str(), constant(remote), sizes_of(bytes),
-                                                 pieces.count, pointer_of(stream), flags);
+    return writes ? smem_trans_batch_write_submit(
+                        pointer_of(endpoint), constant(local), c_text("session_id", peer),
+                        remote.pointers(), sizes_of(bytes), pieces.count, pointer_of(stream), flags)
+                  : smem_trans_batch_read_submit(
+                        pointer_of(endpoint), local.pointers(), c_text("session_id", peer),
+                        constant(remote), sizes_of(bytes), pieces.count, pointer_of(stream), flags);
   }));
 }
 
@@ -147,9 +152,9 @@ std::tuple<int, Handle> prepare(Handle endpoint, bool writes, const std::string&
   const Pieces pieces = pieces_of(local, remote, bytes);
   memspan_transfer_t request = nullptr;
   const int code = smem_code(wait([&] {
-    return memspan_transfer_prepare(pointer_of(endpoint), direction_of(writes), peer.c_str(),
-                                    local.pointers(), remote.pointers(), sizes_of(bytes),
-                                    pieces.count, &request);
+    return memspan_transfer_prepare(pointer_of(endpoint), direction_of(writes),
+                                    c_text("session_id", peer), local.pointers(), remote.pointers(),
+                                    sizes_of(bytes), pieces.count, &request);
   }));
   return {code, handle_of(request)};
 }
@@ -213,7 +218,7 @@ void bind_trans(nb::module_& module) {
   module.def(
       "trans_register_mem",
       [](Handle endpoint, const Place& place, std::size_t bytes, std::uint32_t flags) {
-        void* const address = place.get("buffer_addr", bytes);
+        void* const address = place.get_writable("buffer_addr", bytes);
         return smem_code(wait(
             [&] { return smem_trans_register_mem(pointer_of(endpoint), address, bytes, flags); }));
       },
@@ -276,8 +281,9 @@ void bind_trans(nb::module_& module) {
   module.def(
       "transfer_reach",
       [](Handle endpoint, const std::string& peer) {
-        return smem_code(
-            wait([&] { return memspan_transfer_reach(pointer_of(endpoint), peer.c_str()); }));
+        return smem_code(wait([&] {
+          return memspan_transfer_reach(pointer_of(endpoint), c_text("session_id", peer));
+        }));
       },
       nb::sig("def transfer_reach(endpoint: int, peer: str, /) -> int"));
   module.def("transfer_prepare", prepare,

@@ -45,6 +45,10 @@ struct Typed {
   static T* words(const Place& place, const char* argument, std::size_t count) {
     return place.get<T>(argument, bytes_of(count, sizeof(T)));
   }
+  // Of this process alone.
+  static T* local_words(const Place& place, const char* argument, std::size_t count) {
+    return place.get_local<T>(argument, bytes_of(count, sizeof(T)));
+  }
 };
 
 // How the sentences speak of an element: "4 bytes", "1 byte".

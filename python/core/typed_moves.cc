@@ -88,14 +88,14 @@ void bind_moves(Typed<T> typed) {
       "_put", says.put(),
       [](const Place& to, const Place& from, std::size_t count, int pe) {
         T* const target = Typed<T>::words(to, "dest", count);
-        const T* const source = Typed<T>::words(from, "source", count);
+        const T* const source = Typed<T>::local_words(from, "source", count);
         move(bytes_of(count, sizeof(T)), [&] { put(target, source, count, pe); });
       },
       "dest"_a, "source"_a, "nelems"_a, "pe"_a);
   typed.def(
       "_get", says.get(),
       [](const Place& to, const Place& from, std::size_t count, int pe) {
-        T* const target = to.get_writable<T>("dest", bytes_of(count, sizeof(T)));
+        T* const target = to.get_local_writable<T>("dest", bytes_of(count, sizeof(T)));
         const T* const source = Typed<T>::words(from, "source", count);
         move(bytes_of(count, sizeof(T)), [&] { get(target, source, count, pe); });
       },
@@ -105,7 +105,7 @@ void bind_moves(Typed<T> typed) {
       [](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
          std::size_t count, int pe) {
         T* const target = Typed<T>::words(to, "dest", span_of(count, dst));
-        const T* const source = Typed<T>::words(from, "source", span_of(count, sst));
+        const T* const source = Typed<T>::local_words(from, "source", span_of(count, sst));
         move(bytes_of(count, sizeof(T)), [&] { iput(target, source, dst, sst, count, pe); });
       },
       "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
@@ -113,7 +113,7 @@ void bind_moves(Typed<T> typed) {
       "_iget", says.iget(),
       [](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
          std::size_t count, int pe) {
-        T* const target = to.get_writable<T>("dest", span_of(count, dst) * sizeof(T));
+        T* const target = to.get_local_writable<T>("dest", span_of(count, dst) * sizeof(T));
         const T* const source = Typed<T>::words(from, "source", span_of(count, sst));
         move(bytes_of(count, sizeof(T)), [&] { iget(target, source, dst, sst, count, pe); });
       },
@@ -129,9 +129,11 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
     def_typed(
         module, name, sentence,
         [=](const Place& to, const Place& from, std::size_t count, int pe) {
-          void* const target = is_get ? to.get_writable("dest", bytes_of(count, bytes))
+          void* const target = is_get ? to.get_local_writable("dest", bytes_of(count, bytes))
                                       : to.get("dest", bytes_of(count, bytes));
-          const void* const source = from.get("source", bytes_of(count, bytes));
+          const std::size_t size = bytes_of(count, bytes);
+          const void* const source =
+              is_get ? from.get("source", size) : from.get_local("source", size);
           move(bytes_of(count, bytes), [&] { function(target, source, count, pe); });
         },
         "dest"_a, "source"_a, "nelems"_a, "pe"_a);
@@ -143,8 +145,10 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
         [=](const Place& to, const Place& from, std::ptrdiff_t dst, std::ptrdiff_t sst,
             std::size_t count, int pe) {
           const std::size_t room = span_of(count, dst) * bytes;
-          void* const target = is_get ? to.get_writable("dest", room) : to.get("dest", room);
-          const void* const source = from.get("source", span_of(count, sst) * bytes);
+          void* const target = is_get ? to.get_local_writable("dest", room) : to.get("dest", room);
+          const std::size_t span = span_of(count, sst) * bytes;
+          const void* const source =
+              is_get ? from.get("source", span) : from.get_local("source", span);
           move(bytes_of(count, bytes), [&] { function(target, source, dst, sst, count, pe); });
         },
         "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);

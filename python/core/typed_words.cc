@@ -31,7 +31,8 @@ std::string word_of(std::size_t bytes) {
 class Status {
  public:
   Status(const std::optional<Place>& place, std::size_t count)
-      : flags_(place ? place->get<const int>("status", bytes_of(count, sizeof(int))) : nullptr) {}
+      : flags_(place ? place->get_local<const int>("status", bytes_of(count, sizeof(int)))
+                     : nullptr) {}
   const int* get() const { return flags_; }
 
  private:
@@ -52,7 +53,7 @@ T compared(T value, std::size_t) {
 }
 template <typename T>
 const T* compared(const Place& values, std::size_t count) {
-  return values.get<T>("cmp_values", bytes_of(count, sizeof(T)));
+  return values.get_local<T>("cmp_values", bytes_of(count, sizeof(T)));
 }
 
 // The forms for many variables, which take a Given (a T, or a Place of as many): `all` gives what

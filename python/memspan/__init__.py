@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 # Threads of the library may outlive the interpreter.
-atexit.register(_core.drop_callbacks)
+atexit.register(_core.end_interpreter)
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 

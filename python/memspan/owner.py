@@ -2,7 +2,7 @@
 """What objects have that stand for something of the library's."""
 
 from types import TracebackType
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 _Self = TypeVar("_Self", bound="Owner")
 
@@ -14,6 +14,11 @@ class Owner:
     def destroy(self) -> object:
         """Ends what it owns; again is nothing."""
         raise NotImplementedError
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it stands for something of this process"
+        )
 
     def __enter__(self: _Self) -> _Self:
         return self

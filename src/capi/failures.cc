@@ -11,6 +11,7 @@
 
 #include "capi/errors.h"
 #include "capi/process_state.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "world/wait.h"
 
@@ -153,4 +154,9 @@ extern "C" __attribute__((visibility("default"))) void memspan_set_end_handler(
 extern "C" __attribute__((visibility("default"))) memspan_end_handler_t
 memspan_set_thread_end_handler(memspan_end_handler_t handler) {
   return memspan::capi::set_thread_end_handler(handler);
+}
+
+extern "C" __attribute__((visibility("default"))) memspan_interrupt_handler_t
+memspan_set_thread_interrupt_handler(memspan_interrupt_handler_t handler) {
+  return memspan::set_thread_interrupt_handler(handler);
 }

@@ -39,6 +39,16 @@ Result<std::optional<std::int64_t>> environment_integer(const char* name, std::i
   return std::optional<std::int64_t>(value);
 }
 
+namespace {
+
+// What may follow k, m, g and t: "MiB", "MB".
+bool is_unit(std::string_view text) {
+  if (!text.empty() && (text.front() | 0x20) == 'i' && text.size() == 2) text.remove_prefix(1);
+  return text.empty() || (text.size() == 1 && (text.front() | 0x20) == 'b');
+}
+
+}  // namespace
+
 Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
   Status invalid(Code::kInvalidArgument,
                  fmt::format("{} is \"{}\"; allowed is a positive number with an optional suffix "
@@ -47,8 +57,10 @@ Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !(number > 0)) return invalid;
-  if (end != text.data() + text.size()) {
-    switch (*end | 0x20) {
+  const auto suffix = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (!suffix.empty()) {
+    if (!is_unit(suffix.substr(1))) return invalid;
+    switch (suffix.front() | 0x20) {
       case 'k':
         number *= 0x1p10;
         break;

@@ -25,8 +25,8 @@ Result<std::int64_t> parse_integer(std::string_view what, std::string_view text,
                                    std::int64_t most);
 
 // Bytes from "512", "1.5g", ".5M", "2T": an integer or a decimal fraction and one optional suffix
-// k, m, g or t of either case (powers of 1024); what follows the suffix is ignored, as OpenSHMEM
-// has it. Rounded up. Zero and negative sizes are errors.
+// k, m, g or t of either case (powers of 1024), also as "MiB" or "mb". Rounded up. Zero, negative
+// sizes and anything behind are errors.
 Result<std::size_t> parse_size(std::string_view what, std::string_view text);
 
 // "1.5 GiB", "512 B": for messages.

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/interrupt.h"
+
 namespace memspan {
 namespace {
 
@@ -37,11 +39,11 @@ Result<Fd> make_socket(int how = 0) {
 Status wait_readable(const Fd& socket, Deadline deadline) {
   pollfd polled{socket.get(), POLLIN, 0};
   while (true) {
-    int ready = poll(&polled, 1, deadline.remaining_poll_ms());
+    int ready = poll(&polled, 1, until_next_look(deadline).remaining_poll_ms());
     if (ready > 0) return Status::ok();
     if (ready < 0 && errno != EINTR) return Status::from_errno("poll of a Unix socket");
-    if (deadline.has_passed())
-      return {Code::kTimeout, "nothing arrived on the Unix socket in time"};
+    if (is_interrupted() || deadline.has_passed())
+      return end_of_wait("nothing arrived on the Unix socket in time");
   }
 }
 

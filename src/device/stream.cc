@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/interrupt.h"
 #include "core/thread.h"
 
 namespace memspan {
@@ -54,9 +55,9 @@ Status Stream::synchronize(Deadline deadline) {
     return {Code::kInvalidArgument, "work of a stream cannot wait for the stream"};
   const std::uint64_t last = submitted_;
   while (done_ < last)
-    if (!changed_.wait_until(mutex_, deadline) && done_ < last)
-      return {Code::kTimeout,
-              fmt::format("timeout: {} of the stream's works are not done yet", last - done_)};
+    if (!wait_interruptibly(changed_, mutex_, deadline) && done_ < last)
+      return end_of_wait(
+          fmt::format("timeout: {} of the stream's works are not done yet", last - done_));
   if (first_failure_.is_ok() || failed_ > last) return Status::ok();
   return std::exchange(first_failure_, Status::ok());
 }

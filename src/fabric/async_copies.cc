@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/interrupt.h"
+
 namespace memspan {
 namespace {
 
@@ -60,8 +62,8 @@ Status AsyncCopies::wait(Deadline deadline) {
   if (pending == nullptr) return Status::ok();
   MutexLock lock(pending->mutex);
   while (pending->left > 0)
-    if (!pending->changed.wait_until(pending->mutex, deadline) && pending->left > 0)
-      return {Code::kTimeout, "copies of this thread are still under way"};
+    if (!wait_interruptibly(pending->changed, pending->mutex, deadline) && pending->left > 0)
+      return end_of_wait("copies of this thread are still under way");
   return std::exchange(pending->failure, Status::ok());
 }
 

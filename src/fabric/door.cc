@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/interrupt.h"
 #include "core/mutex.h"
 #include "core/random.h"
 #include "core/thread.h"
@@ -315,13 +316,13 @@ Result<DoorAnswer> Door::ask_and_wait(const std::string& ticket, std::string_vie
   });
   {
     MutexLock lock(answer->mutex);
-    while (!answer->value && answer->arrived.wait_until(answer->mutex, deadline)) {
+    while (!answer->value && wait_interruptibly(answer->arrived, answer->mutex, deadline)) {
     }
   }
   forget(question);
   MutexLock lock(answer->mutex);
   if (answer->value) return std::move(*answer->value);
-  return Status(Code::kTimeout, "that process does not answer at its door; it may be stopped");
+  return end_of_wait("that process does not answer at its door; it may be stopped");
 }
 
 std::uint64_t Door::watch(const Fd& process, std::function<void()> ended) {

@@ -10,6 +10,7 @@
 
 #include "core/bytes.h"
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
 #include "device/numa.h"
 #include "memory/address_plan.h"
@@ -190,7 +191,7 @@ Status Pool::join(Deadline deadline) {
   const Deadline patience = deadline.within(kPatience);
   {
     MutexLock lock(mutex_);
-    while (is_asking() && changed_.wait_until(mutex_, patience)) {
+    while (is_asking() && wait_interruptibly(changed_, mutex_, patience)) {
     }
   }
   await_marks(true, patience);
@@ -199,10 +200,10 @@ Status Pool::join(Deadline deadline) {
 
 // Until everybody who is mapped here has this process's memory mapped, or nobody has.
 void Pool::await_marks(bool are_set, const Deadline& deadline) {
-  while (!deadline.has_passed()) {
+  while (!deadline.has_passed() && !is_interrupted()) {
     const std::uint32_t changes = attendance_.changes();
     if (are_marks(are_set)) return;
-    attendance_.await_change(changes, deadline);
+    attendance_.await_change(changes, until_next_look(deadline));
   }
 }
 
@@ -415,9 +416,8 @@ Result<std::uint64_t> Pool::await(std::uint32_t rank, SpaceKind kind, Deadline d
     if (peer.stage == Peer::Stage::kAbsent) {
       if (std::exchange(has_asked_store, true)) return gone(rank);
       MEMSPAN_PASS(await_news(rank, deadline));
-    } else if (!changed_.wait_until(mutex_, deadline)) {
-      return Status(Code::kTimeout,
-                    fmt::format("rank {} did not hand over its memory in time", rank));
+    } else if (!wait_interruptibly(changed_, mutex_, deadline)) {
+      return end_of_wait(fmt::format("rank {} did not hand over its memory in time", rank));
     }
   }
 }
@@ -437,8 +437,8 @@ Status Pool::await_news(std::uint32_t rank, const Deadline& deadline) {
   if (record.code() == Code::kNotFound) return gone(rank);
   if (!record.is_ok()) return record.status();
   while (peers_[rank].news == news && is_joined_)
-    if (!changed_.wait_until(mutex_, deadline))
-      return {Code::kTimeout, fmt::format("no news of rank {} came in time", rank)};
+    if (!wait_interruptibly(changed_, mutex_, deadline))
+      return end_of_wait(fmt::format("no news of rank {} came in time", rank));
   return Status::ok();
 }
 

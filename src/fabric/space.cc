@@ -8,6 +8,7 @@
 
 #include "core/bytes.h"
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
 
@@ -91,11 +92,11 @@ class Space::Waiting {
       : space_(space), kind_(kind), name_(std::move(name)) {
     MutexLock lock(space_.mutex_);
     while (kind_ == Kind::kAll && space_.is_meeting_ && !space_.is_closed_)
-      if (!space_.changed_.wait_until(space_.mutex_, deadline)) break;
+      if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
     if (space_.is_closed_) {
       status_ = {Code::kUnavailable, "the space is being destroyed"};
     } else if (kind_ == Kind::kAll && space_.is_meeting_) {
-      status_ = {Code::kTimeout, "timeout: another thread of this process is in a meeting"};
+      status_ = end_of_wait("timeout: another thread of this process is in a meeting");
     } else {
       is_in_ = true;
       if (kind_ == Kind::kAll) space_.is_meeting_ = true;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "store/connection.h"
 #include "store/host_secret.h"
@@ -23,7 +24,8 @@ constexpr int kFirstPauseMs = 5;
 constexpr int kLongestPauseMs = 200;
 
 void pause(int ms, const Deadline& deadline) {
-  static_cast<void>(::poll(nullptr, 0, std::min(ms, std::max(deadline.remaining_poll_ms(), 0))));
+  const Deadline next = until_next_look(deadline.within(std::chrono::milliseconds(ms)));
+  static_cast<void>(::poll(nullptr, 0, std::max(next.remaining_poll_ms(), 0)));
 }
 
 // Nobody listens yet, or who listened has gone: another attempt may find the store.
@@ -183,6 +185,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
     }
     if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
     pause(ms, deadline);
+    if (is_interrupted()) return interruption().annotate("connecting to the store at " + where);
   }
   return Status(Code::kTimeout, fmt::format("no store at {} after {:.3f} s: {}", where,
                                             to_seconds(Clock::now() - begin), last.message()));

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/interrupt.h"
 #include "core/thread.h"
 
 namespace memspan {
@@ -63,8 +64,9 @@ Status finish_handshake(StoreStream& stream, const Deadline& deadline) {
         return step.failure;
     }
     pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
-    if (::poll(&polled, 1, deadline.remaining_poll_ms()) == 0)
-      return {Code::kTimeout, "the TLS handshake did not end in time"};
+    const int ready = ::poll(&polled, 1, until_next_look(deadline).remaining_poll_ms());
+    if (is_interrupted() || (ready == 0 && deadline.has_passed()))
+      return end_of_wait("the TLS handshake did not end in time");
   }
 }
 
@@ -223,7 +225,7 @@ Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, St
   calls_.erase(id);
   withdraw(id);
   if (!call.is_answered && !lost_.is_ok()) return lost_;
-  if (!call.is_answered) return {Code::kTimeout, fmt::format("no answer from {}", where_)};
+  if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
   answer = std::move(call.answer);
   return Status::ok();
 }
@@ -253,11 +255,14 @@ void StoreClient::Connection::withdraw(std::uint64_t id) {
 }
 
 void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
-  while (!call.is_answered && lost_.is_ok() && !deadline.has_passed()) {
-    if (is_driven_)
-      changed_.wait_until(mutex_, deadline);
-    else
-      drive(deadline);
+  bool goes_on = !deadline.has_passed();
+  while (!call.is_answered && lost_.is_ok() && goes_on) {
+    if (is_driven_) {
+      goes_on = wait_interruptibly(changed_, mutex_, deadline);
+    } else {
+      drive(until_next_look(deadline));
+      goes_on = !is_interrupted(mutex_) && !deadline.has_passed();
+    }
   }
   if (!is_driven_) changed_.notify_all();  // somebody else must drive now
 }

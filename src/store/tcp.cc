@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/environment.h"
+#include "core/interrupt.h"
 
 namespace memspan {
 namespace {
@@ -143,8 +144,9 @@ int finish_connecting(int socket, const Deadline& deadline) {
   pollfd entry{.fd = socket, .events = POLLOUT, .revents = 0};
   int ready = 0;
   do {
-    ready = ::poll(&entry, 1, deadline.remaining_poll_ms());
-  } while (ready < 0 && errno == EINTR);
+    ready = ::poll(&entry, 1, until_next_look(deadline).remaining_poll_ms());
+  } while (!is_interrupted() && ((ready < 0 && errno == EINTR) ||
+                                 (ready == 0 && !deadline.has_passed())));
   if (ready < 0) return errno;
   if (ready == 0) return ETIMEDOUT;
   int error = 0;

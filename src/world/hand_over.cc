@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "core/random.h"
 #include "core/unix_socket.h"
 #include "world/pidfd.h"
@@ -115,6 +116,7 @@ Result<std::vector<Fd>> HandOver::serve(const std::vector<ProcessIdentity>& memb
     if (socket.code() == Code::kTimeout) {
       if (deadline.has_passed())
         return Status(Code::kTimeout, "ranks that did not come: " + missing);
+      if (is_interrupted()) return interruption();
       MEMSPAN_TRY(check(), "waiting for ranks " + missing);
       continue;
     }

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "world/futex.h"
 
@@ -101,6 +102,7 @@ Status SlowWait::pause_by_the_clock() {
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
   is_patient_ = now - *since_ > kAwake;
+  if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();
   else

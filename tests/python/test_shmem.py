@@ -145,6 +145,33 @@ def test_mistakes_are_exceptions(alone):
     assert shmem.shmem_int32_g(mine, 0) == 12
 
 
+def test_addresses_that_are_none_are_exceptions(alone):
+    import mmap
+
+    remote = shmem.shmem_malloc(1 << 16)
+    pages = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+    kept = np.frombuffer(pages, "uint8")
+    here = kept.ctypes.data
+    for wild in (0, 8, 1 << 46, 2**64 - 8):
+        with pytest.raises(ValueError, match=f"src is {wild}, and the 8 bytes .* not memory"):
+            shmem.shmem_putmem(remote, wild, 8, pe=0)
+        with pytest.raises(ValueError, match=f"dst is {wild}"):
+            shmem.shmem_getmem(wild, remote, 8, pe=0)
+        with pytest.raises(ValueError, match=f"source is {wild}"):
+            shmem.shmem_int64_put(remote, wild, 1, 0)
+        with pytest.raises(ValueError, match=f"dest is {wild}"):
+            shmem.shmem_get64(wild, remote, 1, 0)
+        with pytest.raises(ValueError, match="ivar"):
+            shmem.shmem_int64_test(wild, shmem.CmpOp.CMP_EQ, 0)
+    # The last byte counts as well: the address space ends somewhere behind it.
+    with pytest.raises(ValueError, match="src is"):
+        shmem.shmem_putmem(remote, here, 1 << 47, pe=0)
+    shmem.shmem_putmem(remote, here, kept.nbytes, pe=0)
+    shmem.shmem_getmem(here, remote, kept.nbytes, pe=0)
+    shmem.shmem_putmem(remote, 0, 0, pe=0)
+    shmem.shmem_free(remote)
+
+
 def test_strides_are_part_of_the_bounds(alone):
     mine = shmem.shmem_calloc(64, 4)
     few = np.zeros(10, np.float32)

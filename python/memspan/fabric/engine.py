@@ -415,9 +415,11 @@ class TransferEngine(Owner):
         lengths: Numbers,
     ) -> TransferRequest:
         """Many pieces to write or read (``TransferOpcode``), lengths in bytes, as a ``TransferRequest`` that can be posted many times;
-        RuntimeError when it cannot be made, ValueError for lists that do not fit."""
+        RuntimeError when it cannot be made, ValueError for another opcode and lists that do not fit."""
         if self._handle == 0:
             raise RuntimeError("the engine is not initialized")
+        if opcode not in tuple(TransferOpcode):
+            raise ValueError(f"opcode is {opcode}, allowed are Read (0) and Write (1)")
         code, handle = _c.transfer_prepare(
             self._handle,
             opcode == TransferOpcode.Write,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/interrupt.h"
 #include "world/futex.h"
 
 namespace memspan::transfer {
@@ -47,14 +48,14 @@ Status wait_for_counter(ledger::Counters& counters, std::uint32_t counter, std::
     const std::uint32_t rung = counters.bell.load(std::memory_order_seq_cst);
     seen = word.load(std::memory_order_seq_cst);
     has_ended = is_over.load(std::memory_order_seq_cst);
-    if (seen >= value || has_ended || deadline.has_passed()) break;
-    futex_wait(counters.bell, rung, std::min(kLongestSleep, deadline.remaining()));
+    if (seen >= value || has_ended || is_interrupted() || deadline.has_passed()) break;
+    futex_wait(counters.bell, rung,
+               std::min(kLongestSleep, until_next_look(deadline).remaining()));
   }
   counters.waiting.fetch_sub(1, std::memory_order_seq_cst);
   if (seen >= value) return Status::ok();
   if (has_ended) return {Code::kUnavailable, "the endpoint is being destroyed"};
-  return {Code::kTimeout,
-          fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value)};
+  return end_of_wait(fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value));
 }
 
 }  // namespace memspan::transfer

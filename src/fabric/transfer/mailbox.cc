@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/bytes.h"
+#include "core/interrupt.h"
 
 namespace memspan::transfer {
 namespace {
@@ -67,11 +68,12 @@ Result<Notification> Mailbox::receive(Deadline deadline) const {
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return Status::from_errno("reading a mailbox");
     pollfd polled[] = {{receiving_.get(), POLLIN, 0}, {ended_.descriptor(), POLLIN, 0}};
-    const int ready = ::poll(polled, 2, deadline.remaining_poll_ms());
+    const int ready = ::poll(polled, 2, until_next_look(deadline).remaining_poll_ms());
     if (ready < 0 && errno != EINTR) return Status::from_errno("waiting for a message");
     if (polled[1].revents != 0)
       return Status(Code::kUnavailable, "the endpoint is being destroyed");
-    if (ready <= 0 && deadline.has_passed()) return Status(Code::kTimeout, "no message has come");
+    if (ready <= 0 && (is_interrupted() || deadline.has_passed()))
+      return end_of_wait("no message has come");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/interrupt.h"
 #include "core/mutex.h"
 
 namespace memspan::transfer {
@@ -46,8 +47,8 @@ Status wait_for_removal(StoreClient& store, const std::string& key, const Deadli
   if (store.get_now(key, deadline).code() != Code::kNotFound) {
     MutexLock lock(removal->mutex);
     while (!removal->has_come && status.is_ok())
-      if (!removal->changed.wait_until(removal->mutex, deadline) && !removal->has_come)
-        status = {Code::kTimeout, "it was not given up"};
+      if (!wait_interruptibly(removal->changed, removal->mutex, deadline) && !removal->has_come)
+        status = end_of_wait("it was not given up");
   }
   [[maybe_unused]] const Status over = store.unwatch(watch, deadline);
   return status;

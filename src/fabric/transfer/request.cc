@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/interrupt.h"
 #include "fabric/transfer/counters.h"
 
 namespace memspan::transfer {
@@ -49,8 +50,8 @@ Result<Outcome> Request::wait(Deadline deadline) {
     return Status(Code::kInvalidArgument, "the request was never posted");
   const Run now{.number = last_posting_, .peer = {}, .cursor = {}};
   while (is_posted(now))
-    if (!changed_.wait_until(mutex_, deadline) && is_posted(now))
-      return Status(Code::kTimeout, "timeout: the request is not over yet");
+    if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
+      return end_of_wait("timeout: the request is not over yet");
   return last_outcome_;
 }
 

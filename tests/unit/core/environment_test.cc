@@ -25,12 +25,14 @@ TEST(ParseSizeTest, ReadsFractionsAndRoundsUp) {
   EXPECT_EQ(parse_size("x", "0.3").value(), 1u);
 }
 
-TEST(ParseSizeTest, IgnoresWhatFollowsTheSuffix) {
+TEST(ParseSizeTest, ReadsUnitsThatSayBytes) {
   EXPECT_EQ(parse_size("x", "4MiB").value(), 4u << 20);
+  EXPECT_EQ(parse_size("x", "4mb").value(), 4u << 20);
 }
 
 TEST(ParseSizeTest, RefusesEverythingElseWithTheNameAndTheValue) {
-  for (const char* text : {"", "0", "-1", "m", "1x", "nan", "inf", "1e300", " 5", "99999999t"}) {
+  for (const char* text : {"", "0", "-1", "m", "1x", "nan", "inf", "1e300", " 5", "99999999t",
+                           "1gXYZ", "1gib ", "1mi", "1kk", "5b"}) {
     auto size = parse_size("SHMEM_SYMMETRIC_SIZE", text);
     ASSERT_EQ(size.code(), Code::kInvalidArgument) << text;
     EXPECT_THAT(size.status().message(),

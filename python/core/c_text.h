@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's texts for C, where a NUL byte is the end.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+namespace memspan::python {
+
+// Valid as long as `text`. ValueError when C would read another text.
+inline const char* c_text(const char* name, const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    throw nanobind::value_error((std::string(name) + " has a NUL byte").c_str());
+  return text.c_str();
+}
+
+}  // namespace memspan::python

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/interrupt.h"
+
+#include <utility>
+
+namespace memspan {
+namespace {
+
+struct ThreadState {
+  InterruptHandler handler = nullptr;
+  Clock::time_point called;  // or when the thread began to sleep
+  bool is_interrupted = false;
+};
+constinit thread_local ThreadState state;
+
+// The period begins with the first sleep, so that short waits never call the handler.
+bool is_due() {
+  const auto now = Clock::now();
+  if (state.called == Clock::time_point()) state.called = now;
+  if (now < state.called + kInterruptPeriod) return false;
+  state.called = now;
+  return true;
+}
+
+}  // namespace
+
+InterruptHandler set_thread_interrupt_handler(InterruptHandler handler) {
+  ThreadState fresh;
+  fresh.handler = handler;
+  return std::exchange(state, fresh).handler;
+}
+
+bool is_interrupted() {
+  if (state.handler == nullptr) return false;
+  if (!state.is_interrupted && is_due()) state.is_interrupted = state.handler() != 0;
+  return state.is_interrupted;
+}
+
+bool is_interrupted(Mutex& held) {
+  if (state.handler == nullptr) return false;
+  held.unlock();
+  const bool is_over = is_interrupted();
+  held.lock();
+  return is_over;
+}
+
+Deadline until_next_look(const Deadline& deadline) {
+  if (state.handler == nullptr) return deadline;
+  if (state.called == Clock::time_point()) state.called = Clock::now();
+  return deadline.within(kInterruptPeriod);
+}
+
+bool wait_interruptibly(ConditionVariable& changed, Mutex& mutex, const Deadline& deadline) {
+  if (state.handler == nullptr) return changed.wait_until(mutex, deadline);
+  changed.wait_until(mutex, until_next_look(deadline));
+  return !is_interrupted(mutex) && !deadline.has_passed();
+}
+
+Status end_of_wait(std::string on_timeout) {
+  if (state.is_interrupted) return interruption();
+  return {Code::kTimeout, std::move(on_timeout)};
+}
+
+Status interruption() {
+  return {Code::kSystem, "interrupted by a signal's handler"};
+}
+
+}  // namespace memspan
