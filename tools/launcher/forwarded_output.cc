@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/labelled_output.h"
+#include "launcher/forwarded_output.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <string_view>
 
 namespace memspan::launcher {
 namespace {
@@ -16,93 +14,57 @@ namespace {
 // fill the launcher's memory.
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
-constexpr std::size_t kMostReady = std::size_t{256} << 10;
-
-// False when nobody reads `target` any more. The target may be in non-blocking mode: it is shared
-// with whoever started us.
-bool write_all(int target, const std::string& bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    ssize_t count = write(target, bytes.data() + done, bytes.size() - done);
-    if (count >= 0) {
-      done += static_cast<std::size_t>(count);
-    } else if (errno == EAGAIN) {
-      pollfd room{target, POLLOUT, 0};
-      poll(&room, 1, -1);
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
+// The most that a pipe can hold; whoever goes on writing after its leader ended is not waited for.
+constexpr std::size_t kLargestRemainder = std::size_t{1} << 20;
 
 }  // namespace
 
-Result<LabelledOutput> LabelledOutput::make(int rank, int target, Fd& writer) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe for --label");
-  Fd reader(ends[0]);
-  writer.reset(ends[1]);
-  // Only our end: the process must see an ordinary blocking pipe.
-  if (fcntl(reader.get(), F_SETFL, O_NONBLOCK) != 0)
-    return Status::from_errno("making a pipe for --label");
-  return LabelledOutput(rank, target, std::move(reader));
+ForwardedOutput::ForwardedOutput(std::string label, OutputSink& sink, Fd reader)
+    : label_(std::move(label)), sink_(&sink), reader_(std::move(reader)) {}
+
+void ForwardedOutput::drain() {
+  pass_on(kReadBytes);
 }
 
-LabelledOutput::LabelledOutput(int rank, int target, Fd pipe)
-    : target_(target), pipe_(std::move(pipe)), label_(fmt::format("[{}] ", rank)) {}
+void ForwardedOutput::finish() {
+  pass_on(kLargestRemainder);
+}
 
-void LabelledOutput::drain() {
+void ForwardedOutput::pass_on(std::size_t most) {
   char buffer[kReadBytes];
-  while (is_open()) {
-    ssize_t count = read(pipe_.get(), buffer, sizeof buffer);
+  for (std::size_t done = 0; is_open() && done < most;) {
+    const ssize_t count = read(reader_.get(), buffer, sizeof buffer);
     if (count > 0) {
-      take(buffer, static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      if (!line_.empty()) end_line();
-      flush();
-      pipe_.reset();
-    } else if (errno != EINTR) {
+      take({buffer, static_cast<std::size_t>(count)});
+      done += static_cast<std::size_t>(count);
+    } else if (count < 0 && errno == EAGAIN) {
       break;
+    } else if (count == 0 || errno != EINTR) {
+      close();  // a pseudo-terminal's end is EIO
     }
   }
-  flush();
 }
 
-void LabelledOutput::finish() {
-  drain();
-  if (!is_open()) return;  // then the last line is out
+void ForwardedOutput::close() {
   if (!line_.empty()) end_line();
-  flush();
-  pipe_.reset();
+  reader_.reset();
 }
 
-void LabelledOutput::take(const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const void* end = std::memchr(bytes, '\n', count);
-    std::size_t part =
-        end == nullptr ? count : static_cast<std::size_t>(static_cast<const char*>(end) - bytes);
-    line_.append(bytes, part);
-    if (end != nullptr || line_.size() >= kLongestLine) end_line();
-    if (end != nullptr) ++part;
-    bytes += part;
-    count -= part;
+void ForwardedOutput::take(std::string_view bytes) {
+  if (label_.empty()) return sink_->append(bytes);
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    line_.append(bytes.substr(0, end));
+    if (end != std::string_view::npos || line_.size() >= kLongestLine) end_line();
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
   }
-  if (ready_.size() >= kMostReady) flush();
 }
 
-void LabelledOutput::end_line() {
-  ready_ += label_;
-  ready_ += line_;
-  ready_ += '\n';
+void ForwardedOutput::end_line() {
+  sink_->append(label_);
+  sink_->append(line_);
+  sink_->append("\n");
   line_.clear();
-}
-
-void LabelledOutput::flush() {
-  if (!ready_.empty() && !write_all(target_, ready_)) {
-    pipe_.reset();
-    line_.clear();
-  }
-  ready_.clear();
 }
 
 }  // namespace memspan::launcher

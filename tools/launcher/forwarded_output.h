@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// --label: one process's stdout or stderr, passed on as whole lines with "[rank] " in front.
+// What comes out of one pipe or pseudo-terminal of the processes, on its way to an OutputSink; with
+// --label as whole lines with "[rank] " in front.
 #pragma once
 
 #include <string>
 
 #include "core/fd.h"
-#include "core/status.h"
+#include "launcher/output_sink.h"
 
 namespace memspan::launcher {
 
-// Owns the reading end of a pipe. One thread at a time; as one thread serves all of them, lines
-// never mix.
-class LabelledOutput {
+// Owns the reading end, which must not wait. One thread at a time; as one thread serves all of
+// them, lines never mix.
+class ForwardedOutput {
  public:
-  // `writer` receives the end for the process. Lines go to `target`, 1 or 2.
-  static Result<LabelledOutput> make(int rank, int target, Fd& writer);
+  // An empty label: bytes are passed on as they come. The sink outlives this.
+  ForwardedOutput(std::string label, OutputSink& sink, Fd reader);
 
-  int descriptor() const { return pipe_.get(); }
-  bool is_open() const { return pipe_.is_valid(); }
+  int descriptor() const { return reader_.get(); }
+  bool is_open() const { return reader_.is_valid(); }
 
-  // Passes on all whole lines that are there now; never waits for the process. Closes the pipe at
-  // its end, or when nobody reads the launcher's output any more: the process then gets EPIPE, as
-  // it would without --label.
+  // Passes on what is there now, a bounded part of it; never waits for a process. Closes at the
+  // end of what comes.
   void drain();
-  // Drains, then passes on a last line without an end, and closes.
+  // For a process that has ended: passes on all that it left, whatever the sink's reader takes.
   void finish();
+  // Ends the label's last line, even without an end of its own, and closes.
+  void close();
 
  private:
-  LabelledOutput(int rank, int target, Fd pipe);
-  void take(const char* bytes, std::size_t count);
+  void pass_on(std::size_t most);
+  void take(std::string_view bytes);
   void end_line();
-  void flush();
-  int target_;
-  Fd pipe_;
   std::string label_;
-  std::string line_;   // what has come of a line so far
-  std::string ready_;  // labelled lines on their way out
+  OutputSink* sink_;
+  Fd reader_;
+  std::string line_;  // what has come of a line so far
 };
 
 }  // namespace memspan::launcher
