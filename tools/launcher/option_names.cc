@@ -116,7 +116,7 @@ std::string_view help_text() {
          "Starts an OpenSHMEM job on this host and ends it as a whole.\n"
          "\n"
          "For each program; its options end at its name:\n"
-         "  -n N                 number of processes (also -np N, -nN, --np N)\n"
+         "  -n N                 number of processes (also -np N, -nN)\n"
          "  --env NAME=VALUE     set a variable in its processes (also -x NAME=VALUE)\n"
          "  -wdir DIR            start its processes in this folder\n"
          "\n"
