@@ -232,6 +232,16 @@ case_memfabric_loaded() {
 case_info() {
   "$prefix/bin/memspan-info" >"$work/out"
   grep -q '^transport .*mapped' "$work/out" || fail "memspan-info names no transport: $(cat "$work/out")"
+  # What is typed wrongly is said on stderr, and is no success.
+  local program word code
+  for program in memspan-info memspan-store oshrun; do
+    for word in -hosts --nonsense; do
+      code=0
+      "$prefix/bin/$program" "$word" >"$work/out" 2>"$work/err" || code=$?
+      [[ $code == 2 && ! -s $work/out ]] || fail "$program $word returned $code: $(cat "$work/out")"
+      grep -q "; see $program --help" "$work/err" || fail "$program $word said: $(cat "$work/err")"
+    done
+  done
 }
 
 # fresh: into a folder that is not there; beside: into one where others have something.
