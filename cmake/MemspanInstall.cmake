@@ -7,6 +7,17 @@ set(MEMSPAN_TEMPLATES ${CMAKE_CURRENT_LIST_DIR})
 set(generated ${PROJECT_BINARY_DIR}/generated)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/memspan)
 
+set(platform ${CMAKE_SYSTEM_PROCESSOR}-linux)
+
+# Every folder into which something goes below, for `uninstall`; first, since it looks at what is there.
+set(completion_dir ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
+set(memspan_folders
+  ${CMAKE_INSTALL_BINDIR} ${package_dir} ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  ${CMAKE_INSTALL_INCLUDEDIR}/memspan ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_INCLUDEDIR}/smem/host
+  ${platform} ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DOCDIR} ${completion_dir})
+install(CODE "set(memspan_binary_dir \"${PROJECT_BINARY_DIR}\")\nset(memspan_folders \"${memspan_folders}\")")
+install(SCRIPT ${MEMSPAN_TEMPLATES}/note_folders.cmake)
+
 # ---- the library and its headers ------------------------------------------------------------------
 add_library(memspan::openshmem ALIAS memspan)
 target_include_directories(memspan INTERFACE
@@ -32,7 +43,6 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/in
 # ---- MemFabric's layout ---------------------------------------------------------------------------
 # Its documents' compile and link lines, and programs that load the library by its path, look below
 # ${MEMFABRIC_HYBRID_HOME_PATH}/$(arch)-linux: links to the one copy.
-set(platform ${CMAKE_SYSTEM_PROCESSOR}-linux)
 function(memspan_add_layout_link name target)
   file(RELATIVE_PATH there ${CMAKE_INSTALL_PREFIX}/${platform} ${target})
   file(MAKE_DIRECTORY ${generated}/${platform})
@@ -47,25 +57,43 @@ file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}
 file(RELATIVE_PATH include ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 file(RELATIVE_PATH library ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 
-# memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc): a compiler wrapper and its second name.
-function(memspan_add_wrapper name variable compiler alias)
+# memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc...): a compiler wrapper and its other names.
+function(memspan_add_wrapper name variable compiler)
   configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/oshcc.in ${generated}/${name} @ONLY)
   install(PROGRAMS ${generated}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
-  memspan_add_alias(${name} ${alias})
+  foreach(alias IN LISTS ARGN)
+    memspan_add_link(${CMAKE_INSTALL_BINDIR} ${name} ${alias})
+  endforeach()
 endfunction()
 
-function(memspan_add_alias name alias)
-  file(MAKE_DIRECTORY ${generated})
-  file(CREATE_LINK ${name} ${generated}/${alias} SYMBOLIC)
-  install(FILES ${generated}/${alias} DESTINATION ${CMAKE_INSTALL_BINDIR})
+# memspan_add_link(FOLDER NAME OTHER): in this folder of the installation OTHER is a link to NAME.
+function(memspan_add_link folder name other)
+  file(MAKE_DIRECTORY ${generated}/links/${folder})
+  file(CREATE_LINK ${name} ${generated}/links/${folder}/${other} SYMBOLIC)
+  install(FILES ${generated}/links/${folder}/${other} DESTINATION ${folder})
 endfunction()
 
 memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc)
-memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ shmemc++)
+memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ oshcxx oshCC shmemc++ shmemcxx shmemCC)
 if(TARGET oshrun)
   install(TARGETS oshrun memspan-info memspan-store RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  memspan_add_alias(oshrun shmemrun)
+  memspan_add_link(${CMAKE_INSTALL_BINDIR} oshrun shmemrun)
 endif()
+
+# ---- what people read ------------------------------------------------------------------------------
+foreach(page oshrun oshcc memspan-info memspan-store)
+  configure_file(${PROJECT_SOURCE_DIR}/docs/man/${page}.1.in ${generated}/${page}.1 @ONLY)
+  install(FILES ${generated}/${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endforeach()
+foreach(other oshc++ oshcxx oshCC shmemcc shmemc++ shmemcxx shmemCC)
+  memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshcc.1 ${other}.1)
+endforeach()
+memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshrun.1 shmemrun.1)
+install(FILES ${PROJECT_SOURCE_DIR}/tools/completion/oshrun.bash DESTINATION ${completion_dir} RENAME oshrun)
+foreach(other shmemrun memspan-info memspan-store)
+  memspan_add_link(${completion_dir} oshrun ${other})
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/VERSION DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # ---- find_package(memspan) ------------------------------------------------------------------------
 install(EXPORT memspanTargets NAMESPACE memspan:: DESTINATION ${package_dir})

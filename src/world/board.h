@@ -36,7 +36,7 @@ struct BoardHeader {
   std::uint32_t peers;
   std::uint64_t heap_stride;     // bytes between the ranks' parts of the heap memfd
   std::uint32_t oversubscribed;  // 1: more processes than cores, so nobody spins
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> library_seen;  // 1: a process of the job has loaded this library
   char secret[64];  // hexadecimal, the job's
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
   std::atomic<std::uint32_t> deaths;

@@ -9,6 +9,7 @@
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "world/foreign_launcher.h"
 #include "world/membership_steps.h"
 
 namespace memspan {
@@ -21,20 +22,6 @@ Result<Fd> inherit(int descriptor) {
   Fd own(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
   return own;
-}
-
-// Other launchers' ways of saying "one of many"; we cannot meet through them.
-Status check_no_foreign_launcher() {
-  constexpr const char* kSizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"};
-  for (const char* name : kSizes) {
-    auto size = environment_integer(name, 1, std::numeric_limits<std::int32_t>::max());
-    if (size.is_ok() && size->value_or(1) > 1)
-      return {Code::kNotSupported,
-              fmt::format("{} is {}, but nothing says how the processes meet; start the job with "
-                          "oshrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
-                          name, **size)};
-  }
-  return Status::ok();
 }
 
 }  // namespace
@@ -141,7 +128,7 @@ Result<Membership> join_from_environment(Duration limit, const StoreSecurity& se
     rendezvous->security = security;
     return join_rendezvous(*rendezvous, limit);
   }
-  MEMSPAN_TRY(check_no_foreign_launcher(), "joining the job");
+  MEMSPAN_PASS(check_no_foreign_launcher());
   return join_single();
 }
 

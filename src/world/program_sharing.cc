@@ -46,11 +46,13 @@ Result<Fd> copy_of(int descriptor) {
 }
 
 Status share_with_launch(const Launch& launch) {
+  MEMSPAN_TRY_ASSIGN(Fd board_descriptor, copy_of(launch.board), "sharing variables");
+  MEMSPAN_TRY_ASSIGN(const Board board, Board::attach(std::move(board_descriptor)), "sharing");
+  // The launcher reads it when the job is over, so no other line orders it.
+  board.header().library_seen.store(1, std::memory_order_relaxed);
   const ProgramData data = find_program_data();
   if (data.is_empty()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(Fd board_descriptor, copy_of(launch.board), "sharing variables");
   MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, copy_of(launch.heap), "sharing variables");
-  MEMSPAN_TRY_ASSIGN(const Board board, Board::attach(std::move(board_descriptor)), "sharing");
   MEMSPAN_TRY_ASSIGN(const Pages heap, Pages::adopt(std::move(heap_descriptor)), "sharing");
   if (launch.rank >= board.peers() || board.peers() == 1) return Status::ok();
   return move(data, board, heap, launch.rank);

@@ -19,13 +19,25 @@ fail() {
   exit 1
 }
 
-# Installs into $1 without losing the manifest of the user's own installation.
+# What the build tree knows of the user's own installation; with_own_records COMMAND... keeps it.
+records=(install_manifest.txt install_folders.txt install_prefix.txt)
+with_own_records() {
+  local file
+  mkdir -p -- "$work/records"
+  for file in "${records[@]}"; do [[ ! -f $build/$file ]] || mv -- "$build/$file" "$work/records/$file"; done
+  "$@"
+  for file in "${records[@]}"; do
+    rm -f -- "$build/$file"
+    [[ ! -f $work/records/$file ]] || mv -- "$work/records/$file" "$build/$file"
+  done
+}
+
 install_into() {
-  local manifest=$build/install_manifest.txt
-  if [[ -f $manifest ]]; then cp -- "$manifest" "$area/manifest.saved"; fi
   cmake --install "$build" --prefix "$1" >"$work/log" || fail "cmake --install: $(tail -n 3 "$work/log")"
-  if [[ -f $manifest ]]; then mv -- "$manifest" "$work/manifest"; fi
-  if [[ -f $area/manifest.saved ]]; then mv -- "$area/manifest.saved" "$manifest"; fi
+}
+
+uninstall() {
+  cmake --build "$build" --target uninstall >"$work/log" || fail "$(tail -n 3 "$work/log")"
 }
 
 # ring PROGRAM: two processes under the installed launcher.
@@ -36,10 +48,13 @@ ring() {
 
 case_setup() {
   rm -rf -- "$prefix"
-  install_into "$work/first place"
+  with_own_records install_into "$work/first place"
   mv -- "$work/first place" "$prefix"
   local file
   for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmemcc bin/shmemc++ bin/shmemrun bin/memspan-info \
+    bin/oshcxx bin/oshCC share/doc/memspan/LICENSE share/doc/memspan/VERSION \
+    share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-store}.1 \
+    share/bash-completion/completions/{oshrun,memspan-store,memspan-info} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
     "$libdir/libmf_smem.so" include/smem/host/smem.h include/memspan/stream.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
@@ -88,6 +103,52 @@ case_oshcc() {
   ring "$work/flags"
 }
 
+# What a makefile or a test suite asks the wrapper.
+case_oshcc_asked() {
+  local wrapper=$prefix/bin/oshcc library=$prefix/$libdir word
+  # ask WORD EXPECTED: the wrapper's answer, unquoted. With one dash and with two.
+  ask() {
+    for word in "$1" "-$1"; do
+      eval "set -- \"\$1\" \"\$2\" $("$wrapper" "$word")"
+      [[ ${*:3} == "$2" ]] || fail "oshcc $word says: ${*:3}"
+    done
+  }
+  ask -showme:command cc
+  ask -showme:compile "-I$prefix/include"
+  ask -showme:link "-L$library -Wl,-rpath,$library -lshmem"
+  ask -showme:incdirs "$prefix/include"
+  ask -showme:libdirs "$library"
+  ask -showme:libs shmem
+  ask -compile-info "cc -I$prefix/include"
+  ask -link-info "cc -L$library -Wl,-rpath,$library -lshmem"
+  ask -showme "cc -I$prefix/include -L$library -Wl,-rpath,$library -lshmem"
+  "$wrapper" -showme:version | grep -q "oshcc (memspan) $(cat "$prefix/share/doc/memspan/VERSION")" || fail "no version"
+  "$wrapper" ring.c -o ring -show | grep -q '^cc ring.c -o ring -I' || fail "-show after other words"
+  ! "$wrapper" -showme:nonsense >"$work/out" 2>&1 || fail "-showme:nonsense is accepted"
+  grep -q 'allowed is command' "$work/out" || fail "-showme:nonsense: $(cat "$work/out")"
+  # The wrapper's own lines, then the compiler's.
+  "$wrapper" --help >"$work/out"
+  head -n 1 "$work/out" | grep -q '^Usage: oshcc ' || fail "--help does not begin with a line of ours"
+  grep -q -e '-shared\|-fsyntax-only\|-dumpversion' "$work/out" || fail "--help lacks the compiler's own"
+  # Nothing to link: no complaint about a missing main.
+  "$wrapper" -v 2>"$work/out" || fail "-v alone: $(cat "$work/out")"
+  # -E belongs to the linker here, and a program comes out.
+  "$wrapper" -Xlinker -E "$here/consumer/ring.c" -o "$work/exported"
+  ring "$work/exported"
+  "$wrapper" -E "$here/consumer/ring.c" >"$work/out"
+  grep -q shmem_init "$work/out" || fail "-E does not preprocess"
+}
+
+# A program finds the library in another terminal, where nothing was sourced.
+case_run_path() {
+  local wrapper
+  for wrapper in oshcc oshc++ oshcxx oshCC; do
+    "$prefix/bin/$wrapper" "$here/consumer/ring.c" -o "$work/$wrapper"
+    env -i PATH=/usr/bin:/bin "$work/$wrapper" >"$work/out" || fail "$wrapper: $(cat "$work/out")"
+    grep -qx 'PE 0 of 1 got 0' "$work/out" || fail "$wrapper: it printed $(cat "$work/out")"
+  done
+}
+
 case_oshcxx() {
   local wrapper
   for wrapper in oshc++ shmemc++; do
@@ -97,13 +158,13 @@ case_oshcxx() {
 }
 
 # Other cases may be reading it.
-write_set_env() {
-  sed -e "s|@HOME@|$prefix|" -e "s|@LIBDIR@|$libdir|g" "$here/../../packaging/set_env.sh.in" >"$work/set_env.sh"
-  mv -- "$work/set_env.sh" "$prefix/set_env.sh"
+write_set_env() { # FOLDER
+  sed -e "s|@HOME@|$1|" -e "s|@LIBDIR@|$libdir|g" "$here/../../packaging/set_env.sh.in" >"$work/set_env.sh"
+  mv -- "$work/set_env.sh" "$1/set_env.sh"
 }
 
 case_set_env() {
-  write_set_env
+  write_set_env "$prefix"
   local shell
   for shell in bash sh; do
     # shellcheck disable=SC2016  # expanded by the inner shell
@@ -149,7 +210,7 @@ case_readme() {
 
 # The lines of MemFabric's documents, as a user has them after `source set_env.sh`.
 case_memfabric() {
-  write_set_env
+  write_set_env "$prefix"
   (
     # shellcheck disable=SC1091  # written a line before
     source "$prefix/set_env.sh"
@@ -171,18 +232,70 @@ case_memfabric_loaded() {
 case_info() {
   "$prefix/bin/memspan-info" >"$work/out"
   grep -q '^transport .*mapped' "$work/out" || fail "memspan-info names no transport: $(cat "$work/out")"
+  # What is typed wrongly is said on stderr, and is no success.
+  local program word code
+  for program in memspan-info memspan-store oshrun; do
+    for word in -hosts --nonsense; do
+      code=0
+      "$prefix/bin/$program" "$word" >"$work/out" 2>"$work/err" || code=$?
+      [[ $code == 2 && ! -s $work/out ]] || fail "$program $word returned $code: $(cat "$work/out")"
+      grep -q "; see $program --help" "$work/err" || fail "$program $word said: $(cat "$work/err")"
+    done
+  done
 }
 
-case_uninstall() {
-  local manifest=$build/install_manifest.txt
-  install_into "$work/tree"
-  if [[ -f $manifest ]]; then cp -- "$manifest" "$work/manifest.user"; fi
-  cp -- "$work/manifest" "$manifest"
-  cmake --build "$build" --target uninstall >"$work/log" || fail "$(tail -n 3 "$work/log")"
-  if [[ -f $work/manifest.user ]]; then mv -- "$work/manifest.user" "$manifest"; fi
-  local rest
-  rest=$(find "$work/tree" ! -type d && find "$work/tree" -name 'host' && find "$work/tree" -name '*-linux')
-  [[ -z $rest ]] || fail "left behind: $rest"
+# fresh: into a folder that is not there; beside: into one where others have something.
+install_and_uninstall() {
+  install_into "$work/deep/tree"
+  install_into "$work/deep/tree" # a second time changes nothing
+  write_set_env "$work/deep/tree"
+  uninstall
+  [[ ! -e $work/deep ]] || fail "left behind: $(find "$work/deep")"
+
+  mkdir -p -- "$work/beside"/{bin,share/man,include/other}
+  echo theirs >"$work/beside/include/other/file.h"
+  find "$work/beside" | sort >"$work/before"
+  install_into "$work/beside"
+  uninstall
+  find "$work/beside" | sort >"$work/after"
+  cmp -s "$work/before" "$work/after" || fail "not as before: $(diff "$work/before" "$work/after")"
+
+  ! cmake --build "$build" --target uninstall >"$work/log" 2>&1 || fail "uninstalled what is not there"
+}
+
+case_uninstall() { with_own_records install_and_uninstall; }
+
+# Each option that the help knows is in the manual page and in the completion.
+case_manual() {
+  local pages=$prefix/share/man/man1 program option word
+  for program in oshrun memspan-store; do
+    "$prefix/bin/$program" --help >"$work/help"
+    for option in $(grep -Eo -- '(^|[ ,])--?[a-z][a-z-]+' "$work/help" | tr -d ' ,' | sort -u); do
+      sed 's/\\//g' "$pages/$program.1" | grep -qF -e "$option" || fail "$program.1 does not have $option"
+      grep -qF -e "$option" "$prefix/share/bash-completion/completions/$program" ||
+        fail "the completion of $program does not have $option"
+    done
+  done
+  for program in oshrun oshcc memspan-info memspan-store; do
+    grep -q "memspan $(cat "$prefix/share/doc/memspan/VERSION")" "$pages/$program.1" || fail "$program.1 has no version"
+    if ! command -v man >/dev/null; then continue; fi
+    man --warnings -l "$pages/$program.1" >"$work/text" 2>"$work/warnings" || fail "man cannot show $program.1"
+    [[ ! -s $work/warnings ]] || fail "$program.1: $(cat "$work/warnings")"
+  done
+}
+
+# complete WORDS...: what bash offers for the last of them.
+offered() {
+  bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+    _memspan_oshrun && printf "%s\n" "${COMPREPLY[@]}"' bash "$prefix/share/bash-completion/completions/oshrun" "$@"
+}
+
+case_completion() {
+  [[ $(offered oshrun --ta) == --tag-output ]] || fail "no --tag-output"
+  [[ $(offered oshrun -n 2 --output l) == live ]] || fail "no live"
+  [[ $(offered oshrun -n 2 prog : --keep) == --keep-going ]] || fail "no option of a second program"
+  [[ -z $(offered oshrun -n 2 prog --keep) ]] || fail "an option of ours among the program's arguments"
+  offered oshrun -n 2 tru | grep -qx true || fail "no programs"
 }
 
 declare -F "case_$name" >/dev/null || fail "there is no case \"$name\""

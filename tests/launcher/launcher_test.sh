@@ -10,6 +10,8 @@ name=$2
 probe=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Most programs here are shells, and strangers_test.py has the warning about those.
+export MEMSPAN_LOG_LEVEL=ERROR
 
 fail() {
   printf 'FAILED: %s\n' "$*" >&2
@@ -206,7 +208,7 @@ case_bad_options() {
   for value in 0 -1 abc 1.5 '' 16385 99999999999999999999; do
     run 2 -n "$value" true
     expect_lines err 1
-    expect_match err 'oshrun: .*from 1 to 16384.*|oshrun: -n N is missing.*'
+    expect_match err 'oshrun: .*from 1 to 16384.*'
   done
   for value in 0 -1 x; do run 2 -n 1 --timeout "$value" true; expect_lines err 1; done
   run 2 -n 1 --env novalue true
@@ -397,7 +399,7 @@ case_no_descriptors_leak() {
   for rank in 0 1 2; do expect_line out "[$rank] 3"; done
   local before after
   before=$(ls /proc/self/fd 2>"$work/err" | wc -l)
-  run 0 -n 3 --label ls /proc/self/fd
+  run 0 -n 3 --label ls -1 /proc/self/fd
   for rank in 0 1 2; do
     after=$(grep -c "^\[$rank\]" "$work/out")
     [[ $after == $((before + 3)) ]] || fail "process $rank has $after descriptors, a plain one $before"

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   /* The last one never joins. */
   const char* rank = getenv("MEMSPAN_RANK");
   if (strcmp(mode, "leave_before_init") == 0 && rank != NULL && strcmp(rank, "1") == 0) return 0;
+  if (strcmp(mode, "nothing") == 0) return 0;
   shmem_init();
   const int me = shmem_my_pe();
   shmem_barrier_all();
@@ -27,6 +28,11 @@ int main(int argc, char** argv) {
   } else if (strcmp(mode, "exit_code") == 0) {
     shmem_finalize();
     return me == 1 ? 9 : 0;
+  } else if (strcmp(mode, "print") == 0) {
+    printf("one\n"); /* not flushed: the library decides when it leaves */
+    FILE* end = argc > 2 ? fopen(argv[2], "r") : NULL; /* until somebody opens the other end */
+    if (end == NULL) return 1;
+    fclose(end);
   } else if (strcmp(mode, "wait") == 0) {
     printf("%d\n", (int)getpid());
     fflush(stdout);

@@ -53,11 +53,17 @@ Status show() {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    const bool is_version = std::string_view(argv[1]) == "--version";
-    std::puts(is_version
-                  ? "memspan-info " MEMSPAN_VERSION
-                  : "Usage: memspan-info [--version]\nSays what memspan finds on this host.");
-    return is_version || std::string_view(argv[1]) == "--help" ? 0 : 2;
+    const std::string_view word = argv[1];
+    if (word == "--version") {
+      std::puts("memspan-info " MEMSPAN_VERSION);
+    } else if (word == "--help" || word == "-h") {
+      std::puts("Usage: memspan-info [--version]\nSays what memspan finds on this host.");
+    } else {
+      std::fprintf(stderr, "memspan-info: there is no option \"%s\"; see memspan-info --help\n",
+                   argv[1]);
+      return 2;
+    }
+    return 0;
   }
   if (memspan::Status status = memspan::show(); !status.is_ok()) {
     std::fprintf(stderr, "memspan-info: %s\n", status.message().c_str());

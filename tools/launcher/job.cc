@@ -19,33 +19,38 @@
 #include "world/launch.h"
 
 namespace memspan::launcher {
+
+struct NumberVariable {
+  const char* name;
+  enum class Number { kRank, kSize } number;
+};
+
 namespace {
 
-constexpr const char* kRankVariable = "MEMSPAN_RANK";
-constexpr const char* kSizeVariable = "MEMSPAN_SIZE";
-constexpr const char* kLocalRankVariable = "MEMSPAN_LOCAL_RANK";
+using Number = NumberVariable::Number;
+
+// What each process is told of its place. Programs that know no OpenSHMEM look for the names that
+// torchrun made usual. One host: local and global are the same.
+constexpr NumberVariable kOurs[] = {{"MEMSPAN_RANK", Number::kRank},
+                                    {"MEMSPAN_LOCAL_RANK", Number::kRank},
+                                    {"MEMSPAN_SIZE", Number::kSize}};
+constexpr NumberVariable kUsual[] = {{"RANK", Number::kRank},
+                                     {"LOCAL_RANK", Number::kRank},
+                                     {"WORLD_SIZE", Number::kSize},
+                                     {"LOCAL_WORLD_SIZE", Number::kSize}};
 
 bool is_executable_file(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-std::string_view key_of(std::string_view setting) {
-  return setting.substr(0, setting.find('='));
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Ours without what each rank gets of its own, and with the user's --env in place of what was
-// there.
-std::vector<std::string> common_environment(const std::vector<std::string>& settings) {
-  std::set<std::string_view> replaced = {kLaunchVariable, kRankVariable, kSizeVariable,
-                                         kLocalRankVariable};
-  std::vector<std::string> result;
-  for (auto setting = settings.rbegin(); setting != settings.rend();
-       ++setting)  // the last one holds
-    if (replaced.insert(key_of(*setting)).second) result.push_back(*setting);
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    if (replaced.find(key_of(*entry)) == replaced.end()) result.emplace_back(*entry);
-  return result;
+std::string_view key_of(std::string_view setting) {
+  return setting.substr(0, setting.find('='));
 }
 
 std::uint64_t memory_of_host() {
@@ -58,8 +63,8 @@ constexpr int kOpenFilesOfOurOwn = 64;
 Result<rlimit> make_room_for_descriptors(const Options& options) {
   rlimit before{};
   if (getrlimit(RLIMIT_NOFILE, &before) != 0) return Status::from_errno("getrlimit");
-  const int each = options.output == Output::kLabelled ? 3 : 1;
-  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes) +
+  const int each = options.label == Label::kRank ? 3 : 1;
+  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes()) +
                       kFirstChildDescriptor + kOpenFilesOfOurOwn;
   if (needed <= before.rlim_cur) return before;
   rlimit raised = before;
@@ -69,26 +74,27 @@ Result<rlimit> make_room_for_descriptors(const Options& options) {
         Code::kUnavailable,
         fmt::format(
             "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
-            options.processes, needed, before.rlim_max));
+            options.processes(), needed, before.rlim_max));
   if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
   return before;
 }
 
 }  // namespace
 
-Result<std::string> find_program(const std::string& name) {
+Result<std::string> find_program(const std::string& name, const std::string& folder) {
   if (name.find('/') != std::string::npos) {
-    if (is_executable_file(name)) return name;
+    const std::string seen = folder.empty() || name[0] == '/' ? name : folder + "/" + name;
+    if (is_executable_file(seen)) return name;
     return Status(Code::kNotFound,
-                  fmt::format("cannot start \"{}\": {}", name,
-                              access(name.c_str(), F_OK) == 0 ? "it is not an executable file"
+                  fmt::format("cannot start \"{}\": {}", seen,
+                              access(seen.c_str(), F_OK) == 0 ? "it is not an executable file"
                                                               : "there is no such file"));
   }
   std::string path = environment_or("PATH", "/usr/local/bin:/usr/bin:/bin");
   for (std::string_view rest = path;;) {
     std::size_t colon = rest.find(':');
-    std::string folder(rest.substr(0, colon));
-    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    std::string place(rest.substr(0, colon));
+    std::string candidate = (place.empty() ? "." : place) + "/" + name;
     if (!name.empty() && is_executable_file(candidate)) return candidate;
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
@@ -107,37 +113,69 @@ Result<Fd> duplicate_high(int descriptor) {
 }
 
 Result<Job> Job::make(Options options) {
-  auto program = find_program(options.command[0]);
-  if (!program.is_ok()) return program.status();
-  auto cores = choose_cores(options.binding, options.processes);
+  std::vector<std::string> files;
+  for (const Program& program : options.programs) {
+    if (!program.folder.empty() && !is_folder(program.folder))
+      return Status(Code::kInvalidArgument,
+                    fmt::format("-wdir is \"{}\", which is not a folder", program.folder));
+    auto file = find_program(program.command[0], program.folder);
+    if (!file.is_ok()) return file.status();
+    files.push_back(std::move(*file));
+  }
+  const int processes = options.processes();
+  auto cores = choose_cores(options.binding, processes);
   if (!cores.is_ok()) return cores.status();
   auto open_files = make_room_for_descriptors(options);
   if (!open_files.is_ok()) return open_files.status();
   const std::uint64_t stride = heap_file_stride(memory_of_host());
-  const bool oversubscribed = options.processes > usable_cores();
-  MEMSPAN_TRY_ASSIGN(Board board, Board::create(options.processes, stride, oversubscribed),
+  const bool oversubscribed = processes > usable_cores();
+  MEMSPAN_TRY_ASSIGN(Board board, Board::create(processes, stride, oversubscribed),
                      "preparing the job");
-  MEMSPAN_TRY_ASSIGN(
-      Pages heap,
-      Pages::create(stride * static_cast<std::uint64_t>(options.processes), "memspan-heap"),
-      "making the heaps");
-  Job job(std::move(options), std::move(*program), std::move(board));
+  MEMSPAN_TRY_ASSIGN(Pages heap,
+                     Pages::create(stride * static_cast<std::uint64_t>(processes), "memspan-heap"),
+                     "making the heaps");
+  const Channel channel = choose_channel(options);
+  Job job(std::move(options), channel, std::move(board));
   MEMSPAN_TRY_ASSIGN(job.board_descriptor_, duplicate_high(job.board_.descriptor()),
                      "preparing the job");
   MEMSPAN_TRY_ASSIGN(job.heap_descriptor_, duplicate_high(heap.descriptor()), "preparing the job");
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
-  job.environment_ = common_environment(job.options_.environment);
+  job.files_ = std::move(files);
+  for (const Program& program : job.options_.programs)
+    job.environments_.push_back(environment_for(program, channel));
   return job;
 }
 
-std::vector<std::string> Job::environment_of(int rank, int store) const {
-  std::vector<std::string> result = environment_;
+// In the order of precedence: what each rank gets of ours, the user's --env of which the last one
+// holds, the usual names, what suits the terminal, and our own environment.
+Job::Environment Job::environment_for(const Program& program, Channel channel) {
+  std::set<std::string_view> taken = {kLaunchVariable};
+  Environment result;
+  for (const NumberVariable& variable : kOurs) {
+    taken.insert(variable.name);
+    result.numbers.push_back(&variable);
+  }
+  const std::vector<std::string>& settings = program.environment;
+  for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting)
+    if (taken.insert(key_of(*setting)).second) result.common.push_back(*setting);
+  for (const NumberVariable& variable : kUsual)
+    if (taken.insert(variable.name).second) result.numbers.push_back(&variable);
+  // It can show neither colours nor a cursor: what reads at our end may be a file.
+  if (channel == Channel::kTerminal && taken.insert("TERM").second)
+    result.common.emplace_back("TERM=dumb");
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (taken.count(key_of(*entry)) == 0) result.common.emplace_back(*entry);
+  return result;
+}
+
+std::vector<std::string> Job::environment_of(std::size_t program, int rank, int store) const {
+  std::vector<std::string> result = environments_[program].common;
   Launch launch{rank, size(), board_for_children(), heap_for_children(), store};
   result.push_back(fmt::format("{}={}", kLaunchVariable, launch.encode()));
-  result.push_back(fmt::format("{}={}", kRankVariable, rank));
-  result.push_back(fmt::format("{}={}", kSizeVariable, size()));
-  result.push_back(fmt::format("{}={}", kLocalRankVariable, rank));
+  for (const NumberVariable* variable : environments_[program].numbers)
+    result.push_back(
+        fmt::format("{}={}", variable->name, variable->number == Number::kRank ? rank : size()));
   return result;
 }
 

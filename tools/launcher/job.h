@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all processes of a job share: the program, the board, the memory of their heaps, and the
-// environment. Made before the first of them is started.
+// What the processes of a job are started with: their programs, the board, the memory of their
+// heaps, and their environment. Made before the first of them is started.
 #pragma once
 
 #include <sys/resource.h>
@@ -10,19 +10,23 @@
 
 #include "core/fd.h"
 #include "core/status.h"
+#include "launcher/forwarding.h"
 #include "launcher/options.h"
 #include "world/board.h"
 
 namespace memspan::launcher {
 
-// The file that a shell would run for `name`: with a slash as it is, else the first executable in
-// PATH. kNotFound says what was looked for.
-Result<std::string> find_program(const std::string& name);
+// The file that a shell in `folder` would run for `name`: with a slash as it is, else the first
+// executable in PATH. kNotFound says what was looked for.
+Result<std::string> find_program(const std::string& name, const std::string& folder);
 
 // Descriptors for children get numbers from here on, so that scripts that use 3 to 9 do not
 // close them by accident.
 inline constexpr int kFirstChildDescriptor = 64;
 Result<Fd> duplicate_high(int descriptor);
+
+// A variable that says a process's rank or the job's size.
+struct NumberVariable;
 
 // Owns the job's shared memory. One thread at a time.
 class Job {
@@ -30,8 +34,10 @@ class Job {
   static Result<Job> make(Options options);
 
   const Options& options() const { return options_; }
-  const std::string& program() const { return program_; }
-  int size() const { return options_.processes; }
+  // Of options().programs[i], the file.
+  const std::string& file(std::size_t i) const { return files_[i]; }
+  int size() const { return options_.processes(); }
+  Channel channel() const { return channel_; }
   const Board& board() const { return board_; }
 
   int board_for_children() const { return board_descriptor_.get(); }
@@ -40,20 +46,28 @@ class Job {
   const std::vector<int>& cores() const { return cores_; }
   // The limit on open files as it was, for the processes; the launcher's own was raised.
   const rlimit& open_files() const { return open_files_; }
-  // The environment of `rank`, whose socket to the store has the number `store`.
-  std::vector<std::string> environment_of(int rank, int store) const;
+  // The environment of `rank`, which runs options().programs[program] and whose socket to the store
+  // has the number `store`.
+  std::vector<std::string> environment_of(std::size_t program, int rank, int store) const;
 
  private:
-  Job(Options options, std::string program, Board board)
-      : options_(std::move(options)), program_(std::move(program)), board_(std::move(board)) {}
+  // What the processes of one program get; a variable that is set for each rank is not in `common`.
+  struct Environment {
+    std::vector<std::string> common;
+    std::vector<const NumberVariable*> numbers;  // those, as far as the user did not set them
+  };
+  Job(Options options, Channel channel, Board board)
+      : options_(std::move(options)), channel_(channel), board_(std::move(board)) {}
+  static Environment environment_for(const Program& program, Channel channel);
   Options options_;
-  std::string program_;
+  Channel channel_;
+  std::vector<std::string> files_;
   Board board_;
   Fd board_descriptor_;
   Fd heap_descriptor_;
   rlimit open_files_{};
   std::vector<int> cores_;
-  std::vector<std::string> environment_;  // what is the same for all
+  std::vector<Environment> environments_;  // by program
 };
 
 }  // namespace memspan::launcher

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   memspan::launcher::open_standard_descriptors();
   auto result = memspan::launcher::launch(argc, argv);
   if (result.is_ok()) return *result;
-  memspan::launcher::say(result.status().message());
-  return memspan::launcher::exit_code(result.status());
+  const int code = memspan::launcher::exit_code(result.status());
+  memspan::launcher::say(result.status().message() + (code == 2 ? "; see oshrun --help" : ""));
+  return code;
 }

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
-#include <map>
-#include <memory>
+#include <cstdio>
+#include <string_view>
+#include <utility>
 
 #include "core/environment.h"
+#include "launcher/hosts.h"
+#include "launcher/option_names.h"
 #include "world/board.h"
 
 namespace memspan::launcher {
@@ -16,129 +18,172 @@ namespace {
 
 constexpr double kLongestTimeoutSeconds = 1e9;
 
-class HelpText : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return "Usage: oshrun -n N [options] program [arguments...]\n";
-  }
-};
-
-struct Words {
-  std::vector<std::string> options;  // in front of the program
-  std::vector<std::string> command;
-};
-
-// CLI11 knows no long option with one dash, so `-np` becomes `--np` here. Which words are values
-// of an option is asked of `app`, so that no option is listed twice.
-Words split(const CLI::App& app, int argc, const char* const* argv) {
-  Words words;
-  int i = 1;
-  for (; i < argc; ++i) {
-    std::string word = argv[i];
-    if (word == "--") {
-      ++i;
-      break;
-    }
-    if (word.size() < 2 || word[0] != '-') break;
-    if (word == "-np") word = "--np";
-    const CLI::Option* option = app.get_option_no_throw(word);
-    words.options.push_back(word);
-    if (option != nullptr && option->get_items_expected_max() > 0 && i + 1 < argc)
-      words.options.emplace_back(argv[++i]);
-  }
-  words.command.assign(argv + i, argv + argc);
-  return words;
-}
-
 Status invalid(std::string message) {
   return {Code::kInvalidArgument, std::move(message)};
 }
 
-Result<Duration> parse_timeout(const std::string& text) {
-  double seconds = 0;
-  const char* end = text.data() + text.size();
-  auto [stopped, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || stopped != end || !(seconds > 0 && seconds <= kLongestTimeoutSeconds))
-    return invalid(
-        fmt::format("--timeout is \"{}\"; allowed is a positive number of seconds", text));
-  return from_seconds(seconds);
+Status not_allowed(const Option& option, std::string_view allowed) {
+  return invalid(
+      fmt::format("{} is \"{}\"; allowed is {}", option.typed, option.value.value(), allowed));
 }
 
-Result<Binding> parse_binding(const std::string& text) {
-  static const std::map<std::string, Binding> kBindings = {
-      {"auto", Binding::kWhenItFits}, {"core", Binding::kCore}, {"none", Binding::kNone}};
-  auto found = kBindings.find(text);
-  if (found == kBindings.end())
-    return invalid(fmt::format("--bind is \"{}\"; allowed is core or none", text));
-  return found->second;
-}
-
-Status check_environment(const std::vector<std::string>& settings) {
-  for (const std::string& setting : settings)
-    if (setting.find('=') == std::string::npos || setting[0] == '=')
-      return invalid(fmt::format("--env is \"{}\"; allowed is NAME=VALUE", setting));
+Status set_processes(const Option& option, Program& program) {
+  auto count = parse_integer(option.typed, *option.value, 1, kMostPeersPerHost);
+  if (!count.is_ok()) return count.status();
+  program.processes = static_cast<int>(*count);
   return Status::ok();
+}
+
+Status add_variable(const Option& option, Program& program) {
+  const std::size_t equals = option.value->find('=');
+  if (equals == 0 || option.value->empty())
+    return not_allowed(option,
+                       option.meaning == Meaning::kExport ? "NAME or NAME=VALUE" : "NAME=VALUE");
+  if (equals != std::string::npos)
+    program.environment.push_back(*option.value);
+  else if (option.meaning == Meaning::kVariable)
+    return not_allowed(option, "NAME=VALUE");
+  return Status::ok();  // a NAME alone: the processes have our environment
+}
+
+Status set_timeout(const Option& option, Options& options) {
+  double seconds = 0;
+  const char* end = option.value->data() + option.value->size();
+  auto [stopped, error] = std::from_chars(option.value->data(), end, seconds);
+  if (error != std::errc() || stopped != end || !(seconds > 0 && seconds <= kLongestTimeoutSeconds))
+    return not_allowed(option, "a positive number of seconds");
+  options.timeout = from_seconds(seconds);
+  return Status::ok();
+}
+
+// One of two words; `first` and `second` are what they stand for.
+template <typename T>
+Status set_choice(const Option& option, T& target, std::pair<std::string_view, T> first,
+                  std::pair<std::string_view, T> second) {
+  for (const auto& [word, meaning] : {first, second}) {
+    if (*option.value != word) continue;
+    target = meaning;
+    return Status::ok();
+  }
+  return not_allowed(option, fmt::format("{} or {}", first.first, second.first));
+}
+
+Status apply(const Option& option, Program& program, Options& options) {
+  switch (option.meaning) {
+    case Meaning::kProcesses:
+      return set_processes(option, program);
+    case Meaning::kVariable:
+    case Meaning::kExport:
+      return add_variable(option, program);
+    case Meaning::kFolder:
+      program.folder = *option.value;
+      return program.folder.empty() ? not_allowed(option, "a folder") : Status::ok();
+    case Meaning::kLabel:
+      options.label = Label::kRank;
+      break;
+    case Meaning::kOutput:
+      return set_choice<Buffering>(option, options.buffering, {"live", Buffering::kLive},
+                                   {"buffered", Buffering::kBuffered});
+    case Meaning::kTimeout:
+      return set_timeout(option, options);
+    case Meaning::kBind:
+      return set_choice<Binding>(option, options.binding, {"core", Binding::kCore},
+                                 {"none", Binding::kNone});
+    case Meaning::kKeepGoing:
+      options.on_failure = OnFailure::kKeepGoing;
+      break;
+    case Meaning::kHosts:
+      return check_hosts(option.typed, *option.value);
+    case Meaning::kHostFile:
+      return check_host_file(option.typed, *option.value);
+    case Meaning::kHelp:
+    case Meaning::kVersion:
+    case Meaning::kNothing:
+    case Meaning::kRefused:
+      break;
+  }
+  return Status::ok();
+}
+
+// What is left of the command line. A value.
+struct Words {
+  const char* const* next;
+  const char* const* end;
+  bool is_empty() const { return next == end; }
+  std::string_view take() { return *next++; }
+};
+
+enum class Asked { kJob, kHelp, kVersion };
+
+// Takes the options in front of a program. `is_last` becomes true at "--".
+Result<Asked> take_options(Words& words, Program& program, Options& options, bool& is_last) {
+  while (!words.is_empty()) {
+    const std::string_view word = *words.next;
+    if (word.size() < 2 || word[0] != '-') break;
+    words.take();
+    is_last = word == "--";
+    if (is_last) break;
+    auto option = recognise_option(word);
+    if (!option.is_ok()) return option.status();
+    if (option->meaning == Meaning::kHelp) return Asked::kHelp;
+    if (option->meaning == Meaning::kVersion) return Asked::kVersion;
+    if (option->takes_value && !option->value) {
+      if (words.is_empty()) return invalid(fmt::format("{} needs a value", option->typed));
+      option->value = words.take();
+    }
+    MEMSPAN_PASS(apply(*option, program, options));
+  }
+  return Asked::kJob;
+}
+
+Result<Asked> take_program(Words& words, Options& options) {
+  Program program;
+  bool is_last = false;
+  auto asked = take_options(words, program, options, is_last);
+  if (!asked.is_ok() || *asked != Asked::kJob) return asked;
+  while (!words.is_empty()) {
+    const std::string_view word = words.take();
+    if (word == ":" && !is_last) {
+      // Nothing after it: the next call says what is missing.
+      if (words.is_empty()) return invalid("after \":\" a program is missing");
+      break;
+    }
+    program.command.emplace_back(word);
+  }
+  const bool is_first = options.programs.empty();
+  if (program.processes == 0)
+    return invalid(is_first ? "-n N, the number of processes, is missing"
+                            : "-n N is missing after \":\", which begins another program; in front "
+                              "of a program whose own argument it is, write --");
+  if (program.command.empty()) return invalid("the program to start is missing");
+  options.programs.push_back(std::move(program));
+  if (options.processes() > kMostPeersPerHost)
+    return invalid(fmt::format("the programs together have {} processes; allowed is up to {}",
+                               options.processes(), kMostPeersPerHost));
+  return Asked::kJob;
 }
 
 }  // namespace
 
+int Options::processes() const {
+  int sum = 0;
+  for (const Program& program : programs) sum += program.processes;
+  return sum;
+}
+
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv) {
   Options options;
-  std::string processes;
-  std::string timeout;
-  std::string binding = "auto";
-  bool label = false;
-  bool keep_going = false;
-
-  CLI::App app("Starts an OpenSHMEM job on this host and ends it as a whole.", "oshrun");
-  app.formatter(std::make_shared<HelpText>());
-  app.footer(
-      "Options end at the program's name. The result is the program's: 0, or the code of the\n"
-      "first process that failed (128 + the signal's number when it was killed), 124 after\n"
-      "--timeout, 127 when the program cannot be started, 2 for a wrong option.");
-  app.set_version_flag("--version", "oshrun (memspan) " MEMSPAN_VERSION);
-  app.add_option("-n,--np", processes, "number of processes (also -np)")->type_name("N");
-  app.add_flag("--label", label, "put the number of its process in front of each line of output");
-  app.add_option("--timeout", timeout, "end the job after this many seconds")->type_name("S");
-  app.add_option("--env", options.environment, "set a variable in every process")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  app.add_option(
-         "--bind", binding,
-         "core: each process keeps to a core of its own (the default where there are enough)")
-      ->type_name("core|none");
-  app.add_flag("--keep-going", keep_going,
-               "do not end the job when a process fails: for programs that survive it "
-               "(shmemx_set_error_handler)");
-
-  Words words = split(app, argc, argv);
-  try {
-    // CLI11 takes the words from the back.
-    app.parse(std::vector<std::string>(words.options.rbegin(), words.options.rend()));
-  } catch (const CLI::Success& asked) {  // --help, --version
-    app.exit(asked);
+  Words words{argv + 1, argv + argc};
+  do {
+    auto asked = take_program(words, options);
+    if (!asked.is_ok()) return asked.status();
+    if (*asked == Asked::kJob) continue;
+    if (*asked == Asked::kHelp)
+      fmt::print("{}", help_text());
+    else
+      std::puts("oshrun (memspan) " MEMSPAN_VERSION);
     return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return invalid(error.what());
-  }
-
-  if (app.count("--np") == 0) return invalid("-n N is missing: how many processes?");
-  auto count = parse_integer("-n", processes, 1, kMostPeersPerHost);
-  if (!count.is_ok()) return count.status();
-  options.processes = static_cast<int>(*count);
-  if (app.count("--timeout") > 0) {
-    auto duration = parse_timeout(timeout);
-    if (!duration.is_ok()) return duration.status();
-    options.timeout = *duration;
-  }
-  MEMSPAN_PASS(check_environment(options.environment));
-  auto bound = parse_binding(binding);
-  if (!bound.is_ok()) return bound.status();
-  options.binding = *bound;
-  options.on_failure = keep_going ? OnFailure::kKeepGoing : OnFailure::kEndJob;
-  options.output = label ? Output::kLabelled : Output::kInherited;
-  if (words.command.empty()) return invalid("the program to start is missing");
-  options.command = std::move(words.command);
+  } while (!words.is_empty());
   return std::optional<Options>(std::move(options));
 }
 

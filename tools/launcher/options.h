@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user typed: oshrun [options] program arguments...
+// What the user typed: oshrun [options] program arguments... [: [options] program arguments...]...
 #pragma once
 
 #include <optional>
@@ -17,25 +17,39 @@ enum class Binding {
   kNone,
 };
 
-enum class Output { kInherited, kLabelled };
+enum class Buffering {
+  kLive,      // what a process prints is seen at the end of each line, also through a pipe
+  kBuffered,  // the processes choose by what they see: blocks, where stdout is no terminal
+};
+
+enum class Label { kNone, kRank };
 
 enum class OnFailure {
   kEndJob,
   kKeepGoing,  // the others are told, and decide themselves
 };
 
-struct Options {
-  int processes = 1;
-  Output output = Output::kInherited;
-  Binding binding = Binding::kWhenItFits;
-  OnFailure on_failure = OnFailure::kEndJob;
-  std::optional<Duration> timeout;
+// One of the programs of a job (MPMD).
+struct Program {
+  int processes = 0;
   std::vector<std::string> environment;  // "K=V"
+  std::string folder;                    // its working directory; empty: the launcher's
   std::vector<std::string> command;      // the program and its arguments, never empty
 };
 
-// Options end at the first word that is neither an option nor an option's value. nullopt: --help
-// or --version was asked for and has been printed.
+struct Options {
+  std::vector<Program> programs;  // never empty; ranks count through them in this order
+  Buffering buffering = Buffering::kLive;
+  Label label = Label::kNone;
+  Binding binding = Binding::kWhenItFits;
+  OnFailure on_failure = OnFailure::kEndJob;
+  std::optional<Duration> timeout;
+
+  int processes() const;
+};
+
+// A program's options end at its name, its arguments at ":". Options that concern the whole job may
+// stand in front of any program. nullopt: --help or --version was asked for and has been printed.
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv);
 
 }  // namespace memspan::launcher

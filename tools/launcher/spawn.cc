@@ -23,6 +23,7 @@ struct Orders {
   char* const* arguments;
   char* const* shell_arguments;  // for a script that names no interpreter
   char* const* environment;
+  const char* folder;  // null: ours
   const Start* start;
   const sigset_t* signals;
   const rlimit* open_files;
@@ -57,6 +58,8 @@ __attribute__((no_sanitize("address"))) int enter_program(void* argument) {
   for (int descriptor : start.inherited)
     if (fcntl(descriptor, F_SETFD, 0) != 0) return give_up(orders, "handing over a descriptor");
   if (setrlimit(RLIMIT_NOFILE, orders.open_files) != 0) return give_up(orders, "setrlimit");
+  if (orders.folder != nullptr && chdir(orders.folder) != 0)
+    return give_up(orders, "entering its folder");
   sigprocmask(SIG_SETMASK, orders.signals, nullptr);
   execve(orders.program, orders.arguments, orders.environment);
   if (errno == ENOEXEC) execve("/bin/sh", orders.shell_arguments, orders.environment);
@@ -73,10 +76,11 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 
 }  // namespace
 
-Spawner::Spawner(std::string program, std::vector<std::string> arguments, const sigset_t& signals,
-                 const rlimit& open_files)
+Spawner::Spawner(std::string program, std::vector<std::string> arguments, std::string folder,
+                 const sigset_t& signals, const rlimit& open_files)
     : program_(std::move(program)),
       arguments_(std::move(arguments)),
+      folder_(std::move(folder)),
       signals_(signals),
       open_files_(open_files),
       stack_(std::make_unique<std::byte[]>(kStackBytes)) {}
@@ -94,6 +98,7 @@ Result<pid_t> Spawner::spawn(const Start& start) {
                 arguments.data(),
                 shell_arguments.data(),
                 environment.data(),
+                folder_.empty() ? nullptr : folder_.c_str(),
                 &start,
                 &signals_,
                 &open_files_,

@@ -26,12 +26,12 @@ struct Start {
   int core = -1;               // -1: not bound
 };
 
-// What is the same for all processes: the program, the signal mask and the limit on open files
-// that they get back. One thread at a time.
+// What is the same for all processes of one program: the file, its working directory (empty: ours),
+// the signal mask and the limit on open files that they get back. One thread at a time.
 class Spawner {
  public:
-  Spawner(std::string program, std::vector<std::string> arguments, const sigset_t& signals,
-          const rlimit& open_files);
+  Spawner(std::string program, std::vector<std::string> arguments, std::string folder,
+          const sigset_t& signals, const rlimit& open_files);
 
   // The new process leads a process group of its own and is killed when the launcher dies.
   // Returns after its exec: kNotFound when that failed, so a bad program is an error here and
@@ -41,6 +41,7 @@ class Spawner {
  private:
   std::string program_;
   std::vector<std::string> arguments_;
+  std::string folder_;
   sigset_t signals_;
   rlimit open_files_;
   std::unique_ptr<std::byte[]> stack_;

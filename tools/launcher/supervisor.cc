@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
+// How long, after --timeout, somebody may take to read what the job printed.
+constexpr Duration kReaderPatience = milliseconds(2000);
 
 }  // namespace
 
@@ -33,30 +35,41 @@ Result<std::unique_ptr<Supervisor>> Supervisor::make(const Job& job, const Signa
                                                      Guard guard) {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
-  auto supervisor =
-      std::unique_ptr<Supervisor>(new Supervisor(job, signals, std::move(guard), std::move(epoll)));
+  auto forwarding = Forwarding::make(job.options(), job.channel());
+  if (!forwarding.is_ok()) return forwarding.status();
+  auto supervisor = std::unique_ptr<Supervisor>(
+      new Supervisor(job, signals, std::move(guard), std::move(epoll), std::move(*forwarding)));
   MEMSPAN_TRY(supervisor->watch(signals.descriptor(), EPOLLIN, Source::kSignals, 0),
               "watching for signals");
+  MEMSPAN_TRY(supervisor->watch(supervisor->forwarding_->descriptor(), EPOLLIN, Source::kOutput, 0),
+              "watching the output");
   return supervisor;
 }
 
-Supervisor::Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll)
+Supervisor::Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
+                       std::unique_ptr<Forwarding> forwarding)
     : job_(job),
       signals_(signals),
       epoll_(std::move(epoll)),
       store_(job.size()),
+      forwarding_(std::move(forwarding)),
       judge_(job.board()),
       processes_(std::move(guard)) {}
 
 Status Supervisor::start() {
   if (job_.options().timeout) timeout_ = Deadline::after(*job_.options().timeout);
-  Spawner spawner(job_.program(), job_.options().command, signals_.original(), job_.open_files());
-  for (int rank = 0; rank < job_.size(); ++rank)
-    if (Status status = start_one(spawner, rank); !status.is_ok()) return status;
+  int rank = 0;
+  const std::vector<Program>& programs = job_.options().programs;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    Spawner spawner(job_.file(i), programs[i].command, programs[i].folder, signals_.original(),
+                    job_.open_files());
+    for (int count = 0; count < programs[i].processes; ++count)
+      if (Status status = start_one(spawner, i, rank++); !status.is_ok()) return status;
+  }
   return Status::ok();
 }
 
-Status Supervisor::start_one(Spawner& spawner, int rank) {
+Status Supervisor::start_one(Spawner& spawner, std::size_t program, int rank) {
   // The process's ends; closed here once it has them.
   Fd input;
   Fd output;
@@ -75,17 +88,8 @@ Status Supervisor::start_one(Spawner& spawner, int rank) {
     terminal_ = std::move(*terminal);
     watch_terminal();
   }
-  if (job_.options().output == Output::kLabelled) {
-    auto out = LabelledOutput::make(rank, STDOUT_FILENO, output);
-    if (!out.is_ok()) return out.status();
-    auto err = LabelledOutput::make(rank, STDERR_FILENO, errors);
-    if (!err.is_ok()) return err.status();
-    MEMSPAN_TRY(watch(out->descriptor(), EPOLLIN, Source::kOutput, rank), "watching the output");
-    MEMSPAN_TRY(watch(err->descriptor(), EPOLLIN, Source::kErrors, rank), "watching the output");
-    outputs_.push_back(std::move(*out));
-    errors_.push_back(std::move(*err));
-  }
-  start.environment = job_.environment_of(rank, socket->get());
+  MEMSPAN_TRY(forwarding_->open(rank, output, errors), "starting a process");
+  start.environment = job_.environment_of(program, rank, socket->get());
   start.input = input.get();
   start.output = output.get();
   start.errors = errors.get();
@@ -116,22 +120,41 @@ void Supervisor::watch_terminal() {
 }
 
 int Supervisor::run() {
-  std::array<epoll_event, 64> events{};
   while (!processes_.is_empty()) {
-    int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                           next_deadline().remaining_poll_ms());
-    for (int i = 0; i < count; ++i) {
-      const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
-      serve(static_cast<Source>(tag >> 32), static_cast<int>(tag & 0xffffffffu));
-    }
+    wait_and_serve(next_deadline());
     check_timeout();
     if (escalation_.has_passed()) escalate();
   }
+  forwarding_->finish_all();
+  pass_on_the_rest();
+  if (result_ == 0 && log_level() <= LogLevel::kWarn)
+    if (auto warning = judge_.warning_about_strangers()) say(*warning);
   return result_;
 }
 
+void Supervisor::wait_and_serve(Deadline deadline) {
+  std::array<epoll_event, 64> events{};
+  int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                         deadline.remaining_poll_ms());
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
+    serve(static_cast<Source>(tag >> 32), static_cast<int>(tag & 0xffffffffu));
+  }
+}
+
+// A reader may take its time, as with a program that writes to it; a signal or --timeout ends that.
+void Supervisor::pass_on_the_rest() {
+  const auto& timeout = job_.options().timeout;
+  const Deadline end = timeout ? Deadline::after(std::max(timeout_.remaining(), kReaderPatience))
+                               : Deadline::never();
+  while (forwarding_->pending() > 0 && !is_impatient_ && !end.has_passed()) wait_and_serve(end);
+  if (forwarding_->pending() > 0)
+    say(fmt::format("{} bytes that the job printed are lost, since nobody read them",
+                    forwarding_->pending()));
+  if (is_impatient_ && result_ == 0) result_ = 128 + asked_;
+}
+
 void Supervisor::serve(Source source, int rank) {
-  const auto index = static_cast<std::size_t>(rank);
   switch (source) {
     case Source::kSignals:
       handle_signals();
@@ -143,16 +166,21 @@ void Supervisor::serve(Source source, int rank) {
         log_line(LogLevel::kError, status.to_string());
       break;
     case Source::kOutput:
-      outputs_[index].drain();
-      break;
-    case Source::kErrors:
-      errors_[index].drain();
+      serve_output();
       break;
     case Source::kTerminal:
       if (terminal_ && terminal_->is_open()) is_terminal_paused_ = !terminal_->advance();
       watch_terminal();
       break;
   }
+}
+
+// Who writes where nobody reads gets SIGPIPE. From us, since a pseudo-terminal sends none.
+void Supervisor::serve_output() {
+  forwarding_->serve();
+  if (!forwarding_->has_lost_reader()) return;
+  processes_.signal_all(SIGPIPE);
+  forwarding_->close_lost();
 }
 
 void Supervisor::handle_signals() {
@@ -174,6 +202,7 @@ void Supervisor::handle_signal(int number) {
     case SIGTERM:
     case SIGHUP:
       // Whoever catches the signal may finish its work; a second one is meant.
+      is_impatient_ = asked_ != 0 || processes_.is_empty();
       if (asked_ != 0 && phase_ == Phase::kRunning) {
         result_ = 128 + number;
         end_job(Phase::kTerminating, kTerminatePatience);
@@ -194,13 +223,7 @@ void Supervisor::handle_signal(int number) {
 
 void Supervisor::handle_endings() {
   std::vector<Ending> endings = processes_.reap();
-  for (const Ending& ending : endings) {
-    const auto index = static_cast<std::size_t>(ending.rank);
-    if (!outputs_.empty()) {
-      outputs_[index].finish();
-      errors_[index].finish();
-    }
-  }
+  for (const Ending& ending : endings) forwarding_->finish(ending.rank);
   if (phase_ != Phase::kRunning) return;
   if (auto code = judge_.requested_exit()) {
     log_line(LogLevel::kDebug,

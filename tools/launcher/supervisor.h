@@ -8,6 +8,8 @@
 //                                          |
 //                                       killing: SIGKILL has been sent
 //
+// Then what the processes printed is passed on to its end, for as long as somebody reads it.
+//
 // The first failure decides what is printed and returned; what happens to the others after it is
 // its consequence and stays silent.
 #pragma once
@@ -17,8 +19,8 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "launcher/forwarding.h"
 #include "launcher/job.h"
-#include "launcher/labelled_output.h"
 #include "launcher/processes.h"
 #include "launcher/signals.h"
 #include "launcher/store_desk.h"
@@ -44,13 +46,17 @@ class Supervisor {
 
  private:
   enum class Phase { kRunning, kSurviving, kTerminating, kKilling };
-  enum class Source : std::uint32_t { kSignals, kStore, kOutput, kErrors, kTerminal };
+  enum class Source : std::uint32_t { kSignals, kStore, kOutput, kTerminal };
 
-  Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll);
-  Status start_one(Spawner& spawner, int rank);
+  Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
+             std::unique_ptr<Forwarding> forwarding);
+  Status start_one(Spawner& spawner, std::size_t program, int rank);
   Status watch(int descriptor, std::uint32_t events, Source source, int rank);
   void watch_terminal();
+  void wait_and_serve(Deadline deadline);
   void serve(Source source, int rank);
+  void serve_output();
+  void pass_on_the_rest();
   void handle_signals();
   void handle_signal(int number);
   void handle_endings();
@@ -64,8 +70,7 @@ class Supervisor {
   const Signals& signals_;
   Fd epoll_;
   StoreDesk store_;
-  std::vector<LabelledOutput> outputs_;  // by rank; empty without --label
-  std::vector<LabelledOutput> errors_;
+  std::unique_ptr<Forwarding> forwarding_;
   std::optional<TerminalInput> terminal_;
   bool is_terminal_paused_ = false;
   Judge judge_;
@@ -74,7 +79,8 @@ class Supervisor {
 
   Phase phase_ = Phase::kRunning;
   Deadline escalation_ = Deadline::never();
-  int asked_ = 0;  // the signal that asked us to end the job
+  int asked_ = 0;              // the signal that asked us to end the job
+  bool is_impatient_ = false;  // asked again, or when there was nothing to end but our own wait
   int result_ = 0;
 };
 

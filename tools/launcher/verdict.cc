@@ -2,7 +2,11 @@
 #include "launcher/verdict.h"
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include <string_view>
 
 #include "launcher/signals.h"
 
@@ -21,6 +25,16 @@ int weight(const Board& board, const Failure& failure) {
 bool is_worse(const Board& board, const Failure& one, const Failure& other) {
   int difference = weight(board, one) - weight(board, other);
   return difference != 0 ? difference > 0 : one.ending.rank < other.ending.rank;
+}
+
+// The compiler wrapper beside this oshrun, since another vendor's may be the first in PATH.
+std::string own_wrapper() {
+  char path[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", path, sizeof path - 1) <= 0) return "memspan's oshcc";
+  const std::string_view self = path;
+  std::string wrapper(self.substr(0, self.rfind('/') + 1));
+  wrapper += "oshcc";
+  return access(wrapper.c_str(), X_OK) == 0 ? wrapper : "memspan's oshcc";
 }
 
 }  // namespace
@@ -63,6 +77,16 @@ bool Judge::is_anyone_joined() const {
   for (int rank = 0; rank < board_.peers(); ++rank)
     if (state_of(board_, rank) == PeerState::kJoined) return true;
   return false;
+}
+
+std::optional<std::string> Judge::warning_about_strangers() const {
+  if (board_.peers() == 1 || board_.header().library_seen.load(std::memory_order_relaxed) != 0)
+    return std::nullopt;
+  return fmt::format(
+      "warning: no process of this job uses memspan, so its {} processes ran without knowing of "
+      "each "
+      "other; an OpenSHMEM program for this oshrun is built with {}",
+      board_.peers(), own_wrapper());
 }
 
 std::optional<int> Judge::requested_exit() const {

@@ -30,6 +30,9 @@ class Judge {
 
   // The code of shmem_global_exit, when that was called.
   std::optional<int> requested_exit() const;
+  // For a job of several processes of which none has loaded memspan: a program that is built with
+  // another library starts well here, as so many jobs of one process.
+  std::optional<std::string> warning_about_strangers() const;
 
  private:
   std::optional<Failure> examine(const Ending& ending);

@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
   memspan::Status status = options.status();
   if (options.is_ok() && options->has_value()) status = memspan::serve(**options);
   if (status.is_ok()) return 0;
-  std::fprintf(stderr, "memspan-store: %s\n", status.message().c_str());
-  return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
+  const bool is_refusal = status.code() == memspan::Code::kInvalidArgument;
+  std::fprintf(stderr, "memspan-store: %s%s\n", status.message().c_str(),
+               is_refusal ? "; see memspan-store --help" : "");
+  return is_refusal ? 2 : 1;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store_tool/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <string_view>
 
 namespace memspan::store_tool {
 namespace {
@@ -25,6 +28,16 @@ void describe(CLI::App& app, std::string& listen, Options& options) {
   app.set_version_flag("--version", "memspan-store " MEMSPAN_VERSION);
 }
 
+// The parser would read "-hosts" as "-h" and more: help, and nothing is hosted.
+Status check_words(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
+      return {Code::kInvalidArgument, fmt::format("there is no option \"{}\"", word)};
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<StoreSecurity> Options::security() const {
@@ -41,6 +54,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   std::string listen = "tcp://127.0.0.1:0";
   Options options;
   describe(app, listen, options);
+  MEMSPAN_PASS(check_words(argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

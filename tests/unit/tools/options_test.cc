@@ -22,26 +22,40 @@ Options parsed(std::vector<const char*> words) {
 
 TEST(OptionsTest, EndAtTheProgramsName) {
   Options options = parsed({"-n", "4", "--label", "prog", "-n", "5", "--timeout", "1"});
-  EXPECT_EQ(options.processes, 4);
-  EXPECT_EQ(options.output, Output::kLabelled);
+  EXPECT_EQ(options.processes(), 4);
+  EXPECT_EQ(options.label, Label::kRank);
   EXPECT_FALSE(options.timeout);
-  EXPECT_EQ(options.command, (std::vector<std::string>{"prog", "-n", "5", "--timeout", "1"}));
+  EXPECT_EQ(options.programs[0].command,
+            (std::vector<std::string>{"prog", "-n", "5", "--timeout", "1"}));
 }
 
 TEST(OptionsTest, KnowEverySpellingOfTheNumberOfProcesses) {
   for (std::vector<const char*> words : std::vector<std::vector<const char*>>{
            {"-n", "3", "p"}, {"-n3", "p"}, {"-np", "3", "p"}, {"--np", "3", "p"}, {"--np=3", "p"}})
-    EXPECT_EQ(parsed(words).processes, 3) << words[0];
+    EXPECT_EQ(parsed(words).processes(), 3) << words[0];
 }
 
 TEST(OptionsTest, TakeAValueThatLooksLikeAnOption) {
   EXPECT_EQ(parse({"-n", "-1", "p"}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(parsed({"-n", "1", "--env", "A=--label", "p"}).environment,
+  EXPECT_EQ(parsed({"-n", "1", "--env", "A=--label", "p"}).programs[0].environment,
             std::vector<std::string>{"A=--label"});
 }
 
 TEST(OptionsTest, TwoDashesEndThemToo) {
-  EXPECT_EQ(parsed({"-n", "1", "--", "-odd-name"}).command, std::vector<std::string>{"-odd-name"});
+  EXPECT_EQ(parsed({"-n", "1", "--", "-odd-name"}).programs[0].command,
+            std::vector<std::string>{"-odd-name"});
+}
+
+TEST(OptionsTest, AColonBeginsAnotherProgram) {
+  Options options = parsed({"-n", "1", "-wdir", "/a", "a", "x", ":", "-n", "2", "--label", "b"});
+  ASSERT_EQ(options.programs.size(), 2u);
+  EXPECT_EQ(options.processes(), 3);
+  EXPECT_EQ(options.programs[0].command, (std::vector<std::string>{"a", "x"}));
+  EXPECT_EQ(options.programs[0].folder, "/a");
+  EXPECT_EQ(options.programs[1].command, std::vector<std::string>{"b"});
+  EXPECT_EQ(options.programs[1].folder, "");
+  EXPECT_EQ(options.label, Label::kRank);
+  EXPECT_EQ(parse({"-n", "16000", "a", ":", "-n", "16000", "b"}).code(), Code::kInvalidArgument);
 }
 
 TEST(OptionsTest, MessagesNameTheValueAndWhatIsAllowed) {

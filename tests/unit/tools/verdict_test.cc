@@ -77,6 +77,13 @@ TEST_F(JudgeTest, KnowsThatTheJobWasAskedToEnd) {
   EXPECT_EQ(judge_.requested_exit(), 7);
 }
 
+TEST_F(JudgeTest, WarnsOfAJobThatDoesNotUseTheLibrary) {
+  ASSERT_TRUE(judge_.warning_about_strangers());
+  EXPECT_NE(judge_.warning_about_strangers()->find("its 4 processes"), std::string::npos);
+  board_.header().library_seen.store(1);
+  EXPECT_FALSE(judge_.warning_about_strangers());
+}
+
 TEST(FormatRanksTest, JoinsNeighbours) {
   EXPECT_EQ(format_ranks({0}), "0");
   EXPECT_EQ(format_ranks({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");

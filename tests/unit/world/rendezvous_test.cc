@@ -16,9 +16,11 @@ using testing::HasSubstr;
 class RendezvousTest : public testing::Test {
  protected:
   RendezvousTest() {
-    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-                             "SHMEM_MASTER_ADDR", "SHMEM_MASTER_PORT", "MEMSPAN_LAUNCH",
-                             "MEMSPAN_STORE", "MEMSPAN_JOB", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "SHMEM_MASTER_ADDR",
+          "SHMEM_MASTER_PORT", "MEMSPAN_LAUNCH", "MEMSPAN_STORE", "MEMSPAN_JOB",
+          "OMPI_COMM_WORLD_SIZE", "FLUX_TASK_RANK", "PALS_RANKID", "PMI_SIZE",
+          "SLURM_STEP_NUM_TASKS", "PMIX_RANK"})
       unsetenv(name);
   }
   static Rendezvous at(const std::shared_ptr<StoreServer>& server, int rank, int size) {

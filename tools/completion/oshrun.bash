@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Completion of oshrun, memspan-store and memspan-info for bash; bash-completion loads it by itself from
+# share/bash-completion/completions, and `source` does without.
+
+_memspan_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}"); }
+_memspan_files() { mapfile -t COMPREPLY < <(compgen "$1" -- "${COMP_WORDS[COMP_CWORD]}"); }
+
+_memspan_oshrun() {
+  # Options up to the program's name, what the program takes afterwards; ":" begins anew.
+  local i program=0
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${COMP_WORDS[i]} in
+      :) program=0 ;;
+      -n | -np | --np | --ntasks | --env | -x | -wdir | --output | --timeout | --bind | --bind-to | -H | --hostfile)
+        if ((program == 0)); then ((++i)); fi
+        ;;
+      -*) ;;
+      *) program=$((program == 0 ? i : program)) ;;
+    esac
+  done
+  if ((program != 0)); then
+    _memspan_files -f
+    return
+  fi
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --output) _memspan_words 'live buffered' ;;
+    --bind | --bind-to) _memspan_words 'core none' ;;
+    -n | -np | --np | --ntasks) _memspan_words "1 2 4 8 $(nproc)" ;;
+    -wdir) _memspan_files -d ;;
+    --hostfile) _memspan_files -f ;;
+    --env | -x) _memspan_files -v ;;
+    --timeout | -H) COMPREPLY=() ;;
+    *)
+      case ${COMP_WORDS[COMP_CWORD]} in
+        -*)
+          _memspan_words '-n -np --env -x -wdir --label --tag-output --output --timeout --bind --bind-to
+            --keep-going --version --help -V -h -H --hostfile --oversubscribe --allow-run-as-root --'
+          ;;
+        *) mapfile -t COMPREPLY < <(compgen -A command -A file -- "${COMP_WORDS[COMP_CWORD]}") ;;
+      esac
+      ;;
+  esac
+}
+
+_memspan_store() {
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --secret-file | --address-file) _memspan_files -f ;;
+    --listen) _memspan_words 'tcp://127.0.0.1:0 tcp://127.0.0.1:8666' ;;
+    --job | --tls-info) COMPREPLY=() ;;
+    *) _memspan_words '--listen --job --secret-file --tls-info --plain --address-file --version --help' ;;
+  esac
+}
+
+_memspan_info() { _memspan_words '--version --help'; }
+
+complete -o filenames -F _memspan_oshrun oshrun shmemrun
+complete -o filenames -F _memspan_store memspan-store
+complete -F _memspan_info memspan-info

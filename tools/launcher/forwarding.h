@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// How what the processes print comes to the launcher's stdout and stderr (I/O forwarding).
+//
+//              | stdout of a process, live            | buffered    | stderr
+//   no label   | one pseudo-terminal for all of them  | ours        | ours
+//   --label    | a pseudo-terminal each               | a pipe each | a pipe each
+//
+// Where our stdout is a terminal or /dev/null, the processes without a label have it itself. stderr
+// needs no pseudo-terminal, since the libraries send each line of it in any case.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/fd.h"
+#include "core/status.h"
+#include "launcher/forwarded_output.h"
+#include "launcher/options.h"
+#include "launcher/output_sink.h"
+
+namespace memspan::launcher {
+
+// What a process has as its stdout.
+enum class Channel { kOwn, kPipe, kTerminal };
+Channel choose_channel(const Options& options);
+
+// One thread.
+class Forwarding {
+ public:
+  static Result<std::unique_ptr<Forwarding>> make(const Options& options, Channel channel);
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+  ~Forwarding() = default;
+
+  // The ends for the process of `rank`, called in the order of ranks; a descriptor that stays
+  // invalid means the launcher's own.
+  Status open(int rank, Fd& output, Fd& errors);
+
+  // Readable when serve() has something to do.
+  int descriptor() const { return epoll_.get(); }
+  void serve();
+  // The process of `rank` has ended: takes what it left.
+  void finish(int rank);
+  // All processes have ended.
+  void finish_all();
+
+  // Bytes that the reader of the launcher's output has not taken.
+  std::size_t pending() const;
+  // True when a reader is gone and close_lost() was not called since. Before that call, whoever may
+  // write should get the SIGPIPE that a pipe of its own would have sent.
+  bool has_lost_reader() const;
+  void close_lost();
+
+ private:
+  // One of the launcher's two outputs, with all that goes there.
+  struct Stream {
+    explicit Stream(int target) : sink(target) {}
+    OutputSink sink;
+    Fd epoll;  // of the sources
+    std::vector<ForwardedOutput> sources;
+    bool is_read = true;        // false while the sink is full
+    bool is_stalled = false;    // the reader did not take everything
+    bool is_abandoned = false;  // the reader is gone
+  };
+
+  Forwarding(const Options& options, Channel channel, Fd epoll);
+  Status add_source(Stream& stream, const std::string& label, Fd reader);
+  Result<Fd> open_pipe(Stream& stream, const std::string& label);
+  Result<Fd> open_terminal(Stream& stream, const std::string& label);
+  void read_sources(Stream& stream);
+  void flush(Stream& stream);
+
+  const Label label_;
+  Channel channel_;
+  Fd epoll_;  // of both streams' epolls, and of the targets that are waited for
+  std::array<Stream, 2> streams_{Stream(1), Stream(2)};
+  Fd keeper_;  // the writing end of the terminal for all, so that it ends with no process
+};
+
+}  // namespace memspan::launcher

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's own stdout or stderr, written without waiting for whoever reads it, so that a
+// reader that stands still (a pager) does not keep the launcher from its signals.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace memspan::launcher {
+
+// Does not own the descriptor. One thread at a time.
+class OutputSink {
+ public:
+  explicit OutputSink(int target);
+
+  int target() const { return target_; }
+  void append(std::string_view bytes);
+  // Writes what the reader takes now. A descriptor that others may have is not made non-blocking;
+  // it is asked before each write, and what is written then fits.
+  void flush();
+
+  // Bytes that the reader has not taken.
+  std::size_t pending() const { return pending_.size() - done_; }
+  // Enough is pending: read no more from the processes.
+  bool is_full() const { return pending() >= kMostPending; }
+  // Nobody reads any more, so what is appended is dropped.
+  bool is_closed() const { return is_closed_; }
+  void close();
+
+ private:
+  static constexpr std::size_t kMostPending = std::size_t{256} << 10;
+  std::size_t next_write() const;
+  int target_;
+  bool takes_all_ = false;  // a file
+  bool is_closed_ = false;
+  std::string pending_;
+  std::size_t done_ = 0;  // of pending_
+};
+
+}  // namespace memspan::launcher
