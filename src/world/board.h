@@ -43,7 +43,10 @@ struct BoardHeader {
   std::atomic<std::uint32_t> exit_requested;  // 0 none, 1 being written, 2 exit_code/exit_rank hold
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::int32_t> exit_rank;
-  std::atomic<std::uint64_t> heap_bytes;  // what the first peer asked for; all must agree
+  std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
+  std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
+  // The last generation in which a peer has begun to leave (BoardPeer::ended); 0 none.
+  std::atomic<std::uint32_t> ending;
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_armed;  // 0: no bell needs a ring
 };
 

@@ -51,6 +51,7 @@ class World {
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
   WaitPlace& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
+  CommitMode commit_mode() const { return commit_mode_; }
   std::string_view transport_name() const { return transport_->name(); }
 
   // `peer`'s heap as this process sees it (same host).
@@ -68,7 +69,7 @@ class World {
   void leave();
 
  private:
-  World(Membership membership, std::size_t heap_bytes);
+  World(Membership membership, std::size_t heap_bytes, CommitMode mode);
   Status map_segments(ProgramVariables variables);
   Status connect_peers();
   void fill_table();
@@ -82,6 +83,7 @@ class World {
   std::unique_ptr<Transport> transport_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Route> routes_;
+  CommitMode commit_mode_;
   std::vector<std::unique_ptr<Link>> data_links_;
   std::vector<Route> data_routes_;
   RouteTable table_;

@@ -48,7 +48,8 @@ void say_what_was_asked() {
         "                      collective give (slower); set it for all PEs or none\n"
         "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
         "MEMSPAN_JOB_SECRET_FILE  file of a secret that all members share; protects the store\n"
-        "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n",
+        "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n"
+        "MEMSPAN_COMMIT        allocation (default) or touch: when memory is taken\n",
         stderr);
 }
 
