@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "capi/failures.h"
+#include "capi/start_story.h"
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -98,19 +99,27 @@ void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
 
 Status join(const Start& how) {
   MEMSPAN_TRY_ASSIGN(std::size_t heap_bytes, how.heap_bytes(),
+  MEMSPAN_PASS(check_log_environment());
+  StartStory story(how.what);
                      "reading the size of the symmetric heap");
   MEMSPAN_TRY_ASSIGN(Membership membership, how.join(), "joining the job");
   set_log_identity(fmt::format("PE {}", membership.rank));
   MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
+  const std::string how_joined = membership.how;
+  story.step("joining");
                      "connecting to the peers");
   world->waiting().limit = how.call_limit;
+  story.step("mapping");
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");
   // Making that team was a meeting: all peers have shared theirs.
   MEMSPAN_TRY(world->connect_program_data(), "connecting to the peers");
+  story.step("meeting");
   if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
+  story.step("connecting the variables");
+  story.tell(*world, how_joined);
   if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
   process_state.is_forked = false;
   process_state.world_team = world_team.release();

@@ -89,6 +89,7 @@ Result<Membership> join_single() {
   Membership joined(0, 1);
   joined.board = std::move(memory.board);
   joined.heap = std::move(memory.heap);
+  joined.how = "started by oshrun";
   return joined;
 }
 
@@ -108,6 +109,7 @@ Result<std::optional<Endpoint>> master_from_environment() {
                      "reading the environment");
   return std::optional<Endpoint>(Endpoint{*address, static_cast<std::uint16_t>(port + offset)});
 }
+  joined.how = "alone, since nothing in the environment names a job";
 
 }  // namespace
 

@@ -57,6 +57,7 @@ struct Membership {
   std::unique_ptr<Pages> heap;                // all ranks' segments, rank r at r * heap_stride
   std::unique_ptr<FailureDetector> detector;  // null when a launcher watches
 };
+  std::string how;  // it came to be, for a person
 
 // kInvalidArgument (a variable is wrong), kTimeout (names who did not come), kNotSupported (a
 // member on another host), kUnavailable (this rank is taken by a live process), kPeerLost (who
