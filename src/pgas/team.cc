@@ -179,9 +179,9 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
 }
 
 int Team::lost_by_flags(std::uint64_t sequence) const {
-  // Dead first, then what it left behind: it leaves nothing more.
+  // Gone first, then what it left behind: it leaves nothing more.
   for (int member = 0; member < size(); ++member)
-    if (!is_alive(member) &&
+    if (world_.waiting().is_gone(peer_of(member)) &&
         area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
       return peer_of(member);
   return -1;
@@ -288,6 +288,7 @@ Status Team::disband(const char* what) {
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
       [&] { return header.departed.load(std::memory_order_acquire) == members; },
       [&] {
+        // Who has begun to leave has counted itself before.
         for (int member = 0; member < size(); ++member)
           if (!is_alive(member)) return peer_of(member);
         return -1;

@@ -98,8 +98,8 @@ class Team {
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status explain_difference(std::uint64_t mine, int member) const;
   bool is_alive(int member) const;
-  // A dead peer without whom meeting `sequence` cannot be, or -1. So a meeting is over for all the
-  // living, or fails for all: who came before it died does not fail it.
+  // A peer that is gone and without whom meeting `sequence` cannot be, or -1. So a meeting is over
+  // for all the living, or fails for all: who came before it died does not fail it.
   int lost_by_flags(std::uint64_t sequence) const;
   int lost_by_counter(std::uint64_t sequence) const;
   Status propose_living();

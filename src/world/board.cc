@@ -12,7 +12,7 @@ namespace memspan {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 
 Status not_a_board(const char* why) {
   return {Code::kInvalidArgument,

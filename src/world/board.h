@@ -30,6 +30,15 @@ enum class PeerState : std::uint32_t {
   kLost = 3,  // died without leaving
 };
 
+// How a process begins to leave a job.
+enum class EndKind : std::uint32_t { kFinalize = 1, kExit = 2 };
+
+// Ends of a membership that wait(2) does not tell, in the place of its status.
+inline constexpr int kUnseenEnd = -1;
+inline constexpr int kReplacedProgram = -2;  // exec()
+inline constexpr int kEndedByExit = -3;  // exit(0), or main returned, while others waited for it
+inline constexpr int kEndedByFinalize = -4;  // shmem_finalize while others waited for it
+
 struct BoardHeader {
   std::uint64_t magic;
   std::uint32_t version;
@@ -60,8 +69,13 @@ struct BoardPeer {
   std::atomic<std::uint32_t> bell;  // futex word: grows with each ring
   alignas(kFalseSharingRange) std::atomic<PeerState> state;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::int32_t> wait_status;  // of wait(2), when the launcher saw it die; else -1
+  // Of wait(2), when the launcher saw it die; else kUnseenEnd or one of the others below it.
+  std::atomic<std::int32_t> wait_status;
   std::atomic<std::uint32_t> generation;  // grows with each join
+  // The last generation that it has begun to leave. It makes no call of that one any more and
+  // waits until all others have come as far (World::end).
+  std::atomic<std::uint32_t> ended;
+  std::atomic<EndKind> end_kind;  // how; holds when `ended` is set
   std::atomic<std::uint32_t>
       death;  // 1 for the first of the job that died, 2 for the next; 0 alive
   std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
@@ -87,7 +101,7 @@ class Board {
   int descriptor() const { return pages_.descriptor(); }
 
   // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
-  // `wait_status` as of wait(2), -1 when unknown. True when this call noted it.
+  // `wait_status` as in BoardPeer. True when this call noted it.
   bool mark_lost(int rank, int wait_status) const;
   // Asks every process of the job to end with `code`; the first request holds.
   void request_exit(int rank, int code) const;

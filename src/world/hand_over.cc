@@ -25,8 +25,8 @@ Status check_same_user(const Fd& socket) {
 }
 
 // "NONCE RANK" and one pidfd; anything else is a stranger.
-Result<int> greet(const Fd& socket, const std::string& nonce, int size, std::vector<Fd>& pidfds,
-                  Deadline deadline) {
+Result<int> greet(const Fd& socket, const std::string& nonce, int size,
+                  std::vector<ServedMember>& members, Deadline deadline) {
   MEMSPAN_TRY(check_same_user(socket), "a process that connected");
   MEMSPAN_TRY_ASSIGN(UnixMessage hello, unix_receive(socket, deadline), "a process that connected");
   if (hello.descriptors.size() != 1 || hello.bytes.rfind(nonce + " ", 0) != 0)
@@ -34,14 +34,14 @@ Result<int> greet(const Fd& socket, const std::string& nonce, int size, std::vec
   MEMSPAN_TRY_ASSIGN(std::int64_t rank,
                      parse_integer("the rank", hello.bytes.substr(nonce.size() + 1), 1, size - 1),
                      "a process that connected");
-  pidfds[static_cast<std::size_t>(rank)] = std::move(hello.descriptors[0]);
+  members[static_cast<std::size_t>(rank)].pidfd = std::move(hello.descriptors[0]);
   return static_cast<int>(rank);
 }
 
-std::string missing_ranks(const std::vector<Fd>& pidfds) {
+std::string missing_ranks(const std::vector<ServedMember>& members) {
   std::string text;
-  for (std::size_t rank = 1; rank < pidfds.size(); ++rank)
-    if (!pidfds[rank].is_valid()) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  for (std::size_t rank = 1; rank < members.size(); ++rank)
+    if (!members[rank].pidfd.is_valid()) text += (text.empty() ? "" : ", ") + std::to_string(rank);
   return text;
 }
 
@@ -60,13 +60,13 @@ Result<HandOver> HandOver::open() {
   return HandOver(std::move(listener), name + " " + random_hex(16));
 }
 
-Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline deadline,
-                                        const std::function<Status()>& check) {
+Result<std::vector<ServedMember>> HandOver::serve(int size, int board, int heap, Deadline deadline,
+                                                  const std::function<Status()>& check) {
   std::string nonce = ticket_.substr(ticket_.find(' ') + 1);
   MEMSPAN_TRY_ASSIGN(Fd self, open_pidfd(getpid()), "handing over");
-  std::vector<Fd> pidfds(static_cast<std::size_t>(size));
-  for (std::string missing = missing_ranks(pidfds); !missing.empty();
-       missing = missing_ranks(pidfds)) {
+  std::vector<ServedMember> members(static_cast<std::size_t>(size));
+  for (std::string missing = missing_ranks(members); !missing.empty();
+       missing = missing_ranks(members)) {
     auto socket = unix_accept(listener_, deadline.within(kCheckEvery));
     if (socket.code() == Code::kTimeout) {
       if (deadline.has_passed())
@@ -75,12 +75,13 @@ Result<std::vector<Fd>> HandOver::serve(int size, int board, int heap, Deadline 
       continue;
     }
     if (!socket.is_ok()) return socket.status().annotate("handing over");
-    auto rank = greet(*socket, nonce, size, pidfds, deadline.within(kGreetingLimit));
+    auto rank = greet(*socket, nonce, size, members, deadline.within(kGreetingLimit));
     if (!rank.is_ok()) continue;
     // A member that is gone already will be noticed through its pidfd.
     [[maybe_unused]] Status sent = unix_send(*socket, "welcome", {board, heap, self.get()});
+    members[static_cast<std::size_t>(*rank)].connection = std::move(socket).value();
   }
-  return pidfds;
+  return members;
 }
 
 Result<HandedOver> take_over(const std::string& ticket, int rank, Deadline deadline) {
@@ -99,7 +100,7 @@ Result<HandedOver> take_over(const std::string& ticket, int rank, Deadline deadl
     return Status(Code::kInternal, fmt::format("the keeper sent {} descriptors instead of 3",
                                                welcome.descriptors.size()));
   return HandedOver{std::move(welcome.descriptors[0]), std::move(welcome.descriptors[1]),
-                    std::move(welcome.descriptors[2])};
+                    std::move(welcome.descriptors[2]), std::move(socket)};
 }
 
 }  // namespace memspan

@@ -14,11 +14,18 @@
 
 namespace memspan {
 
-// What a member gets: the keeper's board and heap, and a pidfd of the keeper.
+// What a member gets: the keeper's board and heap, and how it learns of the keeper's end.
 struct HandedOver {
   Fd board;
   Fd heap;
-  Fd keeper;
+  Fd keeper;      // a pidfd
+  Fd connection;  // to the keeper; it is closed when the keeper calls exec(), too
+};
+
+// The same of a member, for the keeper.
+struct ServedMember {
+  Fd pidfd;
+  Fd connection;
 };
 
 // The keeper's side. Move-only; one thread at a time.
@@ -27,11 +34,11 @@ class HandOver {
   static Result<HandOver> open();
   // "NAME NONCE", for take_over() of the members; to be told over the store only.
   const std::string& ticket() const { return ticket_; }
-  // Serves every rank from 1 to `size` - 1 once and gives their pidfds, by rank (entry 0 is
-  // empty). kTimeout names the ranks that did not come. Strangers are dropped. While somebody is
-  // missing `check` is asked ten times a second; its failure ends serving.
-  Result<std::vector<Fd>> serve(int size, int board, int heap, Deadline deadline,
-                                const std::function<Status()>& check = Status::ok);
+  // Serves every rank from 1 to `size` - 1 once and gives what is needed to watch them, by rank
+  // (entry 0 is empty). kTimeout names the ranks that did not come. Strangers are dropped. While
+  // somebody is missing `check` is asked ten times a second; its failure ends serving.
+  Result<std::vector<ServedMember>> serve(int size, int board, int heap, Deadline deadline,
+                                          const std::function<Status()>& check = Status::ok);
 
  private:
   HandOver(Fd listener, std::string ticket)

@@ -92,6 +92,7 @@ World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
   waiting_.board = membership_.board.get();
   waiting_.self = &membership_.board->peer(membership_.rank);
   waiting_.rank = membership_.rank;
+  waiting_.generation = waiting_.self->generation.load(std::memory_order_relaxed);
   waiting_.spins = membership_.board->header().oversubscribed != 0 ? 0 : kSpins;
 }
 
@@ -200,6 +201,49 @@ void World::free_internal(std::uint64_t offset) {
 std::uint64_t World::internal_bytes_in_use() {
   MutexLock lock(internal_mutex_);
   return internal_allocator_.bytes_in_use();
+}
+
+Status World::end(const char* what, EndKind how) {
+  const Board& board = *membership_.board;
+  const std::uint32_t generation = waiting_.generation;
+  waiting_.self->end_kind.store(how, std::memory_order_relaxed);
+  // Pairs with is_gone(). Sequentially consistent: of two that come last one sees both.
+  waiting_.self->ended.store(generation, std::memory_order_seq_cst);
+  board.header().ending.store(generation, std::memory_order_release);
+  int next = 0;  // who has come so far has come for good
+  auto all_have_come = [&] {
+    while (next < size() && board.peer(next).ended.load(std::memory_order_seq_cst) >= generation)
+      ++next;
+    return next == size();
+  };
+  if (all_have_come()) {
+    board.ring_all();
+    return Status::ok();
+  }
+  const Status status =
+      wait_for(waiting_, WaitsFor::kMeeting, what, Deadline::never(), all_have_come, [&] {
+        for (int peer = next; peer < size(); ++peer)
+          if (board.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+              board.peer(peer).ended.load(std::memory_order_acquire) < generation)
+            return peer;
+        return -1;
+      });
+  return status.is_ok() ? status : explain_end(status);
+}
+
+Status World::explain_end(const Status& status) const {
+  const int is_waited_for = waiting_.self->wait_status.load(std::memory_order_relaxed);
+  if (waiting_.self->death.load(std::memory_order_acquire) != 0 &&
+      (is_waited_for == kEndedByExit || is_waited_for == kEndedByFinalize))
+    return {Code::kUnavailable,
+            "another PE waits in a call that needs this one; all have to make the same collective "
+            "calls before they end"};
+  if (status.code() != Code::kTimeout) return status;
+  std::string missing;
+  for (int peer = 0; peer < size(); ++peer)
+    if (membership_.board->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer);
+  return status.annotate(fmt::format("PE {} did not come", missing));
 }
 
 void World::leave() {
