@@ -38,10 +38,10 @@ inline std::string program = "example";
 
 // ---- calls of the library ---------------------------------------------------------------------
 
-// The last failure's sentence, which names the call.
+// The library has said why on stderr; smem_get_last_err_msg() has the sentence for programs that
+// have switched its log off.
 [[noreturn]] inline void report(const char* call, int32_t code) {
-  const std::string said = smem_get_last_err_msg();
-  leave(kFailed, (said.empty() ? call : said) + " (" + std::to_string(code) + ", " +
+  leave(kFailed, std::string(call) + " gave " + std::to_string(code) + " (" +
                      smem_get_error_string(code) + ")");
 }
 

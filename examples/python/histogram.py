@@ -56,7 +56,8 @@ def main():
     is_right = np.array_equal(found, np.bincount(everything, minlength=given.buckets))
     if me == 0 or not is_right:
         print(
-            f"histogram: {n} processes, {n * given.samples} samples in {given.buckets} buckets, "
+            f"histogram: {n} process{'' if n == 1 else 'es'}, "
+            f"{n * given.samples} samples in {given.buckets} buckets, "
             f"{'PASS' if is_right else f'FAIL at process {me}'}",
             flush=True,
         )

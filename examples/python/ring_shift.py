@@ -49,7 +49,8 @@ def main():
     shmem.shmem_int64_sum_reduce(counts, counts, 1)
     if shmem.get_my_pe() == 0:
         verdict = "PASS" if counts[0] == 0 else f"FAIL: {counts[0]} wrong"
-        print(f"ring_shift: {shmem.get_pe_count()} processes, {elements} elements, {verdict}")
+        n = shmem.get_pe_count()
+        print(f"ring_shift: {n} process{'' if n == 1 else 'es'}, {elements} elements, {verdict}")
     failed = counts[0] != 0
     del counts
     shmem.shmem_finalize()

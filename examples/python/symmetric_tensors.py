@@ -65,7 +65,8 @@ def main():
     is_right = use(rank, ranks, given.rows, given.columns)
     if rank == 0 or not is_right:
         verdict = "PASS" if is_right else f"FAIL at rank {rank}"
-        print(f"symmetric_tensors: {ranks} ranks, {given.rows} rows each, {verdict}", flush=True)
+        there = f"{ranks} rank{'' if ranks == 1 else 's'}"
+        print(f"symmetric_tensors: {there}, {given.rows} rows each, {verdict}", flush=True)
     return 0 if is_right else 1
 
 

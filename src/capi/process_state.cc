@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "capi/failures.h"
+#include "capi/start_story.h"
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -51,9 +52,9 @@ void forget_job() {
   set_log_identity("");
 }
 
-Status leave(const char* what) MEMSPAN_REQUIRES(lifecycle.mutex) {
-  if (Status status = pgas::barrier(*process_state.world_team, what); !status.is_ok())
-    return status;
+Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
+  MEMSPAN_PASS(pgas::quiet_links(process_state.routes));
+  MEMSPAN_PASS(process_state.world->end(what, how));
   process_state.world->leave();
   // All have met, so a store that does not answer any more changes nothing for anybody.
   Status closed = leave_rendezvous(process_state.world->membership(), kGoodbyeLimit);
@@ -66,7 +67,7 @@ Status leave(const char* what) MEMSPAN_REQUIRES(lifecycle.mutex) {
 void leave_at_exit(int status) {
   MutexLock lock(lifecycle.mutex);
   if (lifecycle.users == 0 || lifecycle.process != getpid() || status != 0) return;
-  require("leaving at exit", leave("exit"));
+  require("leaving at exit", leave("exit", EndKind::kExit));
 }
 
 // A child of fork() would act in its parent's name, so it is in no job. What it inherited stays as
@@ -77,6 +78,7 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   new (&lifecycle) Lifecycle;  // a thread of the parent may have held the mutex
   lifecycle.has_exit_handler = has_exit_handler;
   if (!is_started()) return;
+  process_state.world->membership().forget_in_child();
   of_parent = std::exchange(process_state, ProcessState{});
   process_state.is_forked = true;
 }
@@ -97,19 +99,27 @@ void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
 }
 
 Status join(const Start& how) {
+  MEMSPAN_PASS(check_log_environment());
+  StartStory story(how.what);
   MEMSPAN_TRY_ASSIGN(std::size_t heap_bytes, how.heap_bytes(),
                      "reading the size of the symmetric heap");
   MEMSPAN_TRY_ASSIGN(Membership membership, how.join(), "joining the job");
   set_log_identity(fmt::format("PE {}", membership.rank));
+  const std::string how_joined = membership.how;
+  story.step("joining");
   MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
                      "connecting to the peers");
+  story.step("mapping");
   world->waiting().limit = how.call_limit;
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");
   // Making that team was a meeting: all peers have shared theirs.
+  story.step("meeting");
   MEMSPAN_TRY(world->connect_program_data(), "connecting to the peers");
+  story.step("connecting the variables");
+  story.tell(*world, how_joined);
   if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
   if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
   process_state.is_forked = false;
@@ -144,7 +154,7 @@ Status start(const Start& how, Sharing sharing) {
 Status stop(const char* what) {
   MutexLock lock(lifecycle.mutex);
   if (lifecycle.users == 0) return {Code::kUnavailable, "this process is in no job"};
-  if (lifecycle.users == 1) return leave(what);
+  if (lifecycle.users == 1) return leave(what, EndKind::kFinalize);
   --lifecycle.users;
   return pgas::barrier(*process_state.world_team, what);
 }

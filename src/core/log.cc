@@ -33,14 +33,20 @@ spdlog::level::level_enum native(LogLevel level) {
   return static_cast<spdlog::level::level_enum>(static_cast<int>(level) + SPDLOG_LEVEL_DEBUG);
 }
 
-LogLevel level_from_environment() {
-  std::string text = environment_or("MEMSPAN_LOG_LEVEL", environment_or("SHMEM_LOG_LEVEL", ""));
+Result<LogLevel> level_from_environment() {
   constexpr std::pair<std::string_view, LogLevel> kNames[] = {
       {"DEBUG", LogLevel::kDebug}, {"INFO", LogLevel::kInfo},   {"WARN", LogLevel::kWarn},
       {"ERROR", LogLevel::kError}, {"FATAL", LogLevel::kFatal},
   };
-  for (const auto& [name, level] : kNames)
-    if (text == name) return level;
+  for (const char* variable : {"MEMSPAN_LOG_LEVEL", "SHMEM_LOG_LEVEL"}) {
+    const auto text = environment(variable);
+    if (!text || text->empty()) continue;
+    for (const auto& [name, level] : kNames)
+      if (*text == name) return level;
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\"; allowed are DEBUG, INFO, WARN, ERROR and FATAL",
+                              variable, *text));
+  }
   return LogLevel::kWarn;
 }
 
@@ -48,7 +54,8 @@ LogLevel level_from_environment() {
 spdlog::logger& logger() {
   static spdlog::logger* const instance = [] {
     auto* made = new spdlog::logger("memspan", std::make_shared<LineSink>());
-    made->set_level(native(level_from_environment()));
+    const auto level = level_from_environment();
+    made->set_level(native(level.is_ok() ? *level : LogLevel::kWarn));
     made->set_pattern("memspan: %v");
     return made;
   }();
@@ -78,6 +85,10 @@ void log_line_limited(LogLevel level, std::string_view line) {
              fmt::format("{} ({} lines of this thread before it were dropped: at most {} "
                          "in {} s are written)",
                          line, *dropped, LineLimit::kMostLines, to_seconds(LineLimit::kWindow)));
+}
+
+Status check_log_environment() {
+  return level_from_environment().status();
 }
 
 void set_log_level(LogLevel level) {

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "core/status.h"
+
 namespace memspan {
 
 enum class LogLevel { kDebug = 0, kInfo = 1, kWarn = 2, kError = 3, kFatal = 4 };
@@ -18,6 +20,9 @@ void log_line(LogLevel level, std::string_view line);
 // The same for lines of what a program may do wrong again and again: no more of one thread than
 // LineLimit allows, and the next that is written says how many were not.
 void log_line_limited(LogLevel level, std::string_view line);
+
+// kInvalidArgument when the environment names a level that there is not.
+Status check_log_environment();
 
 void set_log_level(LogLevel level);
 LogLevel log_level();

@@ -66,7 +66,10 @@ std::string Status::to_string() const {
 
 Status Status::annotate(std::string_view doing) const {
   if (is_ok()) return *this;
-  return {code(), std::string(doing) + ": " + message()};
+  std::string prefix = std::string(doing) + ": ";
+  // Steps of one thing are often called from a step with its name.
+  if (message().compare(0, prefix.size(), prefix) == 0) return *this;
+  return {code(), prefix + message()};
 }
 
 }  // namespace memspan

@@ -58,7 +58,8 @@ class [[nodiscard]] Status {
   // "PEER_LOST: joining the job: ..."
   std::string to_string() const;
 
-  // The same failure, with `doing` in front of the message. An ok status stays ok.
+  // The same failure, with `doing` in front of the message unless it stands there already. An ok
+  // status stays ok.
   Status annotate(std::string_view doing) const;
 
  private:

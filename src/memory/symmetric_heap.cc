@@ -6,8 +6,8 @@
 namespace memspan {
 
 SymmetricHeap::SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base,
-                             std::size_t bytes)
-    : pages_(pages), offset_(offset), base_(base), allocator_(bytes) {}
+                             std::size_t bytes, CommitMode mode)
+    : pages_(pages), offset_(offset), base_(base), allocator_(bytes), mode_(mode) {}
 
 std::byte* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment) {
   auto offset = allocator_.allocate(bytes, alignment);
@@ -28,6 +28,7 @@ std::optional<std::size_t> SymmetricHeap::size_of(const void* pointer) const {
 }
 
 std::size_t SymmetricHeap::uncommitted(const void* pointer, std::size_t bytes) const {
+  if (mode_ == CommitMode::kAtTouch) return 0;
   std::size_t first = offset_of(pointer) / kChunk;
   std::size_t end = (offset_of(pointer) + bytes + kChunk - 1) / kChunk;
   std::size_t missing = 0;

@@ -17,11 +17,18 @@
 
 namespace memspan {
 
+// When the memory behind an allocation is taken from the system.
+enum class CommitMode {
+  kAtAllocation,  // with the allocation, which fails when there is too little
+  kAtTouch,       // page by page at the first use; a shortage is then the kernel's to tell
+};
+
 // One thread at a time. `pages` must outlive it.
 class SymmetricHeap {
  public:
   // The heap is [offset, offset + bytes) of `pages`, mapped at `base`.
-  SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes);
+  SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
+                CommitMode mode = CommitMode::kAtAllocation);
 
   std::byte* base() const { return base_; }
   std::size_t bytes() const { return allocator_.bytes(); }
@@ -38,7 +45,8 @@ class SymmetricHeap {
     return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base_) < bytes();
   }
 
-  // How many bytes commit() of this range would have to take from the system.
+  // How many bytes commit() of this range would have to take from the system; none where they are
+  // taken at the first use.
   std::size_t uncommitted(const void* pointer, std::size_t bytes) const;
   Status commit(const void* pointer, std::size_t bytes);
 
@@ -53,6 +61,7 @@ class SymmetricHeap {
   std::size_t offset_;
   std::byte* base_;
   Allocator allocator_;
+  CommitMode mode_;
   std::vector<bool> committed_;  // grows with the highest chunk in use
 };
 

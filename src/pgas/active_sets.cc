@@ -51,10 +51,7 @@ Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamSha
     MEMSPAN_PASS(wait_for(
         world_.waiting(), WaitsFor::kData, what, Deadline::never(),
         [&] { return (told = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != 0; },
-        [&] {
-          const BoardPeer& first = world_.board().peer(shape.start);
-          return first.state.load(std::memory_order_acquire) == PeerState::kLost ? shape.start : -1;
-        }));
+        [&] { return world_.waiting().is_gone(shape.start) ? shape.start : -1; }));
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
   }
   if (told == kNoRoom) return Status(Code::kOutOfMemory, "no room for another active set");

@@ -66,7 +66,7 @@ Status check_budget(const Team& team, std::uint64_t bytes_each) {
   auto members = static_cast<std::uint64_t>(team.size());
   if (bytes_each <= budget.available / members) return Status::ok();
   return {Code::kOutOfMemory,
-          fmt::format("{} processes need {} more ({} each), {} is available ({})", members,
+          fmt::format("{} more is needed ({} for each PE), {} is available ({})",
                       format_size(bytes_each * members), format_size(bytes_each),
                       format_size(budget.available), budget.source)};
 }

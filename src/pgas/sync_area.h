@@ -22,6 +22,8 @@
 namespace memspan {
 
 inline constexpr int kMeetingWords = 7;
+// The last of them is for what all members of a collective give alike (Team::meet_alike).
+inline constexpr int kAlikeWord = kMeetingWords - 1;
 
 struct SyncSlot {
   struct alignas(kCacheLine) Line {

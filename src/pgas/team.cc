@@ -102,6 +102,40 @@ Status Team::meet(const char* what, const std::uint64_t* words, int count) {
   return Status::ok();
 }
 
+Status Team::meet_alike(const char* what, const Alike& mine, const std::uint64_t* words,
+                        int count) {
+  if (!broken_.is_ok()) [[unlikely]]
+    return broken_;
+  const std::uint64_t sequence = sequence_ + 1;
+  const std::uint64_t alike = mine.encode(sequence);
+  area_.line(index_, sequence).words[kAlikeWord].store(alike, std::memory_order_relaxed);
+  MEMSPAN_PASS(meet(what, words, count));
+  // One look each finds a difference in any team: not all can have what their next one has.
+  const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
+  if (word(next, kAlikeWord) == alike) [[likely]]
+    return Status::ok();
+  return explain_difference(alike, next);
+}
+
+Status Team::explain_difference(std::uint64_t mine, int member) const {
+  const std::uint64_t other = word(member, kAlikeWord);
+  const int peer = peer_of(member);
+  if (mine >> 54 != other >> 54)
+    return {Code::kInvalidArgument,
+            fmt::format("PE {} is in another call meanwhile; all members of a team make the same "
+                        "calls in the same order",
+                        peer)};
+  const std::uint64_t roots[] = {mine >> 40 & 0x3fff, other >> 40 & 0x3fff};
+  if (roots[0] != roots[1])
+    return {Code::kInvalidArgument,
+            fmt::format("PE_root is {} here and {} on PE {}; all members of a team give the same",
+                        roots[0], roots[1], peer)};
+  return {Code::kInvalidArgument,
+          fmt::format("the elements have {} bytes here and {} on PE {}; all members of a team give "
+                      "as many elements of the same size",
+                      mine & 0xff'ffff'ffff, other & 0xff'ffff'ffff, peer)};
+}
+
 Status Team::explain(const Status& status, std::uint64_t sequence) const {
   if (status.code() != Code::kTimeout) return status;
   std::string missing;
@@ -145,9 +179,9 @@ Status Team::meet_by_counter(const char* what, std::uint64_t sequence) {
 }
 
 int Team::lost_by_flags(std::uint64_t sequence) const {
-  // Dead first, then what it left behind: it leaves nothing more.
+  // Gone first, then what it left behind: it leaves nothing more.
   for (int member = 0; member < size(); ++member)
-    if (!is_alive(member) &&
+    if (world_.waiting().is_gone(peer_of(member)) &&
         area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
       return peer_of(member);
   return -1;
@@ -254,6 +288,7 @@ Status Team::disband(const char* what) {
       world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
       [&] { return header.departed.load(std::memory_order_acquire) == members; },
       [&] {
+        // Who has begun to leave has counted itself before.
         for (int member = 0; member < size(); ++member)
           if (!is_alive(member)) return peer_of(member);
         return -1;

@@ -13,6 +13,31 @@
 
 namespace memspan {
 
+enum class CollectiveKind : std::uint8_t {
+  kBroadcast = 1,
+  kCollect,
+  kAlltoall,
+  kAlltoalls,
+  kReduce,
+  kScan
+};
+
+// What all members of a collective have to give alike, as far as a word has room for it: a mistake
+// is then found in the meeting that the collective makes anyway.
+struct Alike {
+  CollectiveKind kind;
+  std::size_t bytes;  // of a member's elements; modulo 2^40
+  int root = 0;
+
+  // | kind: 4 | meeting: 6 | root: 14 | bytes: 40 |. The meeting's number tells the word from what
+  // an earlier one left.
+  std::uint64_t encode(std::uint64_t meeting) const {
+    return static_cast<std::uint64_t>(kind) << 60 | (meeting & 0x3f) << 54 |
+           static_cast<std::uint64_t>(root) << 40 | (bytes & 0xff'ffff'ffff);
+  }
+};
+static_assert(kMostPeersPerHost <= 1 << 14);
+
 // One thread at a time for anything that meets (as OpenSHMEM has it); queries are thread-safe.
 class Team {
  public:
@@ -54,6 +79,10 @@ class Team {
   // The same, carrying up to kMeetingWords words of each member, readable through word() until
   // this process's next meeting.
   Status meet(const char* what, const std::uint64_t* words, int count);
+  // The same, carrying up to kAlikeWord words. kInvalidArgument when the next member gave something
+  // else than `mine`, or is in another call: of members that differ at least one gets that.
+  Status meet_alike(const char* what, const Alike& mine, const std::uint64_t* words = nullptr,
+                    int count = 0);
   // The number of this process's last meeting, the same on all members.
   std::uint64_t sequence() const { return sequence_; }
   std::uint64_t word(int member, int i) const {
@@ -67,9 +96,10 @@ class Team {
  private:
   Team(World& world, const TeamShape& shape, std::uint64_t place);
   Status explain(const Status& status, std::uint64_t sequence) const;
+  Status explain_difference(std::uint64_t mine, int member) const;
   bool is_alive(int member) const;
-  // A dead peer without whom meeting `sequence` cannot be, or -1. So a meeting is over for all the
-  // living, or fails for all: who came before it died does not fail it.
+  // A peer that is gone and without whom meeting `sequence` cannot be, or -1. So a meeting is over
+  // for all the living, or fails for all: who came before it died does not fail it.
   int lost_by_flags(std::uint64_t sequence) const;
   int lost_by_counter(std::uint64_t sequence) const;
   Status propose_living();

@@ -145,8 +145,8 @@ int finish_connecting(int socket, const Deadline& deadline) {
   int ready = 0;
   do {
     ready = ::poll(&entry, 1, until_next_look(deadline).remaining_poll_ms());
-  } while (!is_interrupted() && ((ready < 0 && errno == EINTR) ||
-                                 (ready == 0 && !deadline.has_passed())));
+  } while (!is_interrupted() &&
+           ((ready < 0 && errno == EINTR) || (ready == 0 && !deadline.has_passed())));
   if (ready < 0) return errno;
   if (ready == 0) return ETIMEDOUT;
   int error = 0;

@@ -12,7 +12,7 @@ namespace memspan {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 
 Status not_a_board(const char* why) {
   return {Code::kInvalidArgument,
@@ -73,6 +73,8 @@ bool Board::mark_lost(int rank, int wait_status) const {
 void Board::mark_departed(int rank) const {
   BoardPeer& departed = peer(rank);
   PeerState joined = PeerState::kJoined;
+  if (departed.state.load(std::memory_order_acquire) != joined) return;
+  departed.wait_status.store(kDeparted, std::memory_order_relaxed);
   if (departed.state.compare_exchange_strong(joined, PeerState::kLeft, std::memory_order_acq_rel))
     announce_loss(departed);
 }

@@ -30,20 +30,33 @@ enum class PeerState : std::uint32_t {
   kLost = 3,  // died without leaving
 };
 
+// How a process begins to leave a job.
+enum class EndKind : std::uint32_t { kFinalize = 1, kExit = 2 };
+
+// Ends of a membership that wait(2) does not tell, in the place of its status.
+inline constexpr int kUnseenEnd = -1;
+inline constexpr int kReplacedProgram = -2;  // exec()
+inline constexpr int kEndedByExit = -3;  // exit(0), or main returned, while others waited for it
+inline constexpr int kEndedByFinalize = -4;  // shmem_finalize while others waited for it
+inline constexpr int kDeparted = -5;         // mark_departed()
+
 struct BoardHeader {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t peers;
-  std::uint64_t heap_stride;     // bytes between the ranks' parts of the heap memfd
-  std::uint32_t oversubscribed;  // 1: more processes than cores, so nobody spins
+  std::uint64_t heap_stride;                // bytes between the ranks' parts of the heap memfd
+  std::uint32_t oversubscribed;             // 1: more processes than cores, so nobody spins
   std::atomic<std::uint32_t> library_seen;  // 1: a process of the job has loaded this library
-  char secret[64];  // hexadecimal, the job's
+  char secret[64];                          // hexadecimal, the job's
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
   std::atomic<std::uint32_t> deaths;
   std::atomic<std::uint32_t> exit_requested;  // 0 none, 1 being written, 2 exit_code/exit_rank hold
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::int32_t> exit_rank;
-  std::atomic<std::uint64_t> heap_bytes;  // what the first peer asked for; all must agree
+  std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
+  std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
+  // The last generation in which a peer has begun to leave (BoardPeer::ended); 0 none.
+  std::atomic<std::uint32_t> ending;
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_armed;  // 0: no bell needs a ring
 };
 
@@ -57,8 +70,13 @@ struct BoardPeer {
   std::atomic<std::uint32_t> bell;  // futex word: grows with each ring
   alignas(kFalseSharingRange) std::atomic<PeerState> state;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::int32_t> wait_status;  // of wait(2), when the launcher saw it die; else -1
+  // Of wait(2), when the launcher saw it die; else kUnseenEnd or one of the others below it.
+  std::atomic<std::int32_t> wait_status;
   std::atomic<std::uint32_t> generation;  // grows with each join
+  // The last generation that it has begun to leave. It makes no call of that one any more and
+  // waits until all others have come as far (World::end).
+  std::atomic<std::uint32_t> ended;
+  std::atomic<EndKind> end_kind;  // how; holds when `ended` is set
   std::atomic<std::uint32_t>
       death;  // 1 for the first of the job that died or departed, 2 for the next; 0 there
   std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
@@ -84,7 +102,7 @@ class Board {
   int descriptor() const { return pages_.descriptor(); }
 
   // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
-  // `wait_status` as of wait(2), -1 when unknown. True when this call noted it.
+  // `wait_status` as in BoardPeer. True when this call noted it.
   bool mark_lost(int rank, int wait_status) const;
   // Notes that a peer left and does not come back, and wakes everybody: what needs it ends as if
   // it had died. Does nothing when it left or died already.

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "world/process_image.h"
+
 namespace memspan {
 namespace {
 
@@ -37,17 +39,29 @@ FailureDetector::~FailureDetector() {
   thread_.join();
 }
 
+void FailureDetector::forget_in_child() {
+  for (Watched& watched : watched_) watched.connection.reset();
+}
+
 void FailureDetector::run() {
+  // After the wake-up each one's pidfd, then each one's connection, where nothing but its end
+  // comes.
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   for (const Watched& watched : watched_) polled.push_back({watched.pidfd.get(), POLLIN, 0});
+  for (const Watched& watched : watched_) polled.push_back({watched.connection.get(), 0, 0});
   while (true) {
     if (poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
     if (polled[0].revents != 0) return;
     for (std::size_t i = 1; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
-      follow_exit_request(board_);
-      board_.mark_lost(watched_[i - 1].rank, -1);
       polled[i].fd = -1;  // poll ignores it from now on
+      const int rank = watched_[(i - 1) % watched_.size()].rank;
+      if (i > watched_.size()) {
+        mark_replaced(board_, rank);
+        continue;
+      }
+      follow_exit_request(board_);
+      board_.mark_lost(rank, kUnseenEnd);
     }
   }
 }

@@ -4,7 +4,7 @@
 // are noted on the board, which wakes whoever waits.
 //
 // A pidfd says that a process is gone, never that it is slow: one that is stopped or traced is
-// not dead.
+// not dead. It says nothing of a process that calls exec(): then its end of the connection closes.
 #pragma once
 
 #include <memory>
@@ -25,11 +25,15 @@ class FailureDetector {
   struct Watched {
     int rank;
     Fd pidfd;
+    Fd connection;
   };
   // `board` must outlive it.
   static Result<std::unique_ptr<FailureDetector>> start(const Board& board,
                                                         std::vector<Watched> watched);
   ~FailureDetector();
+  // In a child of fork(), which must not keep a connection open that its parent's exec() closes.
+  // What else it has of this object stays as it is.
+  void forget_in_child();
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
 

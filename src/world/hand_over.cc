@@ -38,7 +38,7 @@ bool may_be(pid_t process, const ProcessIdentity& member) {
 
 // "NONCE RANK" and one pidfd; anything else is a stranger.
 Result<int> greet(const Fd& socket, const std::string& nonce,
-                  const std::vector<ProcessIdentity>& members, std::vector<Fd>& pidfds,
+                  const std::vector<ProcessIdentity>& members, std::vector<ServedMember>& served,
                   Deadline deadline) {
   MEMSPAN_TRY(check_same_user(socket), "a process that connected");
   MEMSPAN_TRY_ASSIGN(const pid_t process, unix_peer_process(socket), "a process that connected");
@@ -54,14 +54,14 @@ Result<int> greet(const Fd& socket, const std::string& nonce,
                      "a process that connected");
   if (!may_be(process, members[static_cast<std::size_t>(rank)]))
     return Status(Code::kAuth, fmt::format("process {} is not rank {}", process, rank));
-  pidfds[static_cast<std::size_t>(rank)] = std::move(hello.descriptors[0]);
+  served[static_cast<std::size_t>(rank)].pidfd = std::move(hello.descriptors[0]);
   return static_cast<int>(rank);
 }
 
-std::string missing_ranks(const std::vector<Fd>& pidfds) {
+std::string missing_ranks(const std::vector<ServedMember>& members) {
   std::string text;
-  for (std::size_t rank = 1; rank < pidfds.size(); ++rank)
-    if (!pidfds[rank].is_valid()) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  for (std::size_t rank = 1; rank < members.size(); ++rank)
+    if (!members[rank].pidfd.is_valid()) text += (text.empty() ? "" : ", ") + std::to_string(rank);
   return text;
 }
 
@@ -104,14 +104,14 @@ Result<HandOver> HandOver::open(Channel channel) {
                   name + " " + (channel == Channel::kPrivate ? random_hex(16) : ""));
 }
 
-Result<std::vector<Fd>> HandOver::serve(const std::vector<ProcessIdentity>& members, int board,
-                                        int heap, Deadline deadline,
-                                        const std::function<Status()>& check) {
+Result<std::vector<ServedMember>> HandOver::serve(const std::vector<ProcessIdentity>& members,
+                                                  int board, int heap, Deadline deadline,
+                                                  const std::function<Status()>& check) {
   std::string nonce = ticket_.substr(ticket_.find(' ') + 1);
   MEMSPAN_TRY_ASSIGN(Fd self, open_pidfd(getpid()), "handing over");
-  std::vector<Fd> pidfds(members.size());
-  for (std::string missing = missing_ranks(pidfds); !missing.empty();
-       missing = missing_ranks(pidfds)) {
+  std::vector<ServedMember> served(members.size());
+  for (std::string missing = missing_ranks(served); !missing.empty();
+       missing = missing_ranks(served)) {
     auto socket = unix_accept(listener_, deadline.within(kCheckEvery));
     if (socket.code() == Code::kTimeout) {
       if (deadline.has_passed())
@@ -121,12 +121,13 @@ Result<std::vector<Fd>> HandOver::serve(const std::vector<ProcessIdentity>& memb
       continue;
     }
     if (!socket.is_ok()) return socket.status().annotate("handing over");
-    auto rank = greet(*socket, nonce, members, pidfds, deadline.within(kGreetingLimit));
+    auto rank = greet(*socket, nonce, members, served, deadline.within(kGreetingLimit));
     if (!rank.is_ok()) continue;
     // A member that is gone already will be noticed through its pidfd.
     [[maybe_unused]] Status sent = unix_send(*socket, "welcome", {board, heap, self.get()});
+    served[static_cast<std::size_t>(*rank)].connection = std::move(socket).value();
   }
-  return pidfds;
+  return served;
 }
 
 Result<HandedOver> take_over(const ProcessIdentity& keeper, const std::string& ticket, int rank,
@@ -151,7 +152,7 @@ Result<HandedOver> take_over(const ProcessIdentity& keeper, const std::string& t
     return Status(Code::kInternal, fmt::format("the keeper sent {} descriptors instead of 3",
                                                welcome.descriptors.size()));
   return HandedOver{std::move(welcome.descriptors[0]), std::move(welcome.descriptors[1]),
-                    std::move(welcome.descriptors[2])};
+                    std::move(welcome.descriptors[2]), std::move(socket)};
 }
 
 }  // namespace memspan

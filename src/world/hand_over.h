@@ -35,11 +35,18 @@ enum class Channel {
   kOpen,     // anybody may listen: the caller's own way
 };
 
-// What a member gets: the keeper's board and heap, and a pidfd of the keeper.
+// What a member gets: the keeper's board and heap, and how it learns of the keeper's end.
 struct HandedOver {
   Fd board;
   Fd heap;
-  Fd keeper;
+  Fd keeper;      // a pidfd
+  Fd connection;  // to the keeper; it is closed when the keeper calls exec(), too
+};
+
+// The same of a member, for the keeper.
+struct ServedMember {
+  Fd pidfd;
+  Fd connection;
 };
 
 // The keeper's side. Move-only; one thread at a time.
@@ -48,12 +55,12 @@ class HandOver {
   static Result<HandOver> open(Channel channel);
   // "NAME NONCE", for take_over() of the members; on an open channel without a nonce.
   const std::string& ticket() const { return ticket_; }
-  // Serves each of `members` but the first once and gives their pidfds, by rank (entry 0 is
-  // empty). kTimeout names the ranks that did not come. Strangers are dropped. While somebody is
-  // missing `check` is asked ten times a second; its failure ends serving.
-  Result<std::vector<Fd>> serve(const std::vector<ProcessIdentity>& members, int board, int heap,
-                                Deadline deadline,
-                                const std::function<Status()>& check = Status::ok);
+  // Serves each of `members` but the first once and gives what is needed to watch them, by rank
+  // (entry 0 is empty). kTimeout names the ranks that did not come. Strangers are dropped. While
+  // somebody is missing `check` is asked ten times a second; its failure ends serving.
+  Result<std::vector<ServedMember>> serve(const std::vector<ProcessIdentity>& members, int board,
+                                          int heap, Deadline deadline,
+                                          const std::function<Status()>& check = Status::ok);
 
  private:
   HandOver(Fd listener, std::string ticket)

@@ -63,18 +63,20 @@ Status keep_host(Membership& joined, const Exchange& exchange, Channel channel,
                                                              kBeforeTicket + hand_over->ticket())
                                        : Result<std::string>(hand_over.status())),
       "telling the address of this host's keeper");
-  std::vector<ProcessIdentity> members;
+  std::vector<ProcessIdentity> identities;
   for (const std::string& text : texts) {
     MEMSPAN_TRY_ASSIGN(const ProcessIdentity member, identity_in(text), "meeting the others");
-    members.push_back(member);
+    identities.push_back(member);
   }
-  MEMSPAN_TRY_ASSIGN(std::vector<Fd> pidfds,
-                     hand_over->serve(members, joined.board->descriptor(),
+  MEMSPAN_TRY_ASSIGN(std::vector<ServedMember> members,
+                     hand_over->serve(identities, joined.board->descriptor(),
                                       joined.heap->descriptor(), deadline, check),
                      "handing the memory to the other processes");
   std::vector<FailureDetector::Watched> watched;
-  for (int rank = 1; rank < joined.size; ++rank)
-    watched.push_back({rank, std::move(pidfds[static_cast<std::size_t>(rank)])});
+  for (int rank = 1; rank < joined.size; ++rank) {
+    ServedMember& member = members[static_cast<std::size_t>(rank)];
+    watched.push_back({rank, std::move(member.pidfd), std::move(member.connection)});
+  }
   MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
                      "watching the others");
   return Status::ok();
@@ -96,7 +98,7 @@ Status take_from_keeper(Membership& joined, const Exchange& exchange, Deadline d
   joined.board = std::make_unique<Board>(std::move(board));
   joined.heap = std::make_unique<Pages>(std::move(heap));
   std::vector<FailureDetector::Watched> watched;
-  watched.push_back({kKeeper, std::move(handed.keeper)});
+  watched.push_back({kKeeper, std::move(handed.keeper), std::move(handed.connection)});
   MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
                      "watching the keeper");
   return Status::ok();
@@ -126,6 +128,7 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
 
 Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit) {
   Membership joined(rank, size);
+  joined.how = "met the others in the caller's way";
   MEMSPAN_TRY(share_host(joined, exchange, Channel::kOpen, Status::ok, Deadline::after(limit)),
               "joining the job");
   return joined;

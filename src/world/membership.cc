@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/cpu.h"
@@ -24,7 +25,26 @@ Result<Fd> inherit(int descriptor) {
   return own;
 }
 
+std::optional<std::uint64_t> inode_of_socket(int descriptor) {
+  struct stat info {};
+  if (fstat(descriptor, &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
+  return info.st_ino;
+}
+
+// Nothing is said through it, so a program that has closed it may join.
+Lifeline hold_lifeline(int descriptor) {
+  const auto inode = inode_of_socket(descriptor);
+  if (!inode || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return {};
+  return {descriptor, *inode};
+}
+
 }  // namespace
+
+void Membership::forget_in_child() {
+  if (detector != nullptr) detector->forget_in_child();
+  if (lifeline.descriptor >= 0 && inode_of_socket(lifeline.descriptor) == lifeline.inode)
+    close(lifeline.descriptor);
+}
 
 Status claim_rank(const Board& board, int rank) {
   BoardPeer& self = board.peer(rank);
@@ -56,6 +76,7 @@ Result<HostMemory> make_host_memory(int peers) {
 
 Result<Membership> join_launched(const Launch& launch) {
   Membership joined(launch.rank, launch.size);
+  joined.how = "started by oshrun";
   MEMSPAN_TRY_ASSIGN(Fd board_descriptor, inherit(launch.board), "joining the job");
   MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, inherit(launch.heap), "joining the job");
   MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(board_descriptor)), "joining the job");
@@ -65,6 +86,7 @@ Result<Membership> join_launched(const Launch& launch) {
     return Status(Code::kInvalidArgument, fmt::format("{} says {} processes, the board {}",
                                                       kLaunchVariable, launch.size, board.peers()));
   MEMSPAN_TRY(claim_rank(board, launch.rank), "joining the job");
+  joined.lifeline = hold_lifeline(launch.store);
   joined.board = std::make_unique<Board>(std::move(board));
   joined.heap = std::make_unique<Pages>(std::move(heap));
   return joined;
@@ -74,6 +96,7 @@ Result<Membership> join_single() {
   MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(1), "starting a job of one");
   MEMSPAN_TRY(claim_rank(*memory.board, 0), "starting a job of one");
   Membership joined(0, 1);
+  joined.how = "alone, since nothing in the environment names a job";
   joined.board = std::move(memory.board);
   joined.heap = std::move(memory.heap);
   return joined;

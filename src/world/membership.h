@@ -9,6 +9,7 @@
 //   single      none of these: a job of one
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,11 +45,19 @@ struct Rendezvous {
   std::shared_ptr<StoreServer> hosted;  // owners: the unique id's maker and the Membership
 };
 
+// A launcher's socket, which stays open until the process ends or calls exec(): then the launcher
+// sees it closed. A value; owns nothing.
+struct Lifeline {
+  int descriptor = -1;
+  std::uint64_t inode = 0;  // tells whether the program has given the number to something else
+};
+
 // Move-only. Destruction order is member order, last first.
 struct Membership {
   Membership(int its_rank, int its_size) : rank(its_rank), size(its_size) {}
   int rank;
   int size;
+  std::string how;  // it came to be, for a person
   std::string job;  // of a rendezvous
   Rendezvous::Host host = Rendezvous::Host::kRankZero;
   std::shared_ptr<StoreServer> server;  // rank 0 of a rendezvous only; shared with the unique id
@@ -56,6 +65,10 @@ struct Membership {
   std::unique_ptr<Board> board;
   std::unique_ptr<Pages> heap;                // all ranks' segments, rank r at r * heap_stride
   std::unique_ptr<FailureDetector> detector;  // null when a launcher watches
+  Lifeline lifeline;
+
+  // In a child of fork(): closes what tells others that this process is there.
+  void forget_in_child();
 };
 
 // kInvalidArgument (a variable is wrong), kTimeout (names who did not come), kNotSupported (a

@@ -53,6 +53,9 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit) {
   Deadline deadline = Deadline::after(limit);
   Membership joined(rendezvous.rank, rendezvous.size);
+  joined.how = fmt::format(
+      "met the others at {} ({})", rendezvous.store.to_string(),
+      rendezvous.host == Rendezvous::Host::kElsewhere ? "a store of its own" : "a store of PE 0");
   joined.job = rendezvous.job;
   joined.host = rendezvous.host;
   MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");

@@ -27,13 +27,33 @@ constexpr int kRingsInVain = 3;
 constexpr auto kShortNap = std::chrono::microseconds(200);
 constexpr auto kReportEvery = std::chrono::seconds(60);
 
-std::string cause_of_death(int wait_status) {
-  if (wait_status != -1 && WIFSIGNALED(wait_status))
-    return fmt::format(" (killed by signal {}, {})", WTERMSIG(wait_status),
+// Who waits for somebody that has begun to leave says so once, when it has waited this long.
+constexpr auto kPatienceWithEnds = std::chrono::seconds(1);
+
+std::string describe_end(int wait_status) {
+  switch (wait_status) {
+    case kUnseenEnd:
+      return "died";
+    case kReplacedProgram:
+      return "left the job without shmem_finalize, as exec() does,";
+    case kEndedByExit:
+      return "ended (exit or the return of main) without shmem_finalize";
+    case kEndedByFinalize:
+      return "called shmem_finalize";
+    case kDeparted:
+      return "left";
+  }
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("died (killed by signal {}, {})", WTERMSIG(wait_status),
                        strsignal(WTERMSIG(wait_status)));
-  if (wait_status != -1 && WIFEXITED(wait_status))
-    return fmt::format(" (exited with code {} without leaving the job)", WEXITSTATUS(wait_status));
-  return "";
+  return fmt::format("died (exited with code {} without leaving the job)",
+                     WEXITSTATUS(wait_status));
+}
+
+// In the place of a status of wait(2) for a peer that has begun to leave.
+int end_of(const BoardPeer& peer) {
+  return peer.end_kind.load(std::memory_order_relaxed) == EndKind::kExit ? kEndedByExit
+                                                                         : kEndedByFinalize;
 }
 
 }  // namespace
@@ -52,10 +72,10 @@ int first_dead_peer(const Board& board) {
 
 Status lost_peer(const Board& board, int rank) {
   const BoardPeer& peer = board.peer(rank);
-  const bool has_left = peer.state.load(std::memory_order_acquire) == PeerState::kLeft;
+  const bool is_noted = peer.death.load(std::memory_order_acquire) != 0;
   return {Code::kPeerLost,
-          fmt::format("PE {} (process {}) {}{}", rank, peer.pid.load(), has_left ? "left" : "died",
-                      has_left ? "" : cause_of_death(peer.wait_status.load()))};
+          fmt::format("PE {} (process {}) {}", rank, peer.pid.load(),
+                      describe_end(is_noted ? peer.wait_status.load() : end_of(peer)))};
 }
 
 void acknowledge_deaths(WaitPlace& place) {
@@ -83,7 +103,13 @@ Status SlowWait::pause(int lost) {
     if (Status status = tells_deaths ? alarm_status() : exit_status(); !status.is_ok())
       return status;
   }
-  if (lost >= 0) return death_status(lost);
+  if (lost >= 0) {
+    // One that has only begun to leave is lost to everybody from now on, since it was needed.
+    const BoardPeer& peer = place_.board->peer(lost);
+    if (peer.death.load(std::memory_order_acquire) == 0)
+      place_.board->mark_lost(lost, end_of(peer));
+    return death_status(lost);
+  }
   if (!is_patient_ && deadline_.is_never() && ++yields_ % kYieldsPerLook != 0) {
     sched_yield();
     return Status::ok();
@@ -101,6 +127,8 @@ Status SlowWait::pause_by_the_clock() {
   }
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
+  if (!knows_whom_it_needs_ && place_.has_ends())
+    if (Status status = end_status(now - *since_); !status.is_ok()) return status;
   is_patient_ = now - *since_ > kAwake;
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
@@ -145,6 +173,30 @@ Status SlowWait::alarm_status() const {
   int first = first_dead_peer(*place_.board);
   if (first < 0) return Status::ok();  // a note that is still being written: look again
   return death_status(first);
+}
+
+// Whose store would end this wait is not known. When all others have begun to leave, it is
+// nobody's; while some have not, it may be theirs.
+Status SlowWait::end_status(Duration waited) {
+  int first = -1;
+  bool is_alone = true;
+  for (int rank = 0; rank < place_.board->peers(); ++rank) {
+    if (rank == place_.rank) continue;
+    const bool is_gone = place_.is_gone(rank);
+    if (is_gone && first < 0) first = rank;
+    is_alone = is_alone && is_gone;
+  }
+  if (first < 0) return Status::ok();
+  const BoardPeer& peer = place_.board->peer(first);
+  if (is_alone && !place_.has_threads.load(std::memory_order_relaxed)) {
+    place_.board->mark_lost(first, end_of(peer));
+    return death_status(first);
+  }
+  if (waited < kPatienceWithEnds || place_.has_warned_of_end.exchange(true)) return Status::ok();
+  log_line(LogLevel::kWarn,
+           fmt::format("{} waits, and PE {} (process {}) {}: nothing comes from there any more",
+                       what_, first, peer.pid.load(), describe_end(end_of(peer))));
+  return Status::ok();
 }
 
 Status SlowWait::exit_status() const {

@@ -6,7 +6,8 @@
 // A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
 // when a peer asked the job to end, with kTimeout at its deadline. In a program that survives
 // deaths, a wait that knows whom it needs ends only when one of those is lost; another, when there
-// is a death that the process has not acknowledged.
+// is a death that the process has not acknowledged. A peer that leaves the job while a wait needs
+// it is lost, too.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,29 @@ struct WaitPlace {
   const Board* board = nullptr;
   BoardPeer* self = nullptr;
   int rank = 0;
-  int spins = 0;  // looks before the first sched_yield
+  int spins = 0;                 // looks before the first sched_yield
+  std::uint32_t generation = 0;  // of `self` in the job
   // Deaths and requests up to this count of BoardHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
   // No wait lasts longer, whatever its own deadline; zero: it may. Set before the first wait.
   Duration limit = Duration::zero();
   // The program goes on after a death (shmemx_set_error_handler).
   std::atomic<bool> survives_deaths{false};
+  // Other threads of this process may store what one waits for.
+  std::atomic<bool> has_threads{true};
+  std::atomic<bool> has_warned_of_end{false};
+
+  // Whether some peer has begun to leave the job that this process is in.
+  bool has_ends() const {
+    return board->header().ending.load(std::memory_order_acquire) == generation;
+  }
+  // Whether a peer will make no call any more: it is dead, or has begun to leave the job. What it
+  // stored before is visible then.
+  bool is_gone(int peer) const {
+    const BoardPeer& its = board->peer(peer);
+    return its.death.load(std::memory_order_acquire) != 0 ||
+           its.ended.load(std::memory_order_acquire) >= generation;
+  }
 };
 
 // From now on the deaths that have been noted end only what needs the dead.
@@ -63,10 +80,10 @@ class SlowWait {
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
-  bool has_deaths() const { return place_.board->header().deaths.load() != 0; }
+  bool has_losses() const { return place_.board->header().deaths.load() != 0 || place_.has_ends(); }
   // One more pause: a yield or, later, a sleep. Not ok when the wait has to end; `lost` is the rank
-  // of a dead peer without whom it cannot end well, or -1. The condition must be looked at between
-  // any two calls.
+  // of a peer that is gone and without whom it cannot end well, or -1. The condition must be looked
+  // at between any two calls.
   Status pause(int lost);
 
  private:
@@ -75,8 +92,11 @@ class SlowWait {
   Status alarm_status() const;
   Status exit_status() const;
   // Another thread may take this process out of the job meanwhile (Board::mark_departed).
-  bool has_left() const { return place_.self->death.load(std::memory_order_acquire) != 0; }
+  bool has_left() const {
+    return place_.self->state.load(std::memory_order_acquire) == PeerState::kLeft;
+  }
   Status death_status(int rank) const;
+  Status end_status(Duration waited);
   void sleep();
   void arm();
 
@@ -95,7 +115,7 @@ class SlowWait {
 };
 
 // Returns once ready() is true; ready() must load with acquire order. lost() gives the rank of a
-// dead peer without whom ready() never will be, or -1.
+// peer that is gone and without whom ready() never will be, or -1.
 template <typename Ready, typename Lost = AnybodyIsNeeded>
 Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline, Ready ready,
                 Lost lost = {}) {
@@ -106,7 +126,7 @@ Status wait_for(WaitPlace& place, WaitsFor kind, const char* what, Deadline dead
   if (ready()) return Status::ok();
   SlowWait slow(place, kind, what, deadline, !std::is_same_v<Lost, AnybodyIsNeeded>);
   while (!ready())
-    if (Status status = slow.pause(slow.has_deaths() ? lost() : -1); !status.is_ok())
+    if (Status status = slow.pause(slow.has_losses() ? lost() : -1); !status.is_ok())
       return ready() ? Status::ok() : status;
   return Status::ok();
 }

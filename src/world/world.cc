@@ -17,11 +17,36 @@ namespace {
 // About a microsecond: a pause is 40 to 140 cycles on today's processors.
 constexpr int kSpins = 40;
 
-// One heap larger than all memory can never be filled: refuse it by name, before reserving.
-Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
+constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
+constexpr const char* kCommitNames[] = {"allocation", "touch"};  // by CommitMode
+
+Result<CommitMode> commit_mode_from_environment() {
+  const std::string text = environment_or(kCommitVariable, kCommitNames[0]);
+  for (const CommitMode mode : {CommitMode::kAtAllocation, CommitMode::kAtTouch})
+    if (text == kCommitNames[static_cast<int>(mode)]) return mode;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are {} and {}", kCommitVariable, text,
+                            kCommitNames[0], kCommitNames[1]));
+}
+
+// Allocating is a meeting of all when memory is taken with it.
+Status check_same_commit_mode(const Board& board, CommitMode mode) {
+  std::uint32_t agreed = 0;
+  const auto mine = static_cast<std::uint32_t>(mode) + 1;
+  if (board.header().commit_mode.compare_exchange_strong(agreed, mine) || agreed == mine)
+    return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("{} is {} in this process and {} in another one of the job; all must have "
+                      "the same",
+                      kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed == 1 ? 0 : 1])};
+}
+
+// One heap larger than all memory can never be filled: refuse it by name, before reserving. One
+// whose memory is taken at the first use may never be filled.
+Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride, CommitMode mode) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  std::uint64_t most =
-      std::min<std::uint64_t>(budget.total, stride - kInternalBytes - kProgramDataBytes);
+  std::uint64_t most = stride - kInternalBytes - kProgramDataBytes;
+  if (mode == CommitMode::kAtAllocation) most = std::min<std::uint64_t>(budget.total, most);
   if (heap_bytes <= most) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
@@ -45,9 +70,12 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
                                              ProgramVariables variables) {
   std::uint64_t stride = membership.board->header().heap_stride;
   heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
-  MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
+                     "making the symmetric heap");
+  MEMSPAN_TRY(check_same_commit_mode(*membership.board, mode), "making the symmetric heap");
+  MEMSPAN_TRY(check_heap_size(heap_bytes, stride, mode), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.board, heap_bytes), "making the symmetric heap");
-  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes));
+  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode));
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
   MEMSPAN_TRY(world->connect_peers(), "connecting to the peers");
   world->fill_table();
@@ -55,14 +83,16 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   return world;
 }
 
-World::World(Membership membership, std::size_t heap_bytes)
+World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
     : membership_(std::move(membership)),
       heap_bytes_(heap_bytes),
+      commit_mode_(mode),
       part_bytes_(kInternalBytes + heap_bytes),
       internal_allocator_(kInternalBytes) {
   waiting_.board = membership_.board.get();
   waiting_.self = &membership_.board->peer(membership_.rank);
   waiting_.rank = membership_.rank;
+  waiting_.generation = waiting_.self->generation.load(std::memory_order_relaxed);
   waiting_.spins = membership_.board->header().oversubscribed != 0 ? 0 : kSpins;
 }
 
@@ -122,7 +152,7 @@ void World::fill_table() {
   std::size_t file_offset =
       static_cast<std::size_t>(rank()) * membership_.board->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
-                                          mine + kInternalBytes, heap_bytes_);
+                                          mine + kInternalBytes, heap_bytes_, commit_mode_);
 }
 
 Status World::connect_program_data() {
@@ -171,6 +201,49 @@ void World::free_internal(std::uint64_t offset) {
 std::uint64_t World::internal_bytes_in_use() {
   MutexLock lock(internal_mutex_);
   return internal_allocator_.bytes_in_use();
+}
+
+Status World::end(const char* what, EndKind how) {
+  const Board& board = *membership_.board;
+  const std::uint32_t generation = waiting_.generation;
+  waiting_.self->end_kind.store(how, std::memory_order_relaxed);
+  // Pairs with is_gone(). Sequentially consistent: of two that come last one sees both.
+  waiting_.self->ended.store(generation, std::memory_order_seq_cst);
+  board.header().ending.store(generation, std::memory_order_release);
+  int next = 0;  // who has come so far has come for good
+  auto all_have_come = [&] {
+    while (next < size() && board.peer(next).ended.load(std::memory_order_seq_cst) >= generation)
+      ++next;
+    return next == size();
+  };
+  if (all_have_come()) {
+    board.ring_all();
+    return Status::ok();
+  }
+  const Status status =
+      wait_for(waiting_, WaitsFor::kMeeting, what, Deadline::never(), all_have_come, [&] {
+        for (int peer = next; peer < size(); ++peer)
+          if (board.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+              board.peer(peer).ended.load(std::memory_order_acquire) < generation)
+            return peer;
+        return -1;
+      });
+  return status.is_ok() ? status : explain_end(status);
+}
+
+Status World::explain_end(const Status& status) const {
+  const int is_waited_for = waiting_.self->wait_status.load(std::memory_order_relaxed);
+  if (waiting_.self->death.load(std::memory_order_acquire) != 0 &&
+      (is_waited_for == kEndedByExit || is_waited_for == kEndedByFinalize))
+    return {Code::kUnavailable,
+            "another PE waits in a call that needs this one; all have to make the same collective "
+            "calls before they end"};
+  if (status.code() != Code::kTimeout) return status;
+  std::string missing;
+  for (int peer = 0; peer < size(); ++peer)
+    if (membership_.board->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer);
+  return status.annotate(fmt::format("PE {} did not come", missing));
 }
 
 void World::leave() {

@@ -51,6 +51,7 @@ class World {
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
   WaitPlace& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
+  CommitMode commit_mode() const { return commit_mode_; }
   std::string_view transport_name() const { return transport_->name(); }
 
   // `peer`'s heap as this process sees it (same host).
@@ -63,19 +64,26 @@ class World {
   void free_internal(std::uint64_t offset);
   std::uint64_t internal_bytes_in_use();
 
-  // Notes that this process leaves on purpose. The caller has made sure (by a barrier) that no
-  // peer uses its memory any more.
+  // Collective: says that this process makes no call of the job any more, and returns when all
+  // others have come as far. No barrier is taken for it: a peer in another collective learns that
+  // this one will not come, and kUnavailable here says that one waited. kTimeout names who did not
+  // come. The caller has completed its puts.
+  Status end(const char* what, EndKind how);
+  // Notes that this process leaves on purpose. The caller has made sure (by end()) that no peer
+  // uses its memory any more.
   void leave();
 
  private:
-  World(Membership membership, std::size_t heap_bytes);
+  World(Membership membership, std::size_t heap_bytes, CommitMode mode);
   Status map_segments(ProgramVariables variables);
   Status connect_peers();
   void fill_table();
   Status connect_program_data(int peer);
+  Status explain_end(const Status& status) const;
 
   Membership membership_;
   std::size_t heap_bytes_;
+  CommitMode commit_mode_;
   std::size_t part_bytes_;  // internal area + heap: what one rank has in the address range
   ProgramData program_data_;
   std::unique_ptr<Reservation> range_;  // all parts, then all program data

@@ -18,13 +18,14 @@ UNITTEST = os.environ["MEMSPAN_UNITTEST"]
 LIMIT_S = 60
 
 
-def start(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **environment):
+def start(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=(), **environment):
     return subprocess.Popen(
         command,
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,
+        pass_fds=pass_fds,
         env={**os.environ, **environment},
     )
 

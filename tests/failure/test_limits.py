@@ -2,6 +2,7 @@
 """Too little memory is an error with numbers, found without filling the machine."""
 
 import os
+import re
 import unittest
 
 import jobs
@@ -20,6 +21,38 @@ class LimitsTest(unittest.TestCase):
             code, _, errors = jobs.finish(jobs.oshrun(1, "hello", SHMEM_SYMMETRIC_SIZE=size))
             self.assertNotEqual(code, 0)
             self.assertIn(f'SHMEM_SYMMETRIC_SIZE is "{size}"', errors)
+
+    def allocate(self, mib, **environment):
+        program = os.environ["MEMSPAN_DEPARTURES"]
+        command = [jobs.OSHRUN, "-n", "2", "--timeout", "60", program, "allocate", str(mib)]
+        return jobs.finish(jobs.start(command, **environment))
+
+    def test_memory_taken_at_touch_lets_programs_allocate_more_than_they_use(self):
+        little = {"MEMSPAN_MEMORY_LIMIT": "80m", "SHMEM_SYMMETRIC_SIZE": "60m"}
+        code, out, errors = self.allocate(50, **little)
+        self.assertEqual((code, out.count("refused")), (0, 2), errors)
+        code, out, errors = self.allocate(50, **little, MEMSPAN_COMMIT="touch")
+        self.assertEqual(code, 0, errors)
+        self.assertRegex(out, r"got [ab] \d")
+        # A heap beyond the whole memory, of which a page is used.
+        much = {"MEMSPAN_MEMORY_LIMIT": "80m", "SHMEM_SYMMETRIC_SIZE": "1g", "MEMSPAN_COMMIT": "touch"}
+        code, out, errors = self.allocate(1000, **much)
+        self.assertEqual(code, 0, errors)
+        for line in re.findall(r"got .*", out):
+            self.assertLess(int(line.split()[2]), 20 << 10, out)
+        code, _, errors = self.allocate(1000, **{**much, "MEMSPAN_COMMIT": "allocation"})
+        self.assertNotEqual(code, 0)
+        self.assertIn("MEMSPAN_MEMORY_LIMIT", errors)
+
+    def test_the_moment_of_taking_memory_is_checked(self):
+        code, _, errors = self.allocate(1, MEMSPAN_COMMIT="later")
+        self.assertNotEqual(code, 0)
+        self.assertIn('MEMSPAN_COMMIT is "later"; allowed are allocation and touch', errors)
+        each = 'if [ "$MEMSPAN_RANK" = 1 ]; then export MEMSPAN_COMMIT=touch; fi; exec "$@"'
+        code, _, errors = jobs.finish(
+            jobs.start([jobs.OSHRUN, "-n", "2", "--timeout", "30", "sh", "-c", each, "sh", jobs.VICTIM, "hello"]))
+        self.assertNotEqual(code, 0)
+        self.assertRegex(errors, r"MEMSPAN_COMMIT is \w+ in this process and \w+ in another one")
 
     def test_sixty_four_heaps_of_a_gigabyte_cost_nothing_until_used(self):
         code, out, errors = jobs.finish(jobs.oshrun(64, "hello", SHMEM_SYMMETRIC_SIZE="1g"))

@@ -23,7 +23,7 @@ UNLIKE = {
     "other-count": ["shmem_long_sum_reduce", "nreduce is", "all members"],
     "other-root": ["shmem_broadcastmem", "PE_root is", "all members"],
     "other-place": ["shmem_alltoallmem", "dest", "all members"],
-    "other-end": ["shmem_barrier_all", "another call", "same order"],
+    "other-end": ["shmem_barrier_all", "PE 1", "called shmem_finalize"],
     "other-call": ["shmem_sync_all", "shmem_barrier_all", "same order"],
 }
 

@@ -92,7 +92,7 @@ int twice() {
   shmem_finalize();
   say_fine(me);
   std::fflush(stdout);
-  shmem_finalize();  // one too many: ends the process with a line
+  shmem_finalize();  // one too many: a warning
   return 0;
 }
 

@@ -38,7 +38,7 @@ def of_job(ranks, program, *arguments):
     ("ranks", "program", "arguments", "line"),
     [
         (3, "ring_shift.py", [500], "ring_shift: 3 processes, 500 elements, PASS"),
-        (1, "ring_shift.py", [], "ring_shift: 1 processes, 1000 elements, PASS"),
+        (1, "ring_shift.py", [], "ring_shift: 1 process, 1000 elements, PASS"),
         (3, "histogram.py", [2000, 50], "histogram: 3 processes, 6000 samples in 50 buckets, PASS"),
         (2, "producer_consumer.py", [100], "producer_consumer: 1 consumers, 100 items, PASS"),
         (3, "producer_consumer.py", [101], "producer_consumer: 2 consumers, 101 items, PASS"),
@@ -120,6 +120,8 @@ def test_wrong_use_ends_with_a_sentence(ranks, command, code, sentence):
     done = of_job(ranks, *command) if ranks else run(sys.executable, *command)
     assert done.returncode == code and done.stdout == ""
     assert sentence in done.stderr and "Traceback" not in done.stderr, done.stderr
+    if command == ["pool.py", "nowhere"]:  # each of the two says it once
+        assert done.stderr.count("nowhere") == 2, done.stderr
 
 
 def test_they_are_short_and_say_how_to_run_them():

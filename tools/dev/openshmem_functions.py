@@ -133,11 +133,16 @@ OPENING = """
  * initialisers. */
 typedef struct memspan_team_handle* shmem_team_t;
 typedef struct memspan_ctx_handle* shmem_ctx_t;
-#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
-#define SHMEM_TEAM_WORLD ((shmem_team_t)1)
-#define SHMEM_TEAM_SHARED ((shmem_team_t)2)
-#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
-#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)1)
+#ifdef __cplusplus
+#define MEMSPAN_HANDLE(type, number) (reinterpret_cast<type>(number))
+#else
+#define MEMSPAN_HANDLE(type, number) ((type)(number))
+#endif
+#define SHMEM_TEAM_INVALID MEMSPAN_HANDLE(shmem_team_t, 0)
+#define SHMEM_TEAM_WORLD MEMSPAN_HANDLE(shmem_team_t, 1)
+#define SHMEM_TEAM_SHARED MEMSPAN_HANDLE(shmem_team_t, 2)
+#define SHMEM_CTX_INVALID MEMSPAN_HANDLE(shmem_ctx_t, 0)
+#define SHMEM_CTX_DEFAULT MEMSPAN_HANDLE(shmem_ctx_t, 1)
 
 typedef struct {
   int num_contexts;

@@ -18,16 +18,17 @@ Result<Fd> StoreDesk::open(int rank) {
   return duplicate_high(theirs.get());
 }
 
-Status StoreDesk::serve(int rank) {
+Result<bool> StoreDesk::serve(int rank) {
   char first = 0;
   ssize_t count = recv(descriptor(rank), &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Status::ok();
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   Fd socket = std::move(sockets_[static_cast<std::size_t>(rank)]);
-  if (count <= 0) return Status::ok();  // the process closed its end without a word
+  if (count <= 0) return true;
   if (server_ == nullptr) {
     MEMSPAN_TRY_ASSIGN(server_, StoreServer::without_listener(), "starting the job's store");
   }
-  return server_->adopt(std::move(socket));
+  MEMSPAN_PASS(server_->adopt(std::move(socket)));
+  return false;
 }
 
 }  // namespace memspan::launcher

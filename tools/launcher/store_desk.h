@@ -23,8 +23,8 @@ class StoreDesk {
   Result<Fd> open(int rank);
   // The launcher's end, for epoll; -1 when it was adopted or closed.
   int descriptor(int rank) const { return sockets_[static_cast<std::size_t>(rank)].get(); }
-  // Call when the launcher's end became readable.
-  Status serve(int rank);
+  // Call when the launcher's end became readable. True when nobody has the process's end any more.
+  Result<bool> serve(int rank);
 
  private:
   std::vector<Fd> sockets_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "core/log.h"
+#include "world/process_image.h"
 
 namespace memspan::launcher {
 namespace {
@@ -162,8 +163,10 @@ void Supervisor::serve(Source source, int rank) {
     case Source::kStore:
       // The server watches an adopted socket from its own thread.
       epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, store_.descriptor(rank), nullptr);
-      if (Status status = store_.serve(rank); !status.is_ok())
-        log_line(LogLevel::kError, status.to_string());
+      if (auto is_closed = store_.serve(rank); !is_closed.is_ok())
+        log_line(LogLevel::kError, is_closed.status().to_string());
+      else if (*is_closed)
+        handle_departure(rank);
       break;
     case Source::kOutput:
       serve_output();
@@ -242,7 +245,16 @@ void Supervisor::handle_endings() {
   for (const Ending& ending : endings) job_.board().mark_lost(ending.rank, ending.wait_status);
 }
 
+// All descriptors of a process are closed. When it ends, a signal tells; here is told what none
+// does.
+void Supervisor::handle_departure(int rank) {
+  if (phase_ != Phase::kRunning || !mark_replaced(job_.board(), rank)) return;
+  const Ending ending{rank, job_.board().peer(rank).pid.load(), 0};
+  fail({ending, 1, "left the job without shmem_finalize, as exec() does"});
+}
+
 void Supervisor::fail(const Failure& failure) {
+  // Does nothing for one that is noted already.
   job_.board().mark_lost(failure.ending.rank, failure.ending.wait_status);
   if (result_ == 0) result_ = failure.code;
   if (asked_ != 0 && failure.code == 128 + asked_)

@@ -60,6 +60,7 @@ class Supervisor {
   void handle_signals();
   void handle_signal(int number);
   void handle_endings();
+  void handle_departure(int rank);
   void fail(const Failure& failure);
   void end_job(Phase phase, Duration patience);
   void escalate();

@@ -44,8 +44,8 @@ std::string refusal(const Shape& shape, ElementType type, std::uint64_t ranks) {
   MemoryLimit limit = available_memory();
   if (need->total * ranks <= limit.bytes) return {};
   return "the job needs " + format_size(need->total * ranks) + " (" + std::to_string(ranks) +
-         " ranks, " + format_size(need->total) + " each), but " + limit.source + " leaves " +
-         format_size(limit.bytes);
+         (ranks == 1 ? " rank, " : " ranks, ") + format_size(need->total) + " each), but " +
+         limit.source + " leaves " + format_size(limit.bytes);
 }
 
 // One line, from rank 0; the others only wait until it is written.

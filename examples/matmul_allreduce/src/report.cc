@@ -36,12 +36,12 @@ std::vector<Times> gather(const Times& mine, const Place& place) {
 void print_head(const Options& options, const JobSpec& spec, const Outcome& outcome) {
   TilePlan tiles(spec.shape, spec.ranks);
   bool is_int32 = spec.type == ElementType::kInt32;
-  std::printf("matmul_allreduce: %" PRIu64 " ranks, M %" PRIu64 " K %" PRIu64 " N %" PRIu64
-              " %s, seed %" PRIu64 ", %s, %" PRIu64 " tiles of %" PRIu64 " x %" PRIu64
-              ", median of %d\n",
-              spec.ranks, spec.shape.m, spec.shape.k, spec.shape.n, element_name(spec.type).data(),
-              spec.seed, is_int32 ? "OpenBLAS" : blas_name(options.blas), tiles.tiles(),
-              tiles.tile_rows(), tiles.tile_columns(), outcome.repetitions);
+  std::printf(
+      "matmul_allreduce: %" PRIu64 " %s, M %" PRIu64 " K %" PRIu64 " N %" PRIu64
+      " %s, seed %" PRIu64 ", %s, %" PRIu64 " tiles of %" PRIu64 " x %" PRIu64 ", median of %d\n",
+      spec.ranks, spec.ranks == 1 ? "rank" : "ranks", spec.shape.m, spec.shape.k, spec.shape.n,
+      element_name(spec.type).data(), spec.seed, is_int32 ? "OpenBLAS" : blas_name(options.blas),
+      tiles.tiles(), tiles.tile_rows(), tiles.tile_columns(), outcome.repetitions);
 }
 
 void print_rank(const JobSpec& spec, std::size_t rank, const Times& times, bool is_right) {
@@ -105,8 +105,9 @@ bool print_report(const Options& options, const JobSpec& spec, const Place& plac
     print_rank(spec, rank, times[rank], is_right(rank));
   print_form(spec, "separate", separate.all);
   print_form(spec, "fused", fused.all);
-  std::printf("every element of %d ranks verified in %.2f s: %s\n", place.ranks,
-              outcome.verdict.seconds, are_right ? "PASS" : "FAIL");
+  std::printf("every element of %d %s verified in %.2f s: %s\n", place.ranks,
+              place.ranks == 1 ? "rank" : "ranks", outcome.verdict.seconds,
+              are_right ? "PASS" : "FAIL");
   return are_right;
 }
 

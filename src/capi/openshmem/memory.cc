@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The symmetric heap: collective over all PEs.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -59,14 +60,13 @@ MEMSPAN_TWIN(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints
 }
 
 MEMSPAN_TWIN(void*, align, (size_t alignment, size_t size)) {
-  if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) {
+  if (!std::has_single_bit(alignment)) {
     require_started("shmem_align");
-    say_why("shmem_align", "alignment is " + std::to_string(alignment) +
-                               ", allowed are powers of two that are multiples of " +
-                               std::to_string(sizeof(void*)));
+    say_why("shmem_align",
+            "alignment is " + std::to_string(alignment) + ", allowed are powers of two");
     return nullptr;
   }
-  return allocate("shmem_align", size, alignment);
+  return allocate("shmem_align", size, std::max(alignment, kDefaultAlignment));
 }
 
 MEMSPAN_TWIN(void*, calloc, (size_t count, size_t size)) {

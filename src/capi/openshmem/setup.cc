@@ -48,17 +48,23 @@ void say_what_was_asked() {
         "                      collective give (slower); set it for all PEs or none\n"
         "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
         "MEMSPAN_JOB_SECRET_FILE  file of a secret that all members share; protects the store\n"
-        "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n",
+        "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n"
+        "MEMSPAN_COMMIT        allocation (default) or touch: when memory is taken\n",
         stderr);
 }
 
-Status start_by_environment(const char* call) {
+Status start_by_environment(const char* call, int threads) {
   const bool is_debugging = is_asked_for("SHMEM_DEBUG", "SMA_DEBUG");
   if (is_debugging) set_log_level(LogLevel::kDebug);
   bool was_started = is_started();
   Status status =
       start(Start{call, join_by_environment, heap_bytes_from_environment}, Sharing::kCounted);
-  if (!status.is_ok() || was_started) return status;
+  if (!status.is_ok()) return status;
+  // While one thread of such a program waits, no other one makes a call.
+  std::atomic<bool>& has_threads = process_state.world->waiting().has_threads;
+  if (!was_started || threads == SHMEM_THREAD_MULTIPLE)
+    has_threads = threads == SHMEM_THREAD_MULTIPLE;
+  if (was_started) return status;
   process_state.compares_collectives = is_debugging;
   say_what_was_asked();
   return status;
@@ -71,7 +77,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_TWIN(void, init, (void)) {
-  require("shmem_init", start_by_environment("shmem_init"));
+  require("shmem_init", start_by_environment("shmem_init", SHMEM_THREAD_SINGLE));
 }
 
 MEMSPAN_TWIN(int, init_thread, (int requested, int* provided)) {
@@ -80,7 +86,7 @@ MEMSPAN_TWIN(int, init_thread, (int requested, int* provided)) {
                                    ", allowed are 0 to 3");
     return 1;
   }
-  Status status = start_by_environment("shmem_init_thread");
+  Status status = start_by_environment("shmem_init_thread", requested);
   if (!status.is_ok()) {
     log_line(LogLevel::kError, "shmem_init_thread: " + status.message());
     return 1;
@@ -99,6 +105,11 @@ MEMSPAN_TWIN(void, query_initialized, (int* initialized)) {
 }
 
 MEMSPAN_TWIN(void, finalize, (void)) {
+  // The rank stays known after the end; a child of fork() has none.
+  if (!is_started() && process_state.rank >= 0) {
+    log_line(LogLevel::kWarn, "shmem_finalize: called again; the first call has left the job");
+    return;
+  }
   require_started("shmem_finalize");
   Status status = stop("shmem_finalize");
   if (status.is_ok()) return;

@@ -49,8 +49,7 @@ Status wait_for_counter(ledger::Counters& counters, std::uint32_t counter, std::
     seen = word.load(std::memory_order_seq_cst);
     has_ended = is_over.load(std::memory_order_seq_cst);
     if (seen >= value || has_ended || is_interrupted() || deadline.has_passed()) break;
-    futex_wait(counters.bell, rung,
-               std::min(kLongestSleep, until_next_look(deadline).remaining()));
+    futex_wait(counters.bell, rung, std::min(kLongestSleep, until_next_look(deadline).remaining()));
   }
   counters.waiting.fetch_sub(1, std::memory_order_seq_cst);
   if (seen >= value) return Status::ok();

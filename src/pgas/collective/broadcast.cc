@@ -9,7 +9,7 @@ namespace {
 Status broadcast_by_scratch(Team& team, const char* what, void* dest, const void* source,
                             std::size_t bytes, int root, RootsDest roots_dest) {
   if (team.index() == root) copy_bytes(team.my_scratch(), source, bytes);
-  MEMSPAN_PASS(team.meet(what));
+  MEMSPAN_PASS(team.meet_alike(what, {CollectiveKind::kBroadcast, bytes, root}));
   if (team.index() != root || roots_dest == RootsDest::kWritten)
     copy_bytes(dest, team.scratch(root), bytes);
   return Status::ok();
@@ -19,7 +19,7 @@ Status broadcast_by_scratch(Team& team, const char* what, void* dest, const void
 Status broadcast_by_pull(Team& team, const char* what, void* dest, const void* source,
                          std::size_t bytes, int root, RootsDest roots_dest) {
   const RouteTable& table = team.world().routes();
-  MEMSPAN_PASS(team.meet(what));
+  MEMSPAN_PASS(team.meet_alike(what, {CollectiveKind::kBroadcast, bytes, root}));
   if (team.index() != root)
     MEMSPAN_PASS(get(table, table.route_of(source, team.peer_of(root)), dest, source, bytes));
   else if (dest != source && roots_dest == RootsDest::kWritten)

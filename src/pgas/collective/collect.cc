@@ -12,27 +12,26 @@ std::byte* at(void* base, std::size_t offset) {
 Status fcollect_by_scratch(Team& team, const char* what, void* dest, const void* source,
                            std::size_t bytes) {
   copy_bytes(team.my_scratch(), source, bytes);
-  MEMSPAN_PASS(team.meet(what));
+  MEMSPAN_PASS(team.meet_alike(what, {CollectiveKind::kCollect, bytes}));
   for (int member = 0; member < team.size(); ++member)
     copy_bytes(at(dest, static_cast<std::size_t>(member) * bytes), team.scratch(member), bytes);
   return Status::ok();
 }
 
 // dest is ready on all members before anybody's call, so nobody has to ask.
-Status push_to_all(Team& team, const char* what, void* dest, const void* source,
-                   std::size_t bytes) {
+Status push_to_all(Team& team, void* dest, const void* source, std::size_t bytes) {
   for (int i = 0; i < team.size(); ++i)
     MEMSPAN_PASS(push(team, member_after(team, i), dest, source, bytes));
-  MEMSPAN_PASS(complete_pushes(team));
-  return team.meet(what);
+  return complete_pushes(team);
 }
 
 }  // namespace
 
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
   if (bytes <= team.scratch_bytes()) return fcollect_by_scratch(team, what, dest, source, bytes);
-  return push_to_all(team, what, at(dest, static_cast<std::size_t>(team.index()) * bytes), source,
-                     bytes);
+  MEMSPAN_PASS(
+      push_to_all(team, at(dest, static_cast<std::size_t>(team.index()) * bytes), source, bytes));
+  return team.meet_alike(what, {CollectiveKind::kCollect, bytes});
 }
 
 Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
@@ -40,7 +39,8 @@ Status collect(Team& team, const char* what, void* dest, const void* source, std
   MEMSPAN_PASS(team.meet(what, mine, 1));
   std::size_t before = 0;
   for (int member = 0; member < team.index(); ++member) before += team.word(member, 0);
-  return push_to_all(team, what, at(dest, before), source, bytes);
+  MEMSPAN_PASS(push_to_all(team, at(dest, before), source, bytes));
+  return team.meet(what);
 }
 
 }  // namespace memspan::pgas

@@ -26,11 +26,11 @@ void combine(const Combination& combination, void* dest, std::size_t bytes, Copy
 Status combine_in_flags(const Combination& combination, void* dest, const void* source,
                         std::size_t bytes) {
   Team& team = combination.team;
-  std::uint64_t words[kMeetingWords] = {};
+  std::uint64_t words[kAlikeWord] = {};
   copy_bytes(words, source, bytes);
   const auto used = static_cast<int>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-  MEMSPAN_PASS(team.meet(combination.what, words, used));
-  std::uint64_t result[kMeetingWords] = {};
+  MEMSPAN_PASS(team.meet_alike(combination.what, {combination.kind, bytes}, words, used));
+  std::uint64_t result[kAlikeWord] = {};
   combine(combination, result, bytes, [&](int member) {
     for (int i = 0; i < used; ++i) words[i] = team.word(member, i);
     return words;
@@ -43,7 +43,7 @@ Status combine_by_scratch(const Combination& combination, void* dest, const void
                           std::size_t bytes) {
   Team& team = combination.team;
   copy_bytes(team.my_scratch(), source, bytes);
-  MEMSPAN_PASS(team.meet(combination.what));
+  MEMSPAN_PASS(team.meet_alike(combination.what, {combination.kind, bytes}));
   combine(combination, dest, bytes, [&](int member) { return team.scratch(member); });
   return Status::ok();
 }

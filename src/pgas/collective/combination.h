@@ -15,6 +15,7 @@ struct Combination {
   Team& team;
   const char* what;
   const Reduction& reduction;
+  CollectiveKind kind;
   int terms;  // members 0 to terms - 1; none give zeros
 
   // The bytes of as many whole elements as fit; one does (operators.h).
@@ -23,8 +24,8 @@ struct Combination {
   }
 };
 
-// What the words of an arrival flag carry.
-inline constexpr std::size_t kFlagBytes = kMeetingWords * sizeof(std::uint64_t);
+// What the words of an arrival flag carry beside what all members give alike.
+inline constexpr std::size_t kFlagBytes = kAlikeWord * sizeof(std::uint64_t);
 // A piece that stays in the first-level cache.
 inline constexpr std::size_t kPieceBytes = 16 << 10;
 

@@ -33,7 +33,7 @@ Status reduce_by_slices(const Combination& all, std::byte* dest, const std::byte
   const std::size_t slice = (bytes / members + line) / line * line;
   const std::size_t first = std::min(bytes, index * slice);
   const std::size_t last = std::min(bytes, first + slice);
-  MEMSPAN_PASS(all.team.meet(all.what));
+  MEMSPAN_PASS(all.team.meet_alike(all.what, {all.kind, bytes}));
   MEMSPAN_PASS(reduce_slice(all, dest + first, source + first, last - first));
   return all.team.meet(all.what);
 }
@@ -42,7 +42,7 @@ Status reduce_by_slices(const Combination& all, std::byte* dest, const std::byte
 
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const Reduction& reduction) {
-  const Combination all{team, what, reduction, team.size()};
+  const Combination all{team, what, reduction, CollectiveKind::kReduce, team.size()};
   const std::size_t bytes = count * reduction.element_bytes;
   if (bytes <= kFlagBytes) return combine_in_flags(all, dest, source, bytes);
   if (bytes <= team.scratch_bytes()) return combine_by_scratch(all, dest, source, bytes);

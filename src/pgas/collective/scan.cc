@@ -37,14 +37,14 @@ Status scan_by_reading(const Combination& prefix, std::byte* dest, const std::by
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const Reduction& reduction) {
   const int terms = team.index() + (kind == ScanKind::kInclusive ? 1 : 0);
-  const Combination prefix{team, what, reduction, terms};
+  const Combination prefix{team, what, reduction, CollectiveKind::kScan, terms};
   auto* to = static_cast<std::byte*>(dest);
   const auto* from = static_cast<const std::byte*>(source);
   const std::size_t bytes = count * reduction.element_bytes;
   if (bytes <= std::max(kFlagBytes, team.scratch_bytes()))
     return scan_in_pieces(prefix, to, from, bytes);
   const std::uint64_t is_in_place[] = {dest == source ? 1u : 0u};
-  MEMSPAN_PASS(team.meet(what, is_in_place, 1));
+  MEMSPAN_PASS(team.meet_alike(what, {prefix.kind, bytes}, is_in_place, 1));
   for (int member = 0; member < team.size(); ++member)
     if (team.word(member, 0) != 0) return scan_in_pieces(prefix, to, from, bytes);
   return scan_by_reading(prefix, to, from, bytes);

@@ -36,6 +36,12 @@ TEST(StatusTest, CallersAddWhatTheyWereDoing) {
   EXPECT_EQ(quarter(3, into).message(), "halving once: an odd number");
 }
 
+TEST(StatusTest, WhatWasBeingDoneIsSaidOnce) {
+  const Status failed = Status(Code::kTimeout, "nobody came").annotate("joining");
+  EXPECT_EQ(failed.annotate("joining").message(), "joining: nobody came");
+  EXPECT_EQ(failed.annotate("join").message(), "join: joining: nobody came");
+}
+
 TEST(StatusTest, CopiesAreIndependent) {
   Status first(Code::kTimeout, "late");
   Status second = first;

@@ -34,6 +34,11 @@ TEST_F(SymmetricHeapTest, CommitsABlockOnce) {
   EXPECT_EQ(heap_.uncommitted(heap_.allocate(200'000, 16), 200'000), 2u << 16);
 }
 
+TEST_F(SymmetricHeapTest, MemoryThatIsTakenAtTouchIsNotCommitted) {
+  SymmetricHeap heap(pages_, kOffset, range_.base(), kBytes, CommitMode::kAtTouch);
+  EXPECT_EQ(heap.uncommitted(heap.allocate(100'000, 16), 100'000), 0u);
+}
+
 TEST_F(SymmetricHeapTest, CommitsTheLastPages) {
   std::byte* block = heap_.allocate(kBytes, 16);
   ASSERT_EQ(block, heap_.base());

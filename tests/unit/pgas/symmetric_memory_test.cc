@@ -95,7 +95,7 @@ TEST(MemoryShortageTest, IsNoticedBeforeAnyMemoryIsTaken) {
     EXPECT_EQ(made.code(), Code::kOutOfMemory);
     EXPECT_EQ(team.world().heap().allocator().bytes_in_use(), 0u);
     if (team.index() == 0) {
-      EXPECT_THAT(made.status().message(), HasSubstr("2 processes need 60 MiB"));
+      EXPECT_THAT(made.status().message(), HasSubstr("60 MiB more is needed (30 MiB for each PE)"));
       EXPECT_THAT(made.status().message(), HasSubstr("40 MiB is available (MEMSPAN_MEMORY_LIMIT)"));
     }
     EXPECT_TRUE(pgas::allocate(team, "test", 10 << 20, 16).is_ok());

@@ -34,13 +34,16 @@ TEST(HandOverTest, EveryMemberGetsTheMemoryAndLeavesAPidfd) {
       EXPECT_EQ(Pages::adopt(std::move(handed->board))->bytes(), 4096u);
       EXPECT_EQ(Pages::adopt(std::move(handed->heap))->bytes(), 8192u);
       EXPECT_TRUE(handed->keeper.is_valid());
+      EXPECT_TRUE(handed->connection.is_valid());
     });
-  auto pidfds = keeper.serve(threads(3), board.descriptor(), heap.descriptor(), soon());
+  auto served = keeper.serve(threads(3), board.descriptor(), heap.descriptor(), soon());
   for (std::thread& member : members) member.join();
-  ASSERT_TRUE(pidfds.is_ok());
-  EXPECT_FALSE((*pidfds)[0].is_valid());
-  EXPECT_TRUE((*pidfds)[1].is_valid());
-  EXPECT_TRUE((*pidfds)[2].is_valid());
+  ASSERT_TRUE(served.is_ok());
+  EXPECT_FALSE((*served)[0].pidfd.is_valid());
+  for (int rank : {1, 2}) {
+    EXPECT_TRUE((*served)[static_cast<std::size_t>(rank)].pidfd.is_valid());
+    EXPECT_TRUE((*served)[static_cast<std::size_t>(rank)].connection.is_valid());
+  }
 }
 
 TEST(HandOverTest, NamesWhoDidNotCome) {

@@ -21,11 +21,53 @@ class WaitTest : public testing::Test {
     allow_fences_from_peers();
     place_.board = &board_;
     place_.self = &board_.peer(0);
+    place_.generation = 1;
     place_.spins = 10;
+  }
+  void let_end(int rank, EndKind how) {
+    board_.peer(rank).state.store(PeerState::kJoined);
+    board_.peer(rank).end_kind.store(how);
+    board_.peer(rank).ended.store(1);
+    board_.header().ending.store(1);
   }
   Board board_;
   WaitPlace place_;
 };
+
+TEST_F(WaitTest, WhoHasBegunToLeaveIsLostToWhoNeedsIt) {
+  let_end(1, EndKind::kFinalize);
+  const Status status = wait_for(
+      place_, WaitsFor::kMeeting, "test", Deadline::never(), [] { return false; },
+      [&] { return place_.is_gone(1) ? 1 : -1; });
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("PE 1 (process 0) called shmem_finalize while"));
+  EXPECT_EQ(first_dead_peer(board_), 1);
+}
+
+TEST_F(WaitTest, NobodyIsLostByAnEndOfAnEarlierJob) {
+  let_end(1, EndKind::kExit);
+  place_.generation = 2;
+  EXPECT_FALSE(place_.is_gone(1));
+  EXPECT_FALSE(place_.has_ends());
+}
+
+TEST_F(WaitTest, AWordThatNobodyCanStoreAnyMoreIsNotWaitedFor) {
+  let_end(1, EndKind::kExit);
+  place_.has_threads = false;
+  const Status status =
+      wait_for(place_, WaitsFor::kData, "test", Deadline::never(), [] { return false; });
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("ended (exit or the return of main)"));
+}
+
+TEST_F(WaitTest, AWordThatAnotherThreadMayStoreIsWaitedFor) {
+  let_end(1, EndKind::kExit);
+  EXPECT_EQ(wait_for(place_, WaitsFor::kData, "test", Deadline::after(std::chrono::milliseconds(5)),
+                     [] { return false; })
+                .code(),
+            Code::kTimeout);
+  EXPECT_EQ(first_dead_peer(board_), -1);
+}
 
 TEST_F(WaitTest, ReturnsAtOnceWhenReady) {
   EXPECT_TRUE(
