@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "memory/address_plan.h"
@@ -18,7 +20,14 @@ namespace {
 
 // The launcher's descriptors stay open for a later join of this process, but not for its children.
 Result<Fd> inherit(int descriptor) {
-  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
+  const bool is_there = fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0;
+  if (!is_there && errno == EBADF)
+    return Status(
+        Code::kUnavailable,
+        fmt::format("descriptor {} of {} is closed: a process between oshrun and this one "
+                    "did not pass it on (Python's subprocess needs close_fds=False)",
+                    descriptor, kLaunchVariable));
+  if (!is_there)
     return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
   Fd own(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");

@@ -7,13 +7,15 @@
 import hashlib
 import os
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from jobs import PROBE, PYTHON, SECONDS, run, start
+from jobs import OSHRUN, PROBE, PYTHON, SECONDS, run, start
 
 # Prints, and then waits until somebody opens the other end of the file that it is told.
 WAITING = 'import sys; print("one"); open(sys.argv[1]).close()'
@@ -38,6 +40,15 @@ def read_until(stream, words, count=1):
             raise AssertionError(f"no {words!r} {count} times in {seen!r}")
         seen += chunk
     return seen
+
+
+def mounting(test, script):
+    """The words in front of a command that runs it by `script`, in a mount namespace of its own."""
+    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+    tried = shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True, check=False)
+    if not tried or tried.returncode != 0:
+        test.skipTest("no user and mount namespaces here")
+    return words
 
 
 class LiveTest(unittest.TestCase):
@@ -99,6 +110,14 @@ class LiveTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
 
 
+    def test_without_pseudo_terminals_lines_still_come(self):
+        hide = mounting(self, 'mount --bind /dev/null /dev/ptmx && exec "$@"')
+        for label, expected in (([], "one\n"), (["--label"], "[0] one\n")):
+            job = subprocess.run([*hide, OSHRUN, "-n", "1", *label, PROBE, "print", os.devnull],
+                                 capture_output=True, check=False, timeout=SECONDS, text=True)
+            self.assertEqual((job.returncode, job.stdout, job.stderr), (0, expected, ""))
+
+
 class CompletenessTest(unittest.TestCase):
     def test_bytes_pass_unchanged(self):
         script = "import os\nfor i in range(64): os.write(1, bytes(range(256)) * 64 + bytes([i]) * 100)"
@@ -134,6 +153,13 @@ for i in range(3000):
                 for i in range(1800):
                     printed = [line for line in lines if f"line {i} of" in line]
                     self.assertEqual(len(printed), 2, printed)
+
+    def test_a_full_disk_is_named(self):
+        small = mounting(self, 'mount -t tmpfs -o size=64k none /mnt && exec "$@" >/mnt/output')
+        job = subprocess.run([*small, OSHRUN, "-n", "2", "yes"], capture_output=True, timeout=SECONDS,
+                             check=False, text=True)
+        self.assertEqual(job.returncode, 141, job.stderr)
+        self.assertIn("oshrun: the job's output cannot be written: No space left", job.stderr)
 
     def test_the_last_words_of_a_process_come_before_the_line_about_it(self):
         with tempfile.TemporaryFile() as file:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from jobs import OSHRUN, PROBE, SECONDS, environment, run
+from jobs import OSHRUN, PROBE, PYTHON, SECONDS, environment, run
 
 WARNING = "oshrun: warning: no process of this job uses memspan"
 
@@ -43,6 +43,15 @@ class ProgramTest(unittest.TestCase):
 
     def test_a_wrapper_of_our_own_program_is_no_stranger(self):
         code, _, errors = run("-n", "2", "sh", "-c", '"$0" join; exit $?', PROBE)
+        self.assertEqual((code, errors), (0, ""))
+
+
+    def test_a_wrapper_that_closes_our_descriptors_is_named(self):
+        calls = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:], close_fds={}))"
+        code, _, errors = run("-n", "1", PYTHON, "-c", calls.format(True), PROBE, "join")
+        self.assertEqual(code, 1)
+        self.assertIn("Python's subprocess needs close_fds=False", errors)
+        code, _, errors = run("-n", "1", PYTHON, "-c", calls.format(False), PROBE, "join")
         self.assertEqual((code, errors), (0, ""))
 
 

@@ -165,15 +165,15 @@ std::size_t Forwarding::pending() const {
   return streams_[0].sink.pending() + streams_[1].sink.pending();
 }
 
-bool Forwarding::has_lost_reader() const {
+int Forwarding::lost_reader() const {
   for (const Stream& stream : streams_)
-    if (stream.sink.is_closed() && !stream.is_abandoned) return true;
-  return false;
+    if (!stream.is_abandoned && stream.sink.error() != 0) return stream.sink.error();
+  return 0;
 }
 
 void Forwarding::close_lost() {
   for (Stream& stream : streams_) {
-    if (!stream.sink.is_closed()) continue;
+    if (stream.sink.error() == 0) continue;
     stream.is_abandoned = true;
     for (ForwardedOutput& source : stream.sources) source.close();
   }

@@ -47,9 +47,9 @@ class Forwarding {
 
   // Bytes that the reader of the launcher's output has not taken.
   std::size_t pending() const;
-  // True when a reader is gone and close_lost() was not called since. Before that call, whoever may
-  // write should get the SIGPIPE that a pipe of its own would have sent.
-  bool has_lost_reader() const;
+  // The errno with which a write failed since the last close_lost(), else 0. Before that call,
+  // whoever may write should get the SIGPIPE that a pipe of its own would have sent.
+  int lost_reader() const;
   void close_lost();
 
  private:
@@ -61,7 +61,7 @@ class Forwarding {
     std::vector<ForwardedOutput> sources;
     bool is_read = true;        // false while the sink is full
     bool is_stalled = false;    // the reader did not take everything
-    bool is_abandoned = false;  // the reader is gone
+    bool is_abandoned = false;  // close_lost() has closed the sources
   };
 
   Forwarding(const Options& options, Channel channel, Fd epoll);

@@ -17,7 +17,7 @@ OutputSink::OutputSink(int target) : target_(target) {
 }
 
 void OutputSink::append(std::string_view bytes) {
-  if (!is_closed_) pending_.append(bytes);
+  if (error_ == 0) pending_.append(bytes);
 }
 
 // A pipe that can be written takes PIPE_BUF bytes at once. Whole lines, so that what others write
@@ -37,19 +37,15 @@ void OutputSink::flush() {
       done_ += static_cast<std::size_t>(count);
     else if (errno == EAGAIN)
       break;
-    else if (errno != EINTR)
-      close();
+    else if (errno != EINTR) {
+      error_ = errno;
+      done_ = pending_.size();
+    }
   }
   if (pending() == 0 || done_ >= kMostPending) {
     pending_.erase(0, done_);
     done_ = 0;
   }
-}
-
-void OutputSink::close() {
-  is_closed_ = true;
-  pending_.clear();
-  done_ = 0;
 }
 
 }  // namespace memspan::launcher

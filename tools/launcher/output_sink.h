@@ -23,16 +23,16 @@ class OutputSink {
   std::size_t pending() const { return pending_.size() - done_; }
   // Enough is pending: read no more from the processes.
   bool is_full() const { return pending() >= kMostPending; }
-  // Nobody reads any more, so what is appended is dropped.
-  bool is_closed() const { return is_closed_; }
-  void close();
+  // The errno of a write that failed (EPIPE: nobody reads any more), else 0. What is appended since
+  // is dropped.
+  int error() const { return error_; }
 
  private:
   static constexpr std::size_t kMostPending = std::size_t{256} << 10;
   std::size_t next_write() const;
   int target_;
   bool takes_all_ = false;  // a file
-  bool is_closed_ = false;
+  int error_ = 0;
   std::string pending_;
   std::size_t done_ = 0;  // of pending_
 };

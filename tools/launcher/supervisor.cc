@@ -181,7 +181,10 @@ void Supervisor::serve(Source source, int rank) {
 // Who writes where nobody reads gets SIGPIPE. From us, since a pseudo-terminal sends none.
 void Supervisor::serve_output() {
   forwarding_->serve();
-  if (!forwarding_->has_lost_reader()) return;
+  const int error = forwarding_->lost_reader();
+  if (error == 0) return;
+  if (error != EPIPE)
+    say(Status::from_errno("the job's output cannot be written", error).message());
   processes_.signal_all(SIGPIPE);
   forwarding_->close_lost();
 }
