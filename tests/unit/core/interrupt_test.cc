@@ -79,8 +79,7 @@ TEST_F(InterruptTest, LeavesOtherThreadsAndShortWaitsAlone) {
 TEST_F(InterruptTest, TellsATimeOutFromAnInterruption) {
   set_handler(100);
   MutexLock lock(mutex_);
-  EXPECT_FALSE(
-      wait_interruptibly(changed_, mutex_, Deadline::after(std::chrono::milliseconds(1))));
+  EXPECT_FALSE(wait_interruptibly(changed_, mutex_, Deadline::after(std::chrono::milliseconds(1))));
   const Status status = end_of_wait("late");
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_EQ(status.message(), "late");
