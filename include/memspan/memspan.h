@@ -5,6 +5,8 @@
 #ifndef MEMSPAN_MEMSPAN_H
 #define MEMSPAN_MEMSPAN_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,6 +21,13 @@ int memspan_keep_failure(const char* call, int code, const char* message);
 
 /* Where this process's symmetric heap begins; NULL in no job. Valid until the job's end. */
 void* memspan_heap_base(void);
+
+/* For bindings whose objects may outlive the job: the pages of `bytes` (1 and more) of the
+ * symmetric heap, this process's or a peer's as it is mapped here, stay when the job ends, as
+ * private memory with the bytes that they have then, or zeros when memory is short. Whoever asked
+ * gives them back with munmap(), in whole pages. Not while another thread of this process ends the
+ * job. Returns 0, or a code below 0 when that is no such memory or there is no job. */
+int memspan_keep_pages(const void* address, size_t bytes);
 
 /* Why a call cannot go on. */
 enum {
@@ -40,14 +49,14 @@ void memspan_set_end_handler(memspan_end_handler_t handler);
  * before, NULL for none, which is to be set again afterwards. */
 memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler);
 
-/* For bindings of languages in which a signal may end any wait, as Python's Ctrl-C. While the calling
- * thread waits in a call, for peers, the store or a transfer, `handler` is called on it about every
- * 40 ms. 0: the wait goes on. Another number: the call and all further waits of the thread fail soon,
- * until a handler is set again, with the code or the end (MEMSPAN_END_SYSTEM) of a system that
- * refuses; a barrier or collective that was left so leaves its team or group out of step. The handler
- * may call nothing of the library that waits or ends something. It is called with none of the
- * library's locks but those of starting and ending a job. Returns the thread's handler before, NULL
- * for none, which is to be set again afterwards. */
+/* For bindings of languages in which a signal may end any wait, as Python's Ctrl-C. While the
+ * calling thread waits in a call, for peers, the store or a transfer, `handler` is called on it
+ * about every 40 ms. 0: the wait goes on. Another number: the call and all further waits of the
+ * thread fail soon, until a handler is set again, with the code or the end (MEMSPAN_END_SYSTEM) of
+ * a system that refuses; a barrier or collective that was left so leaves its team or group out of
+ * step. The handler may call nothing of the library that waits or ends something. It is called with
+ * none of the library's locks but those of starting and ending a job. Returns the thread's handler
+ * before, NULL for none, which is to be set again afterwards. */
 typedef int (*memspan_interrupt_handler_t)(void);
 memspan_interrupt_handler_t memspan_set_thread_interrupt_handler(
     memspan_interrupt_handler_t handler);

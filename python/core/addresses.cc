@@ -2,14 +2,21 @@
 #include "addresses.h"
 #include "in_lines.h"
 
+#include <memspan/memspan.h>
 #include <nanobind/ndarray.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
+#include <list>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace memspan::python {
 namespace {
@@ -25,7 +32,50 @@ std::map<std::uintptr_t, Extent>& extents() {
   return *known;
 }
 
-std::size_t used_buffers = 0;
+// The pages of views that outlived their job.
+class KeptPages {
+ public:
+  KeptPages(std::uintptr_t begin, std::uintptr_t end) : begin_(begin), end_(end) {}
+  KeptPages(const KeptPages&) = delete;
+  KeptPages& operator=(const KeptPages&) = delete;
+  ~KeptPages() { munmap(reinterpret_cast<void*>(begin_), end_ - begin_); }
+  std::uintptr_t end() const { return end_; }
+
+ private:
+  std::uintptr_t begin_, end_;
+};
+
+// A buffer or an array of the heap.
+struct View {
+  std::uintptr_t address;
+  std::size_t bytes;
+  nb::object what;                  // for an array, what to call it
+  std::shared_ptr<KeptPages> kept;  // owners: the views in these pages
+  std::list<View>::iterator self;
+  bool stays = false;  // its pages do when the job ends
+};
+
+// The GIL protects them. Never destroyed: finalizers may ask.
+std::list<View>& views() {
+  static auto* const all = new std::list<View>;
+  return *all;
+}
+
+View* add_view(std::uintptr_t address, std::size_t bytes, nb::object what = nb::none()) {
+  views().push_back({address, bytes, std::move(what), nullptr, {}, false});
+  View& made = views().back();
+  made.self = std::prev(views().end());
+  return &made;
+}
+
+void remove_view(View* view) noexcept {
+  views().erase(view->self);
+}
+
+nb::capsule capsule_of(View* view) {
+  return nb::capsule(view, [](void* kept) noexcept { remove_view(static_cast<View*>(kept)); });
+}
+
 PyTypeObject* address_type = nullptr;  // owned by the module, which is never unloaded
 
 // The beginning of this process's allocation that it lies in, itself or its copy at a peer.
@@ -50,12 +100,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (PyBuffer_FillInfo(view, self, reinterpret_cast<void*>(address),
                         static_cast<Py_ssize_t>(bytes), 0, flags) != 0)
     return -1;
-  ++used_buffers;
+  view->internal = add_view(address, bytes);
   return 0;
 }
 
-void release_buffer(PyObject*, Py_buffer*) {
-  --used_buffers;
+void release_buffer(PyObject*, Py_buffer* view) {
+  remove_view(static_cast<View*>(view->internal));
 }
 
 nb::object new_address(std::uintptr_t number) {
@@ -141,8 +191,32 @@ void forget_addresses() {
   extents().clear();
 }
 
-std::size_t buffers_in_use() {
-  return used_buffers;
+void keep_viewed_memory() {
+  for (View& view : views())
+    view.stays = view.kept == nullptr &&
+                 memspan_keep_pages(reinterpret_cast<void*>(view.address), view.bytes) == 0;
+}
+
+// In the order of their addresses, so that views in the same pages follow each other.
+void own_kept_memory() {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::map<std::uintptr_t, std::uintptr_t> ranges;  // from where to where, whole pages
+  for (const View& view : views()) {
+    if (!view.stays) continue;
+    auto& end = ranges[view.address / page * page];
+    end = std::max(end, (view.address + view.bytes + page - 1) / page * page);
+  }
+  std::map<std::uintptr_t, std::shared_ptr<KeptPages>> kept;
+  for (auto range = ranges.begin(); range != ranges.end();) {
+    const std::uintptr_t begin = range->first;
+    std::uintptr_t end = range->second;
+    for (++range; range != ranges.end() && range->first < end; ++range)
+      end = std::max(end, range->second);
+    kept.emplace(begin, std::make_shared<KeptPages>(begin, end));
+  }
+  for (View& view : views())
+    if (std::exchange(view.stays, false))
+      view.kept = std::prev(kept.upper_bound(view.address))->second;
 }
 
 void bind_addresses(nb::module_& module) {
@@ -154,7 +228,27 @@ void bind_addresses(nb::module_& module) {
              in_lines("Where this process's allocation begins that it, or its copy at a peer, lies "
                       "in; ValueError when it is in none.")
                  .c_str());
-  module.def("buffers_in_use", buffers_in_use, "How many buffers of Addresses there are now.");
+  module.def(
+      "hold",
+      [](nb::handle address, nb::object what) {
+        const std::uintptr_t base = number_of(address.ptr());
+        return capsule_of(add_view(base, bytes_from(base), std::move(what)));
+      },
+      nb::arg("address"), nb::arg("what"),
+      nb::sig("def hold(address: int, what: object) -> object"),
+      "While the result lives, an array that is called ``what`` is there of the memory at "
+      "``address``.");
+  module.def(
+      "views",
+      [] {
+        nb::list all;
+        for (const View& view : views())
+          if (view.kept == nullptr) all.append(nb::make_tuple(view.address, view.bytes, view.what));
+        return all;
+      },
+      nb::sig("def views() -> list[tuple[int, int, object]]"),
+      "(address, bytes, what) of all arrays and buffers of the heap; ``what`` is None for a "
+      "buffer.");
   // What Address.__dlpack__ returns: its bytes as a one-dimensional array of uint8.
   module.def(
       "to_dlpack",
@@ -163,11 +257,7 @@ void bind_addresses(nb::module_& module) {
         const std::size_t bytes = bytes_from(base);
         if (bytes == 0) throw nb::buffer_error("not, or no longer, memory of the symmetric heap");
         // Counted as a buffer is, until nobody has the array any more.
-        const nb::capsule use(new nb::object(nb::borrow(address)), [](void* kept) noexcept {
-          delete static_cast<nb::object*>(kept);
-          --used_buffers;
-        });
-        ++used_buffers;
+        const nb::capsule use = capsule_of(add_view(base, bytes));
         return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes}, use);
       },
       nb::arg("address"), nb::sig("def to_dlpack(address: Address) -> object"),

@@ -26,8 +26,10 @@ std::size_t bytes_from(std::uintptr_t address);
 // Throws ValueError when nothing can be read at the first or the last of `bytes` there, which costs
 // a system call for what is not in the symmetric heap. With the GIL.
 void check_address(const char* name, std::uintptr_t address, std::size_t bytes);
-// How many buffers (memoryviews, arrays) of Addresses are in use now.
-std::size_t buffers_in_use();
+// Before and after the end of a job: memory that views of Python still refer to stays, private to
+// this process, until the last of them is gone.
+void keep_viewed_memory();
+void own_kept_memory();
 
 void bind_addresses(nb::module_& module);
 

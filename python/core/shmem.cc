@@ -60,7 +60,8 @@ int start(const StartOptions& given) {
 
 int start_by_id(const StartOptions& given, const nb::bytes& id) {
   shmem_uniqueid_t uid = {};
-  if (id.size() != sizeof uid)
+  // Programs send it around in buffers that are longer.
+  if (id.size() < sizeof uid)
     throw nb::value_error(("a unique id has " + std::to_string(sizeof uid) + " bytes, not " +
                            std::to_string(id.size()))
                               .c_str());
@@ -80,8 +81,12 @@ nb::object make_unique_id() {
 }
 
 int finish() {
-  const int code = wait([] { return shmem_finalize(); });
+  keep_viewed_memory();
+  const int code = call_without_gil([] { return shmem_finalize(); });
   forget_addresses();
+  // Another user of the library in this process may be in the job still.
+  if (memspan_heap_base() == nullptr) own_kept_memory();
+  raise_if_interrupted();
   return code;
 }
 
@@ -304,6 +309,21 @@ void bind_shmem(nb::module_& module) {
              nb::sig("def ptr(ptr: int | Buffer | Array, peer: int) -> Address | None"),
              "Where the peer's copy can be used directly, or None.");
 
+  module.def(
+      "address_of", [](const Place& place) { return place.address(); }, "place"_a,
+      "The address itself, or where the object's buffer begins.");
+  module.def(
+      "load",
+      [](const Place& place, std::size_t bytes) {
+        return nb::bytes(place.get_local("ivars", bytes), bytes);
+      },
+      "place"_a, "bytes"_a, "So many bytes as they are now.");
+  module.def(
+      "store",
+      [](const char* name, const Place& place, const nb::bytes& value) {
+        std::memcpy(place.get_local_writable(name, value.size()), value.c_str(), value.size());
+      },
+      "name"_a, "place"_a, "value"_a, "Writes the bytes to memory of this process.");
   module.def(
       "heap_base", [] { return handle_of(memspan_heap_base()); },
       "Where this process's symmetric heap begins; 0 in no job.");

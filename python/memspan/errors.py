@@ -9,6 +9,11 @@ class Error(RuntimeError):
         super().__init__(message)
         self.code = code
 
+    @property
+    def msg(self) -> str:
+        """The text alone."""
+        return str(self)
+
 
 class InvalidArgument(Error, ValueError):
     """A mistake of the program's: the text says which value, and which are allowed."""

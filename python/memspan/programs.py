@@ -6,9 +6,13 @@ import sys
 from typing import NoReturn
 
 
+def path_of(name: str) -> str:
+    """Where the program lies."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+
+
 def _become(name: str) -> NoReturn:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
-    os.execv(path, [name, *sys.argv[1:]])
+    os.execv(path_of(name), [name, *sys.argv[1:]])
 
 
 def oshrun() -> NoReturn:

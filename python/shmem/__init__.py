@@ -20,6 +20,7 @@ The parts, all of whose names are here, too:
 - ``shmem.typed``: elements, waits, atomics and reductions of each type, ``shmem_int32_put`` ...;
 - ``shmem.teams``: who is in the job, and teams; ``shmem.streams``: calls in a stream's order;
 - ``shmem.types``: classes and enumerations; ``shmem.errors``: how failures are reported;
+- ``shmem.construct_tensor``: tensors of PyTorch, ``aclshmem_create_tensor`` ...;
 - ``shmem.names``: other generations' names, ``aclshmem_putmem`` for ``shmem_putmem``.
 
 ``shmem.core`` has the same as objects. ``with shmem.job(...)`` starts and ends. ``import *`` takes what is
@@ -31,6 +32,12 @@ from collections.abc import Iterator as _Iterator
 
 from memspan import __version__
 from shmem import errors, moves, names
+from shmem.construct_tensor import (
+    aclshmem_create_tensor,
+    aclshmem_free_tensor,
+    calc_nbytes,
+    construct_tensor_from_ptr,
+)
 from shmem.memory import (
     Address,
     as_array,
@@ -113,7 +120,11 @@ __all__ = [
     "TEAM_WORLD",
     "TeamConfig",
     "UniqueId",
+    "aclshmem_create_tensor",
+    "aclshmem_free_tensor",
     "as_array",
+    "calc_nbytes",
+    "construct_tensor_from_ptr",
     "errors",
     "free",
     "get_my_pe",

@@ -69,20 +69,24 @@ def _dlpack_device(self: Address) -> tuple[int, int]:
 
 
 class _OfArray(Address):
-    """What numpy keeps of an array's memory; counted, since numpy keeps no buffer."""
+    """What numpy keeps of an array's memory, since it keeps no buffer."""
 
-    in_use = 0
-
-    def __init__(self, _: int) -> None:
-        _OfArray.in_use += 1
-
-    def __del__(self) -> None:
-        _OfArray.in_use -= 1
+    def __new__(cls, address: int, dtype: object, shape: object) -> "_OfArray":
+        self = super().__new__(cls, address)
+        self._held = _core.hold(address, (dtype, shape))
+        return self
 
 
-def views_in_use() -> int:
-    """How many arrays and memoryviews of the heap there are now."""
-    return _OfArray.in_use + _core.buffers_in_use()
+def views_in_use() -> list[str]:
+    """The arrays and memoryviews of the heap that there are now, each in some words."""
+    return [_in_words(*view) for view in _core.views()]
+
+
+def _in_words(address: int, size: int, what: Any) -> str:
+    if what is None:
+        return f"a buffer of {size} bytes at {address:#x}"
+    dtype, shape = what
+    return f"a {dtype} array of shape {shape} at {address:#x}"
 
 
 def as_array(
@@ -97,7 +101,7 @@ def as_array(
     bytes_there = _core.bytes_from(int(address))
     if shape is None:
         shape = (bytes_there // dtype.itemsize,)
-    memory: Any = _OfArray(address)
+    memory: Any = _OfArray(address, dtype, shape)
     return numpy.ndarray(shape, dtype, buffer=memory)
 
 
@@ -133,7 +137,7 @@ def peer_array(array: "NDArray[Any]", pe: int) -> "NDArray[Any]":
     there = _c.ptr(place, pe)
     if there is None:
         raise ValueError(f"process {pe} has no copy of that array that can be used directly")
-    memory: Any = _OfArray(there)
+    memory: Any = _OfArray(there, array.dtype, array.shape)
     return numpy.ndarray(array.shape, array.dtype, buffer=memory, strides=array.strides)
 
 

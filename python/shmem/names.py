@@ -2,11 +2,18 @@
 """Names that the functions of `shmem` have in other generations of the interface, beside those of
 ``shmem.typed``: ``aclshmem_`` for ``shmem_``, and some ``aclshmemx_``."""
 
-from memspan._core import shmem as _c
+from memspan import _core
+from memspan.errors import Error
 from shmem import memory, moves, startup, streams, teams
-from shmem.types import MemType
+from shmem.types import InitStatus, MemType
+
+_c = _core.shmem
 
 __all__ = [
+    "SHMEM_STATUS_INVALID",
+    "SHMEM_STATUS_IS_INITIALIZED",
+    "SHMEM_STATUS_NOT_INITIALIZED",
+    "SHMEM_STATUS_SHM_CREATED",
     "aclshmem_align",
     "aclshmem_alltoall",
     "aclshmem_barrier",
@@ -64,6 +71,12 @@ __all__ = [
     "shmem_finialize",
 ]
 
+# What InitStatus's values are called beside their class.
+SHMEM_STATUS_NOT_INITIALIZED = InitStatus.NOT_INITIALIZED
+SHMEM_STATUS_SHM_CREATED = InitStatus.SHM_CREATED
+SHMEM_STATUS_IS_INITIALIZED = InitStatus.INITIALIZED
+SHMEM_STATUS_INVALID = InitStatus.INVALID
+
 # A misspelling that programs have.
 shmem_finialize = startup.shmem_finalize
 
@@ -76,8 +89,6 @@ aclshmem_calloc = memory.shmem_calloc
 aclshmem_collect = moves.shmem_collect
 aclshmem_fcollect = moves.shmem_fcollect
 aclshmem_fence = moves.shmem_fence
-aclshmem_finalize = startup.shmem_finalize
-aclshmem_finialize = startup.shmem_finalize
 aclshmem_free = memory.shmem_free
 aclshmem_get_unique_id = startup.shmem_get_unique_id
 aclshmem_getmem = moves.shmem_getmem
@@ -129,8 +140,22 @@ def aclshmemx_get_heap_base(mem_type: MemType | int | None = None) -> int:
     return _c.heap_base()
 
 
-def aclshmemx_finalize(instance_id: int = 0) -> None:
-    """``shmem_finalize`` of an instance; there is one, 0. ValueError for another."""
+def _code(code: int) -> int:
+    if code != 0 and _core.raises_on_error():
+        raise Error(_core.last_error(), code)
+    return code
+
+
+def aclshmem_finalize() -> int:
+    """``shmem_finalize``; returns 0, or a code when the others cannot be met any more."""
+    return _code(startup.end())
+
+
+aclshmem_finialize = aclshmem_finalize
+
+
+def aclshmemx_finalize(instance_id: int = 0) -> int:
+    """``aclshmem_finalize`` of an instance; there is one, 0. ValueError for another."""
     if instance_id != 0:
         raise ValueError(f"instance_id is {instance_id}, allowed is 0")
-    startup.shmem_finalize()
+    return _code(startup.end())

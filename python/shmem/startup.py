@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from memspan import _core
-from memspan.errors import Error
+from memspan.errors import Error, InvalidArgument
 from shmem.memory import views_in_use
 from shmem.types import InitAttr, InitStatus, OpEngineType, UniqueId
 
@@ -18,7 +18,10 @@ _c = _core.shmem
 _PORT_AFTER_MASTER = 11  # torchrun's own store has MASTER_PORT
 _USUAL_PORT = 8666
 _USUAL_HEAP = 1 << 30
-_ALL_ENGINES = OpEngineType.MTE | OpEngineType.SDMA | OpEngineType.ROCE
+_MOST_NAMED = 8  # in a warning
+_RANKS = ("MEMSPAN_RANK", "RANK")
+_SIZES = ("MEMSPAN_SIZE", "WORLD_SIZE")
+_INVALID_VALUE = -2
 
 
 def _store_of_environment() -> str:
@@ -44,14 +47,26 @@ def _timeouts(attributes: InitAttr) -> tuple[int, int, int]:
     )
 
 
-def _number_of_launcher(names: Iterable[str]) -> int:
+def _number_of_launcher(names: Iterable[str]) -> int | None:
     for name in names:
         text = os.environ.get(name)
         if text is not None:
             if not text.isdigit():
                 raise ValueError(f'{name} is "{text}", which is no number')
             return int(text)
-    raise ValueError(f"shmem_init needs mype and npes, since none of {', '.join(names)} is set")
+    return None
+
+
+def _who(mype: int | None, npes: int | None) -> tuple[int, int]:
+    """What is None is what the launcher says. Without one, and without a word, a job of one."""
+    mype = _number_of_launcher(_RANKS) if mype is None else mype
+    npes = _number_of_launcher(_SIZES) if npes is None else npes
+    if mype is None and npes is None:
+        return 0, 1
+    if mype is None or npes is None:
+        missing, names = ("mype", _RANKS) if mype is None else ("npes", _SIZES)
+        raise ValueError(f"shmem_init needs {missing}, since none of {', '.join(names)} is set")
+    return mype, npes
 
 
 def shmem_init(
@@ -64,12 +79,12 @@ def shmem_init(
     """Start: process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap.
 
     Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
-    1 GiB then. The store's place comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT,
-    else from MASTER_ADDR and MASTER_PORT + 11 (as torchrun sets them), else it is
+    1 GiB then. Without a launcher ``shmem_init()`` is a job of this process alone. The store's place
+    comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT, else from MASTER_ADDR and MASTER_PORT + 11 (as torchrun sets them), else it is
     tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
 
-    Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why. ValueError when rank or number
-    are not said by anybody.
+    Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why. ValueError when only
+    one of rank and number is said.
     """
     if attributes is not None:
         if mype is not None:
@@ -80,10 +95,7 @@ def shmem_init(
             raise TypeError("shmem_init takes an InitAttr alone, or rank, number and bytes")
         attributes = mype
     else:
-        if mype is None:
-            mype = _number_of_launcher(("MEMSPAN_RANK", "RANK"))
-        if npes is None:
-            npes = _number_of_launcher(("MEMSPAN_SIZE", "WORLD_SIZE"))
+        mype, npes = _who(mype, npes)
         heap = _USUAL_HEAP if mem_size is None else mem_size
         attributes = InitAttr(mype, npes, _store_of_environment(), heap)
     return _c.init(
@@ -114,19 +126,26 @@ def shmem_init_using_unique_id(
     )
 
 
-def shmem_finalize() -> None:
-    """End; waits for all. Nothing of the heap may be used afterwards. A program that ends without
-    it ends the same way. Raises ``shmem.errors.Error`` when the others cannot be met any more; the job is
-    over all the same."""
+def end(stacklevel: int = 3) -> int:
+    """Ends; 0 or a code. The warning of what is left names the line that called its caller."""
     views = views_in_use()
     if views:
+        more = len(views) - _MOST_NAMED
         warnings.warn(
-            f"{views} arrays or memoryviews of the symmetric heap are still there; it ends now, and "
-            "using one of them ends the process",
+            f"{len(views)} arrays or memoryviews of the symmetric heap are still there: "
+            f"{'; '.join(views[:_MOST_NAMED])}{f'; and {more} more' if more > 0 else ''}. The heap ends "
+            "now; they keep the last bytes, for this process alone, until they are gone",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=stacklevel,
         )
-    code = _c.finalize()
+    return _c.finalize()
+
+
+def shmem_finalize() -> None:
+    """End; waits for all. Arrays and memoryviews of the heap that are still there keep their last bytes,
+    for this process alone, which a warning says. A program that ends without it ends the same way.
+    Raises ``shmem.errors.Error`` when the others cannot be met any more; the job is over all the same."""
+    code = end()
     if code != 0:
         raise Error(_core.last_error(), code)
 
@@ -148,6 +167,13 @@ def shmem_set_attributes(
     return 0
 
 
+def _fail(call: str, text: str) -> int:
+    """The code of a value that is not allowed, or its exception."""
+    if _core.raises_on_error():
+        raise InvalidArgument(f"{call}: {text}", _INVALID_VALUE)
+    return _core.smem.keep_failure(call, _INVALID_VALUE, text)
+
+
 def _value(value: int | None, vaue: int | None) -> int:
     if value is not None and vaue is None:
         return value
@@ -160,11 +186,13 @@ def shmem_set_data_op_engine_type(
     attributes: InitAttr, value: OpEngineType | int | None = None, *, vaue: int | None = None
 ) -> int:
     """The engines that the job prefers, an ``OpEngineType`` or several by ``|`` (``vaue`` is a misspelling
-    that programs have). Returns 0; ValueError for bits that are none."""
+    that programs have). Returns 0, or -2 for bits that are none."""
     engines = int(_value(value, vaue))
-    if engines <= 0 or engines & ~int(_ALL_ENGINES):
-        raise ValueError(
-            f"data_op_engine_type is {engines}, allowed is any sum of MTE (1), SDMA (2) and ROCE (4)"
+    if engines <= 0 or engines & ~sum(OpEngineType):
+        return _fail(
+            "shmem_set_data_op_engine_type",
+            f"data_op_engine_type is {engines}, allowed is any sum of MTE (1), SDMA (2), ROCE (4) and "
+            "UDMA (8)",
         )
     attributes.option_attr.data_op_engine_type = OpEngineType(engines)
     return 0
@@ -174,10 +202,10 @@ def shmem_set_timeout(
     attributes: InitAttr, value: int | None = None, *, vaue: int | None = None
 ) -> int:
     """All three time-outs of ``attributes``, in milliseconds; kept in seconds, rounded up.
-    Returns 0; ValueError for 0 and less."""
+    Returns 0, or -2 for 0 and less."""
     milliseconds = _value(value, vaue)
     if milliseconds <= 0:
-        raise ValueError(f"the time-out is {milliseconds} ms, allowed is 1 and more")
+        return _fail("shmem_set_timeout", f"the time-out is {milliseconds} ms, allowed is 1 and more")
     seconds = math.ceil(milliseconds / 1000)
     options = attributes.option_attr
     options.shm_init_timeout = options.shm_create_timeout = seconds

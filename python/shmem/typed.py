@@ -22,8 +22,10 @@ For each T of int32, int64, uint32 and uint64:
 For all but char, ``shmem_T_sum_reduce``, ``_prod``, ``_min`` and ``_max`` (dest, source, nreduce, team); for
 integers ``_and``, ``_or`` and ``_xor``.
 
-Each is there as ``aclshmem_...``, too. Elements, ``nelems`` and strides count elements of the type, not
+Each is there as ``aclshmem_...``, too, and waits and tests of all T but double with what the later generation
+writes (``shmem.typed_waits``). Elements, ``nelems`` and strides count elements of the type, not
 bytes. What arguments may be and what is raised stands in ``shmem.moves``.
 """
 
 from memspan._core.typed import *  # noqa: F403
+from shmem.typed_waits import *  # noqa: F403

@@ -14,6 +14,7 @@ class OpEngineType(enum.IntFlag):
     MTE = 1
     SDMA = 2
     ROCE = 4
+    UDMA = 8
 
 
 class InitStatus(enum.IntEnum):
@@ -59,6 +60,7 @@ class OptionalAttr:
     shm_init_timeout: int = _SECONDS
     shm_create_timeout: int = _SECONDS
     control_operation_timeout: int = _SECONDS
+    sockFd: int = -1
 
 
 @dataclasses.dataclass
@@ -80,11 +82,11 @@ class TeamConfig:
     num_contexts: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class UniqueId:
-    """What ``shmem_get_unique_id()`` gives, read."""
+    """What ``shmem_get_unique_id()`` gives, read; ``internal`` may be longer, as buffers are."""
 
-    internal: bytes
+    internal: bytes = b""
     version: int = _VERSION
     my_pe: int = -1
     n_pes: int = -1

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -28,6 +31,18 @@ std::string what_lies_in(std::uint64_t base, std::uint64_t bytes) {
       return line;
   }
   return "something that is gone by now";
+}
+
+// In one step, so that nothing else is ever mapped there.
+void make_private(std::byte* place, std::size_t bytes) {
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  void* copy = mmap(nullptr, bytes, kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy != MAP_FAILED) {
+    std::memcpy(copy, place, bytes);
+    if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) return;
+    munmap(copy, bytes);
+  }
+  mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0);
 }
 
 }  // namespace
@@ -58,16 +73,44 @@ Result<Reservation> Reservation::make(std::size_t bytes, void* wanted) {
 }
 
 Reservation::Reservation(Reservation&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      kept_(std::exchange(other.kept_, {})) {}
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(bytes_, other.bytes_);
+  std::swap(kept_, other.kept_);
   return *this;
 }
 
 Reservation::~Reservation() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (base_ == nullptr) return;
+  std::size_t at = 0;
+  for (const auto& [begin, end] : kept_) {
+    make_private(base_ + begin, end - begin);
+    if (begin > at) munmap(base_ + at, begin - at);
+    at = end;
+  }
+  if (at < bytes_) munmap(base_ + at, bytes_ - at);
+}
+
+Status Reservation::keep(std::size_t at, std::size_t bytes) {
+  if (at > bytes_ || bytes > bytes_ - at)
+    return {Code::kInvalidArgument,
+            fmt::format("keeping [{}, {}) of {} reserved bytes", at, at + bytes, bytes_)};
+  std::size_t begin = at / page_size() * page_size();
+  std::size_t end = align_up(at + bytes, page_size());
+  // Together with those that it touches.
+  auto next = kept_.upper_bound(begin);
+  if (next != kept_.begin() && std::prev(next)->second >= begin) --next;
+  while (next != kept_.end() && next->first <= end) {
+    begin = std::min(begin, next->first);
+    end = std::max(end, next->second);
+    next = kept_.erase(next);
+  }
+  kept_.emplace(begin, end);
+  return Status::ok();
 }
 
 Status Reservation::map(std::size_t at, const Pages& pages, std::size_t offset, std::size_t bytes) {

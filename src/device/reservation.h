@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 
 #include "core/status.h"
 #include "device/pages.h"
@@ -28,11 +29,15 @@ class Reservation {
   Status map(std::size_t at, const Pages& pages, std::size_t offset, std::size_t bytes);
   // Takes away what is mapped there; the range stays reserved.
   Status unmap(std::size_t at, std::size_t bytes);
+  // The pages of these bytes outlive this, as private memory with the bytes that they have at the
+  // end, or zeros when there is no memory for them. Whoever asked unmaps them.
+  Status keep(std::size_t at, std::size_t bytes);
 
  private:
   Reservation(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
+  std::map<std::size_t, std::size_t> kept_;  // from where to where, whole pages, apart
 };
 
 }  // namespace memspan

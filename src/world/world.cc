@@ -188,6 +188,15 @@ std::byte* World::internal_area(int peer) const {
   return range_->base() + static_cast<std::size_t>(peer) * part_bytes_;
 }
 
+Status World::keep_pages(const void* address, std::size_t bytes) {
+  const auto at =
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(range_->base());
+  const std::size_t all = part_bytes_ * static_cast<std::size_t>(size());
+  if (at < all && bytes <= all - at) return range_->keep(at, bytes);
+  return {Code::kInvalidArgument,
+          fmt::format("{} ({} bytes) is in no PE's heap as this process maps it", address, bytes)};
+}
+
 std::optional<std::uint64_t> World::allocate_internal(std::uint64_t bytes) {
   MutexLock lock(internal_mutex_);
   return internal_allocator_.allocate(bytes, kFalseSharingRange);

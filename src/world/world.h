@@ -58,6 +58,9 @@ class World {
   std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }
   // The library's own area in the segment of `peer` (same host): kInternalBytes bytes.
   std::byte* internal_area(int peer) const;
+  // The pages of that memory in a heap, whoever's, stay when this ends (Reservation::keep).
+  // kInvalidArgument when it is in none.
+  Status keep_pages(const void* address, std::size_t bytes);
   // A piece of this process's internal area, at whole pairs of cache lines; nullopt when there is
   // no room. Thread-safe.
   std::optional<std::uint64_t> allocate_internal(std::uint64_t bytes);

@@ -58,6 +58,16 @@ void check_thread_handler() {
   check(memspan_set_thread_end_handler(nullptr) == throw_sentence, "the handler before");
 }
 
+// A wait asks the thread's interrupt handler, and ends when that says so.
+void check_interrupts(const long* word) {
+  check(memspan_set_thread_interrupt_handler([] { return 1; }) == nullptr, "a handler before");
+  const Ended end =
+      ended([&] { shmem_long_wait_until(const_cast<long*>(word), SHMEM_CMP_EQ, 77); });
+  check(end.reason == MEMSPAN_END_SYSTEM, "the reason of an interruption");
+  check(end.text.find("interrupted") != std::string::npos, end.text.c_str());
+  check(memspan_set_thread_interrupt_handler(nullptr) != nullptr, "the handler that was set");
+}
+
 }  // namespace
 
 int main() {
@@ -84,8 +94,13 @@ int main() {
   check(shmem_long_g(words, 0) == 3, "the job after that");
   check(memspan_keep_failure("binding", -7, "a sentence") == -7, "the code that is kept");
   check(memspan_last_error() == std::string("binding: a sentence"), "the sentence that is kept");
-  shmem_free(words);
+  check_interrupts(words);
+  check(memspan_keep_pages(&value, sizeof value) < 0, "keeping what is not in the heap");
+  check(memspan_keep_pages(words, 2 * sizeof(long)) == 0, "keeping pages");
   shmem_finalize();
+  check(words[0] == 3, "pages that stay when the job ends");
+  words[1] = 4;
+  check(memspan_keep_pages(words, sizeof(long)) < 0, "keeping pages in no job");
   memspan_set_end_handler(nullptr);
   return 0;
 }

@@ -103,7 +103,6 @@ def test_two_processes(first, said, verdict):
 @pytest.mark.parametrize(
     ("ranks", "command", "code", "sentence"),
     [
-        (0, ["ring_shift.py"], 2, "shmem_init needs mype and npes"),
         (0, ["ring_shift.py", "0"], 2, "elements is 0, allowed are 1 to"),
         (0, ["histogram.py", "10", "-1"], 2, "buckets is -1, allowed are 1 to"),
         (0, ["producer_consumer.py", "many"], 2, "invalid int value: 'many'"),
@@ -122,6 +121,11 @@ def test_wrong_use_ends_with_a_sentence(ranks, command, code, sentence):
     assert sentence in done.stderr and "Traceback" not in done.stderr, done.stderr
     if command == ["pool.py", "nowhere"]:  # each of the two says it once
         assert done.stderr.count("nowhere") == 2, done.stderr
+
+
+def test_one_without_a_launcher_is_a_job_of_one():
+    done = run(sys.executable, "ring_shift.py")
+    assert (done.returncode, done.stdout) == (0, "ring_shift: 1 processes, 1000 elements, PASS\n")
 
 
 def test_they_are_short_and_say_how_to_run_them():

@@ -67,6 +67,12 @@ def test_shmem_has_each_type(prefix):
             assert callable(getattr(shmem, prefix + form.format(bits)))
 
 
+def test_shmem_has_the_waits_of_the_later_generation():
+    for name in (*WORDS, "char", "float", "int8", "int16", "uint8", "uint16"):
+        for form in ("wait", *WAITS):
+            assert getattr(shmem._pyshmem, f"aclshmem_{name}_{form}").__doc__
+
+
 # What stands for each C function of MemFabric: the public one, by module.
 PYTHON_OF = {
     "smem_init": (common, "initialize"),

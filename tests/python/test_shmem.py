@@ -87,17 +87,75 @@ def test_views_that_stay_are_warned_of(view):
     address = shmem.shmem_malloc(64)
     first, kept = view(address), view(address)
     del first
-    with pytest.warns(RuntimeWarning, match="1 arrays or memoryviews"):
+    with pytest.warns(RuntimeWarning, match=f"1 arrays or memoryviews .* at {address:#x}"):
         shmem.shmem_finalize()
+    assert shmem.memory.views_in_use() == []
     del kept
-    assert shmem.memory.views_in_use() == 0
     # Of what nobody took there is none.
     assert shmem.shmem_init(0, 1, HEAP) == 0
     capsule = shmem.shmem_malloc(64).__dlpack__()
-    assert shmem.memory.views_in_use() == 1
+    assert len(shmem.memory.views_in_use()) == 1
     del capsule
-    assert shmem.memory.views_in_use() == 0
+    assert shmem.memory.views_in_use() == []
     shmem.shmem_finalize()
+
+
+def views_after_the_end(rank, ranks):
+    assert shmem.shmem_init(mem_size=HEAP) == 0
+    mine, freed = shmem.tensor(1000, "int32"), shmem.tensor(5000, "int8")
+    of_peer = shmem.peer_array(mine, 1 - rank)
+    view = memoryview(shmem.shmem_malloc(100))
+    mine[:], view[3], freed[4999] = rank + 5, 9, 8
+    shmem.free(freed)
+    shmem.shmem_barrier_all()
+    with pytest.warns(RuntimeWarning, match=r"4 arrays .* a int32 array of shape \(1000,\) at 0x"):
+        shmem.shmem_finalize()
+    assert mine.tolist() == [rank + 5] * 1000 and of_peer.tolist() == [6 - rank] * 1000
+    assert view[3] == 9 and freed[4999] == 8
+    mine[1] = 77  # for this process alone
+    # Another job has other addresses, and memory of its own.
+    place = mine.ctypes.data
+    assert shmem.shmem_init(mem_size=HEAP) == 0
+    again = shmem.tensor(1000, "int32")
+    again[:] = 1
+    assert (mine[0], mine[1], again.ctypes.data != place) == (rank + 5, 77, True)
+    del again
+    shmem.shmem_finalize()
+    kept = f"{place & -4096:x}-"
+    with open("/proc/self/maps") as maps:
+        assert any(line.startswith(kept) for line in maps)
+    del mine, view, of_peer, freed
+    with open("/proc/self/maps") as maps:
+        assert not any(line.startswith(kept) for line in maps)
+
+
+def test_views_keep_their_bytes_after_the_end():
+    jobs.run(views_after_the_end, 2)
+
+
+def test_without_a_launcher_a_job_has_one_process(monkeypatch):
+    for name in ("MEMSPAN_RANK", "MEMSPAN_SIZE", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert shmem.shmem_init(mem_size=HEAP) == 0
+    assert (shmem.get_my_pe(), shmem.get_pe_count()) == (0, 1)
+    shmem.shmem_finalize()
+    with pytest.raises(ValueError, match="needs npes, since none of MEMSPAN_SIZE, WORLD_SIZE"):
+        shmem.shmem_init(0)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="needs mype"):
+        shmem.shmem_init()
+
+
+def test_the_package_says_what_it_is():
+    ended = subprocess.run(
+        [sys.executable, "-m", "memspan"], capture_output=True, text=True, timeout=jobs.LIMIT_S
+    )
+    assert ended.returncode == 0, ended.stderr
+    said = dict(line.split(None, 1) for line in ended.stdout.splitlines())
+    assert said["memspan"] == said["version"] == shmem.__version__
+    assert os.path.isdir(said["headers"]) and os.path.isdir(said["libraries"])
+    assert os.access(said["oshrun"], os.X_OK)
+    assert said["numpy"] == np.__version__
 
 
 # ---- codes and exceptions
@@ -223,12 +281,19 @@ def test_settings():
     both = shmem.OpEngineType.MTE | shmem.OpEngineType.ROCE
     assert shmem.shmem_set_data_op_engine_type(attributes, both) == 0
     assert attributes.option_attr.data_op_engine_type == both
-    for wrong in (0, 8, -1):
-        with pytest.raises(ValueError, match="MTE"):
-            shmem.shmem_set_data_op_engine_type(attributes, wrong)
+    for wrong in (0, 16, -1):
+        assert shmem.shmem_set_data_op_engine_type(attributes, wrong) == -2
+        assert "MTE" in shmem.errors.last_error()
     for wrong in (0, -5):
-        with pytest.raises(ValueError, match="time-out"):
-            shmem.shmem_set_timeout(attributes, wrong)
+        assert shmem.shmem_set_timeout(attributes, wrong) == -2
+        assert "time-out" in shmem.errors.last_error()
+    shmem.errors.raise_on_error(True)
+    try:
+        with pytest.raises(ValueError, match="UDMA"):
+            shmem.shmem_set_data_op_engine_type(attributes, 16)
+    finally:
+        shmem.errors.raise_on_error(False)
+    assert shmem.shmem_set_data_op_engine_type(attributes, shmem.OpEngineType.UDMA) == 0
     assert shmem.shmem_init(attributes) == 0
     assert shmem.shmem_init_status() == shmem.InitStatus.INITIALIZED
     shmem.shmem_finalize()
@@ -576,14 +641,16 @@ def with_objects(rank, ranks):
     path = os.environ["MEMSPAN_TEST_FILE"]
     if rank == 0:
         uid = core.get_unique_id()
+        assert isinstance(uid, bytes)
         with open(path + ".new", "wb") as file:
-            file.write(uid.internal)
+            file.write(uid)
         os.rename(path + ".new", path)
     else:
         while not os.path.exists(path):
             pass
         with open(path, "rb") as file:
-            uid = shmem.UniqueId(file.read())
+            uid = core.get_unique_id(empty=True)
+            uid.internal = file.read().ljust(512, b"\0")  # as in a buffer that was broadcast
     core.init(uid=uid, rank=rank, nranks=ranks, initializer_method="uid", mem_size=HEAP)
     assert core.direct.my_pe() == rank and core.direct.n_pes() == ranks
     other = (rank + 1) % ranks
@@ -615,6 +682,106 @@ def test_objects_say_what_they_need():
         core.init(rank=0, nranks=1)
     with pytest.raises(core.AclshmemInvalid, match="initializer_method"):
         core.init(uid=b"", rank=0, nranks=1, initializer_method="mpi")
+
+
+@pytest.mark.parametrize("name", "char float int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_waits_that_write_their_result(alone, name):
+    of = {"char": "int8", "float": "float32"}.get(name, name)
+    words = shmem.tensor(5, of)
+    result, indices = np.zeros(1, "uint64"), np.zeros(5, "uint64")
+    flag, holds = shmem.CmpOp.CMP_GE, np.zeros(1, "int32")
+
+    def call(form, *arguments):
+        return getattr(shmem, f"aclshmem_{name}_{form}")(*arguments)
+
+    values = np.array([9, 7, 9, 3, 9], of)
+    assert call("test", words, flag, 7, holds) == holds[0] == 0
+    assert call("test_any", words, 5, None, flag, 7, result) == result[0] == 2**64 - 1
+    assert call("test_some", words, 5, indices, None, flag, 7, result) == [] and result[0] == 0
+    words[1], words[3] = 7, 7
+    assert call("test", words[1:], flag, 7, holds) == holds[0] == 1
+    assert call("test_all_vector", words, 5, None, flag, values, holds) == holds[0] == 0
+    assert call("wait_until_any", words, 5, None, flag, 7, result) == result[0] and result[0] in (1, 3)
+    assert sorted(call("wait_until_some", words, 5, indices, None, flag, 7, result)) == [1, 3]
+    assert result[0] == 2 and sorted(indices[:2]) == [1, 3]
+    for form in ("wait_until_some_vector", "test_some_vector"):
+        assert sorted(call(form, words, 5, indices, None, flag, values, result)) == [1, 3]
+    for form in ("wait_until_any_vector", "test_any_vector"):
+        assert call(form, words, 5, None, flag, values, result) in (1, 3)
+    # The other form, without what is written.
+    assert sorted(call("wait_until_some", words, 5, None, flag, 7)) == [1, 3]
+    skipped = np.array([1, 0, 1, 0, 1], "int32")
+    call("wait_until_all", words, 5, skipped, flag, 7)
+    call("wait_until_all_vector", words, 5, skipped, flag, values)
+    call("wait_until", words[1:], flag, 7)
+    call("wait", words[3:], 7)
+    with pytest.raises(ValueError, match="res_out is 8"):
+        call("test", words, flag, 7, 8)
+    with pytest.raises(TypeError, match="needed are ivars, nelems, indices, status"):
+        call("wait_until_some", words, 5, None, flag)
+    with pytest.raises(ValueError, match="symmetric heap"):
+        call("wait_until", np.zeros(1, of), flag, 0)
+    del words
+
+
+def wait_for_shorts(rank, ranks):
+    assert shmem.shmem_init(mem_size=HEAP) == 0
+    words = shmem.tensor(3, "int16")
+    if rank == 0:
+        assert shmem.aclshmem_int16_wait_until_any(words, 3, None, shmem.CmpOp.CMP_EQ, -2) == 1
+        shmem.aclshmem_int16_wait(words[2:], 5)
+    else:
+        shmem.shmem_int16_p(words[1:], -2, 0)
+        shmem.shmem_quiet()
+        shmem.shmem_int16_p(words[2:], 5, 0)
+    del words
+    shmem.shmem_finalize()
+
+
+def test_short_words_are_waited_for_among_processes():
+    jobs.run(wait_for_shorts, 2)
+
+
+def test_tensors_as_the_later_generation_makes_them(alone):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    made = shmem.aclshmem_create_tensor((3, 4))
+    assert (made.shape, made.dtype, made.sum().item()) == ((3, 4), torch.float32, 0)
+    assert shmem.calc_nbytes((3, 4), torch.bfloat16) == 24
+    made[2, 3] = 5
+    twin = shmem.construct_tensor_from_ptr(made.data_ptr(), (2,), torch.float32, "cpu", (1,), 10)
+    assert twin.tolist() == [0, 5]
+    local = torch.arange(6)
+    there = shmem.construct_tensor_from_ptr(local.data_ptr(), (2, 3), torch.int64, "cpu", (1, 2))
+    assert there.tolist() == [[0, 2, 4], [1, 3, 5]]
+    with pytest.raises(ValueError, match="not memory"):
+        shmem.construct_tensor_from_ptr(64, 3, torch.int8)
+    with pytest.raises(ValueError, match="allowed is cpu"):
+        shmem.construct_tensor_from_ptr(local.data_ptr(), 3, torch.int8, "meta")
+    assert shmem.aclshmem_create_tensor(0, torch.int8).shape == (0,)
+    del twin
+    shmem.aclshmem_free_tensor(made)
+    with pytest.raises(ValueError, match="symmetric heap"):
+        shmem.aclshmem_free_tensor(local)
+
+
+def test_the_later_generations_parts(tmp_path):
+    from shmem import core
+
+    assert shmem.SHMEM_STATUS_IS_INITIALIZED is shmem.InitStatus.INITIALIZED
+    assert shmem.shmem_init(0, 1, HEAP) == 0
+    assert shmem.aclshmem_finalize() == 0
+    assert core.UniqueID is shmem.UniqueId
+    assert core.utils.AclshmemError("text").msg == "text"
+    assert core.utils.Buffer(8, 4).length == 4
+    assert core.rma.put is core.put and core.memory.buffer is core.buffer
+    assert core.init_final.init is core.init
+    with pytest.raises(core.AclshmemInvalid, match="log_level"):
+        core.utils.setup_aclshmem_logger("loud")
+    path = tmp_path / "log"
+    core.utils.setup_aclshmem_logger("ERROR", str(path))
+    assert shmem.shmem_set_timeout(shmem.InitAttr(), 0) == -2
+    shmem.set_extern_logger(None)
+    assert "time-out is 0 ms" in path.read_text()
 
 
 def test_struct_pack_is_memory_too(alone):

@@ -34,7 +34,12 @@ MODULES = PACKAGES + [
     "mf_adapter.launch_ascend_mf_store",
     "shmem._pyshmem",
     "shmem.core",
+    "shmem.construct_tensor",
     "shmem.core.direct",
+    "shmem.core.init_final",
+    "shmem.core.memory",
+    "shmem.core.rma",
+    "shmem.core.utils",
     "shmem.errors",
     "shmem.memory",
     "shmem.moves",
@@ -43,6 +48,7 @@ MODULES = PACKAGES + [
     "shmem.streams",
     "shmem.teams",
     "shmem.typed",
+    "shmem.typed_waits",
     "shmem.types",
 ]
 if importlib.util.find_spec("torch") is not None:

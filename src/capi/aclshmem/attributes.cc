@@ -16,7 +16,9 @@
 namespace memspan::capi {
 namespace {
 
-constexpr std::uint32_t kAllEngines = SHMEM_DATA_OP_MTE | SHMEM_DATA_OP_SDMA | SHMEM_DATA_OP_ROCE;
+constexpr std::uint32_t kUdma = 8;  // of the later generation, whose headers do not name it
+constexpr std::uint32_t kAllEngines =
+    SHMEM_DATA_OP_MTE | SHMEM_DATA_OP_SDMA | SHMEM_DATA_OP_ROCE | kUdma;
 
 Result<Membership> join_as_launched(const Launch& launch, const shmem_init_attr_t& attributes) {
   if (launch.rank != attributes.my_rank || launch.size != attributes.n_ranks)
@@ -60,7 +62,7 @@ int check_engine_and_timeouts(const char* call, const shmem_init_optional_attr_t
   std::memcpy(&engine, &options.data_op_engine_type, sizeof engine);
   if (engine == 0 || (engine & ~kAllEngines) != 0)
     return bad_value(call, "data_op_engine_type", engine,
-                     "is any sum of MTE (1), SDMA (2) and ROCE (4)");
+                     "is any sum of MTE (1), SDMA (2), ROCE (4) and UDMA (8)");
   return 0;
 }
 

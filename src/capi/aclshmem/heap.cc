@@ -81,6 +81,13 @@ MEMSPAN_EXPORT void* memspan_heap_base(void) {
   return is_started() ? reinterpret_cast<void*>(process_state.routes.heap.base) : nullptr;
 }
 
+MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) {
+  constexpr const char* kCall = "memspan_keep_pages";
+  if (!is_started())
+    return shmem_failure(kCall, ShmemCode::kNotInited, "this process is in no job");
+  return shmem_result(kCall, process_state.world->keep_pages(address, bytes));
+}
+
 MEMSPAN_EXPORT void* aclshmem_ptr(void* ptr, int pe) {
   const Route* route = process_state.routes.find(ptr, 1, pe);
   return route == nullptr || !route->is_direct() ? nullptr : route->address(ptr);

@@ -2,6 +2,7 @@
 #include "device/reservation.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 
@@ -32,6 +33,38 @@ TEST(ReservationTest, MappingOutsideIsRefused) {
   Reservation range = Reservation::make(2 * page_size(), nullptr).value();
   EXPECT_EQ(range.map(page_size(), pages, 0, 2 * page_size()).code(), Code::kInvalidArgument);
   EXPECT_EQ(range.map(3 * page_size(), pages, 0, 0).code(), Code::kInvalidArgument);
+}
+
+TEST(ReservationTest, KeepsPagesAsPrivateMemory) {
+  const std::size_t page = page_size();
+  Pages pages = Pages::create(8 * page, "test").value();
+  std::byte* base = nullptr;
+  {
+    Reservation range = Reservation::make(8 * page, nullptr).value();
+    base = range.base();
+    ASSERT_TRUE(range.map(0, pages, 0, 8 * page).is_ok());
+    // Pages 1 and 2 in three pieces, and page 5.
+    ASSERT_TRUE(range.keep(2 * page + 5, 10).is_ok());
+    ASSERT_TRUE(range.keep(page, 1).is_ok());
+    ASSERT_TRUE(range.keep(2 * page - 1, 2).is_ok());
+    ASSERT_TRUE(range.keep(5 * page, page).is_ok());
+    EXPECT_EQ(range.keep(8 * page, 1).code(), Code::kInvalidArgument);
+    base[page] = base[5 * page] = std::byte{7};
+  }
+  Reservation again = Reservation::make(8 * page, nullptr).value();
+  ASSERT_TRUE(again.map(0, pages, 0, 8 * page).is_ok());
+  again.base()[5 * page] = std::byte{8};
+  EXPECT_EQ(base[page], std::byte{7});
+  EXPECT_EQ(base[5 * page], std::byte{7});
+  base[3 * page - 1] = std::byte{1};
+  EXPECT_EQ(again.base()[3 * page - 1], std::byte{0});
+  // The others are free for anybody.
+  for (const std::size_t at : {0, 3, 4, 6, 7})
+    EXPECT_TRUE(Reservation::make_at(page, base + at * page).is_ok()) << at;
+  for (const std::size_t at : {1, 2, 5}) {
+    EXPECT_EQ(Reservation::make_at(page, base + at * page).code(), Code::kUnavailable) << at;
+    EXPECT_EQ(munmap(base + at * page, page), 0);
+  }
 }
 
 TEST(ReservationTest, MoreAddressesThanThereAreIsAnError) {
