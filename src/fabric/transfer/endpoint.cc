@@ -181,7 +181,7 @@ Status Endpoint::wait_for_registration(Peer& peer, Mover& mover, Status refusal)
       return {Code::kUnavailable, "the endpoint has been destroyed"};
     if (!tell.is_never() && tell.has_passed()) {
       log_line(
-          LogLevel::kInfo,
+          LogLevel::kWarn,
           fmt::format("waiting {:.0f} s more for endpoint {}, which is there, to register "
                       "memory (MEMSPAN_TRANS_WAIT): {}",
                       to_seconds(deadline.remaining()), peer.record().name, refusal.message()));
