@@ -29,15 +29,17 @@ set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
 install(TARGETS memspan EXPORT memspanTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS memspan_tls LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so
+  ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The faces' own folders vanish: users write <shmem.h> and <shmem_api.h>.
 foreach(face openshmem aclshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/${face}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 endforeach()
-# MemFabric's documents compile with the folder smem/host.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+# MemFabric's documents compile with the folders smem/host and hybm.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem
+  ${PROJECT_SOURCE_DIR}/include/hybm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 
 # ---- MemFabric's layout ---------------------------------------------------------------------------

@@ -8,7 +8,8 @@
  * ...
  *
  * Thread-safe. Functions return SMEM_OK or a code of smem/host/smem.h, and smem_get_last_err_msg()
- * says why in a sentence; SMEM_NOT_EXIST is a bad handle, too. A child of fork() has no requests.
+ * says why in a sentence; SMEM_NOT_EXIST is a bad handle of a request, too, and SMEM_INVALID_PARAM
+ * one of an endpoint. A child of fork() has no requests.
  */
 #ifndef MEMSPAN_TRANSFER_H
 #define MEMSPAN_TRANSFER_H
@@ -96,6 +97,11 @@ int32_t memspan_transfer_destroy(memspan_transfer_t request);
 int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* message, size_t bytes);
 /* Adds to one of the peer's counters, 0 to 1023; value 0: none. */
 int32_t memspan_transfer_set_counter(memspan_transfer_t request, uint32_t counter, uint64_t value);
+
+/* How many milliseconds each posting waits for pieces that the peer, which is there, has not
+ * registered yet; 0: it fails at once. Without this call as smem_trans_write() does.
+ * SMEM_NOT_STARTED while the request is posted. */
+int32_t memspan_transfer_set_patience(memspan_transfer_t request, uint32_t timeout_ms);
 
 /* ---- post and complete --------------------------------------------------------------------------
  * Requests of an endpoint are carried out in turn by a thread of the endpoint: they begin in the

@@ -79,6 +79,8 @@ std::tuple<int, Handle> create(const std::string& url, const std::string& name, 
   config.startConfigServer = may_host;
   smem_trans_t made = nullptr;
   const int code = wait([&] {
+    const int ready = smem_trans_init(&config);
+    if (ready != SMEM_OK) return ready;
     made = smem_trans_create(c_text("store_url", url), c_text("session_id", name), &config);
     return create_code(made);
   });
@@ -311,6 +313,13 @@ void bind_trans(nb::module_& module) {
             [&] { return memspan_transfer_set_counter(pointer_of(request), counter, value); }));
       },
       nb::sig("def transfer_set_counter(request: int, counter: int, value: int, /) -> int"));
+  module.def(
+      "transfer_set_patience",
+      [](Handle request, std::uint32_t timeout_ms) {
+        return smem_code(
+            wait([&] { return memspan_transfer_set_patience(pointer_of(request), timeout_ms); }));
+      },
+      nb::sig("def transfer_set_patience(request: int, timeout_ms: int, /) -> int"));
   module.def(
       "transfer_post",
       [](Handle request) {

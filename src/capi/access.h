@@ -29,6 +29,15 @@ inline std::size_t span_of(std::size_t count, std::size_t step_bytes, std::size_
   return bytes;
 }
 
+// No object is in the first page: NULL, or a member of what a NULL points to.
+inline bool is_null(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) < 4096;
+}
+inline void require_not_null(const char* call, const char* argument, const void* address) {
+  if (is_null(address)) [[unlikely]]
+    end_for_null(call, argument, address);
+}
+
 // The way to `pe`'s copy of [address, address + bytes), bytes > 0.
 inline const Route& reach(const char* call, const char* argument, const void* address,
                           std::size_t bytes, int pe) {

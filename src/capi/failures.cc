@@ -126,6 +126,11 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
                   routes.data.base, routes.data.base + routes.data.bytes));
 }
 
+void end_for_null(const char* call, const char* argument, const void* address) {
+  require_started(call);
+  end_with_message(call, fmt::format("{} is {}, where no memory is", argument, address));
+}
+
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,
                              std::size_t bytes) {
   end_with_message(call, fmt::format("{} is {}, not a multiple of the word's {} bytes", argument,

@@ -53,6 +53,9 @@ inline int outcome(const char* call, const Status& status) {
 // Says why RouteTable::find() failed: before init, peer out of range, or address not symmetric.
 [[noreturn, gnu::cold]] void end_for_bad_access(const char* call, const char* argument,
                                                 const void* address, std::size_t bytes, int pe);
+// A local buffer, or the place for a result, is NULL or in the first page, where nothing is.
+[[noreturn, gnu::cold]] void end_for_null(const char* call, const char* argument,
+                                          const void* address);
 [[noreturn, gnu::cold]] void end_for_misaligned_word(const char* call, const char* argument,
                                                      const void* address, std::size_t bytes);
 [[noreturn, gnu::cold]] void end_for_bad_number(const char* call, const char* argument, long value,

@@ -11,12 +11,14 @@ void put_otherwise(const char* call, void* dest, const void* source, std::size_t
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "dest", dest, bytes, pe);
+  require_not_null(call, "source", source);
   require(call, pgas::put(process_state.routes, route, dest, source, bytes));
 }
 
 void get_otherwise(const char* call, void* dest, const void* source, std::size_t bytes, int pe) {
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "source", source, bytes, pe);
+  require_not_null(call, "dest", dest);
   require(call, pgas::get(process_state.routes, route, dest, source, bytes));
 }
 

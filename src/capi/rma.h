@@ -20,7 +20,7 @@ namespace memspan::capi {
 template <std::size_t kElementBytes>
 inline void put(const char* call, void* dest, const void* source, std::size_t count, int pe) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(dest, count, pe);
-  if (route == nullptr) [[unlikely]]
+  if (route == nullptr || is_null(source)) [[unlikely]]
     return put_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
   require(call, pgas::put(process_state.routes, *route, dest, source, count * kElementBytes));
 }
@@ -28,7 +28,7 @@ inline void put(const char* call, void* dest, const void* source, std::size_t co
 template <std::size_t kElementBytes>
 inline void get(const char* call, void* dest, const void* source, std::size_t count, int pe) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(source, count, pe);
-  if (route == nullptr) [[unlikely]]
+  if (route == nullptr || is_null(dest)) [[unlikely]]
     return get_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
   require(call, pgas::get(process_state.routes, *route, dest, source, count * kElementBytes));
 }

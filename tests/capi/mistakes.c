@@ -14,6 +14,23 @@ static void make(const char* mistake) {
   shmem_ctx_t context = SHMEM_CTX_INVALID;
   if (strcmp(mistake, "address") == 0) shmem_long_p(&local, 1, 0);
   if (strcmp(mistake, "pe") == 0) shmem_long_put(there, &local, 1, 99);
+  if (strcmp(mistake, "null_source") == 0) shmem_long_put(there, NULL, 1, 0);
+  if (strcmp(mistake, "null_dest") == 0) shmem_getmem(NULL, there, 8, 0);
+  if (strcmp(mistake, "first_page") == 0) shmem_putmem_nbi(there, (void*)(uintptr_t)8, 8, 0);
+  if (strcmp(mistake, "null_signal_source") == 0)
+    shmem_putmem_signal(there, NULL, 8, signal, 1, SHMEM_SIGNAL_SET, 0);
+  if (strcmp(mistake, "null_strided") == 0) shmem_long_iput(there, NULL, 1, 1, 2, 0);
+  if (strcmp(mistake, "null_team") == 0)
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, NULL);
+  if (strcmp(mistake, "null_context") == 0) shmem_ctx_create(0, NULL);
+  if (strcmp(mistake, "null_collective") == 0)
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, there, NULL, 1);
+  if (strcmp(mistake, "nothing_needs_no_address") == 0) {
+    shmem_putmem(there, NULL, 0, 0);
+    shmem_getmem(NULL, there, 0, 0);
+    shmem_info_get_name(NULL);
+    shmem_long_p(&local, 1, 0); /* and this ends it as "address" does */
+  }
   if (strcmp(mistake, "compare") == 0) shmem_long_wait_until(there, 6, 1);
   if (strcmp(mistake, "signal") == 0) shmem_putmem_signal(there, &local, 8, signal, 1, 2, 0);
   if (strcmp(mistake, "team") == 0) {

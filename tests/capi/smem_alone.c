@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MemFabric's headers by themselves, as its documents include them. */
+#include <hybm/hybm_def.h>
+
 #include "smem.h"
 #include "smem_bm.h"
 #include "smem_bm_def.h"

@@ -50,6 +50,7 @@ static void check_pool(const char* url) {
 }
 
 typedef int32_t (*trans_config_init)(smem_trans_config_t*);
+typedef int32_t (*trans_init)(const smem_trans_config_t*);
 typedef smem_trans_t (*trans_create)(const char*, const char*, const smem_trans_config_t*);
 typedef int32_t (*register_mem)(smem_trans_t, void*, size_t, uint32_t);
 typedef int32_t (*write_old)(smem_trans_t, const void*, const char*, void*, size_t);
@@ -58,6 +59,7 @@ typedef void (*trans_destroy)(smem_trans_t, uint32_t);
 
 static void check_transfers(const char* url) {
   FIND(trans_config_init, smem_trans_config_init);
+  FIND(trans_init, smem_trans_init);
   FIND(trans_create, smem_trans_create);
   FIND(register_mem, smem_trans_register_mem);
   FIND(write_old, smem_trans_write);
@@ -65,6 +67,7 @@ static void check_transfers(const char* url) {
   smem_trans_config_t config;
   CHECK(smem_trans_config_init(&config) == 0);
   config.role = SMEM_TRANS_BOTH;
+  CHECK(smem_trans_init(&config) == 0);
   smem_trans_t one = smem_trans_create(url, "127.0.0.1:10000", &config);
   smem_trans_t other = smem_trans_create(url, "127.0.0.1:10001", &config);
   CHECK(one != NULL && other != NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What programs that were compiled with MemFabric's own headers rely on: sizes, places, values. */
+#include <hybm/hybm_def.h>
 #include <smem/host/smem_bm_def.h>
 #include <smem/host/smem_shm_def.h>
 #include <smem/host/smem_trans_def.h>
@@ -32,6 +33,14 @@ STANDS_AT(smem_batch_copy_params, batchSize, 24);
 HOLDS(sizeof(smem_bm_data_op_type) == 4 && SMEMB_DATA_OP_BUTT == 17);
 HOLDS(sizeof(smem_bm_copy_type) == 4 && SMEMB_COPY_BUTT == 10);
 HOLDS(SMEM_MEM_TYPE_BUTT == 4);
+
+STANDS_AT(hybm_options, maxHBMSize, 24);
+STANDS_AT(hybm_options, transUrl, 72);
+STANDS_AT(hybm_options, dramShmFd, 2220);
+STANDS_AT(hybm_exchange_info, descLen, 512);
+HOLDS(HYBM_DOP_TYPE_HOST_URMA == 32 && HYBM_SCENE_SHM == 4 && HYBM_MEM_TYPE_HOST == 2);
+HOLDS(HYBM_DATA_COPY_DIRECTION_AUTO == 12 &&
+      HYBM_FLAG_CREATE_WITH_SHM == SMEM_BM_FLAG_CREATE_WITH_SHM);
 
 STANDS_AT(smem_shm_config_t, startConfigStoreServer, 12);
 STANDS_AT(smem_shm_config_t, flags, 16);

@@ -24,6 +24,7 @@ int32_t transfer_alone_uses_it(smem_trans_t endpoint) {
   code += memspan_transfer_prepare_pages(endpoint, MEMSPAN_TRANSFER_WRITE, "", &pages, &pages, 0, 0,
                                          &request);
   code += memspan_transfer_set_callback(request, over, &code);
+  code += memspan_transfer_set_patience(request, 0);
   code += memspan_transfer_result(request, &result);
   code += memspan_transfer_receive(endpoint, &message, MEMSPAN_TRANSFER_FOREVER);
   code += smem_trans_set_peer_down_callback(endpoint, down, NULL);

@@ -458,12 +458,15 @@ static int wild_buffers_are_refused(int number) {
                  SMEM_INVALID_PARAM, "there is no memory");
   EXPECT_FAILURE(copy(pool, (void*)8, place, 8, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
                  "there is no memory at 0x8");
-  EXPECT(copy(pool, gone + 8192, place, 64, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) == SMEM_OK);
-  EXPECT_FAILURE(smem_bm_wait(pool), SMEM_INVALID_PARAM, "there is no memory at");
+  /* Threads that begin now may have their stacks where nothing was. */
+  char* closed = mmap(NULL, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(closed != MAP_FAILED);
+  EXPECT(copy(pool, closed, place, 64, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) == SMEM_OK);
+  EXPECT_FAILURE(smem_bm_wait(pool), SMEM_INVALID_PARAM, "may not be read");
 
   enum { kCount = 5 };
   char bytes[kCount] = {1, 2, 3, 4, 5};
-  void* from[kCount] = {bytes, bytes + 1, gone + 8192, bytes + 3, bytes + 4};
+  void* from[kCount] = {bytes, bytes + 1, closed + 8192, bytes + 3, bytes + 4};
   void* to[kCount] = {place, place + 1, place + 2, place + 3, place + 4};
   uint64_t sizes[kCount] = {1, 1, 1, 1, 1};
   int32_t codes[kCount];
@@ -675,7 +678,16 @@ static int refuses_nonsense(int number) {
 
   EXPECT_FAILURE((int32_t)smem_bm_get_rank_id() == -1 ? smem_get_last_err_code() : 0, SMEM_NOT_INIT,
                  "smem bm not initialized yet");
-  EXPECT_FAILURE(smem_bm_join(NULL, 0, NULL), SMEM_NOT_INIT, "smem bm not initialized yet");
+  /* What is wrong with the arguments is said first. */
+  smem_copy_params wrong = {0};
+  EXPECT_FAILURE(smem_bm_join(NULL, 0, NULL), SMEM_INVALID_PARAM, "handle is NULL");
+  EXPECT_FAILURE(smem_bm_join(&made, 0, NULL), SMEM_NOT_INIT, "smem bm not initialized yet");
+  EXPECT_FAILURE(smem_bm_copy(&made, NULL, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
+                 "params is null");
+  EXPECT_FAILURE(smem_bm_copy(&made, &wrong, SMEMB_COPY_BUTT, 0), SMEM_INVALID_PARAM,
+                 "type invalid");
+  EXPECT(smem_bm_create2(0, NULL) == NULL);
+  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, "option is null");
   EXPECT(smem_bm_create(0, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) == NULL);
   EXPECT_FAILURE(smem_get_last_err_code(), SMEM_NOT_INIT, "not initialized");
   if (begin(0) != 0) return 1;

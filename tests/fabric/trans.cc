@@ -14,6 +14,7 @@ smem_trans_t create(const char* url, const char* name, smem_trans_role_t role) {
   EXPECT_EQ(smem_trans_config_init(&config), SMEM_OK);
   config.role = role;
   config.initTimeout = 20;
+  EXPECT_EQ(smem_trans_init(&config), SMEM_OK);
   const smem_trans_t handle = smem_trans_create(url, name, &config);
   EXPECT_NE(handle, nullptr) << smem_get_last_err_msg();
   return handle;

@@ -162,6 +162,7 @@ TEST(TransLifeTest, ANameIsOneLivingProcess) {
     meet(wire.right());
     smem_trans_config_t config;
     smem_trans_config_init(&config);
+    EXPECT_EQ(smem_trans_init(&config), SMEM_OK);
     for (const char* spelling : {"127.0.0.1:6001", "127.0.0.1:06001"}) {
       EXPECT_EQ(smem_trans_create(store.url(), spelling, &config), nullptr);
       EXPECT_EQ(smem_get_last_err_code(), SMEM_DUPLICATED);
@@ -230,8 +231,6 @@ TEST(TransLifeTest, RefusesWhatIsNoConfiguration) {
     config.initTimeout = 0;
     refused(config, "initTimeout is zero");
     config = good;
-    config.dataOpType = static_cast<smem_bm_data_op_type>(0);
-    refused(config, "dataOpType is 0");
     config.dataOpType = static_cast<smem_bm_data_op_type>(1 << 20);
     refused(config, "dataOpType is 0x100000");
     config.dataOpType =
@@ -251,6 +250,46 @@ TEST(TransLifeTest, RefusesWhatIsNoConfiguration) {
   alone.join();
 }
 
+// Before smem_trans_init(), and again after smem_trans_uninit(): what is wrong with the arguments
+// is said first, and a handle that names nothing is an argument.
+TEST(TransLifeTest, IsRefusedUntilItIsInitialised) {
+  Store store;
+  Side alone([&] {
+    smem_trans_config_t config;
+    EXPECT_EQ(smem_trans_config_init(&config), SMEM_OK);
+    config.dataOpType = static_cast<smem_bm_data_op_type>(0);  // whatever fits
+    unsigned char byte = 0;
+    unsigned char* const no_endpoint = &byte;
+    const auto expect_order = [&](int32_t when_good) {
+      EXPECT_EQ(smem_trans_create(nullptr, kTarget, &config), nullptr);
+      EXPECT_EQ(smem_get_last_err_code(), SMEM_INVALID_PARAM);
+      EXPECT_EQ(smem_trans_register_mem(nullptr, &byte, 1, 0), SMEM_INVALID_PARAM);
+      EXPECT_EQ(smem_trans_register_mem(no_endpoint, &byte, 0, 0), SMEM_INVALID_PARAM);
+      EXPECT_TRUE(says("invalid capacity"));
+      EXPECT_EQ(smem_trans_deregister_mem(no_endpoint, nullptr), SMEM_INVALID_PARAM);
+      EXPECT_EQ(smem_trans_write(no_endpoint, nullptr, kTarget, &byte, 1), SMEM_INVALID_PARAM);
+      EXPECT_TRUE(says("localAddrs[0], which is null"));
+      EXPECT_EQ(smem_trans_register_mem(no_endpoint, &byte, 1, 0), when_good);
+      EXPECT_EQ(smem_trans_deregister_mem(no_endpoint, &byte), when_good);
+      EXPECT_EQ(smem_trans_write(no_endpoint, &byte, kTarget, &byte, 1), when_good);
+      EXPECT_EQ(smem_trans_malloc(no_endpoint, 1), nullptr);
+      EXPECT_EQ(smem_get_last_err_code(), when_good);
+    };
+    expect_order(SMEM_NOT_INIT);
+    EXPECT_EQ(smem_trans_create(store.url(), kTarget, &config), nullptr);
+    EXPECT_EQ(smem_get_last_err_code(), SMEM_NOT_INIT);
+    EXPECT_TRUE(says("smem trans not initialized yet"));
+    EXPECT_EQ(smem_trans_init(&config), SMEM_OK) << smem_get_last_err_msg();
+    expect_order(SMEM_INVALID_PARAM);
+    EXPECT_TRUE(says("get entry by handle failed"));
+    EXPECT_NE(smem_trans_create(store.url(), kTarget, &config), nullptr) << smem_get_last_err_msg();
+    smem_trans_uninit(0);
+    expect_order(SMEM_NOT_INIT);
+    EXPECT_EQ(smem_trans_create(store.url(), kTarget, &config), nullptr);
+  });
+  alone.join();
+}
+
 TEST(TransLifeTest, HostsTheStoreWhenItMay) {
   std::string url;
   {
@@ -262,6 +301,7 @@ TEST(TransLifeTest, HostsTheStoreWhenItMay) {
     smem_trans_config_t config;
     smem_trans_config_init(&config);
     config.startConfigServer = true;
+    EXPECT_EQ(smem_trans_init(&config), SMEM_OK);
     EXPECT_NE(smem_trans_create(url.c_str(), kTarget, &config), nullptr) << smem_get_last_err_msg();
     EXPECT_NE(smem_trans_create(url.c_str(), "127.0.0.1:6009", &config), nullptr);
     meet(wire.left());
@@ -272,6 +312,7 @@ TEST(TransLifeTest, HostsTheStoreWhenItMay) {
     smem_trans_config_t config;
     smem_trans_config_init(&config);
     config.startConfigServer = true;
+    EXPECT_EQ(smem_trans_init(&config), SMEM_OK);
     EXPECT_NE(smem_trans_create(url.c_str(), kInitiator, &config), nullptr)
         << smem_get_last_err_msg();
   });
@@ -335,7 +376,8 @@ TEST(TransLifeTest, AChildOfForkHasNoEndpoints) {
     unsigned char memory[8] = {};
     const auto handle = create(store.url(), kTarget);
     Side child([&] {
-      EXPECT_EQ(smem_trans_register_mem(handle, memory, 8, 0), SMEM_NOT_EXIST);
+      EXPECT_EQ(smem_trans_register_mem(handle, memory, 8, 0), SMEM_INVALID_PARAM);
+      EXPECT_NE(create(store.url(), kInitiator), nullptr);
       _exit(testing::Test::HasFailure() ? 1 : 0);
     });
     child.join();

@@ -88,7 +88,8 @@ TEST(TransStreamTest, ChecksAtOnceAndTellsLaterFailuresAtItsSynchronisation) {
     EXPECT_EQ(smem_trans_write_submit(handle, &byte, kTarget, remote, 0, stream),
               SMEM_INVALID_PARAM);
     EXPECT_EQ(smem_trans_read_submit(handle, &byte, "", remote, 1, stream), SMEM_INVALID_PARAM);
-    EXPECT_EQ(smem_trans_write_submit(stream, &byte, kTarget, remote, 1, stream), SMEM_NOT_EXIST);
+    EXPECT_EQ(smem_trans_write_submit(stream, &byte, kTarget, remote, 1, stream),
+              SMEM_INVALID_PARAM);
     EXPECT_EQ(memspan_stream_synchronize(stream, 0), SMEM_OK);
     EXPECT_EQ(smem_trans_write_submit(handle, &byte, kTarget, remote + kBytes, 1, stream), SMEM_OK);
     EXPECT_EQ(smem_trans_write_submit(handle, &byte, kTarget, remote, 1, stream), SMEM_OK);

@@ -56,7 +56,8 @@ case_setup() {
     share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-store}.1 \
     share/bash-completion/completions/{oshrun,memspan-store,memspan-info} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
-    "$libdir/libmf_smem.so" include/smem/host/smem.h include/memspan/stream.h; do
+    "$libdir/libmf_smem.so" "$libdir/libmf_hybm_core.so" include/smem/host/smem.h include/hybm/hybm_def.h \
+    include/memspan/stream.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   # The place of installation must appear in no text file: the tree can be moved.

@@ -58,8 +58,9 @@ class Engine:
             kv_transfer_config=types.SimpleNamespace(kv_connector_extra_config=extra),
             cache_config=types.SimpleNamespace(block_size=BLOCK_TOKENS, num_gpu_blocks=BLOCKS),
         )
-        self.scheduler = connector(config, base.KVConnectorRole.SCHEDULER)
-        self.worker = connector(config, base.KVConnectorRole.WORKER)
+        cache = types.SimpleNamespace(num_blocks=BLOCKS)
+        self.scheduler = connector(config, base.KVConnectorRole.SCHEDULER, cache)
+        self.worker = connector(config, base.KVConnectorRole.WORKER, cache)
         self.caches = caches(seed, keys_first)
         self.worker.register_kv_caches(self.caches)
         self.scheduler.set_xfer_handshake_metadata({0: self.worker.get_handshake_metadata()})
@@ -137,6 +138,8 @@ def pull(rank, ranks, keys_first=True):
             remote_worker="127.0.0.1:9",
             remote_block_ids=[1, 2, 3, 4, 5],
             remote_request_id="gone",
+            remote_block_size=BLOCK_TOKENS,
+            remote_prompt_tokens=len(PROMPT),
         )
         engine.schedule(gone, [20, 21, 22, 23, 24])
         engine.step_until(1, "request-7")
@@ -171,6 +174,97 @@ def push(rank, ranks):
         check(engine, 1, True, blocks, hand_over(space, None))
     assert space.barrier() == 0
     engine.worker.shutdown()
+
+
+# What the other engine says of its blocks, and is not so here.
+DIFFERENCES = [
+    {"block_size": BLOCK_TOKENS * 2},
+    {"prompt_tokens": len(PROMPT) - 1},
+    {"block_ids": [3, 9, 4, 60]},
+]
+
+
+def untouched(engine):
+    for name, cache in caches(2, True).items():
+        assert torch.equal(engine.caches[name], cache), name
+
+
+def pull_of_what_differs(rank, ranks):
+    """Whatever does not fit, all blocks that would have come are named, and nothing is moved."""
+    space = meeting(rank, ranks)
+    engine = Engine("pull", 1 + rank, True)
+    for i, difference in enumerate(DIFFERENCES):
+        blocks = [3, 9, 4, 60, 1]
+        if rank == 0:
+            request = new_request(f"there-{i}", do_remote_decode=True)
+            engine.schedule(request, blocks)
+            engine.step()
+            hand_over(space, engine.scheduler.request_finished(request, blocks)[1])
+            engine.step_until(0, f"there-{i}")  # it need not keep them
+        else:
+            params = hand_over(space, None)
+            params.update({f"remote_{name}": value for name, value in difference.items()})
+            engine.schedule(new_request(f"here-{i}", **params), [10, 11, 40, 2, 7], BLOCK_TOKENS)
+            engine.step_until(1, f"here-{i}")
+            assert engine.worker.get_block_ids_with_load_errors() == {11, 40, 2, 7}
+            untouched(engine)
+    assert space.barrier() == 0
+    engine.worker.shutdown()
+
+
+def push_of_what_differs(rank, ranks):
+    """The prefill engine tells the decode engine, which names the blocks."""
+    space = meeting(rank, ranks)
+    engine = Engine("push", 1 + rank, True)
+    for i, difference in enumerate(DIFFERENCES):
+        if rank == 0:
+            params = hand_over(space, None)
+            params.update({f"decode_{name}": value for name, value in difference.items()})
+            request = new_request(f"there-{i}", do_remote_decode=True, **params)
+            engine.schedule(request, [5, 6, 7, 8, 33])
+            engine.step()
+            assert space.barrier() == 0
+        else:
+            request = new_request(f"here-{i}", do_remote_push=True)
+            engine.schedule(request, [63, 0, 12, 13, 30])
+            params = request.kv_transfer_params
+            hand_over(space, {name: params[name] for name in params if name.startswith("decode")})
+            assert space.barrier() == 0
+            if i == 1:  # the news comes before the step that begins the request
+                assert engine.worker.get_finished(set()) == (None, None)
+            engine.step_until(1, f"here-{i}")
+            assert engine.worker.get_block_ids_with_load_errors() == {63, 0, 12, 13, 30}
+            untouched(engine)
+        assert space.barrier() == 0
+    engine.worker.shutdown()
+
+
+@pytest.mark.parametrize("function", [pull_of_what_differs, push_of_what_differs])
+def test_vllm_fails_requests_whose_blocks_differ(function):
+    jobs.run(function, 2)
+
+
+def test_vllm_of_both_generations(monkeypatch):
+    """The base's constructor has three arguments (0.32), or two."""
+    sys.path.insert(0, STANDINS)
+    base = importlib.import_module("vllm.distributed.kv_transfer.kv_connector.v1.base")
+    connector = importlib.import_module("memspan.connectors.vllm").MemspanConnector
+    config = types.SimpleNamespace(
+        kv_transfer_config=types.SimpleNamespace(kv_connector_extra_config=None),
+        cache_config=types.SimpleNamespace(block_size=BLOCK_TOKENS, num_gpu_blocks=BLOCKS),
+    )
+    cache = types.SimpleNamespace(num_blocks=BLOCKS)
+    made = connector(config, base.KVConnectorRole.SCHEDULER, cache)
+    assert made._kv_cache_config is cache and made.role is base.KVConnectorRole.SCHEDULER
+    two_groups = types.SimpleNamespace(get_block_ids=lambda: ([1], [2]))
+    with pytest.raises(ValueError, match="2 groups"):
+        made.update_state_after_alloc(new_request(), two_groups, 0)
+
+    def with_two(self, vllm_config, role):
+        self._role = role
+
+    monkeypatch.setattr(base.KVConnectorBase_V1, "__init__", with_two)
+    assert connector(config, base.KVConnectorRole.SCHEDULER).role is base.KVConnectorRole.SCHEDULER
 
 
 @pytest.mark.parametrize("function", [pull, pull_blocks_first, push])

@@ -3,7 +3,9 @@
 
 import array
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -499,3 +501,33 @@ def test_config_stores():
     assert memfabric_hybrid.destroy_config_store(address) == 0
     assert memfabric_hybrid.destroy_config_store(address) == -2007
     assert memfabric_hybrid.set_conf_store_tls(True, "nonsense") == -2000
+
+
+# ---- ports
+
+
+def test_ports_of_engines_are_random_and_held():
+    """Workers that set the same seed draw different ports, and nobody else can bind them."""
+    code = (
+        "import random, sys, memfabric_hybrid\n"
+        "random.seed(7)\n"
+        "engine = memfabric_hybrid.TransferEngine()\n"
+        "print(engine.get_rpc_port(), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    workers = [
+        subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    try:
+        ports = {int(worker.stdout.readline()) for worker in workers}
+        random.seed(7)
+        assert len(ports) == 2 and ports != set(random.sample(range(15000, 25001), 1000)[:2])
+        for port in ports:
+            with socket.socket() as other:
+                other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                with pytest.raises(OSError, match="in use"):
+                    other.bind(("0.0.0.0", port))
+    finally:
+        for worker in workers:
+            worker.communicate()

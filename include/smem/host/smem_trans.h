@@ -10,8 +10,9 @@
  * peer registered, to the byte. Thread-safe, but for config_init. Functions that return a code
  * return SMEM_OK or what is wrong, and smem_get_last_err_msg() says it in a sentence:
  * SMEM_NOT_EXIST for a peer that is unknown or an address that it has not registered,
- * SMEM_NOT_CONNECTED for one that died. Every call that waits ends. A child of fork() has no
- * endpoints.
+ * SMEM_NOT_CONNECTED for one that died, SMEM_INVALID_PARAM for bad arguments, which are looked at
+ * first, SMEM_NOT_INIT before smem_trans_init(), and then SMEM_INVALID_PARAM again for a handle
+ * that names no endpoint. Every call that waits ends. A child of fork() has no endpoints.
  */
 #ifndef MEMSPAN_SMEM_TRANS_H
 #define MEMSPAN_SMEM_TRANS_H
@@ -25,14 +26,14 @@ extern "C" {
 
 /* A sender, 120 s, SDMA; hosts no store. */
 int32_t smem_trans_config_init(smem_trans_config_t* config);
-/* Nothing needs it; checks the configuration. Called again it is SMEM_OK. */
+/* Comes before smem_trans_create(); checks the configuration. Called again it is SMEM_OK. */
 int32_t smem_trans_init(const smem_trans_config_t* config);
-/* Destroys what is left. */
+/* Destroys what is left; smem_trans_init() is needed again then. */
 void smem_trans_uninit(uint32_t flags);
 
 /* An endpoint with that name at the store, connecting for up to initTimeout seconds. Senders and
- * receivers reach endpoints of the other role or of both. NULL with the reason kept:
- * SMEM_DUPLICATED when a living process has the name, also this one. */
+ * receivers reach endpoints of the other role or of both. NULL with the reason kept: SMEM_NOT_INIT
+ * before smem_trans_init(), SMEM_DUPLICATED when a living process has the name, also this one. */
 smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
                                const smem_trans_config_t* config);
 /* Takes everything back that it registered and ends what it has under way. */
@@ -53,11 +54,14 @@ int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capac
 int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[], size_t capacities[],
                                       uint32_t count, uint32_t flags);
 /* Takes back what was registered with this beginning; a peer's transfer that begins after it
- * returned is refused. SMEM_NOT_EXIST when there is none. */
+ * returned is refused. SMEM_OK also when nothing is registered there. */
 int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address);
 
 /* localAddr to remoteAddr of the peer, or back; bytes. The batches have batchSize elements, and
- * on failure the text names the first that failed; earlier ones were moved. */
+ * on failure the text names the first that failed; earlier ones were moved. Where the peer is there
+ * and has not registered the address, an endpoint that has registered something itself waits up to
+ * 8 s for it (MEMSPAN_TRANS_WAIT, seconds; 0: none); after a wait in vain the next transfer to that
+ * peer fails at once, until this endpoint registers again. */
 int32_t smem_trans_write(smem_trans_t handle, const void* localAddr, const char* remoteUniqueId,
                          void* remoteAddr, size_t dataSize);
 int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],

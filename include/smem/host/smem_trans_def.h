@@ -32,8 +32,8 @@ typedef struct {
   uint32_t initTimeout; /* seconds, 1 and more */
   uint32_t deviceId;
   uint32_t flags;
-  smem_bm_data_op_type dataOpType;
-  bool startConfigServer; /* this process may host the store */
+  smem_bm_data_op_type dataOpType; /* 0: whatever fits */
+  bool startConfigServer;          /* this process may host the store */
 } smem_trans_config_t;
 
 #ifdef __cplusplus

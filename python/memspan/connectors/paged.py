@@ -57,7 +57,6 @@ class _Answer(socketserver.BaseRequestHandler):
 
 
 class _Directory(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True  # the engine keeps the port
     daemon_threads = True
     directory = b""
 
@@ -67,11 +66,12 @@ class KvWorker:
     free port. Thread-safe. ``memspan.Error`` when it cannot start."""
 
     def __init__(self, store_url: str, host: str, hosts_store: bool = False) -> None:
+        self._server = _Directory((host, 0), _Answer)
+        self.name = f"{host}:{self._server.server_address[1]}"
         self._engine = TransferEngine()
-        port = self._engine.get_rpc_port()
-        self.name = f"{host}:{port}"
         role = "Both" if hosts_store else None
         if self._engine.initialize(store_url, self.name, "Both", 0, store_server_role=role) != 0:
+            self._server.server_close()
             raise Error(common.get_last_err_msg(), common.get_last_err_code())
         self._note = np.zeros(_NOTE_BYTES, np.uint8)
         self._register([self._note.ctypes.data], [_NOTE_BYTES])
@@ -79,7 +79,6 @@ class KvWorker:
         self._blocks = 0
         self._peers: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
-        self._server = _Directory((host, port), _Answer)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._engine.set_peer_down_callback(self._forget)
 

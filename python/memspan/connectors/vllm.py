@@ -10,10 +10,13 @@ form "push": the decode worker's blocks are chosen first, and the prefill worker
 there as soon as it is computed, in one step (no chunked prefill).
 
 What travels with a request between the two (``kv_transfer_params``) is small: the other worker's
-name and block numbers.
+name, block numbers, and what the numbers mean (tokens of a block, tokens of the prompt). Where that differs
+between the two, or a worker has too few blocks, or a transfer fails, the request's blocks are reported as
+not loaded, and vLLM fails or recomputes the request (``kv_load_failure_policy``).
 """
 
 import dataclasses
+import inspect
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -42,6 +45,7 @@ class Transfer:
     peer: str
     peer_blocks: list[int]
     peer_request: str  # what the other engine calls the request
+    failure: str = ""  # why nothing is to be moved
 
 
 @dataclasses.dataclass
@@ -50,6 +54,7 @@ class Metadata(KVConnectorMetadata):
 
     to_pull: dict[str, Transfer] = dataclasses.field(default_factory=dict)  # by request id
     to_push: dict[str, Transfer] = dataclasses.field(default_factory=dict)
+    to_receive: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # blocks
 
 
 class MemspanConnector(KVConnectorBase_V1):
@@ -58,7 +63,11 @@ class MemspanConnector(KVConnectorBase_V1):
     start."""
 
     def __init__(self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any = None) -> None:
-        super().__init__(vllm_config, role)
+        # Older generations of vLLM have two arguments.
+        if "kv_cache_config" in inspect.signature(KVConnectorBase_V1.__init__).parameters:
+            super().__init__(vllm_config, role, kv_cache_config)  # type: ignore[call-arg]
+        else:
+            super().__init__(vllm_config, role)
         transfer = vllm_config.kv_transfer_config
         extra = transfer.kv_connector_extra_config or {}
         form = extra.get("form", "pull")
@@ -71,7 +80,9 @@ class MemspanConnector(KVConnectorBase_V1):
                 extra.get("store_url", _USUAL_STORE),
                 extra.get("host", "127.0.0.1"),
                 extra.get("host_store", True),
-                vllm_config.cache_config.num_gpu_blocks,
+                vllm_config.cache_config.num_gpu_blocks
+                if kv_cache_config is None
+                else kv_cache_config.num_blocks,
             )
 
     # ---- the scheduler's
@@ -92,8 +103,12 @@ class MemspanConnector(KVConnectorBase_V1):
     def update_state_after_alloc(
         self, request: Any, blocks: Any, num_external_tokens: int
     ) -> None:
-        """The request has these blocks, the last of which so many tokens will fill."""
-        self._half.allocated(request, blocks.get_block_ids()[0], num_external_tokens)
+        """The request has these blocks, the last of which so many tokens will fill. ValueError for
+        a model with several groups of caches."""
+        groups = blocks.get_block_ids()
+        if len(groups) != 1:
+            raise ValueError(f"there are {len(groups)} groups of caches, allowed is 1")
+        self._half.allocated(request, groups[0], num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: Any) -> Metadata:
         """What the worker has to do in the next step."""
@@ -169,29 +184,64 @@ class _Scheduler:
             return 0, False
         return max(len(request.prompt_token_ids) - computed, 0), True
 
+    def _about(self, prefix, request, blocks):
+        """What the other engine has to know of a request's blocks here."""
+        return {
+            f"{prefix}_worker": self.worker,
+            f"{prefix}_block_ids": list(blocks),
+            f"{prefix}_request_id": request.request_id,
+            f"{prefix}_block_size": self._block_size,
+            f"{prefix}_prompt_tokens": len(request.prompt_token_ids),
+        }
+
+    def _transfer(self, prefix, request, blocks, tokens):
+        """Of the blocks of the prompt's last tokens, to or from the engine that told of itself."""
+        params = self._params(request)
+        prompt = len(request.prompt_token_ids)
+        needed, count = -(-prompt // self._block_size), -(-tokens // self._block_size)
+        theirs = params[f"{prefix}_block_ids"]
+        failure = ""
+        if params.get(f"{prefix}_block_size") != self._block_size:
+            failure = (
+                f"blocks have {self._block_size} tokens here, and "
+                f"{params.get(f'{prefix}_block_size')} in the other engine"
+            )
+        elif params.get(f"{prefix}_prompt_tokens") != prompt:
+            failure = (
+                f"the prompt has {prompt} tokens here, and "
+                f"{params.get(f'{prefix}_prompt_tokens')} in the other engine"
+            )
+        elif min(len(blocks), len(theirs)) < needed:
+            failure = (
+                f"there are {len(blocks)} blocks here and {len(theirs)} in the other engine; the "
+                f"prompt needs {needed}"
+            )
+        first = max(needed - count, 0)
+        return Transfer(
+            list(blocks[first:needed]) or list(blocks),
+            params[f"{prefix}_worker"],
+            [] if failure else list(theirs[first:needed]),
+            params[f"{prefix}_request_id"],
+            failure,
+        )
+
     def allocated(self, request, blocks, tokens):
         params = self._params(request)
         if params.get("do_remote_prefill"):
             # The last ones: what comes before is in this engine's cache already.
-            count = -(-tokens // self._block_size)
-            needed = -(-len(request.prompt_token_ids) // self._block_size)
-            mine, theirs = blocks[:needed][-count:], params["remote_block_ids"][:needed][-count:]
-            if count == 0 or len(mine) != len(theirs):
-                mine = theirs = []
-            self._next.to_pull[request.request_id] = Transfer(
-                mine, params["remote_worker"], theirs, params["remote_request_id"]
-            )
+            transfer = self._transfer("remote", request, blocks, tokens)
+            if tokens == 0:
+                transfer.blocks = transfer.peer_blocks = []
+            self._next.to_pull[request.request_id] = transfer
             params["do_remote_prefill"] = False  # once
         elif params.get("do_remote_push"):
             # What the router hands to the prefill engine.
-            params["decode_worker"], params["decode_block_ids"] = self.worker, list(blocks)
-            params["decode_request_id"] = request.request_id
+            params.update(self._about("decode", request, blocks))
+            self._next.to_receive[request.request_id] = list(blocks)
             params["do_remote_push"] = False
         elif params.get("decode_worker") not in (None, self.worker):
-            theirs = params["decode_block_ids"]
-            count = min(len(blocks), len(theirs))
-            self._next.to_push[request.request_id] = Transfer(
-                blocks[:count], params["decode_worker"], theirs[:count], params["decode_request_id"]
+            self._next.to_push[request.request_id] = self._transfer(
+                "decode", request, blocks, len(request.prompt_token_ids)
             )
 
     def metadata(self):
@@ -203,12 +253,7 @@ class _Scheduler:
         params = self._params(request)
         if not params.get("do_remote_decode") or self._form == "push":
             return False, None
-        return True, {
-            "do_remote_prefill": True,
-            "remote_worker": self.worker,
-            "remote_block_ids": list(blocks),
-            "remote_request_id": request.request_id,
-        }
+        return True, {"do_remote_prefill": True, **self._about("remote", request, blocks)}
 
     def close(self):
         pass
@@ -222,9 +267,15 @@ class _Worker:
         self._received = set()  # requests whose blocks have come
         self._sent = set()  # requests whose blocks others have read
         self._errors = set()  # blocks that did not come
+        self._expected = {}  # blocks of requests that others push, by request
+        self._failed = set()  # requests that nobody will push, and whose blocks are not known yet
         self._pulls = []
 
     def start(self, metadata):
+        with self._lock:
+            self._expected.update(metadata.to_receive)
+            for request in self._failed & set(metadata.to_receive):
+                self._fail(request)
         self._pulls = [pull for pull in self._pulls if pull.is_alive()]
         for request, transfer in metadata.to_pull.items():
             pull = threading.Thread(target=self._pull, args=(request, transfer))
@@ -233,6 +284,8 @@ class _Worker:
 
     def _pull(self, request, transfer):
         try:
+            if transfer.failure:
+                raise ValueError(transfer.failure)
             self.worker.pull(transfer.peer, transfer.blocks, transfer.peer_blocks)
         except Exception as error:  # noqa: BLE001: the engine decides what becomes of the request
             print(f"memspan: request {request}: {error}", file=sys.stderr, flush=True)
@@ -252,14 +305,35 @@ class _Worker:
     def save(self, layer, metadata):
         for request, transfer in list(metadata.to_push.items()):
             try:
+                if transfer.failure:
+                    raise ValueError(transfer.failure)
                 self.worker.push(transfer.peer, layer, transfer.blocks, transfer.peer_blocks)
             except (Error, ValueError) as error:
                 print(f"memspan: request {request}: {error}", file=sys.stderr, flush=True)
-                del metadata.to_push[request]  # the decode engine is gone, or asks for nonsense
+                del metadata.to_push[request]
+                self._tell(transfer, "failed")
 
     def saved(self, metadata):
         for transfer in metadata.to_push.values():
             self._tell(transfer, "written")
+
+    def _fail(self, request):
+        """A request whose blocks are expected will not be pushed. With the lock."""
+        self._failed.discard(request)
+        self._errors.update(self._expected.pop(request))
+        self._received.add(request)
+
+    def _hear(self, word, request):
+        """What another worker told. With the lock."""
+        if word == "read":
+            self._sent.add(request)
+        elif word == "written":
+            self._expected.pop(request, None)
+            self._received.add(request)
+        elif request in self._expected:
+            self._fail(request)
+        else:  # it comes before the step that begins the request here
+            self._failed.add(request)
 
     def finished(self, request_ids):
         """(requests whose blocks may be given back, requests whose blocks have come)"""
@@ -267,7 +341,7 @@ class _Worker:
         heard = [text.split(" ", 1) for _, text in self.worker.heard()]
         with self._lock:
             for word, request in heard:
-                (self._sent if word == "read" else self._received).add(request)
+                self._hear(word, request)
             sent, self._sent = self._sent, set()
             received, self._received = self._received, set()
         return sent or None, received or None

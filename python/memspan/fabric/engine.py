@@ -89,11 +89,10 @@ def fail(message: str) -> int:
 
 
 def _reserve_port() -> tuple[int, socket.socket | None]:
-    """(port, socket): nobody else is given the port while the socket is there."""
-    family = socket.AF_INET
-    for port in random.sample(_PORTS, 1000):
-        keeper = socket.socket(family, socket.SOCK_STREAM)
-        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """(port, socket): nobody else can bind the port while the socket is there."""
+    # Workers that set the same seed must not draw the same ports.
+    for port in random.SystemRandom().sample(_PORTS, 1000):
+        keeper = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             keeper.bind(("0.0.0.0", port))
             return port, keeper
@@ -121,6 +120,11 @@ class TransferRequest(Owner):
     def set_counter(self, counter: int, value: int) -> int:
         """Adds ``value`` to one of the peer's counters (0 to 1023) after the data. Returns 0 or a code."""
         return _c.transfer_set_counter(self._handle, counter, value)
+
+    def set_patience(self, timeout_ms: int) -> int:
+        """How long each posting waits for what the peer, which is there, has not registered yet; 0: it
+        fails at once. Returns 0 or a code."""
+        return _c.transfer_set_patience(self._handle, timeout_ms)
 
     def post(self) -> int:
         """Begins it; both ends stay as they are until it is over. Returns 0 or a code."""

@@ -22,8 +22,9 @@ namespace {
 constexpr long kAllOptions = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
 
 int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) {
-  *ctx = SHMEM_CTX_INVALID;
   require_started(call);
+  require_not_null(call, "ctx", ctx);
+  *ctx = SHMEM_CTX_INVALID;
   if (team == SHMEM_TEAM_INVALID || (options & ~kAllOptions) != 0) return 1;
   bool is_private = (options & SHMEM_CTX_PRIVATE) != 0;
   Context context{&team_of(call, team), static_cast<HandleTable<Team>::Number>(number_of(team)),
@@ -56,6 +57,7 @@ MEMSPAN_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
 }
 
 MEMSPAN_TWIN(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
+  require_not_null("shmem_ctx_get_team", "team", team);
   *team = SHMEM_TEAM_INVALID;
   if (ctx == SHMEM_CTX_INVALID) return 1;
   if (ctx == SHMEM_CTX_DEFAULT) {

@@ -159,6 +159,7 @@ MEMSPAN_TWIN(void, info_get_version, (int* major, int* minor)) {
 
 MEMSPAN_TWIN(void, info_get_name, (char* name)) {
   static_assert(sizeof(SHMEM_VENDOR_STRING) <= SHMEM_MAX_NAME_LEN);
+  if (name == nullptr) return;
   std::memcpy(name, SHMEM_VENDOR_STRING, sizeof(SHMEM_VENDOR_STRING));
 }
 

@@ -30,6 +30,7 @@ struct Signal {
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
+  if (bytes != 0) require_not_null(call, "source", source);
   require(call, pgas::put_signal(process_state.routes, {to_data, to_signal}, dest, source, bytes,
                                  signal.word, signal.value, op));
 }
@@ -40,7 +41,7 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
   const RouteTable& routes = process_state.routes;
   const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
   const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
-  if (route == nullptr || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
+  if (route == nullptr || is_null(source) || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
       word % sizeof *signal.word != 0) [[unlikely]]
     return put_signal_otherwise(call, dest, source, bytes_of(count, kElementBytes), signal, pe);
   require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,

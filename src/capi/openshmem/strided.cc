@@ -35,6 +35,7 @@ void put_strided(const char* call, void* dest, const void* source, const Strides
   if (is_empty(strides)) return require_started(call);
   Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
   const Route& route = reach(call, "dest", extent.first, extent.bytes, pe);
+  require_not_null(call, "source", source);
   require(call,
           pgas::put_strided(process_state.routes, route, dest, source, strides, element_bytes));
 }
@@ -44,6 +45,7 @@ void get_strided(const char* call, void* dest, const void* source, const Strides
   if (is_empty(strides)) return require_started(call);
   Extent extent = extent_of(source, strides.source, strides, element_bytes);
   const Route& route = reach(call, "source", extent.first, extent.bytes, pe);
+  require_not_null(call, "dest", dest);
   require(call,
           pgas::get_strided(process_state.routes, route, dest, source, strides, element_bytes));
 }

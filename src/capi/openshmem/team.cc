@@ -128,6 +128,7 @@ MEMSPAN_TWIN(int, team_split_strided,
              (shmem_team_t parent_team, int start, int stride, int size,
               const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
   constexpr const char* kCall = "shmem_team_split_strided";
+  require_not_null(kCall, "new_team", new_team);
   *new_team = SHMEM_TEAM_INVALID;
   Team* parent = team_or_null(kCall, parent_team);
   if (parent == nullptr) return 1;
@@ -140,6 +141,8 @@ MEMSPAN_TWIN(int, team_split_2d,
               long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
               long yaxis_mask, shmem_team_t* yaxis_team)) {
   constexpr const char* kCall = "shmem_team_split_2d";
+  require_not_null(kCall, "xaxis_team", xaxis_team);
+  require_not_null(kCall, "yaxis_team", yaxis_team);
   *xaxis_team = SHMEM_TEAM_INVALID;
   *yaxis_team = SHMEM_TEAM_INVALID;
   Team* parent = team_or_null(kCall, parent_team);

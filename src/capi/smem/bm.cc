@@ -154,7 +154,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
 
 smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
   return face().create(
-      call, id, [&](const RankMembership&) { return check_option(option); }, SMEM_RES_IN_USE,
+      call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
         auto pool = make_pool(id, *option, membership);
         if (!pool.is_ok()) return pool.status();
@@ -239,7 +239,7 @@ MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
   if (const auto membership = face().membership()) return membership->rank();
-  face().no_such_object(__func__, nullptr);
+  face().no_member(__func__);
   return UINT32_MAX;
 }
 

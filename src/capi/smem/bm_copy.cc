@@ -45,6 +45,18 @@ Status check_batch(const smem_batch_copy_params* params, smem_bm_copy_type type)
   return check_type(type);
 }
 
+Status check_results(const smem_batch_copy_result* results, std::uint32_t count,
+                     std::uint32_t flags) {
+  const std::uint32_t room =
+      results == nullptr || results->results == nullptr ? 0 : results->batchSize;
+  if (room < count)
+    return invalid(
+        fmt::format("invalid param, results have room for {} codes, {} are needed", room, count));
+  if ((flags & ASYNC_COPY_FLAG) != 0)
+    return invalid("invalid flags: results cannot be given before the copies are done");
+  return Status::ok();
+}
+
 CopyPiece piece_of(const smem_batch_copy_params& params, std::size_t i) {
   return {params.sources[i], params.destinations[i], params.dataSizes[i]};
 }
@@ -107,11 +119,11 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_type t,
                                     uint32_t flags) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
-    constexpr const char* kCall = "smem_bm_copy";
-    if (params == nullptr)
-      return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, params is null");
-    if (const Status status = check_type(t); !status.is_ok()) return smem_result(kCall, status);
+  constexpr const char* kCall = "smem_bm_copy";
+  if (params == nullptr)
+    return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, params is null");
+  if (const Status status = check_type(t); !status.is_ok()) return smem_result(kCall, status);
+  return with_pool(kCall, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
     const CopyEnds ends = kEnds[t];
     if ((flags & ASYNC_COPY_FLAG) == 0)
@@ -125,10 +137,10 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
 
 MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_params* params,
                                           smem_bm_copy_type t, uint32_t flags) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
-    constexpr const char* kCall = "smem_bm_copy_batch";
-    if (const Status status = check_batch(params, t); !status.is_ok())
-      return smem_result(kCall, status);
+  constexpr const char* kCall = "smem_bm_copy_batch";
+  if (const Status status = check_batch(params, t); !status.is_ok())
+    return smem_result(kCall, status);
+  return with_pool(kCall, handle, [&](BigMemory& memory) {
     return smem_result(kCall, (flags & ASYNC_COPY_FLAG) == 0
                                   ? copy_batch(memory, *params, kEnds[t])
                                   : begin_batch(memory, *params, kEnds[t]));
@@ -139,28 +151,20 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
                                                           smem_batch_copy_params* params,
                                                           smem_bm_copy_type t, uint32_t flags,
                                                           smem_batch_copy_result* results) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
-    constexpr const char* kCall = "smem_bm_copy_batch_partial_succeed";
-    if (const Status status = check_batch(params, t); !status.is_ok())
-      return smem_result(kCall, status);
-    if (results == nullptr || results->results == nullptr || results->batchSize < params->batchSize)
-      return smem_failure(
-          kCall, SMEM_INVALID_PARAM,
-          fmt::format("invalid param, results have room for {} codes, {} are needed",
-                      results == nullptr || results->results == nullptr ? 0 : results->batchSize,
-                      params->batchSize));
-    if ((flags & ASYNC_COPY_FLAG) != 0)
-      return smem_failure(kCall, SMEM_INVALID_PARAM,
-                          "invalid flags: results cannot be given before the copies are done");
+  constexpr const char* kCall = "smem_bm_copy_batch_partial_succeed";
+  Status status = check_batch(params, t);
+  if (status.is_ok()) status = check_results(results, params->batchSize, flags);
+  if (!status.is_ok()) return smem_result(kCall, status);
+  return with_pool(kCall, handle, [&](BigMemory& memory) {
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     Status first;
     copy_pieces(
         memory, kEnds[t], memory.limit, params->batchSize,
         [&](std::size_t at) { return piece_of(*params, at); },
-        [&](std::size_t at, const Status& status) {
-          results->results[at] = smem_code(status);
-          if (failures++ == 0) first = name_element(status, at, params->batchSize);
+        [&](std::size_t at, const Status& why) {
+          results->results[at] = smem_code(why);
+          if (failures++ == 0) first = name_element(why, at, params->batchSize);
           return true;
         });
     if (failures == 0) return SMEM_OK;

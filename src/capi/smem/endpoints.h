@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "capi/smem/object_table.h"
 #include "capi/smem/of_process.h"
 #include "capi/smem/result.h"
@@ -17,10 +19,21 @@ inline Endpoints& endpoints() {
   return of_process<Endpoints>();
 }
 
-// For a handle that names none.
+// Between smem_trans_init() and smem_trans_uninit(); a child of fork() need not say it again.
+inline std::atomic<bool>& trans_is_ready() {
+  static std::atomic<bool> is_ready{false};
+  return is_ready;
+}
+inline std::int32_t trans_not_ready(const char* call) {
+  return smem_failure(call, SMEM_NOT_INIT,
+                      "smem trans not initialized yet: smem_trans_init() comes first");
+}
+
+// For a handle that names none. What else is wrong with the arguments is said before.
 inline std::int32_t bad_endpoint(const char* call, const void* handle) {
   if (handle == nullptr) return bad_handle(call, handle, "endpoint");
-  return smem_failure(call, SMEM_NOT_EXIST,
+  if (!trans_is_ready()) return trans_not_ready(call);
+  return smem_failure(call, SMEM_INVALID_PARAM,
                       fmt::format("not found handle {}: get entry by handle failed", handle));
 }
 

@@ -55,11 +55,13 @@ void RankFace::free_id(std::uint32_t id) {
 }
 
 std::int32_t RankFace::no_such_object(const char* call, const void* handle) {
-  {
-    MutexLock lock(mutex_);
-    if (!membership_) return smem_failure(call, SMEM_NOT_INIT, why_not());
-  }
+  if (handle != nullptr && !membership()) return no_member(call);
   return bad_handle(call, handle, object_);
+}
+
+std::int32_t RankFace::no_member(const char* call) {
+  MutexLock lock(mutex_);
+  return smem_failure(call, SMEM_NOT_INIT, why_not());
 }
 
 std::string RankFace::why_not() const {

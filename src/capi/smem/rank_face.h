@@ -56,7 +56,7 @@ class RankFace {
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
                                Deadline deadline) const;
 
-  // A handle of what `make(membership)` made, a Result<void*>, when `check(membership)` allows and
+  // A handle of what `make(membership)` made, a Result<void*>, when `check(most_ranks)` allows and
   // the id is free; else null, and the failure is kept, with `code_if_taken` where somebody else
   // has what is asked for.
   template <typename Check, typename Make>
@@ -65,10 +65,10 @@ class RankFace {
     RankMembership membership;
     {
       MutexLock lock(mutex_);
-      if (!membership_ || membership_->member == nullptr)
-        return create_failure(call, id, SMEM_NOT_INIT, why_not());
-      if (const Status status = check(*membership_); !status.is_ok())
-        return create_failure(call, id, SMEM_INVALID_PARAM, status.message());
+      const bool is_member = membership_ && membership_->member != nullptr;
+      const Status status = check(is_member ? membership_->ranks : SMEM_WORLD_SIZE_MAX);
+      if (!status.is_ok()) return create_failure(call, id, SMEM_INVALID_PARAM, status.message());
+      if (!is_member) return create_failure(call, id, SMEM_NOT_INIT, why_not());
       if (!ids_.insert(id).second)
         return create_failure(call, id, SMEM_DUPLICATED,
                               std::string("this process has a ") + object_ + " of that id");
@@ -87,6 +87,8 @@ class RankFace {
   void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_);
   // Why a handle names nothing, kept as the call's failure.
   std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
+  // That this process is no rank, the same.
+  std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_);
 
  private:
   std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);

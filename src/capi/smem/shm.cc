@@ -96,8 +96,7 @@ Result<void*> make_space(const RankMembership& membership, const SpaceWish& wish
 
 smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
   return face().create(
-      call, wish.id,
-      [&](const RankMembership& membership) { return check_space(wish, membership.ranks, gva); },
+      call, wish.id, [&](std::uint32_t most_ranks) { return check_space(wish, most_ranks, gva); },
       SMEM_DUPLICATED,
       [&](const RankMembership& membership) { return make_space(membership, wish, gva); });
 }

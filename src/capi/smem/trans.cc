@@ -67,10 +67,10 @@ Status check_config(const smem_trans_config_t* config) {
   if (auto role = read_role(*config); !role.is_ok()) return role.status();
   if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
-  if (ways != 0 && (ways & ~kKnown) == 0) return Status::ok();
+  if ((ways & ~kKnown) == 0) return Status::ok();
   return invalid(
-      fmt::format("config is invalid: dataOpType is {:#x}, allowed are one or more of the bits "
-                  "{:#x}",
+      fmt::format("config is invalid: dataOpType is {:#x}, allowed are 0 (whatever fits) and the "
+                  "bits {:#x}",
                   ways, kKnown));
 }
 
@@ -92,6 +92,10 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
     return nullptr;
   };
   if (Status status = check_create(url, name, config); !status.is_ok()) return fail(status);
+  if (!trans_is_ready()) {
+    trans_not_ready(kCall);
+    return nullptr;
+  }
   const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
   auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
                           std::nullopt, deadline);
@@ -109,11 +113,21 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
   return handle;
 }
 
-// Runs `action(endpoint)`, which gives a Status.
+// Runs `action(endpoint)`, which gives a Status, when the other arguments are good.
 template <typename Action>
-std::int32_t do_at_endpoint(const char* call, const void* handle, Action action) {
+std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
+                            Action action) {
+  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
   return with_endpoint(call, handle,
                        [&](Endpoint& endpoint) { return smem_result(call, action(endpoint)); });
+}
+
+Status check_capacity(std::size_t capacity) {
+  return capacity != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
+}
+
+Status check_address(const void* address) {
+  return address != nullptr ? Status::ok() : invalid("invalid address, which is null");
 }
 
 Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
@@ -146,10 +160,13 @@ MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) {
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
-  return smem_result("smem_trans_init", check_config(config));
+  const Status status = check_config(config);
+  if (status.is_ok()) trans_is_ready() = true;
+  return smem_result("smem_trans_init", status);
 }
 
 MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) {
+  trans_is_ready() = false;
   end_all();
 }
 
@@ -164,46 +181,48 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
   void* address = nullptr;
-  do_at_endpoint("smem_trans_malloc", handle, [&](transfer::Endpoint& endpoint) {
-    auto made = endpoint.allocate(capacity);
-    if (made.is_ok()) address = *made;
-    return made.status();
-  });
+  do_at_endpoint("smem_trans_malloc", handle, check_capacity(capacity),
+                 [&](transfer::Endpoint& endpoint) {
+                   auto made = endpoint.allocate(capacity);
+                   if (made.is_ok()) address = *made;
+                   return made.status();
+                 });
   return address;
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {
-  return do_at_endpoint("smem_trans_free", handle,
+  return do_at_endpoint("smem_trans_free", handle, check_address(address),
                         [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
                                                [[maybe_unused]] uint32_t flags) {
-  return do_at_endpoint("smem_trans_register_mem", handle, [&](transfer::Endpoint& endpoint) {
-    return endpoint.add(reinterpret_cast<std::uint64_t>(address), capacity);
-  });
+  const auto base = reinterpret_cast<std::uint64_t>(address);
+  return do_at_endpoint("smem_trans_register_mem", handle, transfer::check_range(base, capacity),
+                        [&](transfer::Endpoint& endpoint) { return endpoint.add(base, capacity); });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],
                                                      size_t capacities[], uint32_t count,
                                                      [[maybe_unused]] uint32_t flags) {
-  return do_at_endpoint("smem_trans_batch_register_mem", handle, [&](transfer::Endpoint& endpoint) {
-    auto ranges = read_ranges(addresses, capacities, count);
-    return ranges.is_ok() ? endpoint.add_joined(*ranges) : ranges.status();
-  });
+  const auto ranges = read_ranges(addresses, capacities, count);
+  return do_at_endpoint("smem_trans_batch_register_mem", handle, ranges.status(),
+                        [&](transfer::Endpoint& endpoint) { return endpoint.add_joined(*ranges); });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) {
-  return do_at_endpoint("smem_trans_deregister_mem", handle, [&](transfer::Endpoint& endpoint) {
-    return endpoint.remove(reinterpret_cast<std::uint64_t>(address));
-  });
+  return do_at_endpoint("smem_trans_deregister_mem", handle, check_address(address),
+                        [&](transfer::Endpoint& endpoint) {
+                          Status status = endpoint.remove(reinterpret_cast<std::uint64_t>(address));
+                          return status.code() == Code::kNotFound ? Status::ok() : status;
+                        });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
                                                          void* userData) {
   return do_at_endpoint(
-      "smem_trans_set_peer_down_callback", handle, [&](transfer::Endpoint& endpoint) {
+      "smem_trans_set_peer_down_callback", handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
         if (down == nullptr) return endpoint.set_down(nullptr);
         return endpoint.set_down(
             [down, userData](const std::string& peer) { down(peer.c_str(), userData); });

@@ -39,9 +39,10 @@ Status check(const Arguments& given) {
 }
 
 std::int32_t move(const Arguments& given) {
+  if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
+  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   auto endpoint = endpoints().use(given.handle);
   if (!endpoint) return bad_endpoint(given.call, given.handle);
-  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
   return smem_result(given.call, endpoint->transfer(given.direction, given.peer, pieces));
 }
@@ -55,7 +56,7 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
 }
 
 std::int32_t submit(const Arguments& given, const void* stream_handle) {
-  if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
+  if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
@@ -63,6 +64,7 @@ std::int32_t submit(const Arguments& given, const void* stream_handle) {
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,
                         fmt::format("invalid stream, which is {}: there is none", stream_handle));
+  if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
   std::vector<transfer::Piece> list(given.count);
   transfer::PieceArrays(given.local, given.remote, given.bytes, given.count).fill(0, list);
   // Shared because work can be copied.

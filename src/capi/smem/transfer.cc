@@ -132,6 +132,15 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, 
   });
 }
 
+MEMSPAN_EXPORT int32_t memspan_transfer_set_patience(memspan_transfer_t request,
+                                                     uint32_t timeout_ms) {
+  constexpr const char* kCall = "memspan_transfer_set_patience";
+  return with_request(kCall, request, [&](HeldRequest& held) {
+    return smem_result(kCall,
+                       held.request->set_patience(Duration(std::chrono::milliseconds(timeout_ms))));
+  });
+}
+
 MEMSPAN_EXPORT int32_t memspan_transfer_set_callback(memspan_transfer_t request,
                                                      memspan_transfer_callback_t over, void* user) {
   constexpr const char* kCall = "memspan_transfer_set_callback";

@@ -5,19 +5,31 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 
+#include "core/environment.h"
+#include "core/log.h"
 #include "core/random.h"
 #include "device/host/guarded_copy.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/mover.h"
 #include "fabric/transfer/name_claim.h"
 
 namespace memspan::transfer {
 namespace {
 
 constexpr Duration kLeavePatience = std::chrono::seconds(2);
+constexpr Duration kTellAfter = std::chrono::seconds(3);
+
+// As long as MemFabric's registering sleeps, on which programs rely as a meeting.
+Result<Duration> registration_patience() {
+  constexpr std::int64_t kUsual = 8;
+  constexpr std::int64_t kMost = 86400;
+  auto seconds = environment_integer("MEMSPAN_TRANS_WAIT", 0, kMost);
+  if (!seconds.is_ok()) return seconds.status();
+  return Duration(std::chrono::seconds(seconds->value_or(kUsual)));
+}
 
 }  // namespace
 
@@ -33,6 +45,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                         .role = role,
                         .ticket = member->door().ticket(),
                         .process = getpid()};
+  auto patience = registration_patience();
+  if (!patience.is_ok()) return patience.status();
   auto ledger = Ledger::create();
   if (!ledger.is_ok()) return ledger.status();
   auto mailbox = Mailbox::create();
@@ -43,7 +57,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
                                               std::move(ledger).value(), std::move(mailbox).value(),
-                                              std::move(worker).value()));
+                                              std::move(worker).value(), *patience));
   std::vector<Fd> descriptors;
   {
     MutexLock lock(made->mutex_);
@@ -59,7 +73,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
 }
 
 Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger,
-                   Mailbox mailbox, std::shared_ptr<Worker> worker)
+                   Mailbox mailbox, std::shared_ptr<Worker> worker, Duration patience)
     : member_(std::move(member)),
       record_(std::move(record)),
       mailbox_(std::move(mailbox)),
@@ -68,7 +82,7 @@ Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger
       registrations_(ledger_),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
-          member_, record_.role,
+          member_, record_.role, patience,
           [worker = worker_](const std::string& peer) { worker->note_down(peer); })) {}
 
 Endpoint::~Endpoint() {
@@ -88,11 +102,13 @@ Endpoint::~Endpoint() {
 }
 
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
+  peers_->note_registration();
   MutexLock lock(mutex_);
   return registrations_.add(base, bytes);
 }
 
 Status Endpoint::add_joined(std::span<const Range> ranges) {
+  peers_->note_registration();
   MutexLock lock(mutex_);
   return registrations_.add_joined(ranges);
 }
@@ -115,6 +131,7 @@ Result<void*> Endpoint::allocate(std::size_t bytes) {
     member_->door().withdraw(record_.slice_offer(number));
     return slot.status();
   }
+  peers_->note_registration();
   slices_.emplace(base, Slice{std::move(memory).value(), number, *slot});
   return static_cast<void*>(base);
 }
@@ -145,7 +162,36 @@ Status Endpoint::release(const void* address) {
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces) {
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
-  return Mover(**found, direction, pieces, Cursor{}).move_all();
+  Mover mover(**found, direction, pieces, Cursor{});
+  Status status = mover.move_all();
+  if (!mover.is_refused()) [[likely]]
+    return status;
+  return wait_for_registration(**found, mover, std::move(status));
+}
+
+// The peer does not say when it registers something, so that this looks.
+Status Endpoint::wait_for_registration(Peer& peer, Mover& mover, Status refusal) {
+  constexpr Duration kNap = std::chrono::milliseconds(1);
+  const Duration patience = peers_->patience_with(peer);
+  if (patience == Duration::zero()) return refusal;
+  const Deadline deadline = Deadline::after(patience);
+  Deadline tell = Deadline::after(kTellAfter);
+  while (mover.is_refused() && !deadline.has_passed()) {
+    if (is_ending_.load(std::memory_order_acquire))
+      return {Code::kUnavailable, "the endpoint has been destroyed"};
+    if (!tell.is_never() && tell.has_passed()) {
+      log_line(
+          LogLevel::kWarn,
+          fmt::format("waiting {:.0f} s more for endpoint {}, which is there, to register "
+                      "memory (MEMSPAN_TRANS_WAIT): {}",
+                      to_seconds(deadline.remaining()), peer.record().name, refusal.message()));
+      tell = Deadline::never();
+    }
+    std::this_thread::sleep_for(kNap);
+    refusal = mover.move_all();
+  }
+  if (mover.is_refused()) peers_->note_waited_in_vain(peer);
+  return refusal;
 }
 
 Status Endpoint::wait_for_counter(std::uint32_t counter, std::uint64_t value,

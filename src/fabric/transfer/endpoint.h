@@ -15,6 +15,7 @@
 #include "fabric/transfer/ledger.h"
 #include "fabric/transfer/library_memory.h"
 #include "fabric/transfer/mailbox.h"
+#include "fabric/transfer/mover.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/pieces.h"
 #include "fabric/transfer/registrations.h"
@@ -44,7 +45,8 @@ class Endpoint {
   // kInvalidArgument when such memory does not begin there.
   Status release(const void* address) MEMSPAN_EXCLUDES(mutex_);
 
-  // Moves all pieces, or those before the one that the failure names.
+  // Moves all pieces, or those before the one that the failure names. Waits for what the peer has
+  // not registered yet: Peers::patience_with().
   Status transfer(Direction direction, std::string_view peer, const Pieces& pieces);
 
   // Shared by the caller and the worker, while it is posted.
@@ -72,7 +74,8 @@ class Endpoint {
     std::uint32_t slot;  // of the ledger
   };
   Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox,
-           std::shared_ptr<Worker> worker);
+           std::shared_ptr<Worker> worker, Duration patience);
+  Status wait_for_registration(Peer& peer, Mover& mover, Status refusal);
   Status offer_slice(LibrarySlice& memory, std::uint32_t number);
 
   const std::shared_ptr<Member> member_;

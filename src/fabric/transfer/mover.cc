@@ -61,6 +61,7 @@ struct MappedPieces {
 Status Mover::move(Share share) {
   Status status;
   located_.wanted_slice = 0;
+  is_refused_ = false;
   while (status.is_ok() && !is_done() && !share.is_used_up() && located_.wanted_slice == 0)
     status = move_block(share);
   const Cursor reached = cursor_;
@@ -115,6 +116,7 @@ Status Mover::move_block(Share& share) {
     if (mapped != nullptr) flushed_ = cursor_;
   }
   if (share.is_used_up() || !located_.is_refused) return Status::ok();
+  is_refused_ = true;
   return peer_.refusal(block[located_.count], cursor_.piece);
 }
 

@@ -42,6 +42,8 @@ class Mover {
   Status move_all();
   // When move() has come to library memory that must be mapped before it is called again; else 0.
   std::uint32_t wanted_slice() const { return located_.wanted_slice; }
+  // Whether move() has failed because the peer has not registered a piece. It may be called again.
+  bool is_refused() const { return is_refused_; }
   // The next piece, or the one that failed.
   const Cursor& cursor() const { return cursor_; }
   bool is_done() const { return cursor_.piece >= pieces_.count(); }
@@ -62,6 +64,7 @@ class Mover {
   Cursor flushed_;  // where what the vector holds begins
   VectorCopy vector_;
   Located located_;
+  bool is_refused_ = false;
   std::array<Piece, Located::kMost> block_;
 };
 

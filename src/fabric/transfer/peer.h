@@ -69,6 +69,9 @@ class Peer {
   // Why the piece was refused.
   Status refusal(const Piece& piece, std::uint64_t number);
 
+  // How many registrations this endpoint had when it last waited in vain for the peer's. Peers'.
+  std::atomic<std::uint64_t>& waited_in_vain() { return waited_in_vain_; }
+
   // For the words and messages that the peer waits for.
   ledger::Counters& counters() const { return pages_.counters(); }
   const Fd& mailbox() const { return mailbox_; }
@@ -95,6 +98,7 @@ class Peer {
   std::uint64_t watch_ = 0;
   std::atomic<End> end_{End::kNone};
   std::atomic<Clock::rep> looked_at_{0};  // the process, last
+  std::atomic<std::uint64_t> waited_in_vain_{0};
   Mutex mutex_;
   LedgerView view_ MEMSPAN_GUARDED_BY(mutex_);
   std::shared_ptr<const MappedSlices> mapped_ MEMSPAN_GUARDED_BY(mutex_);  // shared with copies

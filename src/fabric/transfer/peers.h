@@ -3,6 +3,8 @@
 // are first asked for, and again when they come back after their end.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,9 +24,10 @@ class Peers {
   // `down` gets the name of a peer that has ended, once for each life, on any thread; it does not
   // wait. Peers that others still use may call it after the end of this object.
   using Down = std::function<void(const std::string& name)>;
-  Peers(std::shared_ptr<Member> member, Role role, Down down)
+  Peers(std::shared_ptr<Member> member, Role role, Duration patience, Down down)
       : member_(std::move(member)),
         role_(role),
+        patience_(patience),
         down_(std::make_shared<const Down>(std::move(down))) {}
   ~Peers();
   Peers(const Peers&) = delete;
@@ -33,6 +36,20 @@ class Peers {
   // Asks the store once when it is not known or has ended, which takes 5 s at most. kNotFound,
   // kPeerLost, kStale; kInvalidArgument: the name or the roles; kNotSupported: another host.
   Result<std::shared_ptr<Peer>> find(std::string_view name);
+
+  // This endpoint has registered something. Where programs do so at both ends and then begin, the
+  // peer's registration is about to come: a transfer to what it has not registered waits for it.
+  void note_registration() { registrations_.fetch_add(1, std::memory_order_relaxed); }
+  // How long. None when this endpoint has registered nothing since it last waited in vain.
+  Duration patience_with(Peer& peer) const {
+    const bool is_over = peer.waited_in_vain().load(std::memory_order_relaxed) ==
+                         registrations_.load(std::memory_order_relaxed);
+    return is_over ? Duration::zero() : patience_;
+  }
+  void note_waited_in_vain(Peer& peer) const {
+    peer.waited_in_vain().store(registrations_.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+  }
 
  private:
   // One name. Shared with the watch at the store, which may be called while this object ends.
@@ -66,6 +83,8 @@ class Peers {
 
   const std::shared_ptr<Member> member_;
   const Role role_;
+  const Duration patience_;
+  std::atomic<std::uint64_t> registrations_{0};
   const std::shared_ptr<const Down> down_;  // shared with the peers
   Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Known>, Hash, std::equal_to<>> by_spelling_

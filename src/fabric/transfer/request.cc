@@ -29,6 +29,13 @@ Status Request::set_callback(Over over) {
   return Status::ok();
 }
 
+Status Request::set_patience(std::optional<Duration> patience) {
+  MutexLock lock(mutex_);
+  if (outcome_.kind == Outcome::Kind::kPosted) return {Code::kUnavailable, "the request is posted"};
+  patience_ = patience;
+  return Status::ok();
+}
+
 Result<int> Request::event() {
   MutexLock lock(mutex_);
   if (event_.is_valid()) return event_.descriptor();
@@ -115,10 +122,20 @@ Request::Progress Request::advance(Run& run, Peers& peers) {
     }
     run.peer = std::move(found).value();
   }
-  return run.cursor.piece < pieces_->count() ? move(run) : tell(run);
+  return run.cursor.piece < pieces_->count() ? move(run, peers) : tell(run);
 }
 
-Request::Progress Request::move(Run& run) {
+// Whether a posting that the peer refused is to be tried again.
+bool Request::may_wait(Run& run, const Peers& peers) {
+  MutexLock lock(mutex_);
+  if (!run.registered_by)
+    run.registered_by = Deadline::after(patience_.value_or(peers.patience_with(*run.peer)));
+  if (!run.registered_by->has_passed()) return true;
+  if (!patience_) peers.note_waited_in_vain(*run.peer);
+  return false;
+}
+
+Request::Progress Request::move(Run& run, const Peers& peers) {
   if (!begin_to_touch(run)) return Progress::kOver;
   Mover mover(*run.peer, direction_, *pieces_, run.cursor);
   Status status = mover.move(kShare);
@@ -127,6 +144,7 @@ Request::Progress Request::move(Run& run) {
   if (status.is_ok() && mover.wanted_slice() != 0)
     status = run.peer->map_slice(mover.wanted_slice(), Deadline::after(kMappingPatience));
   if (status.is_ok()) return Progress::kMore;
+  if (mover.is_refused() && may_wait(run, peers)) return Progress::kLater;
   fail(run, std::move(status));
   return Progress::kOver;
 }

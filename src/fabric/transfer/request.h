@@ -40,7 +40,8 @@ struct Afterwards {
 // One posting, as the worker carries it out.
 struct Run {
   std::uint64_t number = 0;
-  std::shared_ptr<Peer> peer;  // once it has begun
+  std::shared_ptr<Peer> peer;                  // once it has begun
+  std::optional<Deadline> registered_by = {};  // once it waits for a registration
   Cursor cursor;
 };
 
@@ -60,6 +61,9 @@ class Request {
   // request again. None when it is empty.
   using Over = std::function<void(const Outcome&)>;
   Status set_callback(Over over) MEMSPAN_EXCLUDES(mutex_);
+  // How long each posting waits for what the peer has not registered yet; none: as
+  // Peers::patience_with() says. kUnavailable while it is posted.
+  Status set_patience(std::optional<Duration> patience) MEMSPAN_EXCLUDES(mutex_);
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
@@ -74,8 +78,8 @@ class Request {
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
   Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
-  // Does a share. kWaits: the peer's mailbox is full.
-  enum class Progress { kMore, kWaits, kOver };
+  // Does a share. kWaits: the peer's mailbox is full; kLater: it is to register something.
+  enum class Progress { kMore, kWaits, kLater, kOver };
   Progress advance(Run& run, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   // It has failed, unless it was over before.
   void fail(const Run& run, Status why) MEMSPAN_EXCLUDES(mutex_);
@@ -88,8 +92,9 @@ class Request {
   // from now on.
   bool begin_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
   void end_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
+  bool may_wait(Run& run, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Status tell_peer(const Run& run, const Afterwards& afterwards) const;
-  Progress move(Run& run) MEMSPAN_EXCLUDES(mutex_);
+  Progress move(Run& run, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(Run& run) MEMSPAN_EXCLUDES(mutex_);
   void finish(const Run& run, const Outcome& outcome) MEMSPAN_EXCLUDES(mutex_);
   void conclude(Outcome outcome) MEMSPAN_REQUIRES(mutex_);
@@ -104,6 +109,7 @@ class Request {
   Outcome outcome_ MEMSPAN_GUARDED_BY(mutex_);
   Afterwards afterwards_ MEMSPAN_GUARDED_BY(mutex_);
   Outcome last_outcome_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
+  std::optional<Duration> patience_ MEMSPAN_GUARDED_BY(mutex_);
   Over over_ MEMSPAN_GUARDED_BY(mutex_);
   WakeEvent event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;

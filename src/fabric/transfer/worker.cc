@@ -11,6 +11,8 @@ namespace {
 
 // The peer whose mailbox is full may die while a child of its own keeps that open.
 constexpr int kLookAgainMs = 1000;
+// No peer says that it has registered something.
+constexpr int kTryAgainMs = 1;
 
 Status endpoint_is_gone() {
   return {Code::kUnavailable, "the endpoint has been destroyed"};
@@ -84,10 +86,12 @@ void Worker::run() {
       posted = next();
     }
     tell_down();
-    if (!posted || !waiting_.empty()) wait(posted ? Patience::kNone : Patience::kUntilRung);
+    if (!posted || !waiting_.empty() || !later_.empty())
+      wait(posted ? Patience::kNone : Patience::kUntilRung);
     if (!posted) continue;
     const auto progress = posted->request->advance(posted->run, *posted->peers);
     if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*posted));
+    if (progress == Request::Progress::kLater) later_.push_back(std::move(*posted));
     if (progress != Request::Progress::kMore) continue;
     MutexLock lock(mutex_);
     queue_.push_back(std::move(*posted));
@@ -126,12 +130,14 @@ void Worker::wait(Patience patience) {
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   for (const Posted& posted : waiting_)
     polled.push_back({posted.run.peer->mailbox().get(), POLLOUT, 0});
-  const int longest = waiting_.empty() ? -1 : kLookAgainMs;
+  const int longest = !later_.empty() ? kTryAgainMs : waiting_.empty() ? -1 : kLookAgainMs;
   const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
   const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
   wake_.silence();
   std::vector<Posted> still_waiting;
   MutexLock lock(mutex_);
+  for (Posted& posted : later_) queue_.push_back(std::move(posted));
+  later_.clear();
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     if (is_time_over || polled[i + 1].revents != 0)
       queue_.push_back(std::move(waiting_[i]));
@@ -148,7 +154,9 @@ void Worker::fail_all() {
     left.swap(queue_);
   }
   for (Posted& posted : waiting_) left.push_back(std::move(posted));
+  for (Posted& posted : later_) left.push_back(std::move(posted));
   waiting_.clear();
+  later_.clear();
   for (const Posted& posted : left) posted.request->fail(posted.run, endpoint_is_gone());
 }
 

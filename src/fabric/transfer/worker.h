@@ -60,7 +60,9 @@ class Worker {
   mutable Mutex mutex_;
   ConditionVariable called_;
   std::deque<Posted> queue_ MEMSPAN_GUARDED_BY(mutex_);
-  std::vector<Posted> waiting_;  // for room in a mailbox; the thread's alone
+  // The thread's alone: for room in a mailbox, and for what a peer is to register.
+  std::vector<Posted> waiting_;
+  std::vector<Posted> later_;
   Down down_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;

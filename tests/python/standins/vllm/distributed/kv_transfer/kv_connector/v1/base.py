@@ -15,9 +15,18 @@ class KVConnectorMetadata(abc.ABC):
 
 
 class KVConnectorBase_V1(abc.ABC):
-    def __init__(self, vllm_config, role):
+    def __init__(self, vllm_config, role, kv_cache_config):
         self._connector_metadata = None
+        self._vllm_config = vllm_config
+        if vllm_config.kv_transfer_config is None:
+            raise ValueError("kv_transfer_config must be set")
+        self._kv_transfer_config = vllm_config.kv_transfer_config
+        self._kv_cache_config = kv_cache_config
         self._role = role
+
+    @property
+    def role(self):
+        return self._role
 
     def bind_connector_metadata(self, metadata):
         self._connector_metadata = metadata
