@@ -5,9 +5,11 @@ import os
 import sys
 from typing import NoReturn
 
+from memspan import _core
+
 
 def _become(name: str) -> NoReturn:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    path = os.path.join(os.path.dirname(os.path.abspath(_core.__file__)), "bin", name)
     os.execv(path, [name, *sys.argv[1:]])
 
 
