@@ -16,7 +16,8 @@ target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
 if(MEMSPAN_STATIC_RUNTIME)
   # Not libgcc: exceptions pass through two libraries (memspan/memspan.h), which share its tables.
-  target_link_options(memspan_flags INTERFACE -static-libstdc++)
+  # And no debug information, which would be nine tenths of a wheel.
+  target_link_options(memspan_flags INTERFACE -static-libstdc++ $<$<NOT:$<CONFIG:Debug>>:-s>)
 endif()
 if(MEMSPAN_SANITIZE)
   # vptr needs RTTI, which the rooms have not; TSan does not know fences, and says so at each one.
@@ -25,20 +26,64 @@ if(MEMSPAN_SANITIZE)
   target_link_options(memspan_flags INTERFACE -fsanitize=${MEMSPAN_SANITIZE})
 endif()
 
+# How objects are compiled, which a build that takes another's objects must agree with.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+set(memspan_object_flags "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${MEMSPAN_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
+
+# A wheel is linked from the objects of build/ where scripts/build.sh made it with the same flags,
+# after what changed has been compiled there.
+set(MEMSPAN_TAKES_OBJECTS FALSE)
+set(others ${PROJECT_SOURCE_DIR}/build)
+if(SKBUILD AND EXISTS ${others}/objects.cmake)
+  include(${others}/objects.cmake)
+  if(memspan_object_flags_there STREQUAL memspan_object_flags)
+    message(STATUS "The library's objects are those of ${others}")
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan memspan_tls launcher_parts
+      COMMAND_ERROR_IS_FATAL ANY)
+    include(${others}/objects.cmake)
+    set(MEMSPAN_TAKES_OBJECTS TRUE)
+  else()
+    message(STATUS "The library is compiled here: ${others} has \"${memspan_object_flags_there}\", this is \"${memspan_object_flags}\"")
+  endif()
+endif()
+
+# memspan_add_objects(target SOURCES a.cc b.cc LIBRARIES x): an object library for libmemspan.so or a
+# program. Those of this build are named in <build>/objects.cmake, so that a wheel's can take them.
+function(memspan_add_objects target)
+  cmake_parse_arguments(OBJECTS "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(MEMSPAN_TAKES_OBJECTS)
+    add_library(${target} OBJECT IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_OBJECTS "${${target}_objects}")
+    target_link_libraries(${target} INTERFACE memspan_flags ${OBJECTS_LIBRARIES})
+    return()
+  endif()
+  add_library(${target} OBJECT ${OBJECTS_SOURCES})
+  target_link_libraries(${target} PUBLIC memspan_flags ${OBJECTS_LIBRARIES})
+  set_property(GLOBAL APPEND_STRING PROPERTY MEMSPAN_OBJECTS "set(${target}_objects \"$<TARGET_OBJECTS:${target}>\")\n")
+endfunction()
+
 # memspan_add_room(NAME memory DEPENDS core device SOURCES a.cc b.cc)
 # An object library `memspan_room_<name>`; libmemspan.so is the sum of the rooms.
 function(memspan_add_room)
   cmake_parse_arguments(ROOM "" "NAME" "DEPENDS;SOURCES;LIBRARIES" ${ARGN})
   set(target memspan_room_${ROOM_NAME})
-  add_library(${target} OBJECT ${ROOM_SOURCES})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
-    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
-  target_link_libraries(${target} PUBLIC memspan_flags ${ROOM_LIBRARIES})
-  foreach(room IN LISTS ROOM_DEPENDS)
-    add_dependencies(${target} memspan_room_${room})
-  endforeach()
+  memspan_add_library_objects(${target} SOURCES ${ROOM_SOURCES} LIBRARIES ${ROOM_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY MEMSPAN_ROOMS ${target})
+  if(NOT MEMSPAN_TAKES_OBJECTS)
+    foreach(room IN LISTS ROOM_DEPENDS)
+      add_dependencies(${target} memspan_room_${room})
+    endforeach()
+  endif()
+endfunction()
+
+# The same as memspan_add_objects, for what libmemspan.so is made of.
+function(memspan_add_library_objects target)
+  memspan_add_objects(${target} ${ARGN})
+  if(NOT MEMSPAN_TAKES_OBJECTS)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+      C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+  endif()
 endfunction()
 
 # Every test has all objects of the library in it; this linker needs half the time of the usual one.

@@ -255,7 +255,7 @@ install_wheel() {
   lines=$(block_of_readme 'From Python' | sed -e "s#\.venv#$environment#g" -e 's#dist/#build/dist/#g' \
     -e 's#build_wheel.sh#& --out build/dist#') || return 1
   rm -rf -- "$environment"
-  bash -euxc "$lines" || return 1
+  bash -euc "$lines" || return 1
   "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" pytest
 }
 # The tree that the install tests have installed.

@@ -31,7 +31,8 @@ __all__ = [
 # Threads of the library may outlive the interpreter.
 atexit.register(_core.end_interpreter)
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+# Where the extension is: after `pip install -e` these files are elsewhere.
+_HERE = os.path.dirname(os.path.abspath(_core.__file__))
 
 
 def get_include_path() -> str:

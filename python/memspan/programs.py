@@ -5,10 +5,12 @@ import os
 import sys
 from typing import NoReturn
 
+from memspan import _core
+
 
 def path_of(name: str) -> str:
     """Where the program lies."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    return os.path.join(os.path.dirname(os.path.abspath(_core.__file__)), "bin", name)
 
 
 def _become(name: str) -> NoReturn:

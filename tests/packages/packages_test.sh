@@ -85,6 +85,9 @@ new_shell() { env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$HOME" TMPDIR="$TMP
 build_and_run() { # FOLDER OF SHMEM, OF MEMFABRIC, EMPTY FOLDER
   local port input
   cd -- "$3"
+  new_shell "source '$1/set_env.sh'; source '$1/set_env.sh'
+    [[ \$PKG_CONFIG_PATH == '$1/latest/lib'*/pkgconfig && \$MANPATH == '$1/latest/share/man:' ]]
+    [[ \$(command -v oshrun) == '$1/latest/bin/oshrun' ]]" || fail "set_env.sh of $1"
   program_of_readme shmem_init ring.c
   new_shell "source '$1/set_env.sh'; $(line_of_readme 'oshcc ')
     $(line_of_readme 'oshrun -n 4 ./ring')" | sort >out || fail 'the ring failed'

@@ -21,7 +21,7 @@ said() { grep -qE -- "$1" "$work/out" || fail "it did not say \"$1\" but: $(cat 
 gives() {
   local wanted=$1 code=0
   shift
-  timeout 60 "$@" >"$work/out" 2>&1 </dev/null || code=$?
+  timeout 240 "$@" >"$work/out" 2>&1 </dev/null || code=$?
   [[ $code == "$wanted" ]] || fail "$* gave $code, not $wanted: $(cat "$work/out")"
 }
 # A source tree with the scripts, in which the user of the next word may write.
