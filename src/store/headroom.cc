@@ -32,7 +32,16 @@ void Headroom::free() {
 }
 
 bool Headroom::free_for(std::size_t bytes) {
-  if (bytes > held_ / 2 && !is_there(bytes)) return false;
+  if (bytes <= seen_) {
+    seen_ -= bytes;
+    return true;
+  }
+  seen_ = 0;
+  if (is_there(bytes + kMost)) {
+    seen_ = kMost;
+    return true;
+  }
+  if (bytes > held_ / 2) return false;
   free();
   return true;
 }
