@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
-#include <optional>
 
 #include "core/environment.h"
 #include "core/random.h"
@@ -81,24 +82,66 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// Made, or found to be a folder of ours that nobody else may enter.
-Status make_private_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), S_IRWXU) == 0) return Status::ok();
-  if (errno != EEXIST) return Status::from_errno("making " + path);
+// A folder, and not a link to one, that exists, is this user's and closed to others.
+bool is_private_folder(const std::string& path) {
   struct stat about = {};
-  if (::lstat(path.c_str(), &about) != 0) return Status::from_errno("looking at " + path);
-  if (!S_ISDIR(about.st_mode) || about.st_uid != geteuid() || (about.st_mode & kOthers) != 0)
-    return bad("the runtime folder", path, "is not a folder that only this user may enter");
-  return Status::ok();
+  return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+         about.st_uid == geteuid() && (about.st_mode & kOthers) == 0;
 }
 
-// A folder that exists, is this user's and closed to others.
-std::optional<std::string> usable(const std::string& path) {
-  struct stat about = {};
-  if (path.empty() || ::stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
-      about.st_uid != geteuid() || (about.st_mode & kOthers) != 0)
-    return std::nullopt;
-  return path;
+// Made, or found to be a folder of ours that nobody else may enter.
+Status make_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) == 0 || (errno == EEXIST && is_private_folder(path)))
+    return Status::ok();
+  if (errno != EEXIST) return Status::from_errno("making " + path);
+  return bad("the runtime folder", path, "is not a folder that only this user may enter");
+}
+
+// What the administrator gave this user for such things: in XDG_RUNTIME_DIR, or where that usually
+// is. Links there are the administrator's.
+std::vector<std::string> runtime_folders() {
+  std::vector<std::string> folders;
+  for (const std::string& path :
+       {environment_or("XDG_RUNTIME_DIR", ""), fmt::format("/run/user/{}", geteuid())}) {
+    struct stat about = {};
+    if (!path.empty() && ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+        about.st_uid == geteuid() && (about.st_mode & kOthers) == 0)
+      folders.push_back(path + "/memspan");
+  }
+  return folders;
+}
+
+constexpr std::string_view kTemporary = "/tmp";
+
+std::string folder_name() {
+  return fmt::format("memspan-{}", geteuid());
+}
+
+// Those with names that nobody could know before.
+std::vector<std::string> fallback_folders() {
+  std::vector<std::string> folders;
+  const std::string prefix = folder_name() + ".";
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(std::string(kTemporary).c_str()),
+                                              ::closedir);
+  if (entries == nullptr) return folders;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    std::string path = fmt::format("{}/{}", kTemporary, entry->d_name);
+    if (is_private_folder(path)) folders.push_back(std::move(path));
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+Result<std::string> make_fallback_folder(const Status& why) {
+  const std::vector<std::string> known = fallback_folders();
+  if (!known.empty()) return known.front();
+  std::string path = fmt::format("{}/{}.XXXXXX", kTemporary, folder_name());
+  if (::mkdtemp(path.data()) != nullptr) return path;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{}; and {}; XDG_RUNTIME_DIR may name a folder that only this user may "
+                            "enter",
+                            why.message(), Status::from_errno("making " + path).message()));
 }
 
 }  // namespace
@@ -158,15 +201,22 @@ void remove_abandoned_files(const std::string& folder, std::string_view prefix) 
 }
 
 Result<std::string> private_runtime_directory() {
-  std::string path;
-  if (auto given = usable(environment_or("XDG_RUNTIME_DIR", "")))
-    path = *given + "/memspan";
-  else if (auto run = usable(fmt::format("/run/user/{}", geteuid())))
-    path = *run + "/memspan";
-  else
-    path = fmt::format("/tmp/memspan-{}", geteuid());
-  if (Status status = make_private_folder(path); !status.is_ok()) return status;
+  if (const std::vector<std::string> given = runtime_folders(); !given.empty()) {
+    if (Status status = make_private_folder(given.front()); !status.is_ok()) return status;
+    return given.front();
+  }
+  std::string path = fmt::format("{}/{}", kTemporary, folder_name());
+  if (Status status = make_private_folder(path); !status.is_ok())
+    return make_fallback_folder(status);
   return path;
+}
+
+std::vector<std::string> private_runtime_directories() {
+  std::vector<std::string> folders = runtime_folders();
+  folders.push_back(fmt::format("{}/{}", kTemporary, folder_name()));
+  std::erase_if(folders, [](const std::string& path) { return !is_private_folder(path); });
+  for (std::string& path : fallback_folders()) folders.push_back(std::move(path));
+  return folders;
 }
 
 }  // namespace memspan

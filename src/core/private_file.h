@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fd.h"
 #include "core/status.h"
@@ -31,7 +32,13 @@ void remove_abandoned_files(const std::string& folder, std::string_view prefix);
 
 // A folder of mode 0700 of this user for what lives as long as the machine runs: in
 // XDG_RUNTIME_DIR, /run/user/UID or, where there is neither, /tmp/memspan-UID. Made when it is not
-// there; kInvalidArgument when it is not only this user's.
+// there. In /tmp somebody else may have that name already (as a folder, a link or a file): then it
+// is /tmp/memspan-UID.XXXXXX, which nobody can know before. kInvalidArgument, which names
+// XDG_RUNTIME_DIR, when no folder can be had that is only this user's.
 Result<std::string> private_runtime_directory();
+// Where any process of this user may have found its folder, the likeliest first: all that are there
+// and only this user's. A folder of that kind in /tmp can only have been made by this user, for
+// others can neither give their files away nor move this user's.
+std::vector<std::string> private_runtime_directories();
 
 }  // namespace memspan

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,9 @@ inline StoreAnswer refuse(std::uint64_t request, Code code, std::string why) {
   return {.id = request, .code = code, .message = std::move(why)};
 }
 
-// What everybody gets of a meeting of `size` members; kInvalidArgument when that is too much.
-StoreAnswer all_parts(const std::vector<std::string>& parts, std::uint32_t size);
+// What everybody gets of a meeting of `size` members; kInvalidArgument when that is too much,
+// kOutOfMemory when the process has no memory for it.
+StoreAnswer all_parts(const std::vector<std::string_view>& parts, std::uint32_t size);
 
 // "2 of 5 members did not come: rank 1, 4". Names the first few only: a group may be large, and
 // each member that gives up asks.

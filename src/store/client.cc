@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "store/connection.h"
 #include "store/host_secret.h"
+#include "store/notice.h"
 #include "store/tcp.h"
 #include "store/tls.h"
 
@@ -173,8 +174,11 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
   if (Status status = attempts.prepare(); !status.is_ok())
     return status.annotate("connecting to the store at " + where);
   Status last(Code::kTimeout, "the deadline had passed before the first attempt");
+  // An attempt may take as long as it may, but not before that was said.
+  const Deadline silent = deadline.within(kSilentWait);
+  bool has_told = false;
   for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
-    auto stream = attempts.open(deadline);
+    auto stream = attempts.open(has_told ? deadline : silent);
     last = stream.status();
     if (stream.is_ok()) {
       hello.silence_ms = silence_ms(access, (*stream)->socket());
@@ -184,6 +188,13 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
       last = attempts.judge(connection.status());
     }
     if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
+    if (!has_told && silent.has_passed() && !deadline.has_passed()) {
+      has_told = true;
+      log_line(
+          LogLevel::kWarn,
+          fmt::format("waiting {} for the store at {}, which is not there since {:.0f} s: {}",
+                      until(deadline), where, to_seconds(Clock::now() - begin), last.message()));
+    }
     pause(ms, deadline);
     if (is_interrupted()) return interruption().annotate("connecting to the store at " + where);
   }

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "core/interrupt.h"
+#include "core/log.h"
 #include "core/thread.h"
+#include "store/notice.h"
 
 namespace memspan {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 // How often a member that may not be silent says something, as a part of what it may be silent.
 constexpr int kPingsInSilence = 4;
 // The welcome travels through the same table as the answers, under an id that no request has.
-constexpr std::uint64_t kWelcomeId = 0;
+constexpr std::uint64_t kWelcomeId = kFarewellId;
 // Long enough for an answer that left the store in time, short beside any time-out in use.
 constexpr Duration kAnswerGrace = std::chrono::seconds(1);
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
@@ -31,6 +33,15 @@ bool is_blocking(const StoreRequest& request) {
          request.operation == StoreOperation::kMeet ||
          request.operation == StoreOperation::kGather ||
          request.operation == StoreOperation::kAssemble;
+}
+
+// What the caller waits for when it waits for other members; empty when it does not.
+std::string awaited_members(const StoreRequest& request, const std::string& where) {
+  if (request.operation != StoreOperation::kMeet && request.operation != StoreOperation::kGather &&
+      request.operation != StoreOperation::kAssemble)
+    return {};
+  return fmt::format("rank {} of {} waits at the store {} for others who have not come to {}",
+                     request.rank, request.size, where, list_keys(request.keys));
 }
 
 std::uint32_t timeout_ms(const Deadline& deadline) {
@@ -151,7 +162,8 @@ Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline
   if (is_blocking(request)) request.timeout_ms = timeout_ms(deadline);
   StoreAnswer answer;
   const Deadline bound = is_blocking(request) ? with_grace(deadline) : deadline;
-  Status status = exchange(request.id, encode(request), answer, bound);
+  Status status =
+      exchange(request.id, encode(request), answer, bound, awaited_members(request, where_));
   if (status.is_ok() && answer.code == Code::kOk) return answer;
   if (status.is_ok()) status = Status(answer.code, answer.message);
   if (status.code() != Code::kTimeout) return status.annotate(what());
@@ -162,7 +174,7 @@ Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline
 Result<std::string> StoreClient::Connection::value_of(StoreRequest request, Deadline deadline) {
   auto answer = call(std::move(request), deadline);
   if (!answer.is_ok()) return answer.status();
-  return std::move(answer->value);
+  return answer->value.take();
 }
 
 Result<std::int64_t> StoreClient::Connection::number_of(StoreRequest request, Deadline deadline) {
@@ -214,14 +226,14 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
 }
 
 Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
-                                         Deadline deadline) {
+                                         Deadline deadline, const std::string& notice) {
   Call call;
   MutexLock lock(mutex_);
   if (!lost_.is_ok()) return lost_;
   if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before it was sent"};
   calls_.emplace(id, &call);
   send(id, std::move(frame));
-  await(call, deadline);
+  await_aloud(call, deadline, notice);
   calls_.erase(id);
   withdraw(id);
   if (!call.is_answered && !lost_.is_ok()) return lost_;
@@ -252,6 +264,20 @@ void StoreClient::Connection::flush() {
 // A frame of which a part is on its way must follow whole, or the stream makes no sense.
 void StoreClient::Connection::withdraw(std::uint64_t id) {
   std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
+}
+
+void StoreClient::Connection::await_aloud(const Call& call, const Deadline& deadline,
+                                          const std::string& notice) {
+  if (!notice.empty()) {
+    await(call, deadline.within(kSilentWait));
+    const bool is_over = call.is_answered || !lost_.is_ok() || deadline.has_passed();
+    if (is_over || is_interrupted(mutex_)) return;
+    mutex_.unlock();
+    log_line_limited(LogLevel::kWarn, fmt::format("{} ({:.0f} s so far, {})", notice,
+                                                  to_seconds(kSilentWait), until(deadline)));
+    mutex_.lock();
+  }
+  await(call, deadline);
 }
 
 void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
@@ -335,7 +361,7 @@ void StoreClient::Connection::call_watchers() {
   const std::shared_ptr<StoreWatcher> watcher = found->second;
   called_watch_ = event.id;
   mutex_.unlock();
-  (*watcher)({.event = event.event, .key = event.key, .value = event.value});
+  (*watcher)({.event = event.event, .key = event.key.text(), .value = event.value.text()});
   mutex_.lock();
   called_watch_ = 0;
   changed_.notify_all();
@@ -401,8 +427,12 @@ void StoreClient::Connection::decode(std::string_view body, Turn& turn) {
     return;
   }
   auto answer = decode_answer(body);
-  if (!answer.is_ok()) turn.lost = lost(answer.status().message());
-  if (answer.is_ok()) turn.answers.push_back(std::move(answer).value());
+  if (!answer.is_ok())
+    turn.lost = lost(answer.status().message());
+  else if (answer->id == kFarewellId)
+    turn.lost = lost(answer->message);
+  else
+    turn.answers.push_back(std::move(answer).value());
 }
 
 }  // namespace memspan

@@ -11,6 +11,14 @@ namespace {
 // On average over all names that a store keeps; empty parts take room, too.
 constexpr std::size_t kPartsPerName = 16;
 
+// What a part costs while its round is there, with all that names the gathering.
+std::size_t part_bytes(const std::string& name, std::size_t bytes) {
+  return 1024 + 4 * name.size() + bytes;
+}
+
+// What it costs to know who met last.
+constexpr std::size_t kSeatBytes = 768;
+
 std::string gone(int rank, const std::string& member, const std::string& why) {
   return fmt::format("rank {} ({}) is gone: {}", rank, member, why);
 }
@@ -27,6 +35,8 @@ std::optional<StoreGatherings::Assembled> StoreGatherings::come(SessionId from,
     return std::nullopt;
   };
   if (auto why = unfit(request)) return refused(std::move(*why));
+  if (auto why = charges_.over(from, part_bytes(request.keys.front(), request.value.size())))
+    return refused(refuse(request.id, Code::kOutOfMemory, std::move(*why)));
   const auto [found, is_new] = gatherings_.try_emplace({request.operation, request.keys.front()});
   if (is_new && gatherings_.size() > quota_.keys) forget(gatherings_.find(idle_.begin()->second));
   if (auto why = fit_size(found, request, answers)) return refused(std::move(*why));
@@ -35,7 +45,7 @@ std::optional<StoreGatherings::Assembled> StoreGatherings::come(SessionId from,
   if (!number.is_ok()) return refused(refuse(request.id, number.code(), number.status().message()));
   if (const auto seat = gathering.last.find(request.rank);
       seat != gathering.last.end() && seat->second.session != from)
-    gathering.last.clear();  // others meet here from now on
+    forget_last(found);  // others meet here from now on
   for (const auto& [rank, seat] : gathering.last) {
     if (seat.gone_because.empty() || gathering.rounds[*number].contains(rank)) continue;
     StoreAnswer why =
@@ -75,7 +85,7 @@ std::optional<StoreAnswer> StoreGatherings::fit_size(Found found, const StoreReq
   if (!is_awaited(gathering)) {
     while (!gathering.rounds.empty())
       end_round(found, gathering.rounds.begin()->first, {}, answers);
-    gathering.last.clear();
+    forget_last(found);
     gathering.size = request.size;
     return std::nullopt;
   }
@@ -118,6 +128,7 @@ void StoreGatherings::wait(Found found, std::uint64_t number, Seat seat, StoreRe
   }
   bytes_ += part.bytes.size();
   ++parts_;
+  charges_.add(part.seat.session, part_bytes(found->first.second, part.bytes.size()));
   places_[part.seat.session].insert(found->first);
   found->second.rounds.at(number).insert_or_assign(request.rank, std::move(part));
 }
@@ -131,14 +142,14 @@ std::optional<StoreGatherings::Assembled> StoreGatherings::complete(Found found,
   if (round.size() < gathering.size) return std::nullopt;
   const bool is_assembly = found->first.first == StoreOperation::kAssemble;
   Assembled assembled{.group = fmt::format("{}#{}", found->first.second, number), .members = {}};
-  std::vector<std::string> parts;
-  gathering.last.clear();
+  std::vector<std::string_view> parts;
+  forget_last(found);
   for (const auto& [rank, part] : round) {
-    parts.push_back(part.bytes);
+    parts.emplace_back(part.bytes);
     assembled.members.emplace_back(part.seat.session, part.seat.member);
-    gathering.last[rank] = part.seat;
+    remember(found, rank, part.seat);
   }
-  if (is_assembly) parts.push_back(assembled.group);
+  if (is_assembly) parts.emplace_back(assembled.group);
   const StoreAnswer answer = all_parts(parts, gathering.size);
   end_round(found, number, answer, answers);
   if (!is_assembly) {
@@ -239,7 +250,20 @@ void StoreGatherings::drop_part(Found found, std::uint64_t number, int rank) {
   if (part.deadline) alarms_.erase({*part.deadline, found->first, number, rank});
   bytes_ -= part.bytes.size();
   --parts_;
+  charges_.remove(part.seat.session, part_bytes(found->first.second, part.bytes.size()));
   round.erase(rank);
+}
+
+// Only as far as it may: a death that is not noticed here ends by a time-out.
+void StoreGatherings::remember(Found found, int rank, const Seat& seat) {
+  if (charges_.over(seat.session, kSeatBytes)) return;
+  charges_.add(seat.session, kSeatBytes);
+  found->second.last[rank] = seat;
+}
+
+void StoreGatherings::forget_last(Found found) {
+  for (const auto& [rank, seat] : found->second.last) charges_.remove(seat.session, kSeatBytes);
+  found->second.last.clear();
 }
 
 // A name without rounds is kept for a while.
@@ -266,6 +290,7 @@ void StoreGatherings::forget(Found found) {
     StoreAnswers unread;
     end_round(found, number, {}, unread);
   }
+  forget_last(found);
   for (SessionId session : sessions)
     if (auto places = places_.find(session); places != places_.end()) {
       places->second.erase(found->first);

@@ -24,6 +24,7 @@
 
 #include "core/clock.h"
 #include "store/answers.h"
+#include "store/charges.h"
 #include "store/quota.h"
 
 namespace memspan {
@@ -36,7 +37,8 @@ class StoreGatherings {
   // Of so many names it is known who met there last.
   static constexpr std::size_t kMostIdle = 1024;
 
-  explicit StoreGatherings(StoreQuota quota) : quota_(quota) {}
+  // `charges` must outlive it.
+  StoreGatherings(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
 
   // The group that an assembly became; its answer has the group's name after the parts.
   struct Assembled {
@@ -99,6 +101,8 @@ class StoreGatherings {
   void end_round(Found found, std::uint64_t number, const StoreAnswer& answer,
                  StoreAnswers& answers);
   void drop_part(Found found, std::uint64_t number, int rank);
+  void remember(Found found, int rank, const Seat& seat);
+  void forget_last(Found found);
   void rest(Found found);
   void wake(Gathering& gathering);
   void forget(Found found);
@@ -106,6 +110,7 @@ class StoreGatherings {
   static bool has_anybody(const Gathering& gathering);
 
   const StoreQuota quota_;
+  StoreCharges& charges_;
   std::size_t bytes_ = 0;  // of all parts
   std::size_t parts_ = 0;
   std::uint64_t serial_ = 0;

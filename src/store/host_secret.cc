@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "core/private_file.h"
 #include "core/random.h"
@@ -31,10 +32,19 @@ std::string path_in(const std::string& folder, const Endpoint& endpoint) {
                      endpoint.port);
 }
 
+// The store may have had another environment than we have, so all of the user's folders count.
 Result<std::string> read_at(const Endpoint& endpoint) {
-  MEMSPAN_TRY_ASSIGN(const std::string folder, private_runtime_directory(),
-                     "reading the host's secret");
-  return read_private_file("the host's secret", path_in(folder, endpoint), kMostSecretBytes);
+  constexpr std::string_view kWhat = "the host's secret";
+  std::vector<std::string> folders = private_runtime_directories();
+  if (folders.empty()) {
+    MEMSPAN_TRY_ASSIGN(std::string made, private_runtime_directory(), "reading the host's secret");
+    folders.push_back(std::move(made));
+  }
+  for (const std::string& folder : folders) {
+    auto secret = read_private_file(kWhat, path_in(folder, endpoint), kMostSecretBytes);
+    if (secret.code() != Code::kNotFound) return secret;
+  }
+  return read_private_file(kWhat, path_in(folders.front(), endpoint), kMostSecretBytes);
 }
 
 }  // namespace

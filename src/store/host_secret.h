@@ -4,9 +4,9 @@
 //
 //   <private runtime folder>/store-<network namespace>-<address>-<port>.secret
 //
-// The name follows from the address alone, so nobody has to be told. A file that outlived its
-// store (which was killed) holds a secret that opens nothing; the next store of the user removes
-// it.
+// The name follows from the address alone, so nobody has to be told; the folder is any of the
+// user's own (private_runtime_directories()). A file that outlived its store (which was killed)
+// holds a secret that opens nothing; the next store of the user removes it.
 #pragma once
 
 #include <string>

@@ -27,19 +27,31 @@ StoreAnswer full(const StoreRequest& request, std::string why) {
 std::vector<std::string> sorted_once(std::vector<std::string> keys) {
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  keys.shrink_to_fit();
   return keys;
 }
 
-std::size_t total_bytes(const std::vector<std::string>& keys) {
-  std::size_t bytes = 0;
-  for (const std::string& key : keys) bytes += key.size();
+// What a wait costs: itself, and each key twice, in the wait and in the index with two nodes of
+// maps.
+std::size_t wait_bytes(const std::vector<std::string>& keys) {
+  std::size_t bytes = 256;
+  for (const std::string& key : keys) bytes += 256 + 2 * key.size();
   return bytes;
+}
+
+std::size_t watch_bytes(const std::string& prefix) {
+  return 512 + 2 * prefix.size();
 }
 
 // Whose the key is after a request: the caller's when it says so, as before otherwise.
 std::optional<SessionId> owner_after(SessionId from, const StoreRequest& request) {
   if (request.is_owned) return from;
   return std::nullopt;
+}
+
+// No other answer has the value, and it may become that long where it is.
+bool has_room(const SharedText& value, std::size_t bytes) {
+  return value.is_sole() && value.text().capacity() >= bytes;
 }
 
 template <typename Key, typename Id>
@@ -98,11 +110,11 @@ StoreAnswer StoreKeys::set(SessionId from, StoreRequest& request, StoreAnswers& 
 
 StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
   const std::string& key = request.keys.front();
-  const std::string* old = find(key);
-  std::optional<std::int64_t> sum = old == nullptr ? 0 : parse_counter(*old);
+  const SharedText* old = find(key);
+  std::optional<std::int64_t> sum = old == nullptr ? 0 : parse_counter(old->text());
   if (!sum) return invalid(request, "the value is not a 64-bit decimal number");
   if (__builtin_add_overflow(*sum, request.delta, &*sum))
-    return invalid(request, fmt::format("{} + {} overflows", *old, request.delta));
+    return invalid(request, fmt::format("{} + {} overflows", old->text(), request.delta));
   std::string text = std::to_string(*sum);
   if (auto why = over_quota(key, text.size())) return full(request, std::move(*why));
   put(key, std::move(text), owner_after(from, request), answers);
@@ -118,10 +130,16 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
     return invalid(request, fmt::format("the value would have {} bytes; at most {} are allowed",
                                         after, kMaxValueBytes));
   if (auto why = over_quota(key, after)) return full(request, std::move(*why));
-  // Taken out and put back, or every append would copy the whole value.
+  // Taken out where there is room, or every append would copy the whole value. Whatever needs
+  // memory comes before that.
   std::string value;
-  if (found != entries_.end()) value = std::exchange(found->second.value, {});
-  bytes_ -= before;
+  if (found != entries_.end() && !has_room(found->second.value, after)) {
+    value.reserve(std::min(kMaxValueBytes, std::max(after, 2 * before)));
+    value = found->second.value.text();
+  } else if (found != entries_.end()) {
+    value = found->second.value.take();
+    bytes_ -= before;
+  }
   put(key, std::move(value += request.value), owner_after(from, request), answers);
   return {.id = request.id, .number = static_cast<std::int64_t>(after)};
 }
@@ -130,16 +148,17 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
 StoreAnswer StoreKeys::compare_and_swap(SessionId from, StoreRequest& request,
                                         StoreAnswers& answers) {
   const std::string& key = request.keys.front();
-  const std::string* old = find(key);
-  const std::string current = old == nullptr ? std::string() : *old;
-  if (current != request.expected) return {.id = request.id, .value = current};
+  const SharedText* old = find(key);
+  const SharedText current = old == nullptr ? SharedText() : *old;
+  if (current.text() != request.expected) return {.id = request.id, .value = current};
   if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
-  put(key, request.value, owner_after(from, request), answers);
-  return {.id = request.id, .value = std::move(request.value)};
+  const SharedText desired = std::move(request.value);
+  put(key, desired, owner_after(from, request), answers);
+  return {.id = request.id, .value = desired};
 }
 
 StoreAnswer StoreKeys::get_now(const StoreRequest& request) const {
-  if (const std::string* value = find(request.keys.front()))
+  if (const SharedText* value = find(request.keys.front()))
     return {.id = request.id, .value = *value};
   return refuse(request.id, Code::kNotFound, "there is no such key");
 }
@@ -147,7 +166,7 @@ StoreAnswer StoreKeys::get_now(const StoreRequest& request) const {
 // Keys and values in turn, in the order of the keys.
 StoreAnswer StoreKeys::list(const StoreRequest& request) const {
   const std::string& prefix = request.keys.front();
-  std::vector<std::string> texts;
+  std::vector<std::string_view> texts;
   std::size_t bytes = 0;
   for (auto entry = entries_.lower_bound(prefix);
        entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
@@ -156,8 +175,8 @@ StoreAnswer StoreKeys::list(const StoreRequest& request) const {
       return invalid(request, fmt::format("the keys and values have more than {} bytes; a longer "
                                           "prefix names fewer",
                                           kMaxValueBytes));
-    texts.push_back(entry->first);
-    texts.push_back(entry->second.value);
+    texts.emplace_back(entry->first);
+    texts.emplace_back(entry->second.value.text());
   }
   return {.id = request.id,
           .value = pack_texts(texts),
@@ -169,15 +188,19 @@ StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
   if (watches_.size() >= quota_.watches)
     return full(request, fmt::format("the store has {} watches, which is all that it keeps",
                                      quota_.watches));
+  const std::size_t bytes = watch_bytes(request.keys.front());
+  if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
   if (!watches_.emplace(id, request.keys.front()).second)
     return invalid(request, "this id has a watch already");
   watches_by_prefix_[request.keys.front()].insert(id);
+  charges_.add(from, bytes);
   return {.id = request.id};
 }
 
 StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
   auto found = watches_.find({from, static_cast<std::uint64_t>(request.delta)});
   if (found == watches_.end()) return refuse(request.id, Code::kNotFound, "there is no such watch");
+  charges_.remove(from, watch_bytes(found->second));
   forget(watches_by_prefix_, found->second, found->first);
   watches_.erase(found);
   return {.id = request.id};
@@ -185,17 +208,24 @@ StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
 
 std::optional<StoreAnswer> StoreKeys::get_or_wait(SessionId from, StoreRequest request,
                                                   Clock::time_point now) {
+  const auto is_missing = [&](const std::string& key) { return find(key) == nullptr; };
   Wait wait;
   wait.session = from;
   wait.request = request.id;
   wait.operation = request.operation;
-  wait.keys = sorted_once(std::move(request.keys));
-  wait.missing = static_cast<std::size_t>(std::count_if(
-      wait.keys.begin(), wait.keys.end(), [&](const auto& key) { return find(key) == nullptr; }));
-  if (wait.missing == 0) return satisfied(wait);
-  if (request.timeout_ms == 0) return timed_out(wait);
-  if (bytes_ + total_bytes(wait.keys) > quota_.bytes || waits_.size() >= quota_.keys)
-    return full(request, "the store keeps as many waits as it can");
+  wait.keys = std::move(request.keys);
+  if (std::none_of(wait.keys.begin(), wait.keys.end(), is_missing)) return satisfied(wait);
+  if (request.timeout_ms == 0) {
+    wait.keys = sorted_once(std::move(wait.keys));
+    return timed_out(wait);
+  }
+  if (waits_.size() >= quota_.keys)
+    return full(request,
+                fmt::format("the store has {} waits, which is all that it keeps", quota_.keys));
+  if (auto why = charges_.over(from, wait_bytes(wait.keys))) return full(request, std::move(*why));
+  wait.keys = sorted_once(std::move(wait.keys));
+  wait.missing =
+      static_cast<std::size_t>(std::count_if(wait.keys.begin(), wait.keys.end(), is_missing));
   if (request.timeout_ms != kNoTimeout)
     wait.deadline = now + std::chrono::milliseconds(request.timeout_ms);
   keep(std::move(wait));
@@ -209,14 +239,16 @@ void StoreKeys::disconnect(SessionId session, StoreAnswers& answers) {
   }
   auto watch = watches_.lower_bound({session, 0});
   while (watch != watches_.end() && watch->first.first == session) {
+    charges_.remove(session, watch_bytes(watch->second));
     forget(watches_by_prefix_, watch->second, watch->first);
     watch = watches_.erase(watch);
   }
   auto owned = owned_.extract(session);
   if (owned.empty()) return;
-  for (const std::string& key : owned.mapped()) {
-    entries_.at(key).owner = 0;  // no index to keep any more
-    erase(key, answers);
+  for (const std::string_view key : owned.mapped()) {
+    const std::string name(key);
+    entries_.at(name).owner = 0;  // no index to keep any more
+    erase(name, answers);
   }
 }
 
@@ -234,14 +266,19 @@ std::optional<Clock::time_point> StoreKeys::next_deadline() const {
   return deadlines_.begin()->first;
 }
 
-const std::string* StoreKeys::find(const std::string& key) const {
+std::size_t StoreKeys::listeners(const std::string& key) const {
+  const auto waiting = waits_by_key_.find(key);
+  return watches_.size() + (waiting == waits_by_key_.end() ? 0 : waiting->second.size());
+}
+
+const SharedText* StoreKeys::find(const std::string& key) const {
   auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : &found->second.value;
 }
 
 std::optional<std::string> StoreKeys::over_quota(const std::string& key,
                                                  std::size_t value_bytes) const {
-  const std::string* old = find(key);
+  const SharedText* old = find(key);
   if (old == nullptr && entries_.size() >= quota_.keys)
     return fmt::format("the store has {} keys, which is all that it keeps", quota_.keys);
   const std::size_t held = bytes_ - (old == nullptr ? 0 : old->size());
@@ -251,14 +288,14 @@ std::optional<std::string> StoreKeys::over_quota(const std::string& key,
                      wanted, held, quota_.bytes);
 }
 
-void StoreKeys::put(const std::string& key, std::string value, std::optional<SessionId> owner,
+void StoreKeys::put(const std::string& key, SharedText value, std::optional<SessionId> owner,
                     StoreAnswers& answers) {
   auto [found, is_new] = entries_.try_emplace(key);
   Entry& entry = found->second;
   bytes_ += value.size() + (is_new ? key.size() : 0);
   bytes_ -= entry.value.size();
   entry.value = std::move(value);
-  if (owner) own(key, entry, *owner);
+  if (owner) own(found->first, entry, *owner);
   tell_watchers(key, StoreEvent::kSet, entry.value, answers);
   auto waiting = waits_by_key_.find(key);
   if (!is_new || waiting == waits_by_key_.end()) return;
@@ -271,7 +308,7 @@ void StoreKeys::put(const std::string& key, std::string value, std::optional<Ses
   }
 }
 
-void StoreKeys::own(const std::string& key, Entry& entry, SessionId owner) {
+void StoreKeys::own(std::string_view key, Entry& entry, SessionId owner) {
   if (entry.owner == owner) return;
   if (entry.owner != 0) forget(owned_, entry.owner, key);
   if (owner != 0) owned_[owner].insert(key);
@@ -291,12 +328,14 @@ bool StoreKeys::erase(const std::string& key, StoreAnswers& answers) {
   return true;
 }
 
-void StoreKeys::tell_watchers(const std::string& key, StoreEvent event, const std::string& value,
+void StoreKeys::tell_watchers(const std::string& key, StoreEvent event, const SharedText& value,
                               StoreAnswers& answers) const {
+  if (watches_.empty()) return;
+  const SharedText name = key;
   for (const auto& [prefix, watches] : watches_by_prefix_) {
     if (!key.starts_with(prefix)) continue;
     for (const auto& [session, id] : watches)
-      answers.push_back({session, {.id = id, .value = value, .event = event, .key = key}});
+      answers.push_back({session, {.id = id, .value = value, .event = event, .key = name}});
   }
 }
 
@@ -314,7 +353,7 @@ StoreAnswer StoreKeys::timed_out(const Wait& wait) const {
 
 void StoreKeys::keep(Wait wait) {
   const WaitId id = next_wait_++;
-  bytes_ += total_bytes(wait.keys);
+  charges_.add(wait.session, wait_bytes(wait.keys));
   for (const std::string& key : wait.keys) waits_by_key_[key].insert(id);
   waits_by_session_[wait.session].insert(id);
   if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
@@ -324,7 +363,7 @@ void StoreKeys::keep(Wait wait) {
 void StoreKeys::drop(WaitId id) {
   auto node = waits_.extract(id);
   const Wait& wait = node.mapped();
-  bytes_ -= total_bytes(wait.keys);
+  charges_.remove(wait.session, wait_bytes(wait.keys));
   if (wait.deadline) deadlines_.erase({*wait.deadline, id});
   for (const std::string& key : wait.keys) forget(waits_by_key_, key, id);
   forget(waits_by_session_, wait.session, id);

@@ -11,11 +11,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "store/answers.h"
+#include "store/charges.h"
 #include "store/quota.h"
 
 namespace memspan {
@@ -23,7 +25,8 @@ namespace memspan {
 // One thread at a time.
 class StoreKeys {
  public:
-  explicit StoreKeys(StoreQuota quota) : quota_(quota) {}
+  // `charges` must outlive it.
+  StoreKeys(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
 
   // For the operations on keys. Appends what to send now: the request's own answer, if it has one
   // yet, and those of other requests that it satisfied or that watch.
@@ -33,11 +36,13 @@ class StoreKeys {
   // Answers kTimeout, naming the missing keys, to all whose time was over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers);
   std::optional<Clock::time_point> next_deadline() const;
+  // Of how many waits and watches a change of the key may bring answers, at most.
+  std::size_t listeners(const std::string& key) const;
 
  private:
   using WaitId = std::uint64_t;
   struct Entry {
-    std::string value;
+    SharedText value;
     SessionId owner = 0;  // 0: nobody's
   };
   // Invariant: `missing` is the number of its keys that are not in entries_, and is not zero.
@@ -63,15 +68,15 @@ class StoreKeys {
   std::optional<StoreAnswer> get_or_wait(SessionId from, StoreRequest request,
                                          Clock::time_point now);
 
-  const std::string* find(const std::string& key) const;
+  const SharedText* find(const std::string& key) const;
   // kOutOfMemory in words when the key may not become that long, nullopt when it may.
   std::optional<std::string> over_quota(const std::string& key, std::size_t value_bytes) const;
   // Keeps the owner of an existing key when `owner` is nullopt.
-  void put(const std::string& key, std::string value, std::optional<SessionId> owner,
+  void put(const std::string& key, SharedText value, std::optional<SessionId> owner,
            StoreAnswers& answers);
-  void own(const std::string& key, Entry& entry, SessionId owner);
+  void own(std::string_view key, Entry& entry, SessionId owner);
   bool erase(const std::string& key, StoreAnswers& answers);
-  void tell_watchers(const std::string& key, StoreEvent event, const std::string& value,
+  void tell_watchers(const std::string& key, StoreEvent event, const SharedText& value,
                      StoreAnswers& answers) const;
 
   StoreAnswer satisfied(const Wait& wait) const;
@@ -80,9 +85,10 @@ class StoreKeys {
   void drop(WaitId id);
 
   const StoreQuota quota_;
-  std::size_t bytes_ = 0;
+  StoreCharges& charges_;
+  std::size_t bytes_ = 0;  // of keys and values
   std::map<std::string, Entry> entries_;
-  std::map<SessionId, std::set<std::string>> owned_;
+  std::map<SessionId, std::set<std::string_view>> owned_;  // of the keys in entries_
   std::map<WaitId, Wait> waits_;
   std::map<std::string, std::set<WaitId>> waits_by_key_;  // each wait under each of its keys
   std::map<SessionId, std::set<WaitId>> waits_by_session_;

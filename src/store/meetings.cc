@@ -12,6 +12,17 @@ StoreAnswer invalid(const StoreRequest& request, std::string why) {
 
 // On average over all groups that a store keeps; empty parts take room, too.
 constexpr std::size_t kPartsPerGroup = 16;
+
+// What a part costs while its operation is there, with all that names the group.
+std::size_t part_bytes(const std::string& name, std::size_t bytes) {
+  return 768 + 2 * name.size() + bytes;
+}
+
+// What a member's place costs while the group is there.
+std::size_t place_bytes(const std::string& name) {
+  return 768 + 2 * name.size();
+}
+
 }  // namespace
 
 void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest request,
@@ -27,6 +38,11 @@ void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest
                                     "the store keeps as many groups and parts as it can")});
     return;
   }
+  const std::size_t cost = part_bytes(name, request.value.size());
+  if (auto why = charges_.over(from, cost + place_bytes(name))) {
+    answers.push_back({from, refuse(request.id, Code::kOutOfMemory, std::move(*why))});
+    return;
+  }
   auto [found, is_new] = groups_.try_emplace(name);
   Group& group = found->second;
   if (is_new) group.size = request.size;
@@ -39,7 +55,8 @@ void StoreMeetings::meet(SessionId from, const std::string& member, StoreRequest
   wait(name, number, operation, from, request, now);
   bytes_ += request.value.size();
   ++parts_;
-  operation.parts[request.rank] = std::move(request.value);
+  charges_.add(from, cost);
+  operation.parts[request.rank] = {.session = from, .bytes = std::move(request.value)};
   complete(name, group, number, answers);
 }
 
@@ -76,6 +93,7 @@ std::optional<StoreAnswer> StoreMeetings::enter(Group& group, SessionId from,
   if (is_new) {
     member = {.session = from, .name = name, .next = number, .gone_because = {}};
     places_[from].insert({request.keys.front(), request.rank});
+    charges_.add(from, place_bytes(request.keys.front()));
   }
   if (!member.gone_because.empty())
     return refuse(request.id, Code::kPeerLost,
@@ -97,15 +115,15 @@ void StoreMeetings::complete(const std::string& name, Group& group, std::uint64_
   Operation& operation = group.operations.at(number);
   if (operation.parts.size() < group.size) {
     if (give_up(name, group, number, operation, answers)) {
-      forget(operation);
+      forget(name, operation);
       group.operations.erase(number);
     }
     return;
   }
-  std::vector<std::string> parts;
-  for (const auto& [rank, part] : operation.parts) parts.push_back(part);
+  std::vector<std::string_view> parts;
+  for (const auto& [rank, part] : operation.parts) parts.emplace_back(part.bytes);
   answer_all(name, number, operation, all_parts(parts, group.size), answers);
-  forget(operation);
+  forget(name, operation);
   group.operations.erase(number);
 }
 
@@ -123,9 +141,18 @@ bool StoreMeetings::give_up(const std::string& name, const Group& group, std::ui
   return false;
 }
 
-void StoreMeetings::forget(Operation& operation) {
-  for (const auto& [rank, part] : operation.parts) bytes_ -= part.size();
+void StoreMeetings::forget(const std::string& name, Operation& operation) {
+  for (const auto& [rank, part] : operation.parts) {
+    bytes_ -= part.bytes.size();
+    charges_.remove(part.session, part_bytes(name, part.bytes.size()));
+  }
   parts_ -= operation.parts.size();
+}
+
+void StoreMeetings::forget(const std::string& name, Group& group) {
+  for (auto& [number, operation] : group.operations) forget(name, operation);
+  for (const auto& [rank, member] : group.members)
+    charges_.remove(member.session, place_bytes(name));
 }
 
 void StoreMeetings::answer_all(const std::string& name, std::uint64_t number, Operation& operation,
@@ -146,6 +173,7 @@ void StoreMeetings::found(const std::string& name,
   for (int rank = 0; const auto& [session, member] : members) {
     group.members[rank] = {.session = session, .name = member, .next = 0, .gone_because = {}};
     places_[session].insert({name, rank++});
+    charges_.add(session, place_bytes(name));
   }
 }
 
@@ -201,12 +229,12 @@ void StoreMeetings::remove_member(const std::string& name, int rank, const std::
   for (auto at = group.operations.begin(); at != group.operations.end();) {
     auto& [number, operation] = *at;
     const bool is_over = give_up(name, group, number, operation, answers);
-    if (is_over) forget(operation);
+    if (is_over) forget(name, operation);
     at = is_over ? group.operations.erase(at) : std::next(at);
   }
   for (const auto& [other, member] : group.members)
     if (member.gone_because.empty()) return;
-  for (auto& [number, operation] : group.operations) forget(operation);
+  forget(name, group);
   groups_.erase(found);
 }
 

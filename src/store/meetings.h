@@ -22,6 +22,7 @@
 
 #include "core/clock.h"
 #include "store/answers.h"
+#include "store/charges.h"
 #include "store/quota.h"
 
 namespace memspan {
@@ -32,7 +33,8 @@ class StoreMeetings {
   // A group has at most this many members.
   static constexpr std::uint32_t kMostMembers = 65536;
 
-  explicit StoreMeetings(StoreQuota quota) : quota_(quota) {}
+  // `charges` must outlive it.
+  StoreMeetings(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
 
   // meet: appends the answers of all who wait when this is the last to come, nothing when others
   // are missing. kInvalidArgument names what does not fit the group, kUnavailable who has the
@@ -57,9 +59,13 @@ class StoreMeetings {
     std::uint64_t request = 0;
     std::optional<Clock::time_point> deadline;
   };
+  struct Part {
+    SessionId session = 0;  // that brought it
+    std::string bytes;
+  };
   struct Operation {
-    std::map<int, std::string> parts;  // of the ranks that came
-    std::map<int, Waiting> waiting;    // of those, who was not answered yet
+    std::map<int, Part> parts;       // of the ranks that came
+    std::map<int, Waiting> waiting;  // of those, who was not answered yet
   };
   struct Member {
     SessionId session = 0;
@@ -89,7 +95,8 @@ class StoreMeetings {
   void complete(const std::string& name, Group& group, std::uint64_t number, StoreAnswers& answers);
   bool give_up(const std::string& name, const Group& group, std::uint64_t number,
                Operation& operation, StoreAnswers& answers);
-  void forget(Operation& operation);
+  void forget(const std::string& name, Operation& operation);
+  void forget(const std::string& name, Group& group);
   void end_waits(const std::string& name, int rank, const std::string& why, StoreAnswers& answers);
   void remove_member(const std::string& name, int rank, const std::string& why,
                      StoreAnswers& answers);
@@ -97,6 +104,7 @@ class StoreMeetings {
                   const StoreAnswer& answer, StoreAnswers& answers);
 
   const StoreQuota quota_;
+  StoreCharges& charges_;
   std::size_t bytes_ = 0;  // of all parts
   std::size_t parts_ = 0;
   std::map<std::string, Group> groups_;

@@ -8,6 +8,14 @@
 #include "core/bytes.h"
 
 namespace memspan {
+namespace {
+
+// What a taken rank costs.
+std::size_t rank_bytes(const std::string& scope) {
+  return 768 + 2 * scope.size();
+}
+
+}  // namespace
 
 std::string StoreRank::encode() const {
   ByteWriter writer;
@@ -47,6 +55,8 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
                                kMostRanks));
   if (scopes_.size() >= quota_.keys && !scopes_.contains(name))
     return refuse(request.id, Code::kOutOfMemory, "the store keeps as many scopes as it can");
+  if (auto why = charges_.over(from, rank_bytes(name)))
+    return refuse(request.id, Code::kOutOfMemory, std::move(*why));
   Scope& scope = scopes_[name];
   if (const auto known = sizes_.find(name); known != sizes_.end()) scope.size = known->second;
   // Becomes the scope's only when this taking succeeds.
@@ -73,6 +83,7 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
   scope.size = said;
   scope.taken[rank] = {from, member};
   held_[from].insert({name, rank});
+  charges_.add(from, rank_bytes(name));
   const StoreRank taken{.rank = rank, .size = scope.size, .generation = ++generation_};
   return {.id = request.id, .value = taken.encode(), .number = rank};
 }
@@ -87,7 +98,7 @@ StoreAnswer StoreRanks::give(SessionId from, const StoreRequest& request) {
   if (ranks.empty()) return refuse(request.id, Code::kNotFound, "this member has no rank there");
   for (int rank : ranks) {
     held->second.erase({name, rank});
-    free_rank(name, rank);
+    free_rank(from, name, rank);
   }
   if (held->second.empty()) held_.erase(held);
   return {.id = request.id};
@@ -96,10 +107,11 @@ StoreAnswer StoreRanks::give(SessionId from, const StoreRequest& request) {
 void StoreRanks::disconnect(SessionId session) {
   auto held = held_.extract(session);
   if (held.empty()) return;
-  for (const auto& [name, rank] : held.mapped()) free_rank(name, rank);
+  for (const auto& [name, rank] : held.mapped()) free_rank(session, name, rank);
 }
 
-void StoreRanks::free_rank(const std::string& name, int rank) {
+void StoreRanks::free_rank(SessionId session, const std::string& name, int rank) {
+  charges_.remove(session, rank_bytes(name));
   Scope& scope = scopes_.at(name);
   scope.taken.erase(rank);
   // Nobody is left: the next job may have another size.

@@ -7,9 +7,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "store/answers.h"
+#include "store/charges.h"
 #include "store/quota.h"
 
 namespace memspan {
@@ -29,10 +31,14 @@ struct StoreRank {
 class StoreRanks {
  public:
   static constexpr std::uint32_t kMostRanks = 65536;
+  // Scopes of whoever is at the store (MemFabric's); all others have the name of their job.
+  static bool is_jobs_name(std::string_view scope) { return scope != "bm" && scope != "shm"; }
 
-  // `sizes`, by scope, are known from the beginning: whoever says otherwise is refused.
-  explicit StoreRanks(StoreQuota quota, std::map<std::string, std::uint32_t> sizes = {})
-      : quota_(quota), sizes_(std::move(sizes)) {}
+  // `sizes`, by scope, are known from the beginning: whoever says otherwise is refused. `charges`
+  // must outlive it.
+  StoreRanks(StoreQuota quota, StoreCharges& charges,
+             std::map<std::string, std::uint32_t> sizes = {})
+      : quota_(quota), charges_(charges), sizes_(std::move(sizes)) {}
 
   // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
   // kUnavailable when the rank, or every rank, is taken.
@@ -47,10 +53,11 @@ class StoreRanks {
     std::map<int, std::pair<SessionId, std::string>> taken;  // by whom, and its name
   };
   StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
-  void free_rank(const std::string& name, int rank);
+  void free_rank(SessionId session, const std::string& name, int rank);
   static int lowest_free(const Scope& scope);
 
   const StoreQuota quota_;
+  StoreCharges& charges_;
   const std::map<std::string, std::uint32_t> sizes_;
   std::map<std::string, Scope> scopes_;
   std::map<SessionId, std::set<std::pair<std::string, int>>> held_;

@@ -7,9 +7,13 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <exception>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -17,6 +21,7 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "store/asio.h"
+#include "store/headroom.h"
 #include "store/host_secret.h"
 #include "store/session.h"
 #include "store/state.h"
@@ -31,6 +36,18 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 // Accepted in one go, before the connections that exist get their turn again.
 constexpr int kAcceptBatch = 16;
 constexpr Duration kBetweenComplaints = std::chrono::seconds(1);
+
+// Says that somebody delivers, for as long as it lives.
+class Delivering {
+ public:
+  explicit Delivering(bool& is_on) : is_on_(is_on) { is_on_ = true; }
+  ~Delivering() { is_on_ = false; }
+  Delivering(const Delivering&) = delete;
+  Delivering& operator=(const Delivering&) = delete;
+
+ private:
+  bool& is_on_;
+};
 
 // Signals are for the program's own threads; a thread made meanwhile inherits the blocked mask.
 class SignalsBlocked {
@@ -76,6 +93,12 @@ Result<Protection> protect(const StoreSecurity& security, const Endpoint& endpoi
   return made;
 }
 
+// What it was told, or what its own certificate names.
+std::string job_of(const StoreServerOptions& options, const TlsContext* tls) {
+  if (!options.job.empty() || tls == nullptr || !tls->own_identity()) return options.job;
+  return tls->own_identity()->job;
+}
+
 std::uint64_t random_epoch() {
   return std::stoull(random_hex(8), nullptr, 16) | 1;  // 0 means any
 }
@@ -110,17 +133,24 @@ class StoreServer::Loop final : public StoreSession::Owner {
   void end(SessionId id, const Status& why);
   void trust(std::shared_ptr<const TlsContext> tls);
   StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
-  std::optional<Status> unfit(SessionId from, const StoreHello& hello,
-                              const StoreStream& stream) const;
+  Status admit(SessionId from, const StoreHello& hello, const StoreStream& stream,
+               StoreState::Member& member) const;
+  Status bind(const StoreHello& hello, const StreamIdentity& named,
+              StoreState::Member& member) const;
   void spoke(SessionId from) override;
   void serve(SessionId from, StoreRequest request) override;
   void closed(SessionId id, const Status& why) override;
+  void free_headroom() override { headroom_.free(); }
+  bool has_memory(std::size_t bytes) const override { return Headroom::is_there(bytes); }
   void deliver(StoreAnswers answers);
+  void drop_slowest();
+  void run();
   void arm_expiry();
   void expire();
   void complain(const std::string& about);
 
   const StoreServerOptions options_;
+  const std::string job_;  // that it serves; empty: any
   const std::uint64_t epoch_ = random_epoch();
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
@@ -137,11 +167,13 @@ class StoreServer::Loop final : public StoreSession::Owner {
   StoreDoorkeeper door_;
   StoreState state_;
   std::array<char, 65536> chunk_ = {};
+  StoreBacklog backlog_;  // of all sessions
+  Headroom headroom_;
   // Owned together with Asio's pending handlers.
   std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
   SessionId next_session_ = 1;
   SessionId trusted_since_ = 0;  // the first session that began with this tls_
-  std::deque<StoreOutgoing> outbox_;
+  std::deque<StoreAnswers> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_complaint_ = {};
   bool is_stopping_ = false;
@@ -151,6 +183,7 @@ class StoreServer::Loop final : public StoreSession::Owner {
 StoreServer::Loop::Loop(std::optional<TcpListener> listener, Protection protection,
                         StoreServerOptions options)
     : options_(std::move(options)),
+      job_(job_of(options_, protection.tls.get())),
       work_(context_.get_executor()),
       kind_(protection.kind),
       secret_(std::move(protection.secret)),
@@ -169,7 +202,20 @@ StoreServer::Loop::Loop(std::optional<TcpListener> listener, Protection protecti
     for (const std::string& warning : tls_->warnings())
       log_line(LogLevel::kWarn, "the store: " + warning);
   SignalsBlocked blocked;
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] { run(); });
+}
+
+// What a handler throws for lack of memory, and nothing nearer to it caught, ends that handler
+// only.
+void StoreServer::Loop::run() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception&) {
+      headroom_.free();
+    }
+  }
 }
 
 Status StoreServer::Loop::adopt(Fd socket) {
@@ -239,7 +285,12 @@ void StoreServer::Loop::accept_some() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.is_valid()) {
-      let_to_the_door(std::move(socket));
+      try {
+        let_to_the_door(std::move(socket));
+      } catch (const std::exception&) {
+        headroom_.free();
+        complain("there is no memory left for another connection");
+      }
       continue;
     }
     const int error = errno;
@@ -280,8 +331,9 @@ void StoreServer::Loop::let_to_the_door(Fd socket) {
 }
 
 void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
-  auto session = std::make_shared<StoreSession>(*this, id, std::move(stream), context_,
-                                                std::span<char>(chunk_), options_.patience);
+  auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
+                                                StoreSession::Shared{context_, chunk_, backlog_},
+                                                options_.patience);
   sessions_.emplace(id, session);
   session->start();
 }
@@ -289,41 +341,49 @@ void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
 StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
                                       const StoreStream& stream) {
   StoreWelcome welcome{.epoch = epoch_, .session = from};
-  if (auto refusal = unfit(from, hello, stream)) {
-    welcome.code = refusal->code();
-    welcome.message = refusal->message();
+  StoreState::Member member{.name = hello.member};
+  if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
+  if (Status status = admit(from, hello, stream, member); !status.is_ok()) {
+    welcome.code = status.code();
+    welcome.message = status.message();
     return welcome;
   }
   door_.leave(from);
-  StoreState::Member member{.name = hello.member};
-  if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
   state_.connect(from, std::move(member), Clock::now());
   arm_expiry();
   return welcome;
 }
 
-std::optional<Status> StoreServer::Loop::unfit(SessionId from, const StoreHello& hello,
-                                               const StoreStream& stream) const {
+Status StoreServer::Loop::admit(SessionId from, const StoreHello& hello, const StoreStream& stream,
+                                StoreState::Member& member) const {
   // Its handshake may have gone by what was trusted before.
   if (tls_ != nullptr && from < trusted_since_)
     if (Status status = tls_->accepts(stream); !status.is_ok())
-      return Status(Code::kAuth, "the certificate is not good any more: " + status.message());
+      return {Code::kAuth, "the certificate is not good any more: " + status.message()};
   if (!options_.job.empty() && !hello.job.empty() && hello.job != options_.job)
-    return Status(
-        Code::kInvalidArgument,
-        fmt::format("this store serves the job \"{}\", not \"{}\"", options_.job, hello.job));
+    return {Code::kInvalidArgument,
+            fmt::format("this store serves the job \"{}\", not \"{}\"", options_.job, hello.job)};
   if (hello.epoch != 0 && hello.epoch != epoch_)
-    return Status(Code::kStale, "this is another store than before");
-  const auto named = stream.identity();
-  if (!named) return std::nullopt;
-  if (hello.rank >= 0 && named->rank != hello.rank)
-    return Status(Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
-                                           named->rank, hello.rank));
-  const std::string& job = options_.job.empty() ? hello.job : options_.job;
-  if (!job.empty() && named->job != job)
-    return Status(Code::kAuth,
-                  fmt::format("the certificate names the job \"{}\", not \"{}\"", named->job, job));
-  return std::nullopt;
+    return {Code::kStale, "this is another store than before"};
+  auto named = stream.identity();
+  if (!named.is_ok()) return named.status();
+  return *named ? bind(hello, **named, member) : Status::ok();
+}
+
+// A certificate that names a member says who this is. Without a job that the store knows, the scope
+// of a rank tells it later.
+Status StoreServer::Loop::bind(const StoreHello& hello, const StreamIdentity& named,
+                               StoreState::Member& member) const {
+  if (hello.rank >= 0 && named.rank != hello.rank)
+    return {Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
+                                     named.rank, hello.rank)};
+  const std::string& job = job_.empty() ? hello.job : job_;
+  if (!job.empty() && named.job != job)
+    return {Code::kAuth,
+            fmt::format("the certificate names the job \"{}\", not \"{}\"", named.job, job)};
+  member.rank = named.rank;
+  if (job_.empty()) member.job = named.job;
+  return Status::ok();
 }
 
 void StoreServer::Loop::spoke(SessionId from) {
@@ -332,50 +392,78 @@ void StoreServer::Loop::spoke(SessionId from) {
 }
 
 void StoreServer::Loop::serve(SessionId from, StoreRequest request) {
+  if (!headroom_.free_for(state_.memory_for(request))) throw std::bad_alloc();
   deliver(state_.apply(from, std::move(request), Clock::now()));
+  headroom_.hold();
 }
 
 void StoreServer::Loop::closed(SessionId id, const Status& why) {
   door_.leave(id);
   sessions_.erase(id);
-  if (why.code() == Code::kAuth) complain("a connection was refused: " + why.message());
-  if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
+  headroom_.free();
+  try {
+    if (why.code() == Code::kAuth) complain("a connection was refused: " + why.message());
+    if (why.code() == Code::kOutOfMemory)
+      complain("a member's session was ended: " + why.message());
+    if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
+  } catch (const std::exception&) {
+    // Not even the headroom was enough: those who would hear of this end hear nothing.
+  }
+  headroom_.hold();
 }
 
 // A session that breaks while it is sent to brings more answers: they wait in the outbox, or
 // this would call itself as often as there are sessions.
 void StoreServer::Loop::deliver(StoreAnswers answers) {
-  for (StoreOutgoing& out : answers) outbox_.push_back(std::move(out));
+  outbox_.push_back(std::move(answers));
   if (is_delivering_) return;
-  is_delivering_ = true;
+  const Delivering delivering(is_delivering_);
   while (!outbox_.empty()) {
-    const StoreOutgoing out = std::move(outbox_.front());
+    const StoreAnswers next = std::move(outbox_.front());
     outbox_.pop_front();
-    auto found = sessions_.find(out.to);
-    if (found == sessions_.end()) continue;
-    const auto session = found->second;  // it may close, and go, while it sends
-    session->send(out.answer);
+    for (const StoreOutgoing& out : next) {
+      auto found = sessions_.find(out.to);
+      if (found == sessions_.end()) continue;
+      const auto session = found->second;  // it may close, and go, while it sends
+      session->send(out.answer);
+    }
+    if (backlog_.bytes() > options_.quota.queued) drop_slowest();
   }
-  is_delivering_ = false;
   arm_expiry();
+}
+
+// One at a time: the others may read theirs meanwhile.
+void StoreServer::Loop::drop_slowest() {
+  const auto slowest =
+      std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
+        return one.second->queued() < other.second->queued();
+      });
+  if (slowest == sessions_.end()) return;
+  const auto session = slowest->second;
+  session->dismiss({Code::kOutOfMemory,
+                    fmt::format("all members together left {} bytes of answers and events unread, "
+                                "at most {} are kept, and it left the most, {}",
+                                backlog_.bytes(), options_.quota.queued, session->queued())});
 }
 
 // An alarm that is too early does no harm, it arms the next one.
 void StoreServer::Loop::arm_expiry() {
   const auto next = state_.next_deadline();
   if (!next || is_stopping_ || (armed_for_ && *armed_for_ <= *next)) return;
-  armed_for_ = next;
   expiry_.expires_at(*next);
   expiry_.async_wait([this](const asio::error_code& error) {
     if (!error) expire();
   });
+  armed_for_ = next;  // last: without memory nothing is armed
 }
 
 void StoreServer::Loop::expire() {
   armed_for_.reset();
+  headroom_.free();
   StoreState::Expired expired = state_.expire(Clock::now());
   for (SessionId id : expired.silent) end(id, {Code::kPeerLost, "it was silent"});
   deliver(std::move(expired.answers));
+  headroom_.hold();
 }
 
 void StoreServer::Loop::complain(const std::string& about) {

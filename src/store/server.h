@@ -4,8 +4,9 @@
 //   listener ──► doorkeeper ──► session (handshake, hello) ──► StoreState
 //   adopt()  ─────────────────► session (hello) ─────────────►
 //
-// Nothing is read or handshaken on the accept path, and what is at the door is bounded in number,
-// in memory and in time. Strangers are written to the log, at most a line a second.
+// An allocation that fails ends the session that it was for, and no other. Nothing is read or
+// handshaken on the accept path, and what is at the door is bounded in number, in memory and in
+// time. Strangers are written to the log, at most a line a second.
 #pragma once
 
 #include <cstdint>

@@ -5,15 +5,22 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <new>
+#include <optional>
 #include <utility>
 
 namespace memspan {
 namespace {
 
 // One answer of the largest size may wait while the next request is read, not more.
-constexpr std::size_t kMaxQueuedBytes = kMaxValueBytes;
-// Chunks taken from one connection before the others get their turn.
+constexpr std::size_t kMaxUnsentBytes = kMaxValueBytes;
+// Chunks taken from one connection, and bytes sent to one, before the others get their turn.
 constexpr int kChunksInARow = 8;
+constexpr std::size_t kBytesInARow = std::size_t{1} << 20;
+
+// Of which memory is looked for before more is read.
+constexpr std::size_t kLargeFrame = std::size_t{256} << 10;
 
 // Fatal, protocol_version: as TLS 1.0 to 1.3 read it.
 constexpr std::string_view kProtocolVersionAlert("\x15\x03\x01\x00\x02\x02\x46", 7);
@@ -29,40 +36,81 @@ Status lost(std::string why) {
 }  // namespace
 
 StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream,
-                           asio::io_context& context, std::span<char> chunk, StorePatience patience)
+                           Shared shared, StorePatience patience)
     : owner_(owner),
       id_(id),
       stream_(std::move(stream)),
-      watched_(context, stream_->socket()),
-      chunk_(chunk),
+      watched_(shared.context, stream_->socket()),
+      chunk_(shared.chunk),
+      all_backlog_(shared.backlog),
       limits_(patience),
-      patience_(context),
-      reading_{asio::steady_timer(context)},
-      writing_{asio::steady_timer(context)} {}
+      patience_(shared.context),
+      reading_{asio::steady_timer(shared.context)},
+      writing_{asio::steady_timer(shared.context)} {}
+
+template <typename Step>
+void StoreSession::run(Step step) {
+  try {
+    step();
+  } catch (const std::exception&) {
+    owner_.free_headroom();
+    dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
+  }
+}
 
 void StoreSession::start() {
   patience_.expires_after(limits_.hello);
   patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
     if (!error && self->stage_ != Stage::kServing)
-      self->close(lost("it did not say hello in time"));
+      self->run([&] { self->close(lost("it did not say hello in time")); });
   });
   shake_hands();
 }
 
 void StoreSession::send(const StoreAnswer& answer) {
-  if (stage_ == Stage::kServing) queue(encode(answer));
+  if (stage_ == Stage::kServing) run([&] { queue(encode_sharing(answer)); });
+}
+
+// All of the queue goes but its first frame: the stream may have taken a part of it, which must
+// follow whole.
+void StoreSession::dismiss(const Status& why) {
+  if (stage_ == Stage::kDismissed) return;
+  if (stage_ != Stage::kServing) return close(why);
+  stage_ = Stage::kDismissed;
+  try {
+    dismissal_ = why;
+    std::optional<StoreFrame> begun;
+    if (!queue_.empty()) begun = queue_.front();
+    drop_queue();
+    if (begun) queue(std::move(*begun));
+    queue(encode_sharing({.id = kFarewellId,
+                          .code = Code::kStoreLost,
+                          .message = "it ended this session: " + why.message()}));
+    write();
+  } catch (const std::exception&) {
+    close(why);
+  }
+}
+
+void StoreSession::drop_queue() {
+  for (const StoreFrame& frame : queue_) all_backlog_.remove(frame);
+  queue_.clear();
+  backlog_ = {};
+  unsent_ = 0;
 }
 
 void StoreSession::close(const Status& why) {
   if (stage_ == Stage::kClosed) return;
+  const bool was_dismissed = stage_ == Stage::kDismissed;
   stage_ = Stage::kClosed;
+  drop_queue();
   watched_.release();                        // cancels what waits
   ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
   patience_.cancel();
   reading_.timer.cancel();
   writing_.timer.cancel();
-  owner_.closed(id_, why);
+  owner_.closed(id_, was_dismissed ? dismissal_ : why);
 }
 
 // True when the step was done. Otherwise the session waits, or is closed.
@@ -95,17 +143,20 @@ void StoreSession::shake_hands() {
 // Goes on with `next` when the socket is ready, or with the handshake as long as that lasts.
 void StoreSession::await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
                          void (StoreSession::*next)()) {
-  if (std::exchange(is_awaited, true)) return;
+  if (is_awaited) return;
   watched_.async_wait(
       what, [self = shared_from_this(), what, &is_awaited, next](const asio::error_code& error) {
         is_awaited = false;
         if (error || self->stage_ == Stage::kClosed) return;
-        if (what == asio::posix::stream_descriptor::wait_read) self->owner_.spoke(self->id_);
-        if (self->stage_ == Stage::kHandshake)
-          self->shake_hands();
-        else
-          ((*self).*next)();
+        self->run([&] {
+          if (what == asio::posix::stream_descriptor::wait_read) self->owner_.spoke(self->id_);
+          if (self->stage_ == Stage::kHandshake)
+            self->shake_hands();
+          else
+            ((*self).*next)();
+        });
       });
+  is_awaited = true;  // last: without memory nothing is awaited
 }
 
 void StoreSession::read() {
@@ -116,6 +167,9 @@ void StoreSession::read() {
     if (!goes_on(step)) return;
     const std::string_view bytes(chunk_.data(), step.bytes);
     if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
+    // It may have to move to twice the room.
+    if (reader_.held() > kLargeFrame && !owner_.has_memory(2 * reader_.held()))
+      throw std::bad_alloc();
     reader_.feed(bytes);
     owner_.spoke(id_);
   }
@@ -131,14 +185,15 @@ void StoreSession::refuse_tls() {
 
 void StoreSession::read_soon() {
   asio::post(watched_.get_executor(), [self = shared_from_this()] {
-    if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing) self->read();
+    if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing)
+      self->run([&] { self->read(); });
   });
 }
 
 // Pauses when too many answers wait to be read by the peer; write() goes on here then.
 void StoreSession::take_frames() {
   while (stage_ == Stage::kGreeting || stage_ == Stage::kServing) {
-    is_paused_ = queued_bytes_ > kMaxQueuedBytes;
+    is_paused_ = unsent_ > kMaxUnsentBytes;
     if (is_paused_) return;
     auto frame = reader_.next();
     if (reader_.is_broken())
@@ -173,48 +228,84 @@ void StoreSession::greet(std::string_view body) {
     patience_.cancel();
     reader_.set_limit(kMaxFrameBytes);
   }
-  queue(encode(welcome));
+  queue({.head = encode(welcome)});
 }
 
-void StoreSession::queue(std::string frame) {
-  queued_bytes_ += frame.size();
+void StoreSession::queue(StoreFrame frame) {
   queue_.push_back(std::move(frame));
+  unsent_ += queue_.back().size();
+  backlog_.add(queue_.back());
+  all_backlog_.add(queue_.back());
+  if (stage_ == Stage::kDismissed) return;
+  if (backlog_.bytes() > limits_.queued)
+    return dismiss(
+        {Code::kOutOfMemory,
+         fmt::format("it left {} bytes of answers and events unread, at most {} are kept "
+                     "for one member",
+                     backlog_.bytes(), limits_.queued)});
   if (queue_.size() == 1) write();
 }
 
 void StoreSession::write() {
+  std::size_t in_a_row = 0;
   while (!queue_.empty()) {
-    const std::string& frame = queue_.front();
-    const StreamStep step = stream_->write(std::string_view(frame).substr(sent_));
+    const StoreFrame& frame = queue_.front();
+    const bool is_in_head = sent_ < frame.head.size();
+    const std::string_view piece = is_in_head ? frame.head : frame.value.text();
+    const StreamStep step =
+        stream_->write(piece.substr(is_in_head ? sent_ : sent_ - frame.head.size()));
     if (!goes_on(step)) return time_frame(writing_, true);
     sent_ += step.bytes;
-    if (sent_ < frame.size()) continue;
-    queued_bytes_ -= frame.size();
-    sent_ = 0;
-    queue_.pop_front();
-    time_frame(writing_, false);
-    if (is_paused_ && queued_bytes_ <= kMaxQueuedBytes) {
-      is_paused_ = false;
-      read_soon();
-    }
+    in_a_row += step.bytes;
+    if (sent_ == frame.size()) end_frame();
+    if (in_a_row >= kBytesInARow && !queue_.empty()) return write_soon();
   }
   if (stage_ == Stage::kRefusing) close(lost("it was refused"));
+  if (stage_ == Stage::kDismissed) close(dismissal_);
+}
+
+// The first of the queue was sent.
+void StoreSession::end_frame() {
+  unsent_ -= queue_.front().size();
+  backlog_.remove(queue_.front());
+  all_backlog_.remove(queue_.front());
+  queue_.pop_front();
+  sent_ = 0;
+  time_frame(writing_, false);
+  if (!is_paused_ || unsent_ > kMaxUnsentBytes) return;
+  is_paused_ = false;
+  read_soon();
+}
+
+// The socket has room, but others have their turn.
+void StoreSession::write_soon() {
+  time_frame(writing_, sent_ > 0);
+  if (is_writing_) return;
+  asio::post(watched_.get_executor(), [self = shared_from_this()] {
+    self->is_writing_ = false;
+    if (self->stage_ != Stage::kClosed) self->run([&] { self->write(); });
+  });
+  is_writing_ = true;
 }
 
 // Before the hello was taken patience_ bounds everything.
 void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
-  if (stage_ != Stage::kServing || clock.is_running == has_begun) return;
-  clock.is_running = has_begun;
+  const bool is_timed = stage_ == Stage::kServing || stage_ == Stage::kDismissed;
+  if (!is_timed || clock.is_running == has_begun) return;
   if (!has_begun) {
+    clock.is_running = false;
     clock.timer.cancel();
     return;
   }
   clock.timer.expires_after(limits_.frame);
   clock.timer.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error)
+    if (error) return;
+    self->run([&] {
       self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                    to_seconds(self->limits_.frame))));
+    });
   });
+  clock.is_running = true;
 }
 
 }  // namespace memspan

@@ -6,7 +6,8 @@
 //
 // A peer that breaks the protocol, has not said hello in time, or takes too long over one frame,
 // is closed; nobody else notices. A peer that does not read its answers is not read from either,
-// so that it cannot fill our memory.
+// and what others' changes bring it meanwhile is bounded: beyond that it is dismissed. A peer for
+// which there is no memory is dismissed, too.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,17 @@
 
 #include "core/clock.h"
 #include "store/asio.h"
+#include "store/backlog.h"
 #include "store/stream.h"
 #include "store/wire.h"
 
 namespace memspan {
 
-// How long a peer may take. A value.
+// How long a peer may take, and how much. A value.
 struct StorePatience {
-  Duration hello = std::chrono::seconds(5);   // from the connection to the whole hello
-  Duration frame = std::chrono::seconds(10);  // from a frame's first byte to its last, each way
+  Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
+  Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
+  std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, as in memory
 };
 
 // Only for the thread that runs the io_context. Shared by its owner and by Asio's pending
@@ -44,31 +47,47 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     // The last call for that session; it comes once, also after close(). `why` tells what ended
     // it; a kAuth one failed to prove who it is.
     virtual void closed(SessionId id, const Status& why) = 0;
+    // An allocation failed: gives up what is held for the way out of that.
+    virtual void free_headroom() = 0;
+    // Whether a large request may take so much memory.
+    virtual bool has_memory(std::size_t bytes) const = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  // `chunk` is room to read into that all sessions of a thread share.
-  StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream,
-               asio::io_context& context, std::span<char> chunk, StorePatience patience);
+  // What all sessions of a thread share, and must outlive them.
+  struct Shared {
+    asio::io_context& context;
+    std::span<char> chunk;  // room to read into
+    StoreBacklog& backlog;  // the frames of all queues
+  };
+  StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream, Shared shared,
+               StorePatience patience);
 
   void start();
   void send(const StoreAnswer& answer);
   // Drops what was not sent yet.
   void close(const Status& why);
+  // The same, but tells the peer why before, as far as it reads that in time.
+  void dismiss(const Status& why);
+  // Bytes in memory of what was not sent yet.
+  std::size_t queued() const { return backlog_.bytes(); }
   bool is_serving() const { return stage_ == Stage::kServing; }
   // While it is serving.
   const StoreStream& stream() const { return *stream_; }
 
  private:
-  enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kClosed };
+  enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
   // Of one direction: a frame that has begun has to end in time.
   struct FrameClock {
     asio::steady_timer timer;
     bool is_running = false;
   };
 
+  // Runs a handler of Asio's. What it throws for lack of memory dismisses this session only.
+  template <typename Step>
+  void run(Step step);
   void shake_hands();
   void await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
              void (StoreSession::*next)());
@@ -78,8 +97,11 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void take_frames();
   void take_frame(std::string_view body);
   void greet(std::string_view body);
-  void queue(std::string frame);
+  void queue(StoreFrame frame);
   void write();
+  void write_soon();
+  void end_frame();
+  void drop_queue();
   void time_frame(FrameClock& clock, bool has_begun);
   bool goes_on(const StreamStep& step);
 
@@ -88,6 +110,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   std::unique_ptr<StoreStream> stream_;     // null when closed
   asio::posix::stream_descriptor watched_;  // borrows the stream's socket
   const std::span<char> chunk_;
+  StoreBacklog& all_backlog_;
   const StorePatience limits_;
   asio::steady_timer patience_;  // with the hello
   FrameClock reading_;
@@ -98,9 +121,11 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   bool is_paused_ = false;   // not reading until the queue is shorter
   bool has_read_ = false;
   FrameReader reader_{kMaxGreetingBytes};
-  std::deque<std::string> queue_;
-  std::size_t sent_ = 0;  // of the first in the queue
-  std::size_t queued_bytes_ = 0;
+  std::deque<StoreFrame> queue_;
+  std::size_t sent_ = 0;    // of the first in the queue
+  std::size_t unsent_ = 0;  // bytes of the queue, with those that frames share
+  StoreBacklog backlog_;    // the same as they are in memory
+  Status dismissal_;
 };
 
 }  // namespace memspan

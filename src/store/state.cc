@@ -39,7 +39,7 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
         meetings_.found(assembled->group, assembled->members);
       break;
     case StoreOperation::kTakeRank:
-      answers.push_back({from, ranks_.take(from, member, request)});
+      answers.push_back({from, take_rank(from, session.member, request)});
       break;
     case StoreOperation::kGiveRank:
       answers.push_back({from, ranks_.give(from, request)});
@@ -51,6 +51,32 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
       keys_.apply(from, std::move(request), now, answers);
   }
   return answers;
+}
+
+StoreAnswer StoreState::take_rank(SessionId from, const Member& member, StoreRequest& request) {
+  const std::string& scope = request.keys.front();
+  if (!member.job.empty() && StoreRanks::is_jobs_name(scope) && scope != member.job)
+    return refuse(
+        request.id, Code::kAuth,
+        fmt::format("the certificate names the job \"{}\", not {}; MEMSPAN_JOB says which "
+                    "job a member means",
+                    member.job, list_keys({scope})));
+  if (member.rank && request.rank == -1) request.rank = *member.rank;
+  if (member.rank && request.rank != *member.rank)
+    return refuse(request.id, Code::kAuth,
+                  fmt::format("the certificate names rank {}, not {}", *member.rank, request.rank));
+  return ranks_.take(from, member.name, request);
+}
+
+// What is kept (as charges count it), and an answer for everybody who may get one, three times as a
+// vector that grows has them.
+std::size_t StoreState::memory_for(const StoreRequest& request) const {
+  constexpr std::size_t kAlways = std::size_t{64} << 10;
+  std::size_t kept = 4 * (request.value.size() + request.expected.size());
+  for (const std::string& key : request.keys) kept += 512 + 8 * key.size();
+  const std::size_t answers = std::min(request.size, StoreMeetings::kMostMembers) +
+                              (request.keys.empty() ? 0 : keys_.listeners(request.keys.front()));
+  return kAlways + kept + 3 * answers * sizeof(StoreOutgoing);
 }
 
 // The alarm stays where it is; expire() moves it when it comes.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "store/charges.h"
 #include "store/gatherings.h"
 #include "store/keys.h"
 #include "store/meetings.h"
@@ -31,6 +32,10 @@ class StoreState {
   struct Member {
     std::string name;
     std::optional<Duration> silence = {};  // longer than this is dead
+    // What its certificate names; it takes no other rank, and when `job` is not empty, none of a
+    // scope that is another job's name.
+    std::optional<int> rank = {};
+    std::string job = {};
   };
   struct Expired {
     StoreAnswers answers;
@@ -39,14 +44,21 @@ class StoreState {
 
   // `sizes` as of StoreRanks.
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
-      : keys_(quota), meetings_(quota), gatherings_(quota), ranks_(quota, std::move(sizes)) {}
+      : charges_(quota),
+        keys_(quota, charges_),
+        meetings_(quota, charges_),
+        gatherings_(quota, charges_),
+        ranks_(quota, charges_, std::move(sizes)) {}
 
   // A number that was not used before.
   void connect(SessionId session, Member member, Clock::time_point now);
   // What to send now: the request's own answer, if it has one yet, and those of waiting requests
   // and watches of any session that it touched. The request must pass check_request() and come
   // from a session that is connected.
+  // Exceptions: for lack of memory only, and not where memory_for() the request is free.
   StoreAnswers apply(SessionId from, StoreRequest request, Clock::time_point now);
+  // More than apply() takes for the request, in bytes.
+  std::size_t memory_for(const StoreRequest& request) const;
   // The session said something, whatever it was.
   void hear(SessionId session, Clock::time_point now);
   // Ends the session; does nothing when it has ended. `why` completes "rank 3 is gone: ...".
@@ -62,10 +74,12 @@ class StoreState {
     Clock::time_point heard;
     std::optional<Clock::time_point> alarm;  // its entry in alarms_, not later than is due
   };
+  StoreAnswer take_rank(SessionId from, const Member& member, StoreRequest& request);
   void arm(SessionId id, Session& session);
 
   std::map<SessionId, Session> sessions_;
   std::set<std::pair<Clock::time_point, SessionId>> alarms_;
+  StoreCharges charges_;
   StoreKeys keys_;
   StoreMeetings meetings_;
   StoreGatherings gatherings_;

@@ -50,7 +50,10 @@ class StoreStream {
   virtual StreamStep read(char* into, std::size_t room) = 0;
   virtual StreamStep write(std::string_view bytes) = 0;
   // After the handshake.
-  virtual std::optional<StreamIdentity> identity() const { return std::nullopt; }
+  // kAuth says what is wrong with a name that is meant to be a member's and is none.
+  virtual Result<std::optional<StreamIdentity>> identity() const {
+    return std::optional<StreamIdentity>();
+  }
   virtual bool has_peer_certificate() const { return false; }
   int socket() const { return socket_.get(); }
 

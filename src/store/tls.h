@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ class TlsContext {
   virtual Status accepts(const StoreStream& stream) const = 0;
   // What the user should know though it is no error: a certificate that ends within 30 days.
   virtual const std::vector<std::string>& warnings() const = 0;
+  // The member that our own certificate names.
+  virtual const std::optional<StreamIdentity>& own_identity() const = 0;
 
  protected:
   TlsContext() = default;

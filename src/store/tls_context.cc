@@ -99,11 +99,13 @@ class OpenSslContext final : public TlsContext {
   OpenSslContext(Side side, TlsHandle<SSL_CTX> context)
       : side_(side), context_(std::move(context)) {}
   // With certificates, which `context` has.
-  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, std::vector<std::string> warnings)
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, std::vector<std::string> warnings,
+                 std::optional<StreamIdentity> own_identity)
       : side_(side),
         context_(std::move(context)),
         has_certificates_(true),
-        warnings_(std::move(warnings)) {}
+        warnings_(std::move(warnings)),
+        own_identity_(std::move(own_identity)) {}
 
   Result<std::unique_ptr<StoreStream>> open(Fd socket, const std::string& host) const override {
     TlsHandle<SSL> ssl(SSL_new(context_.get()));
@@ -117,12 +119,14 @@ class OpenSslContext final : public TlsContext {
     return has_certificates_ ? verify_peer_again(stream, context_.get()) : Status::ok();
   }
   const std::vector<std::string>& warnings() const override { return warnings_; }
+  const std::optional<StreamIdentity>& own_identity() const override { return own_identity_; }
 
  private:
   const Side side_;
   const TlsHandle<SSL_CTX> context_;
   const bool has_certificates_ = false;
   const std::vector<std::string> warnings_;
+  const std::optional<StreamIdentity> own_identity_;
 };
 
 Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side,
@@ -160,8 +164,13 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
   MEMSPAN_PASS(check_own_certificate(context.get(), side == TlsContext::Side::kServer));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   auto warnings = warn_of_end(context.get(), certificates.certificate);
-  return std::shared_ptr<const TlsContext>(
-      std::make_shared<OpenSslContext>(side, std::move(context), std::move(warnings)));
+  auto own = member_of(SSL_CTX_get0_certificate(context.get()));
+  if (!own.is_ok())
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("tlsCert \"{}\": {}", certificates.certificate, own.status().message()));
+  return std::shared_ptr<const TlsContext>(std::make_shared<OpenSslContext>(
+      side, std::move(context), std::move(warnings), std::move(own).value()));
 }
 
 }  // namespace

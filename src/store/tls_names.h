@@ -14,8 +14,10 @@
 namespace memspan {
 
 // From the URI "urn:memspan:job:JOB:rank:3" of the certificate's subject alternative names; nullopt
-// when there is none.
-std::optional<StreamIdentity> member_of(const X509* certificate);
+// when none begins with "urn:memspan:". kAuth when one does and is written in any other way, when
+// two name different members, or when the names cannot be read at all: such a certificate was meant
+// to bind its owner, and must not let him be whoever he likes.
+Result<std::optional<StreamIdentity>> member_of(const X509* certificate);
 // The name or numeric address that the server's certificate must have; its common name counts for
 // nothing.
 Status expect_host(SSL* ssl, const std::string& host);

@@ -101,7 +101,7 @@ class TlsStream final : public StoreStream {
   StreamStep handshake() override;
   StreamStep read(char* into, std::size_t room) override;
   StreamStep write(std::string_view bytes) override;
-  std::optional<StreamIdentity> identity() const override;
+  Result<std::optional<StreamIdentity>> identity() const override;
   bool has_peer_certificate() const override;
   Status verify_again(SSL_CTX* context) const;
 
@@ -212,10 +212,11 @@ Status TlsStream::why_failed(std::string_view doing) const {
           fmt::format("{}: {}", doing, is_no_tls ? "the other side does not speak TLS" : reason)};
 }
 
-std::optional<StreamIdentity> TlsStream::identity() const {
+Result<std::optional<StreamIdentity>> TlsStream::identity() const {
   MutexLock lock(mutex_);
   const X509* certificate = SSL_get0_peer_certificate(ssl_.get());
-  return certificate == nullptr ? std::nullopt : member_of(certificate);
+  if (certificate == nullptr) return std::optional<StreamIdentity>();
+  return member_of(certificate);
 }
 
 bool TlsStream::has_peer_certificate() const {

@@ -21,10 +21,11 @@ ByteWriter begin_frame() {
   return writer;
 }
 
-std::string finish_frame(ByteWriter writer) {
+// `to_follow` bytes of the body are not in the writer.
+std::string finish_frame(ByteWriter writer, std::size_t to_follow = 0) {
   std::string frame = writer.take();
   ByteWriter length;
-  length.u32(static_cast<std::uint32_t>(frame.size() - kLengthBytes));
+  length.u32(static_cast<std::uint32_t>(frame.size() - kLengthBytes + to_follow));
   frame.replace(0, kLengthBytes, length.bytes());
   return frame;
 }
@@ -163,15 +164,26 @@ std::string encode(const StoreRequest& request) {
 }
 
 std::string encode(const StoreAnswer& answer) {
+  StoreFrame frame = encode_sharing(answer);
+  return std::move(frame.head += frame.value.text());
+}
+
+StoreFrame encode_sharing(const StoreAnswer& answer) {
+  // Below it one piece costs less than two.
+  constexpr std::size_t kShared = 4096;
   ByteWriter writer = begin_frame();
   writer.u64(answer.id);
   writer.u8(static_cast<std::uint8_t>(answer.code));
   writer.i64(answer.number);
   writer.u8(static_cast<std::uint8_t>(answer.event));
-  writer.text(answer.key);
+  writer.text(answer.key.text());
   writer.text(answer.message);
-  writer.text(answer.value);
-  return finish_frame(std::move(writer));
+  if (answer.value.size() < kShared) {
+    writer.text(answer.value.text());
+    return {.head = finish_frame(std::move(writer))};
+  }
+  writer.u32(static_cast<std::uint32_t>(answer.value.size()));
+  return {.head = finish_frame(std::move(writer), answer.value.size()), .value = answer.value};
 }
 
 std::string encode(const StoreHello& hello) {
@@ -231,9 +243,9 @@ Result<StoreAnswer> decode_answer(std::string_view body) {
   if (event > static_cast<std::uint8_t>(StoreEvent::kRemoved))
     return malformed("answer: no such event");
   answer.event = static_cast<StoreEvent>(event);
-  answer.key = reader.text();
+  answer.key = std::string(reader.text());
   answer.message = reader.text();
-  answer.value = reader.text();
+  answer.value = std::string(reader.text());
   if (!reader.is_finished()) return malformed("answer");
   return answer;
 }
@@ -273,11 +285,15 @@ Result<StoreWelcome> decode_welcome(std::string_view body) {
   return welcome;
 }
 
-std::string pack_texts(const std::vector<std::string>& texts) {
+std::string pack_texts(const std::vector<std::string_view>& texts) {
   ByteWriter writer;
   writer.u32(static_cast<std::uint32_t>(texts.size()));
-  for (const std::string& text : texts) writer.text(text);
+  for (const std::string_view text : texts) writer.text(text);
   return writer.take();
+}
+
+std::string pack_texts(const std::vector<std::string>& texts) {
+  return pack_texts(std::vector<std::string_view>(texts.begin(), texts.end()));
 }
 
 Result<std::vector<std::string>> unpack_texts(std::string_view bytes) {
@@ -300,15 +316,23 @@ std::string list_keys(const std::vector<std::string>& keys) {
 
 void FrameReader::feed(std::string_view bytes) {
   if (broken_) return;
-  buffer_.erase(0, used_);
-  used_ = 0;
-  // One large frame must not keep its memory for the connection's whole life.
-  constexpr std::size_t kKept = std::size_t{1} << 20;
-  if (buffer_.empty() && buffer_.capacity() > kKept) buffer_.shrink_to_fit();
+  drop_used();
   buffer_.append(bytes);
 }
 
+// One large frame must not keep its memory for the connection's whole life.
+void FrameReader::drop_used() {
+  constexpr std::size_t kKept = std::size_t{1} << 20;
+  if (used_ == 0) return;
+  if (used_ == buffer_.size() && buffer_.capacity() > kKept)
+    std::string().swap(buffer_);
+  else
+    buffer_.erase(0, used_);
+  used_ = 0;
+}
+
 std::optional<std::string_view> FrameReader::next() {
+  if (used_ == buffer_.size()) drop_used();
   std::string_view rest = std::string_view(buffer_).substr(used_);
   if (broken_ || rest.size() < kLengthBytes) return std::nullopt;
   const std::size_t length = ByteReader(rest).u32();

@@ -6,6 +6,8 @@
 //   client  hello      request request ...          requests carry an id of the client's choice
 //   server      welcome          answer answer ...  answers carry it back, in any order
 //
+// An answer with the id kFarewellId is the store's last word: it ends the session and says why.
+//
 // Everything here is a pure function of bytes: no sockets, no clock, and no input, however
 // broken, does more than fail.
 #pragma once
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "store/shared_text.h"
 
 namespace memspan {
 
@@ -32,6 +35,8 @@ inline constexpr std::size_t kMaxFrameBytes = 2 * kMaxValueBytes + (std::size_t{
 inline constexpr std::size_t kMaxGreetingBytes = 4096;
 // In `StoreRequest::timeout_ms`: wait for as long as the connection lives.
 inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
+// No request has this id.
+inline constexpr std::uint64_t kFarewellId = 0;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
 inline constexpr std::uint32_t kStoreProtocolVersion = 3;
 
@@ -87,13 +92,13 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  std::string value = {};    // get, get_now, compare-and-swap; list, meet, gather, assemble:
+  SharedText value = {};     // get, get_now, compare-and-swap; list, meet, gather, assemble:
                              // pack_texts()
   std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
                              // take_rank: the rank
   // Only in what a watch says after its first answer.
   StoreEvent event = StoreEvent::kNone;
-  std::string key = {};
+  SharedText key = {};
   bool operator==(const StoreAnswer&) const = default;
 };
 
@@ -125,6 +130,14 @@ std::string encode(const StoreAnswer& answer);
 std::string encode(const StoreHello& hello);
 std::string encode(const StoreWelcome& welcome);
 
+// A whole frame in two pieces. A large value is not copied into it: it follows the head.
+struct StoreFrame {
+  std::string head;
+  SharedText value = {};
+  std::size_t size() const { return head.size() + value.size(); }
+};
+StoreFrame encode_sharing(const StoreAnswer& answer);
+
 // From a frame's body. kInvalidArgument for anything that encode() does not write or that
 // check_request() refuses. The version in a hello or a welcome is for the caller to judge.
 Result<StoreRequest> decode_request(std::string_view body);
@@ -133,6 +146,7 @@ Result<StoreHello> decode_hello(std::string_view body);
 Result<StoreWelcome> decode_welcome(std::string_view body);
 
 // Several texts as one: a count and the texts. unpack_texts() fails on anything else.
+std::string pack_texts(const std::vector<std::string_view>& texts);
 std::string pack_texts(const std::vector<std::string>& texts);
 Result<std::vector<std::string>> unpack_texts(std::string_view bytes);
 
@@ -147,10 +161,12 @@ class FrameReader {
 
   // Takes the stream's next bytes, in pieces of any size. Ignored when broken.
   void feed(std::string_view bytes);
-  // The next whole frame's body, valid until the next feed(); nullopt when there is none yet.
+  // The next whole frame's body, valid until the next call; nullopt when there is none yet.
   std::optional<std::string_view> next();
   // A length was zero or over the limit. For good: no byte after it can be trusted.
   bool is_broken() const { return broken_; }
+  // Bytes that it has.
+  std::size_t held() const { return buffer_.size(); }
   // Of the next frame something has come, but not all.
   bool has_part() const { return used_ < buffer_.size(); }
   // For the frames that next() has not looked at yet.
@@ -158,6 +174,7 @@ class FrameReader {
 
  private:
   std::size_t limit_;
+  void drop_used();
   std::string buffer_;
   std::size_t used_ = 0;  // bytes of buffer_ that next() has given out
   bool broken_ = false;

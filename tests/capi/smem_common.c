@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <smem/host/smem.h>
+#include <smem/host/smem_bm.h>
+#include <smem/host/smem_shm.h>
+#include <smem/host/smem_trans.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -101,7 +104,34 @@ static void check_stores(void) {
   int state = -1;
   CHECK(child > 0 && waitpid(child, &state, 0) == child && state == 0);
   CHECK(listens(url) && smem_destroy_config_store(url) == SMEM_OK && !listens(url));
-  CHECK(smem_create_config_store(url) == SMEM_OK && listens(url)); /* left to the end */
+  CHECK(smem_create_config_store(url) == SMEM_OK && listens(url)); /* left to check_ends() */
+}
+
+/* A store ends with the last uninit of what its process initialized, however it came to be. */
+static void check_ends(void) {
+  char url[64];
+  smem_bm_config_t bm;
+  smem_shm_config_t shm;
+  smem_trans_config_t trans;
+  CHECK(write_free_url(url, sizeof url));
+  CHECK(smem_bm_config_init(&bm) == SMEM_OK && smem_shm_config_init(&shm) == SMEM_OK &&
+        smem_trans_config_init(&trans) == SMEM_OK);
+  CHECK(smem_bm_init(url, 1, 0, &bm) == SMEM_OK && listens(url));
+  CHECK(smem_shm_init(url, 1, 0, 0, &shm) == SMEM_OK && smem_trans_init(&trans) == SMEM_OK);
+  smem_bm_uninit(0);
+  CHECK(listens(url));
+  smem_shm_uninit(0);
+  CHECK(listens(url));
+  smem_trans_uninit(0);
+  CHECK(!listens(url) && smem_destroy_config_store(url) == SMEM_NOT_EXIST);
+  /* What was never initialized ends nothing; what only hosts ends, too. */
+  CHECK(smem_create_config_store(url) == SMEM_OK);
+  smem_bm_uninit(0);
+  CHECK(listens(url));
+  bm.startConfigStoreOnly = true;
+  CHECK(smem_bm_init(url, 1, 0, &bm) == SMEM_OK);
+  smem_bm_uninit(0);
+  CHECK(!listens(url));
 }
 
 int main(void) {
@@ -110,6 +140,7 @@ int main(void) {
   check_flood();
   check_protection();
   check_stores();
+  check_ends();
   smem_uninit();
   return 0;
 }

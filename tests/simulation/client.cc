@@ -209,7 +209,7 @@ void World::read(SessionId id, const StoreAnswer& answer) {
   if (answer.event != StoreEvent::kNone) {
     const bool is_removed = answer.event == StoreEvent::kRemoved;
     session.watches.at(answer.id).push_back(
-        {answer.key, is_removed ? std::nullopt : std::optional(answer.value)});
+        {answer.key, is_removed ? std::nullopt : std::optional(answer.value.text())});
     return;
   }
   const auto node = session.asked.extract(answer.id);

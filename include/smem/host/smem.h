@@ -56,8 +56,9 @@ void smem_uninit(void);
 
 /* Hosts a config store in this process, for members that join with the same URL:
  * "tcp://a.b.c.d:port", "tcp://[v6]:port" or "tcp://host.name:port", with a port of 1 to 65535. It
- * serves until smem_destroy_config_store() or the end of the process; a child of fork() does not
- * have it. A URL that this process serves already is SMEM_OK; one that another socket has is
+ * serves until smem_destroy_config_store(), the last of smem_bm_uninit(), smem_shm_uninit() and
+ * smem_trans_uninit() of what this process initialized, or its end; a child of fork() does not have
+ * it. A URL that this process serves already is SMEM_OK; one that another socket has is
  * SMEM_RES_IN_USE. */
 int32_t smem_create_config_store(const char* storeUrl);
 /* Closes all connections to it. SMEM_NOT_EXIST when this process does not serve the URL. */

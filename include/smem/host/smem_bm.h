@@ -35,8 +35,8 @@ int32_t smem_bm_config_init(smem_bm_config_t* config);
  * Called again it is SMEM_OK and changes nothing. */
 int32_t smem_bm_init(const char* storeURL, uint32_t worldSize, uint16_t deviceId,
                      const smem_bm_config_t* config);
-/* Leaves and destroys what is left, and gives the rank back. A store that is hosted here goes on
- * until smem_destroy_config_store() or the end of the process. */
+/* Leaves and destroys what is left, and gives the rank back. When nothing else of MemFabric is
+ * initialized here, the stores that this process hosts end: the others lose them. */
 void smem_bm_uninit(uint32_t flags);
 /* UINT32_MAX when not initialized. */
 uint32_t smem_bm_get_rank_id(void);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "capi/smem/config_store.h"
@@ -22,6 +23,7 @@ namespace {
 struct Hosted {
   Mutex mutex;
   std::map<std::string, std::unique_ptr<StoreServer>> servers MEMSPAN_GUARDED_BY(mutex);
+  std::set<std::string> users MEMSPAN_GUARDED_BY(mutex);
 };
 
 // fork() copied the servers, but neither their threads nor what listening is worth.
@@ -87,6 +89,18 @@ Status host_store(const Endpoint& endpoint, const StoreSecurity& security) {
   // the handler comes before those that this server brought about (OpenSSL's).
   [[maybe_unused]] static const int registered = std::atexit(end_all);
   return Status::ok();
+}
+
+void start_using_stores(const char* part) {
+  MutexLock lock(hosted().mutex);
+  hosted().users.insert(part);
+}
+
+void stop_using_stores(const char* part) {
+  std::map<std::string, std::unique_ptr<StoreServer>> servers;  // declared first: ends unlocked
+  MutexLock lock(hosted().mutex);
+  if (hosted().users.erase(part) == 0 || !hosted().users.empty()) return;
+  servers.swap(hosted().servers);
 }
 
 }  // namespace memspan::capi

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "capi/smem/config_store.h"
+
 namespace memspan::capi {
 
 Status check_world_size(std::uint32_t ranks) {
@@ -18,6 +20,7 @@ Status check_world_size(std::uint32_t ranks) {
 std::int32_t RankFace::adopt(const char* call, Result<RankMembership> made) {
   if (made.is_ok()) {
     membership_ = std::move(made).value();
+    start_using_stores(name_);
     return SMEM_OK;
   }
   const std::int32_t code =
@@ -28,9 +31,15 @@ std::int32_t RankFace::adopt(const char* call, Result<RankMembership> made) {
 }
 
 void RankFace::uninit() {
-  std::optional<RankMembership> ended;  // gives up the rank without the lock
+  if (give_up()) stop_using_stores(name_);
+}
+
+// The rank is given up without the lock, and before a store that is hosted here ends.
+bool RankFace::give_up() {
+  std::optional<RankMembership> ended;
   MutexLock lock(mutex_);
   ended.swap(membership_);
+  return ended.has_value();
 }
 
 std::optional<RankMembership> RankFace::membership() {

@@ -92,6 +92,7 @@ class RankFace {
 
  private:
   std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);
+  bool give_up() MEMSPAN_EXCLUDES(mutex_);  // true when this process was a rank
   std::string why_not() const MEMSPAN_REQUIRES(mutex_);
   void* create_failure(const char* call, std::uint32_t id, std::int32_t code,
                        std::string_view why) const;

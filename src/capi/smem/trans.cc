@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "capi/smem/config_store.h"
 #include "capi/smem/endpoints.h"
 #include "capi/smem/members.h"
 #include "capi/smem/number_of.h"
@@ -108,6 +109,7 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
   if (!made.is_ok()) return fail(made.status());
   // Now, so that it comes before the handlers of what this endpoint uses.
   [[maybe_unused]] static const int registered = std::atexit(end_all);
+  start_using_stores("trans");
   void* const handle = endpoints().add(std::move(made).value());
   if (handle == nullptr) smem_failure(kCall, SMEM_NO_RESOURCES, "too many endpoints");
   return handle;
@@ -161,13 +163,17 @@ MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) {
 
 MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
   const Status status = check_config(config);
-  if (status.is_ok()) trans_is_ready() = true;
+  if (status.is_ok()) {
+    trans_is_ready() = true;
+    start_using_stores("trans");
+  }
   return smem_result("smem_trans_init", status);
 }
 
 MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) {
   trans_is_ready() = false;
   end_all();
+  stop_using_stores("trans");
 }
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include <future>
 
+#include "core/log.h"
 #include "support.h"
 
 namespace memspan {
@@ -187,6 +191,44 @@ TEST_F(StoreClientTest, SendsNothingThatIsTooLarge) {
             Code::kInvalidArgument);
   EXPECT_EQ(client->wait({"k", ""}, soon()).code(), Code::kInvalidArgument);
   EXPECT_TRUE(client->wait({}, soon()).is_ok());
+}
+
+// What the library logs while it lives; one at a time.
+class Lines {
+ public:
+  Lines() {
+    all().clear();
+    set_log_sink([](int, const char* line) { all().emplace_back(line); });
+  }
+  ~Lines() { set_log_sink(nullptr); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+  static std::vector<std::string>& all() {
+    static std::vector<std::string> lines;
+    return lines;
+  }
+};
+
+constexpr Duration kLong = std::chrono::milliseconds(3600);
+
+TEST(StoreNoticeTest, WhoWaitsLongForAStoreSaysSoOnce) {
+  const ReservedPort port = reserved_port();
+  const Lines lines;
+  EXPECT_EQ(StoreClient::connect({.endpoint = port.endpoint}, Deadline::after(kLong)).code(),
+            Code::kTimeout);
+  ASSERT_EQ(Lines::all().size(), 1U);
+  EXPECT_NE(Lines::all()[0].find(port.endpoint.to_string()), std::string::npos) << Lines::all()[0];
+  EXPECT_NE(Lines::all()[0].find("s more"), std::string::npos) << Lines::all()[0];
+}
+
+TEST(StoreNoticeTest, WhoWaitsLongForOthersSaysSoOnce) {
+  auto server = server_without_listener();
+  auto client = client_of(*server);
+  const Lines lines;
+  EXPECT_EQ(client->meet("the job", 0, 1, 4, "", Deadline::after(kLong)).code(), Code::kTimeout);
+  ASSERT_EQ(Lines::all().size(), 1U);
+  EXPECT_NE(Lines::all()[0].find("rank 1 of 4"), std::string::npos) << Lines::all()[0];
+  EXPECT_NE(Lines::all()[0].find("the job"), std::string::npos) << Lines::all()[0];
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ class StoreGatheringsTest : public testing::Test {
     }
   }
 
-  StoreGatherings gatherings_{{.keys = 2000, .bytes = 64}};
+  StoreCharges charges_{{}};
+  StoreGatherings gatherings_{{.keys = 2000, .bytes = 64}, charges_};
   std::optional<StoreGatherings::Assembled> assembled_;
   std::string name_ = "k";
   std::uint64_t requests_ = 0;
@@ -286,6 +287,35 @@ TEST_F(StoreGatheringsTest, TheNextDeadlineIsThatOfTheFirstToGiveUp) {
   EXPECT_EQ(gatherings_.next_deadline(), Clock::time_point(milliseconds(1300)));
   EXPECT_EQ(expire(milliseconds(300)).size(), 1U);
   EXPECT_FALSE(gatherings_.next_deadline());
+}
+
+TEST_F(StoreGatheringsTest, WhatIsKeptForSessionsIsCountedUntilItGoes) {
+  come(1, 0);
+  EXPECT_GT(charges_.all(), 0U);
+  come(2, 1);
+  EXPECT_GT(charges_.all(), 0U);  // it is known who met last
+  disconnect(1);
+  disconnect(2);
+  EXPECT_EQ(charges_.all(), 0U);
+}
+
+TEST_F(StoreGatheringsTest, OneSessionBringsSoMuchAndNoMore) {
+  StoreCharges charges{{.session = 5000}};
+  StoreGatherings gatherings{StoreQuota{}, charges};
+  StoreAnswers answers;
+  int rank = 0;
+  for (; answers.empty() && rank < 100; ++rank)
+    gatherings.come(1, "PE 1",
+                    {.id = 1,
+                     .operation = StoreOperation::kGather,
+                     .keys = {"k"},
+                     .timeout_ms = 1000,
+                     .rank = rank,
+                     .size = 100},
+                    now_, answers);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].answer.code, Code::kOutOfMemory);
+  EXPECT_LT(rank, 10);
 }
 
 }  // namespace

@@ -69,15 +69,17 @@ class StoreKeysTest : public testing::Test {
     return {.operation = StoreOperation::kWait, .keys = std::move(keys), .timeout_ms = timeout_ms};
   }
 
-  StoreKeys keys_{{.keys = 3, .bytes = 40, .watches = 2}};
+  StoreCharges charges_{{.session = 2000}};
+  StoreKeys keys_{{.keys = 3, .bytes = 40, .watches = 2}, charges_};
   Clock::time_point now_ = {};
   std::uint64_t last_id_ = 0;
 };
 
 // "set k=v" or "removed k".
 std::string text_of(const StoreAnswer& event) {
-  if (event.event == StoreEvent::kRemoved) return "removed " + event.key;
-  return event.event == StoreEvent::kSet ? "set " + event.key + "=" + event.value : "no event";
+  if (event.event == StoreEvent::kRemoved) return "removed " + event.key.text();
+  return event.event == StoreEvent::kSet ? "set " + event.key.text() + "=" + event.value.text()
+                                         : "no event";
 }
 
 // What the watch `id` of `session` sees in these answers.
@@ -269,15 +271,48 @@ TEST_F(StoreKeysTest, ARefusedChangeLeavesTheOwnerAndTellsNobody) {
   EXPECT_THAT(list(""), ElementsAre("k", "1"));
 }
 
-TEST_F(StoreKeysTest, WaitsCountAgainstTheBytesUntilTheyEnd) {
-  EXPECT_THAT(apply(kBen, wait_for({std::string(30, 'w')})), IsEmpty());
-  EXPECT_EQ(set(kAnna, "k", std::string(10, 'v')).code, Code::kOutOfMemory);
-  EXPECT_EQ(ask(kAnna, wait_for({std::string(11, 'w')})).code, Code::kOutOfMemory);
+// By what they are in memory, which for short keys is far more than their bytes.
+TEST_F(StoreKeysTest, WaitsOfOneSessionAreBoundedUntilTheyEnd) {
+  EXPECT_THAT(apply(kBen, wait_for({"a", "b", "c", "d", "e"})), IsEmpty());
+  const StoreAnswer answer = ask(kBen, wait_for({"f"}));
+  EXPECT_EQ(answer.code, Code::kOutOfMemory);
+  EXPECT_THAT(answer.message, HasSubstr("at most 2000"));
+  EXPECT_THAT(apply(kAnna, wait_for({"f"})), IsEmpty());
+  EXPECT_EQ(set(kAnna, "k", std::string(39, 'v')).code, Code::kOk);
   StoreAnswers answers;
   keys_.expire(now_ + std::chrono::seconds(1), answers);
-  ASSERT_EQ(answers.size(), 1U);
+  ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0].answer.code, Code::kTimeout);
-  EXPECT_EQ(set(kAnna, "k", std::string(39, 'v')).code, Code::kOk);
+  EXPECT_EQ(charges_.all(), 0U);
+  EXPECT_THAT(apply(kBen, wait_for({"f"})), IsEmpty());
+}
+
+TEST_F(StoreKeysTest, WatchesOfOneSessionAreBoundedUntilTheyEnd) {
+  EXPECT_EQ(watch(kBen, std::string(800, 'a')).code, Code::kOutOfMemory);
+  EXPECT_EQ(watch(kBen, std::string(700, 'a')).code, Code::kOk);
+  EXPECT_EQ(watch(kBen, "b").code, Code::kOutOfMemory);
+  disconnect(kBen);
+  EXPECT_EQ(charges_.all(), 0U);
+  EXPECT_EQ(watch(kBen, "b").code, Code::kOk);
+}
+
+TEST_F(StoreKeysTest, EverybodyIsToldTheSameBytes) {
+  watch(kAnna, "");
+  watch(kBen, "");
+  apply(kBen, wait_for({"k"}));
+  const StoreAnswers answers =
+      apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}, .value = "v"});
+  const StoreAnswer now = ask(kBen, {.operation = StoreOperation::kGetNow, .keys = {"k"}});
+  ASSERT_EQ(answers.size(), 4U);
+  for (int i : {0, 1}) EXPECT_EQ(answers[i].answer.value.identity(), now.value.identity());
+}
+
+TEST_F(StoreKeysTest, AnAppendChangesNothingThatWasSaid) {
+  set(kAnna, "k", "1");
+  const StoreAnswer before = ask(kBen, {.operation = StoreOperation::kGetNow, .keys = {"k"}});
+  ask(kBen, {.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "2"});
+  EXPECT_EQ(before.value, "1");
+  EXPECT_THAT(list(""), ElementsAre("k", "12"));
 }
 
 TEST_F(StoreKeysTest, KeepsSoManyWaitsAndNoMore) {

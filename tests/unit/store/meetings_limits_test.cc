@@ -108,13 +108,30 @@ TEST_F(StoreMeetingsTest, AnOperationThatWasBeforeIsRefused) {
 }
 
 TEST_F(StoreMeetingsTest, PartsThatTogetherAreTooLongFailForAll) {
-  StoreMeetings roomy{StoreQuota{}};
+  StoreMeetings roomy{StoreQuota{}, charges_};
   StoreAnswers answers;
   for (int rank = 0; rank < 3; ++rank)
     roomy.meet(session_of(rank), "PE", request(rank, 0, std::string(kMaxValueBytes / 2, 'x')), now_,
                answers);
   ASSERT_EQ(answers.size(), 3U);
   for (const StoreOutgoing& out : answers) EXPECT_EQ(out.answer.code, Code::kInvalidArgument);
+}
+
+// By what it is in memory: this group of a long name, with empty parts.
+TEST_F(StoreMeetingsTest, WhatOneSessionBringsIsBoundedUntilItIsOver) {
+  StoreCharges charges{{.session = 100000}};
+  StoreMeetings meetings{StoreQuota{}, charges};
+  StoreRequest one = request(0, 0);
+  one.keys = {std::string(kMaxKeyBytes, 'g')};
+  StoreAnswers answers;
+  for (one.delta = 0; answers.empty() && one.delta < 100; ++one.delta)
+    meetings.meet(session_of(0), "PE 0", one, now_, answers);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].answer.code, Code::kOutOfMemory);
+  EXPECT_LT(one.delta, 10);
+  EXPECT_GT(charges.all(), 50000U);
+  meetings.disconnect(session_of(0), "it went", answers);
+  EXPECT_EQ(charges.all(), 0U);
 }
 
 }  // namespace

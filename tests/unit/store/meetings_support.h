@@ -75,7 +75,8 @@ class StoreMeetingsTest : public testing::Test {
     }
   }
 
-  StoreMeetings meetings_{{.keys = 2, .bytes = 64}};
+  StoreCharges charges_{{}};
+  StoreMeetings meetings_{{.keys = 2, .bytes = 64}, charges_};
   Clock::time_point now_ = {};
 };
 

@@ -33,7 +33,8 @@ class StoreRanksTest : public testing::Test {
     return *decoded;
   }
 
-  StoreRanks ranks_{{.keys = 2}, {{"of three", 3}}};
+  StoreCharges charges_{{}};
+  StoreRanks ranks_{{.keys = 2}, charges_, {{"of three", 3}}};
 };
 
 TEST_F(StoreRanksTest, AHostsWordOnTheSizeHoldsWhoeverComesFirst) {
@@ -161,6 +162,19 @@ TEST(StoreRankTest, RefusesAnyOtherLength) {
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_EQ(StoreRank::decode(bytes.substr(0, length)).code(), Code::kInvalidArgument);
   EXPECT_EQ(StoreRank::decode(bytes + "x").code(), Code::kInvalidArgument);
+}
+
+TEST_F(StoreRanksTest, OneSessionHoldsSoManyAndNoMore) {
+  StoreCharges charges{{.session = 5000}};
+  StoreRanks ranks{StoreQuota{}, charges};
+  StoreAnswer answer;
+  int taken = -1;
+  for (; answer.code == Code::kOk && taken < 100; ++taken)
+    answer = ranks.take(1, "one", {.id = 5, .operation = StoreOperation::kTakeRank, .keys = {"k"}});
+  EXPECT_EQ(answer.code, Code::kOutOfMemory);
+  EXPECT_LT(taken, 10);
+  ranks.disconnect(1);
+  EXPECT_EQ(charges.all(), 0U);
 }
 
 }  // namespace

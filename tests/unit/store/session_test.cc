@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 
 #include <functional>
+#include <new>
+#include <thread>
 #include <vector>
 
 #include "core/bytes.h"
@@ -19,8 +21,9 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   explicit StoreSessionTest() : StoreSessionTest(socket_pair()) {}
 
   void start(StorePatience patience = {std::chrono::hours(1), std::chrono::hours(1)}) {
-    session_ = std::make_shared<StoreSession>(*this, 1, make_plain_stream(std::move(ours_)),
-                                              context_, std::span<char>(chunk_), patience);
+    session_ =
+        std::make_shared<StoreSession>(*this, 1, make_plain_stream(std::move(ours_)),
+                                       StoreSession::Shared{context_, chunk_, backlog_}, patience);
     session_->start();
   }
   void say_hello() { peer_.send(encode(StoreHello{.member = "a test"})); }
@@ -38,6 +41,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   }
 
   asio::io_context context_{1};
+  StoreBacklog backlog_;
   RawPeer peer_;
   std::vector<StoreRequest> served_;
   std::function<void(const StoreRequest&)> on_request_ = [](const StoreRequest&) {};
@@ -54,6 +58,8 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
     return {.code = Code::kAuth, .message = "no enemies"};
   }
   void spoke(SessionId) override {}
+  void free_headroom() override {}
+  bool has_memory(std::size_t) const override { return true; }
   void serve(SessionId, StoreRequest request) override {
     served_.push_back(request);
     on_request_(request);
@@ -188,6 +194,61 @@ TEST_F(StoreSessionTest, ClosesWhenThePeerGoes) {
   peer_.close();
   run_until_closed();
   EXPECT_TRUE(is_closed_);
+}
+
+// A value that many events share is in memory once.
+TEST_F(StoreSessionTest, CountsWhatItsAnswersShareOnce) {
+  start();
+  say_hello();
+  run_ready();
+  const SharedText value = std::string(kMaxValueBytes, 'v');
+  for (std::uint64_t i = 1; i <= 300; ++i)
+    session_->send({.id = i, .value = value, .event = StoreEvent::kSet, .key = "k"});
+  run_ready();
+  EXPECT_FALSE(is_closed_);
+  EXPECT_LT(session_->queued(), kMaxValueBytes + 300 * 400);
+  EXPECT_EQ(session_->queued(), backlog_.bytes());
+  peer_.close();
+  run_until_closed();
+  EXPECT_EQ(backlog_.bytes(), 0U);
+}
+
+TEST_F(StoreSessionTest, DismissesAPeerThatLeavesTooMuchUnread) {
+  constexpr int kFit = 4;
+  start({.hello = std::chrono::hours(1),
+         .frame = std::chrono::hours(1),
+         .queued = (kFit + 1) * kMaxValueBytes});
+  say_hello();
+  run_ready();
+  for (std::uint64_t i = 1; i <= kFit + 2; ++i)
+    session_->send({.id = i, .value = std::string(kMaxValueBytes, 'v'), .event = StoreEvent::kSet});
+  EXPECT_LT(session_->queued(), 2 * kMaxValueBytes);
+  // It still gets what it has a part of, and then why it gets no more.
+  std::thread reader([this] {
+    EXPECT_EQ(decode_welcome(peer_.receive())->code, Code::kOk);
+    EXPECT_EQ(decode_answer(peer_.receive())->id, 1U);
+    auto farewell = decode_answer(peer_.receive());
+    ASSERT_TRUE(farewell.is_ok());
+    EXPECT_EQ(farewell->id, kFarewellId);
+    EXPECT_EQ(farewell->code, Code::kStoreLost);
+    EXPECT_NE(farewell->message.find("unread"), std::string::npos) << farewell->message;
+    EXPECT_TRUE(peer_.sees_the_end());
+  });
+  run_until_closed();
+  reader.join();
+  EXPECT_EQ(why_.code(), Code::kOutOfMemory);
+  EXPECT_EQ(backlog_.bytes(), 0U);
+}
+
+TEST_F(StoreSessionTest, EndsAloneWhenThereIsNoMemoryForIt) {
+  on_request_ = [](const StoreRequest&) { throw std::bad_alloc(); };
+  start();
+  say_hello();
+  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}}));
+  run_until_closed();
+  EXPECT_EQ(why_.code(), Code::kOutOfMemory);
+  EXPECT_EQ(decode_welcome(peer_.receive())->code, Code::kOk);
+  EXPECT_NE(decode_answer(peer_.receive())->message.find("no memory"), std::string::npos);
 }
 
 TEST_F(StoreSessionTest, DoesNotServeAPeerThatDoesNotReadItsAnswers) {

@@ -125,6 +125,90 @@ TEST_F(TlsTest, AMemberOfAnotherJobIsRefusedByItsCertificate) {
   }
 }
 
+std::vector<std::string> names_with(const std::string& member) {
+  return {"DNS:localhost", "IP:127.0.0.1", "URI:" + member};
+}
+
+TEST_F(TlsTest, AMemberTakesTheRankThatItsCertificateNamesAndNoOther) {
+  auto server = store(trust_.files(), "train");
+  const StoreCertificates files =
+      trust_.files(trust_.member({.names = names_with("urn:memspan:job:train:rank:3")}));
+  auto client = join(server->endpoint(), with(files));
+  ASSERT_TRUE(client.is_ok()) << client.status().to_string();
+  for (const char* scope : {"bm", "any"}) {
+    const auto other = (*client)->take_rank(scope, 0, 4, soon());
+    EXPECT_EQ(other.code(), Code::kAuth);
+    EXPECT_TRUE(contains(other.status().message(), "rank 3")) << other.status().to_string();
+    const auto own = (*client)->take_rank(scope, -1, 4, soon());
+    ASSERT_TRUE(own.is_ok()) << own.status().to_string();
+    EXPECT_EQ(own->rank, 3);
+  }
+}
+
+// A store of no job in particular: the scopes are named as the jobs are.
+TEST_F(TlsTest, AMemberTakesNoRankOfAnotherJob) {
+  auto server = store(trust_.files());
+  const StoreCertificates files =
+      trust_.files(trust_.member({.names = names_with("urn:memspan:job:train:rank:3")}));
+  auto client = join(server->endpoint(), with(files));
+  ASSERT_TRUE(client.is_ok()) << client.status().to_string();
+  const auto other = (*client)->take_rank("test", 3, 4, soon());
+  EXPECT_EQ(other.code(), Code::kAuth);
+  EXPECT_TRUE(contains(other.status().message(), "\"train\"")) << other.status().to_string();
+  EXPECT_TRUE((*client)->take_rank("train", 3, 4, soon()).is_ok());
+  EXPECT_TRUE((*client)->take_rank("bm", 3, 4, soon()).is_ok());
+}
+
+TEST_F(TlsTest, AStoreServesTheJobThatItsOwnCertificateNames) {
+  auto server =
+      store(trust_.files(trust_.member({.names = names_with("urn:memspan:job:train:rank:0")})));
+  const auto member = [&](const std::string& job) {
+    const std::string name = "urn:memspan:job:" + job + ":rank:1";
+    return join(server->endpoint(), with(trust_.files(trust_.member({.names = names_with(name)}))));
+  };
+  EXPECT_EQ(member("test").code(), Code::kAuth);
+  auto client = member("train");
+  ASSERT_TRUE(client.is_ok()) << client.status().to_string();
+  EXPECT_TRUE((*client)->take_rank("job", 1, 2, soon()).is_ok());
+}
+
+// Whoever was meant to be somebody must not be anybody because of a slip of the pen.
+TEST_F(TlsTest, NamesOfMembersThatCannotBeReadAreRefused) {
+  auto server = store(trust_.files());
+  for (const char* name : {"urn:memspan:job:train:rank:-1", "urn:memspan:job:train:rank:0x1",
+                           "urn:memspan:job:train:rank:01", "urn:memspan:job:train:rank:+1",
+                           "urn:memspan:job:train:rank:", "urn:memspan:job:train:rank:99999999999",
+                           "urn:memspan:job:train", "urn:memspan:job::rank:1", "urn:memspan:rank:1",
+                           "urn:memspan:job:train:rank:1:", "URN:Memspan:job:train:rank:1"}) {
+    SCOPED_TRACE(name);
+    const Issued member = trust_.member({.names = names_with(name)});
+    const auto own = join(server->endpoint(), with(trust_.files(member)));
+    EXPECT_EQ(own.code(), Code::kInvalidArgument) << own.status().to_string();
+    EXPECT_TRUE(contains(own.status().message(), "JOB:rank:NUMBER")) << own.status().to_string();
+    // One that does not look at its own certificate.
+    TlsPeerClient peer(server->endpoint(), {.shows = member});
+    ASSERT_TRUE(peer.shakes_hands());
+    ASSERT_TRUE(peer.send(encode(StoreHello{.member = "a stranger"})));
+    FrameReader reader(kMaxFrameBytes);
+    reader.feed(peer.receive_all());
+    const auto body = reader.next();
+    ASSERT_TRUE(body);
+    const auto welcome = decode_welcome(*body);
+    ASSERT_TRUE(welcome.is_ok());
+    EXPECT_EQ(welcome->code, Code::kAuth);
+    EXPECT_TRUE(contains(welcome->message, "JOB:rank:NUMBER")) << welcome->message;
+  }
+}
+
+TEST_F(TlsTest, ACertificateOfTwoMembersIsRefused) {
+  const Issued two = trust_.member(
+      {.names = {"URI:urn:memspan:job:train:rank:1", "URI:urn:memspan:job:train:rank:2"}});
+  auto server = store(trust_.files());
+  const auto client = join(server->endpoint(), with(trust_.files(two)));
+  EXPECT_EQ(client.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(contains(client.status().message(), "two members")) << client.status().to_string();
+}
+
 // ---- revocation lists
 
 TEST_F(TlsTest, AListThatRevokesNothingLetsEverybodyIn) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that never changes and that many answers share: a value that 300 watches are told about is
+// in memory once, in the store and in all queues together.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace memspan {
+
+// A value; a copy costs a reference. Different copies may be used in different threads.
+class SharedText {
+ public:
+  SharedText() = default;
+  // Implicit, so that a text may stand wherever one is shared.
+  SharedText(std::string text)  // NOLINT(google-explicit-constructor)
+      : text_(text.empty() ? nullptr : std::make_shared<std::string>(std::move(text))) {}
+  SharedText(const char* text)  // NOLINT(google-explicit-constructor)
+      : SharedText(std::string(text)) {}
+  operator const std::string&() const { return text(); }  // NOLINT(google-explicit-constructor)
+  operator std::string_view() const { return text(); }    // NOLINT(google-explicit-constructor)
+
+  const std::string& text() const {
+    static const std::string kEmpty;
+    return text_ == nullptr ? kEmpty : *text_;
+  }
+  std::size_t size() const { return text_ == nullptr ? 0 : text_->size(); }
+  bool empty() const { return size() == 0; }
+  // The same for all copies, different for all others; null when empty.
+  const void* identity() const { return text_.get(); }
+  // No other copy is there, so take() moves.
+  bool is_sole() const { return text_ != nullptr && text_.use_count() == 1; }
+  // The text, and this is empty then. Copies when others share it.
+  std::string take() {
+    if (!is_sole()) return std::string(SharedText(std::move(*this)).text());
+    return std::move(*std::exchange(text_, nullptr));
+  }
+
+  friend bool operator==(const SharedText& one, const SharedText& other) {
+    return one.text_ == other.text_ || one.text() == other.text();
+  }
+
+ private:
+  std::shared_ptr<std::string> text_;  // shared with all copies; null when empty
+};
+
+}  // namespace memspan
