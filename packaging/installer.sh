@@ -94,9 +94,10 @@ install_wheel() {
     printf '%s: the wheel is installed for %s\n' "$name" "$python"
     return 0
   fi
-  reason=$(sed -n 's/^\(error: \|ERROR: \)\{1,\}//p' <<<"$reason" | head -n 1)
+  # Pip's own error, or Python's last words: there may be no pip.
+  reason=$({ sed -n 's/^\(error: \|ERROR: \)\{1,\}//p' <<<"$reason"; tail -n 1 <<<"$reason"; } | sed -n 1p)
   printf '%s: the wheel is not installed (%s); in an environment of a Python that it fits: pip install %q\n' \
-    "$name" "${reason:-pip cannot}" "${wheels[0]}"
+    "$name" "$reason" "${wheels[0]}"
 }
 
 install() {

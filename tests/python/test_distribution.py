@@ -34,7 +34,7 @@ def test_metadata():
 
 @HAS_TOOLS
 def test_links_of_the_page():
-    look = "import memspan_backend as b; print(b.dynamic_metadata('readme', {})['text'], b.dynamic_metadata('urls', {}))"
+    look = "from memspan_backend import dynamic_metadata as d; print(d('readme', {})['text'], d('urls', {}))"
     places = os.path.join(ROOT, "packaging", "python")
     page, bare = (
         subprocess.run(
@@ -57,7 +57,8 @@ def test_links_of_the_page():
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
 def test_an_sdist_has_tracked_files_only(tmp_path):
     tree = tmp_path / "tree"
-    shutil.copytree(os.path.join(ROOT, "packaging"), tree / "packaging", ignore=shutil.ignore_patterns("__pycache__"))
+    cached = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(os.path.join(ROOT, "packaging"), tree / "packaging", ignore=cached)
     for name in ("pyproject.toml", "README.md", "LICENSE", "VERSION", ".gitignore"):
         shutil.copy(os.path.join(ROOT, name), tree)
     (tree / "odd [name]!.txt").write_text("tracked")
@@ -66,8 +67,14 @@ def test_an_sdist_has_tracked_files_only(tmp_path):
         subprocess.run([*git, *words], check=True)
     tracked = subprocess.run([*git, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     (tree / "password.txt").write_text("of a user")
-    program = "import sys; sys.path.insert(0, 'packaging/python'); from memspan_backend import build_sdist; build_sdist(sys.argv[1])"
-    subprocess.run([TOOLS, "-c", program, str(tmp_path)], cwd=tree, check=True, stdout=sys.stderr)
+    program = "import sys; from memspan_backend import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run(
+        [TOOLS, "-c", program, str(tmp_path)],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree / "packaging" / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+        stdout=sys.stderr,
+    )
     (sdist,) = tmp_path.glob("memspan-*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}

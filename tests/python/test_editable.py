@@ -58,7 +58,8 @@ def test_an_editable_installation(tmp_path):
     )
     program = tmp_path / "look.py"
     program.write_text(LOOK)
-    out = run([str(tmp_path / "bin" / "oshrun"), "-n", "2", python, str(program), os.path.join(ROOT, "python")])
+    oshrun = str(tmp_path / "bin" / "oshrun")
+    out = run([oshrun, "-n", "2", python, str(program), os.path.join(ROOT, "python")])
     assert sorted(out.split()) == ["0", "1", "PE", "PE"], out
     assert "version" in run([str(tmp_path / "bin" / "memspan-info")])
 
@@ -67,7 +68,8 @@ def test_another_library_on_the_path(tmp_path):
     """set_env.sh of another installation leaves LD_LIBRARY_PATH: the extension has its own library."""
     for name in ("libmemspan.so.0", "libshmem.so", "libmf_smem.so"):
         (tmp_path / name).write_bytes(b"no library")
-    look = 'import memspan; print([m.split()[-1] for m in open("/proc/self/maps") if "libmemspan.so" in m][0])'
+    maps = 'open("/proc/self/maps")'
+    look = f'import memspan; print([m.split()[-1] for m in {maps} if "libmemspan.so" in m][0])'
     path = run([sys.executable, "-c", look], LD_LIBRARY_PATH=str(tmp_path)).strip()
     lib = run([sys.executable, "-c", "import memspan; print(memspan.get_lib_path())"]).strip()
     assert os.path.dirname(path) == os.path.realpath(lib)
