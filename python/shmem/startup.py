@@ -80,8 +80,8 @@ def shmem_init(
 
     Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
     1 GiB then. Without a launcher ``shmem_init()`` is a job of this process alone. The store's place
-    comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT, else from MASTER_ADDR and MASTER_PORT + 11 (as torchrun sets them), else it is
-    tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
+    comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT, else from MASTER_ADDR and MASTER_PORT + 11 (as
+    torchrun sets them), else it is tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
 
     Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why. ValueError when only
     one of rank and number is said.

@@ -8,8 +8,8 @@
     core.free(mine)
     core.finalize()
 
-The parts: ``init_final`` (start and end), ``memory``, ``rma``, ``direct`` (queries), ``utils``. A ``stream`` is a ``shmem.Stream``
-(or its int); None and 0 are the calling thread.
+The parts: ``init_final`` (start and end), ``memory``, ``rma``, ``direct`` (queries), ``utils``. A ``stream``
+is a ``shmem.Stream`` (or its int); None and 0 are the calling thread.
 """
 
 from shmem.core import direct, init_final, memory, rma, utils
