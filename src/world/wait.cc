@@ -35,6 +35,10 @@ std::string cause_of_death(int wait_status) {
   return "";
 }
 
+Deadline within_limit(Deadline deadline, Duration limit) {
+  return limit == Duration::zero() ? deadline : deadline.within(limit);
+}
+
 }  // namespace
 
 int first_dead_peer(const Board& board) {
@@ -60,7 +64,7 @@ SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline d
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(place.limit == Duration::zero() ? deadline : deadline.within(place.limit)) {
+      deadline_(within_limit(deadline, place.limit)) {
   if (!deadline_.is_never()) since_ = Clock::now();
 }
 

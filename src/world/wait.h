@@ -28,8 +28,8 @@ struct WaitPlace {
   int spins = 0;  // looks before the first sched_yield
   // Deaths and requests up to this count of BoardHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
-  // No wait lasts longer, whatever its own deadline; zero: it may. Set before the first wait.
-  Duration limit = Duration::zero();
+  // No wait that begins later lasts longer, whatever its own deadline; zero: it may.
+  std::atomic<Duration> limit{Duration::zero()};
   // The program goes on after a death (shmemx_set_error_handler).
   std::atomic<bool> survives_deaths{false};
 };
