@@ -15,6 +15,7 @@
 #include "core/environment.h"
 #include "device/pages.h"
 #include "launcher/binding.h"
+#include "launcher/rendezvous.h"
 #include "memory/address_plan.h"
 #include "world/launch.h"
 
@@ -128,6 +129,7 @@ Result<Job> Job::make(Options options) {
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.environment_ = common_environment(job.options_.environment);
+  add_rendezvous(job.environment_);
   return job;
 }
 
