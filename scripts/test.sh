@@ -260,6 +260,9 @@ part_upstream() {
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
   step 'upstream' "$python" tests/python/upstream/run.py "${length[@]}" || true
+  if $long; then
+    MEMSPAN_TORCH_BUILD=0 step 'upstream, without a compiler' "$python" tests/python/upstream/run.py || true
+  fi
 }
 part_tidy() {
   need_dev || return 0

@@ -34,6 +34,10 @@ def is_compiled():
     return os.environ.get("MEMSPAN_TORCH_BUILD") != "0"
 
 
+def backend_of(group):
+    return group._get_backend(torch.device("cpu")) if is_compiled() else group
+
+
 def values(rank, count, dtype=torch.float32):
     return torch.randn(count, generator=torch.Generator().manual_seed(rank)).to(dtype)
 
@@ -109,18 +113,33 @@ def sparse_sums(rank, ranks):
         dist.all_reduce(sparse(rank, (5, 6), 0), dist.ReduceOp.MAX)
 
 
+def results_without_gradients(rank, ranks):
+    """A thread of the group writes to a parameter with gaps."""
+    store = dist.distributed_c10d._get_default_store()
+    leaf = torch.nn.Parameter(torch.ones(4, 6).t())
+    if rank != 0:
+        store.wait(["queued"])
+    work = dist.all_reduce(leaf, async_op=True)
+    if rank == 0:
+        store.set("queued", "")
+    work.wait()
+    assert leaf.requires_grad and leaf.is_leaf and (leaf == ranks).all()
+
+
 # ---- time-outs
 
 
 def changed_timeouts(rank, ranks):
-    group = dist.new_group()
-    group.set_timeout(milliseconds(200))
-    if rank == 0:
-        begin = time.monotonic()
-        with pytest.raises(RuntimeError, match=" Timed out .*PE 1, 2 did not come"):
-            dist.barrier(group)
-        assert time.monotonic() - begin < 10
-    dist.barrier()
+    for name in ("set_timeout", "_set_default_timeout"):
+        group = dist.new_group()
+        changed = group if name == "set_timeout" else backend_of(group)
+        getattr(changed, name)(milliseconds(200))
+        if rank == 0:
+            begin = time.monotonic()
+            with pytest.raises(RuntimeError, match=" Timed out .*PE 1, 2 did not come"):
+                dist.barrier(group)
+            assert time.monotonic() - begin < 10
+        dist.barrier()
 
 
 def monitored_barriers(rank, ranks):
@@ -151,7 +170,7 @@ def monitored_barriers(rank, ranks):
 
 def sequence_numbers(rank, ranks):
     group = dist.new_group()
-    backend = group._get_backend(torch.device("cpu")) if is_compiled() else group
+    backend = backend_of(group)
     backend._set_sequence_number_for_group()
     first = backend._get_sequence_number_for_group()
     for _ in range(3):
@@ -204,6 +223,7 @@ CHECKS = [
     float8_sums,
     uneven_sizes,
     sparse_sums,
+    results_without_gradients,
     changed_timeouts,
     monitored_barriers,
     sequence_numbers,

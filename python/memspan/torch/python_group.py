@@ -152,6 +152,8 @@ class PythonGroup(dist.ProcessGroup):
         check(_c.set_timeout(self._group, _milliseconds(timeout)))
         self._limit = timeout
 
+    _set_default_timeout = set_timeout
+
     def _set_sequence_number_for_group(self):
         pass
 

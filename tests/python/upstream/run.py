@@ -102,11 +102,13 @@ class Backend(str):
 def use_memspan(module):
     """The module was imported as for gloo, which decides what is skipped."""
     import torch.distributed as dist
+    from memspan.torch import process_group
     from torch.distributed import distributed_c10d
 
     module.BACKEND = Backend("memspan")
-    for supported in (module.PROFILING_SUPPORTED_BACKENDS, module.SEND_RECV_PROFILING_SUPPORTED_BACKENDS):
-        supported.append("memspan")
+    if process_group.is_compiled():  # else profilers do not see all
+        module.PROFILING_SUPPORTED_BACKENDS.append("memspan")
+        module.SEND_RECV_PROFILING_SUPPORTED_BACKENDS.append("memspan")
 
     def instead(function):
         def call(*args, **options):

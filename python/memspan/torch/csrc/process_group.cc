@@ -487,6 +487,11 @@ class MemspanBackend final : public c10d::Backend {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   pybind11::module::import("torch._C._distributed_c10d");
+  // What PyTorch's own backends have beside what all have.
+  pybind11::class_<MemspanBackend, c10::intrusive_ptr<MemspanBackend>, c10d::Backend>(
+      module, "MemspanBackend")
+      .def("_set_default_timeout", &MemspanBackend::setTimeout, pybind11::arg("timeout"),
+           pybind11::call_guard<pybind11::gil_scoped_release>());
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, Milliseconds limit) {
