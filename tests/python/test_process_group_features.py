@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
 
 import torch.distributed as dist  # noqa: E402
-from memspan.torch import native  # noqa: E402
+from memspan.torch import native, process_group  # noqa: E402
 from process_groups import FORMS  # noqa: E402
 
 FLOAT8 = [torch.float8_e4m3fn, torch.float8_e5m2]
@@ -126,6 +126,22 @@ def results_without_gradients(rank, ranks):
     assert leaf.requires_grad and leaf.is_leaf and (leaf == ranks).all()
 
 
+def asynchronous_mistakes(rank, ranks):
+    """Who waits for a work that a thread of the group does gets its failure."""
+    store = dist.distributed_c10d._get_default_store()
+    if rank != 0:
+        store.wait(["mistaken"])
+    works = [dist.all_reduce(torch.ones(3 + rank), async_op=True) for _ in range(2)]
+    if rank == 0:
+        store.set("mistaken", "")
+    with pytest.raises(ValueError, match="the members call different things"):
+        works[0].wait()
+    assert not works[0].is_success()
+    with pytest.raises(Exception, match="the members call different things"):
+        works[1].get_future().wait()
+    dist.all_reduce(torch.ones(3))
+
+
 # ---- time-outs
 
 
@@ -224,6 +240,7 @@ CHECKS = [
     uneven_sizes,
     sparse_sums,
     results_without_gradients,
+    asynchronous_mistakes,
     changed_timeouts,
     monitored_barriers,
     sequence_numbers,
@@ -260,7 +277,7 @@ def groups_of_their_own(rank, ranks):
             _dist2.new_group("memspan", milliseconds(20_000), "cpu")
         return
     with pytest.raises(ValueError, match="no options, and got colour"):
-        _dist2.new_group("memspan", milliseconds(20_000), "cpu", colour=3)
+        process_group.create_alone(None, 0, 1, milliseconds(1), torch.device("cpu"), colour=3)
     group = _dist2.new_group("memspan", milliseconds(20_000), "cpu")
     assert not dist.is_initialized() and (group.rank(), group.size()) == (rank, ranks)
     total = torch.full((3,), float(rank))

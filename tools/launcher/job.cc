@@ -129,7 +129,7 @@ Result<Job> Job::make(Options options) {
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.environment_ = common_environment(job.options_.environment);
-  add_rendezvous(job.environment_);
+  add_rendezvous(job.environment_, free_port());
   return job;
 }
 

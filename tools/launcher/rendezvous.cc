@@ -20,7 +20,9 @@ bool has(const std::vector<std::string>& environment, std::string_view prefix) {
   });
 }
 
-// The kernel gives a different one each time for long; 0 when there is none.
+}  // namespace
+
+// The kernel gives another one each time for long.
 int free_port() {
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -34,12 +36,9 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-}  // namespace
-
-void add_rendezvous(std::vector<std::string>& environment) {
+void add_rendezvous(std::vector<std::string>& environment, int port) {
   if (!has(environment, "MASTER_ADDR=")) environment.emplace_back("MASTER_ADDR=127.0.0.1");
-  if (has(environment, "MASTER_PORT=")) return;
-  if (const int port = free_port(); port != 0)
+  if (port != 0 && !has(environment, "MASTER_PORT="))
     environment.push_back(fmt::format("MASTER_PORT={}", port));
 }
 

@@ -7,8 +7,9 @@
 
 namespace memspan::launcher {
 
-// Adds MASTER_ADDR (127.0.0.1) and MASTER_PORT (nobody listens at it now) to the settings, each
-// unless it is there.
-void add_rendezvous(std::vector<std::string>& environment);
+// A port of 127.0.0.1 at which nobody listens now; 0 when there is none.
+int free_port();
+// Adds MASTER_ADDR (127.0.0.1) and MASTER_PORT to the settings, each unless it is there.
+void add_rendezvous(std::vector<std::string>& environment, int port);
 
 }  // namespace memspan::launcher

@@ -11,7 +11,7 @@ import itertools
 import torch
 import torch.distributed as dist
 from memspan import _core
-from memspan.torch.collective_queue import CollectiveQueue
+from memspan.torch.collective_queue import CollectiveQueue, CollectiveWork
 from memspan.torch.python_messages import Messages, MessageWork, future_of, monitored_barrier
 from memspan.torch.python_tensors import (
     Reduction,
@@ -113,8 +113,14 @@ class PythonGroup(dist.ProcessGroup):
         with self._queue.turn() as is_first:
             if is_first:
                 check(_c.arrive(self._group))
-                if not is_async or _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                if not is_async:
                     task()
+                    return _done(future_of(outputs))
+                if _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                    try:
+                        task()
+                    except Exception as error:  # whoever waits gets it
+                        return CollectiveWork(future_of(error))
                     return _done(future_of(outputs))
 
             def run():
@@ -122,7 +128,7 @@ class PythonGroup(dist.ProcessGroup):
                     check(_c.arrive(self._group))
                 task()
 
-            return _done(self._queue.add(run, outputs, is_next=is_first))
+            return self._queue.add(run, outputs, is_next=is_first)
 
     def shutdown(self):
         if self._is_closed:
