@@ -12,6 +12,7 @@
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
 #   python    the wheel, in an environment of its own, and its tests
+#   upstream  PyTorch's own tests of torch.distributed over the backend memspan (--torch)
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   tidy      clang-tidy on the files changed since the main branch
 #   clang     build with clang's warnings as errors, unit and contract tests
@@ -35,7 +36,7 @@ cd -- "$root"
 # shellcheck source=tests/support/readme.sh
 source tests/support/readme.sh
 
-all=(format layers shell dev run example python rows tidy clang fuzz asan tsan aarch64)
+all=(format layers shell dev run example python upstream rows tidy clang fuzz asan tsan aarch64)
 parts=()
 long=false
 torch=false
@@ -44,7 +45,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,29s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,30s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -70,7 +71,7 @@ trap 'rm -rf -- "$results"' EXIT
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|test_(torch|torchscript|process_group(_callbacks)?|symmetric_(memory|operations)|connectors)$'
+$torch || allowed_skips+='|under_torchrun$|test_(torch|torchscript|process_group(_callbacks|_features)?|symmetric_(memory|operations)|connectors)$'
 
 heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
 
@@ -251,7 +252,7 @@ part_example() {
 # A wheel as users get it, by the README's lines, where nothing else is.
 install_wheel() {
   local environment=build/wheel-env lines torch_first=()
-  if $torch; then torch_first=(torch==2.13.0); fi
+  if $torch; then torch_first=(torch==2.13.0 expecttest); fi
   lines=$(block_of_readme 'From Python' | sed -e "s#\.venv#$environment#g" -e 's#dist/#build/dist/#g' \
     -e 's#build_wheel.sh#& --out build/dist#') || return 1
   rm -rf -- "$environment"
@@ -271,6 +272,21 @@ part_python() {
   MEMSPAN_OSHRUN=$root/build/wheel-env/bin/oshrun run_pytest python "$root/build/wheel-env/bin/python" tests/python
   need_dev || return 0
   step 'packages with the wheel' packages_with_wheel || true
+}
+part_upstream() {
+  local python=build/wheel-env/bin/python length=()
+  if ! $torch; then
+    heading upstream
+    echo 'skipped: it needs PyTorch (--torch)'
+    skipped=$((skipped + 1))
+    return 0
+  fi
+  if $long; then length=(--long); fi
+  "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
+  step 'upstream' "$python" tests/python/upstream/run.py "${length[@]}" || true
+  if $long; then
+    MEMSPAN_TORCH_BUILD=0 step 'upstream, without a compiler' "$python" tests/python/upstream/run.py || true
+  fi
 }
 part_tidy() {
   need_dev || return 0

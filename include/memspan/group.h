@@ -32,7 +32,8 @@ typedef struct memspan_group* memspan_group_t;
 typedef int (*memspan_group_exchange_t)(void* user, const void* mine, size_t bytes, void* all);
 
 /* Collective. `exchange` is used during the call only. `timeout_ms`, not 0, bounds this call and
- * each later one. SMEM_NOT_SUPPORTED: a member is on another host. */
+ * each later one, until memspan_group_set_timeout(). SMEM_NOT_SUPPORTED: a member is on another
+ * host. */
 int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                              uint32_t timeout_ms, memspan_group_t* group);
 /* Leaves the group; not collective. Calls that are in it end with a failure, and so do those of
@@ -42,6 +43,8 @@ int32_t memspan_group_leave(memspan_group_t group);
 /* Not collective. No call is in the group any more, its requests are gone, memory that was mapped
  * through it is unmapped. */
 int32_t memspan_group_destroy(memspan_group_t group);
+/* Not collective. The bound of calls that begin from now on in this process, not 0. */
+int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t timeout_ms);
 int32_t memspan_group_rank(memspan_group_t group);
 int32_t memspan_group_size(memspan_group_t group);
 

@@ -98,6 +98,11 @@ void bind_group(nb::module_& module) {
       "leave",
       [](Handle group) { return call([&] { return memspan_group_leave(group_of(group)); }); },
       "group"_a);
+      "set_timeout",
+      [](Handle group, std::uint32_t timeout_ms) {
+        return call([&] { return memspan_group_set_timeout(group_of(group), timeout_ms); });
+      },
+      "group"_a, "timeout_ms"_a);
   module.def(
       "arrive",
       [](Handle group) { return call([&] { return memspan_group_arrive(group_of(group)); }); },

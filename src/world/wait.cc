@@ -56,6 +56,10 @@ int end_of(const BoardPeer& peer) {
                                                                          : kEndedByFinalize;
 }
 
+Deadline within_limit(Deadline deadline, Duration limit) {
+  return limit == Duration::zero() ? deadline : deadline.within(limit);
+}
+
 }  // namespace
 
 int first_dead_peer(const Board& board) {
@@ -89,7 +93,7 @@ SlowWait::SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline d
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(place.limit == Duration::zero() ? deadline : deadline.within(place.limit)) {
+      deadline_(within_limit(deadline, place.limit)) {
   if (!deadline_.is_never()) since_ = Clock::now();
 }
 

@@ -30,8 +30,8 @@ struct WaitPlace {
   std::uint32_t generation = 0;  // of `self` in the job
   // Deaths and requests up to this count of BoardHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
-  // No wait lasts longer, whatever its own deadline; zero: it may. Set before the first wait.
-  Duration limit = Duration::zero();
+  // No wait that begins later lasts longer, whatever its own deadline; zero: it may.
+  std::atomic<Duration> limit{Duration::zero()};
   // The program goes on after a death (shmemx_set_error_handler).
   std::atomic<bool> survives_deaths{false};
   // Other threads of this process may store what one waits for.

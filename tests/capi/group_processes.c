@@ -72,6 +72,11 @@ static void pass_messages(memspan_group_t group, int rank) {
   CHECK(memspan_group_receive(group, before, 6, &got, sizeof got, &requests[0]) == SMEM_OK);
   CHECK(memspan_group_test(requests[0]) == MEMSPAN_GROUP_PENDING);
   CHECK(memspan_group_wait(requests[0], 5) == SMEM_TIMEOUT);
+  CHECK(memspan_group_set_timeout(group, 0) == SMEM_INVALID_PARAM);
+  CHECK(says("timeout_ms, which is 0"));
+  CHECK(memspan_group_set_timeout(group, 20) == SMEM_OK);
+  CHECK(memspan_group_wait(requests[0], 0) == SMEM_TIMEOUT);
+  CHECK(memspan_group_set_timeout(group, 1000 * kSeconds) == SMEM_OK);
   CHECK(memspan_group_request_free(requests[0]) == SMEM_OK);
 }
 

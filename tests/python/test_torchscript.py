@@ -559,8 +559,16 @@ def test_extensions_are_modules(pieces):
 
 
 @needs_compiler
-def test_who_waits_shares_a_failure(pieces, monkeypatch, tmp_path):
-    """One thread compiles what cannot be; another one waits for it meanwhile."""
+def test_who_waits_shares_a_failure(pieces, monkeypatch, tmp_path, capsys):
+    """One thread compiles what cannot be, and says that it takes long; another one waits for it
+    meanwhile."""
+    monkeypatch.setattr(native, "_SILENT_S", 0.01)
+    said = []
+
+    def has_said():
+        said.append(capsys.readouterr().err)
+        return "compiles broken" in "".join(said)
+
     compiler = tmp_path / "c++"
     compiler.write_text(
         f"""#!/bin/sh
@@ -592,11 +600,16 @@ exit 3
     monkeypatch.setattr(native.time, "sleep", note)
     second.start()
     assert waits.wait(WAIT_S)
+    wait_for(has_said)
     (tmp_path / "go").touch()
     first.join(WAIT_S)
     second.join(WAIT_S)
     assert len(reasons) == 2 and reasons[0] == reasons[1] and "it cannot be" in reasons[0]
     assert (tmp_path / "calls").read_text() == "once\n"
+    has_said()
+    lines = "".join(said).splitlines()
+    assert len(lines) == 1 and lines[0].startswith(f"memspan: {compiler} compiles broken for PyTorch")
+    assert str(tmp_path / "made") in lines[0] and "half a minute" in lines[0]
     # Later, it is tried again.
     monkeypatch.delenv("CXX")
     assert "nothing_such" in nothing("broken")

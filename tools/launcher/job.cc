@@ -15,6 +15,7 @@
 #include "core/environment.h"
 #include "device/pages.h"
 #include "launcher/binding.h"
+#include "launcher/rendezvous.h"
 #include "memory/address_plan.h"
 #include "world/launch.h"
 
@@ -142,8 +143,11 @@ Result<Job> Job::make(Options options) {
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.files_ = std::move(files);
-  for (const Program& program : job.options_.programs)
+  const int port = free_port();
+  for (const Program& program : job.options_.programs) {
     job.environments_.push_back(environment_for(program, channel));
+    add_rendezvous(job.environments_.back(), port);
+  }
   return job;
 }
 

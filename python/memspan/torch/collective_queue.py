@@ -6,7 +6,42 @@ import collections
 import contextlib
 import threading
 
+import torch.distributed as dist
 from torch.futures import Future
+
+
+def _outputs_or_raise(future):
+    outcome = future.wait()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+class CollectiveWork(dist._Work):
+    """One that a thread of the group does. ``outcome`` is the future of its outputs or its exception,
+    as a value: users in C++ do not see an exception of a future of Python."""
+
+    def __init__(self, outcome):
+        super().__init__()
+        self._outcome = outcome
+        # What a callback raises is a failure for users in C++, too.
+        self._future = outcome.then(_outputs_or_raise)
+
+    def is_completed(self):
+        return self._outcome.done()
+
+    def is_success(self):
+        return self.is_completed() and not isinstance(self._outcome.value(), Exception)
+
+    def wait(self, timeout=None):
+        _outputs_or_raise(self._outcome)
+        return True
+
+    def result(self):
+        return _outputs_or_raise(self._outcome)
+
+    def get_future(self):
+        return self._future
 
 
 class CollectiveQueue:
@@ -31,12 +66,13 @@ class CollectiveQueue:
                 self._give_up()
 
     def add(self, run, outputs, is_next):
-        """The future of the outputs. is_next: of a caller in his turn, in front of all others."""
+        """Its work. is_next: of a caller in his turn, in front of all others."""
         future = Future()
+        work = CollectiveWork(future)  # ahead of callbacks of its future
         with self._changed:
             (self._tasks.appendleft if is_next else self._tasks.append)((run, outputs, future))
             self._call_thread()
-        return future
+        return work
 
     def is_idle(self):
         """Nobody runs a collective, and none is left to run."""
@@ -81,15 +117,11 @@ class CollectiveQueue:
     def _work(self):
         while (task := self._next()) is not None:
             run, outputs, future = task
-            failure = None
             try:
                 run()
             except Exception as error:  # whoever waits gets it
-                failure = error
+                outputs = error
             del task, run
             self._give_up()
-            if failure is None:
-                future.set_result(outputs)
-            else:
-                future.set_exception(failure)
-            del outputs, future, failure
+            future.set_result(outputs)
+            del outputs, future

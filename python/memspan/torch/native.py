@@ -9,7 +9,7 @@ says for which PyTorch, Python, sources and memspan it is, beside its checksum:
         libaclshmem_torch.so, libaclshmem_torch.so.sha256, libaclshmem_torch.so.lock
 
 so that an old or damaged one is compiled again. The first process that wants it compiles it, and
-the others wait. The compiler is that of $CXX, else c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 does
+says so when it takes longer than 3 s; the others wait. The compiler is that of $CXX, else c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 does
 without all of this, and ``python -m memspan.torch.build`` does it ahead of time.
 """
 
@@ -40,6 +40,7 @@ _LIBMEMSPAN = os.path.join(memspan.get_lib_path(), "libmemspan.so.0")
 _COMPILE_S = 600
 _LOCK_S = _COMPILE_S + 60
 _LOOK_S = 0.05
+_SILENT_S = 3
 _FIRST_ERRORS = 5
 _LAST_LINES = 20
 
@@ -301,6 +302,18 @@ def _lock(path):
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def _telling(line):
+    """Prints the line when the block takes long."""
+    timer = threading.Timer(_SILENT_S, lambda: print(line, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _compile_once(name, piece, path, compiler):
     """Or waits for the process that does. One that waited for another's failure shares it."""
     notes = f"{path}.failed"
@@ -338,7 +351,12 @@ def _compile(name, piece, path, compiler):
     ) as folder:
         made = os.path.join(folder, piece.file)
         marks = [f"-DTORCH_EXTENSION_NAME=_{name}"] if piece.is_extension else []
-        _run([*compiler, *_flags(), *marks, piece.source, "-o", made, *_links(piece)])
+        with _telling(
+            f"memspan: {compiler[0]} compiles {name} for PyTorch {torch.__version__} into "
+            f"{os.path.dirname(path)}; this takes about half a minute, once (python -m "
+            f"memspan.torch.build does it ahead of time)"
+        ):
+            _run([*compiler, *_flags(), *marks, piece.source, "-o", made, *_links(piece)])
         with open(made, "rb") as file:
             checksum = hashlib.sha256(file.read()).hexdigest()
         with open(f"{made}.sha256", "w", encoding="ascii") as file:

@@ -43,6 +43,29 @@ def create(options, _=None):
     return make(options.store, options.group_rank, options.group_size, options.timeout)
 
 
+def create_alone(store, rank, size, timeout, device, **options):
+    """What torch.distributed._dist2.new_group calls: a group that no registry knows. Collective."""
+    from torch.distributed import ProcessGroup
+
+    if options:
+        raise ValueError(f"the backend memspan has no options, and got {', '.join(options)}")
+    if device.type != "cpu":
+        raise ValueError(f"the backend memspan moves tensors of the CPU, and device is {device}")
+    extension = native.load("process_group")
+    if extension is None:
+        raise NotImplementedError(
+            "torch.distributed._dist2.new_group needs the compiled form of the backend memspan: "
+            f"{native.why_not('process_group')}"
+        )
+    _leaves.add(extension.leave_all)
+    group = ProcessGroup(store, rank, size)
+    group._set_default_backend(ProcessGroup.BackendType.CUSTOM)
+    group._register_backend(
+        device, ProcessGroup.BackendType.CUSTOM, extension.create(store, rank, size, timeout)
+    )
+    return group
+
+
 @atexit.register
 def _leave_all():
     """Tells the ranks that wait for this one that it ends; at once after an uncaught exception."""

@@ -3,12 +3,10 @@
 
 A collective that is waited for at once runs on the calling thread, and so does another when all ranks
 come to it at about the same time; the others run on a thread of the group, in the order of the calls.
-Messages move while somebody waits for one; a thread of the group waits for
-those that nobody waits for.
+Profilers see what runs on the calling thread.
 """
 
 import itertools
-import threading
 import time
 import warnings
 import weakref
@@ -16,113 +14,29 @@ import weakref
 import torch
 import torch.distributed as dist
 from memspan import _core
-from memspan.torch.collective_queue import CollectiveQueue
-from torch.futures import Future
+from memspan.torch.collective_queue import CollectiveQueue, CollectiveWork
+from memspan.torch.python_messages import Messages, MessageWork, future_of, monitored_barrier
+from memspan.torch.python_tensors import (
+    Reduction,
+    Result,
+    ScatteredReduction,
+    SparseSum,
+    addresses,
+    check,
+    check_alike,
+    check_type,
+    gather_uneven,
+    only,
+    to_read,
+)
 
 _c = _core.group
-_Op = dist.ReduceOp
 
-_TYPES = {
-    torch.int8: 0,
-    torch.uint8: 1,
-    torch.bool: 1,
-    torch.int16: 2,
-    torch.uint16: 3,
-    torch.int32: 4,
-    torch.uint32: 5,
-    torch.int64: 6,
-    torch.uint64: 7,
-    torch.float16: 8,
-    torch.bfloat16: 9,
-    torch.float32: 10,
-    torch.float64: 11,
-    torch.complex64: 12,
-    torch.complex128: 13,
-}
-_SUM, _PRODUCT, _MIN, _MAX, _AND, _OR, _XOR, _AVERAGE = range(8)
-_OPERATIONS = [
-    (_Op.SUM, _SUM, _OR),
-    (_Op.PRODUCT, _PRODUCT, _AND),
-    (_Op.MIN, _MIN, _AND),
-    (_Op.MAX, _MAX, _OR),
-    (_Op.BAND, _AND, _AND),
-    (_Op.BOR, _OR, _OR),
-    (_Op.BXOR, _XOR, _XOR),
-    (_Op.AVG, _AVERAGE, None),
-]  # of numbers, of bools
-_HELP_MS = 20
 _PATIENCE_US = 5000  # as in csrc/process_group.cc
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _SILENCE_S = 1e-4, 1e-2, 3  # as in csrc/store_exchange.h
 _LOOK_S = 1e-3
 
 _live = weakref.WeakSet()  # groups that nobody has shut down
-
-
-def _check(code):
-    if code == _c.OK:
-        return
-    text = _core.last_error()
-    raise ValueError(text) if code == _c.INVALID_PARAM else dist.DistBackendError(text)
-
-
-def _kind(tensor, operation):
-    """The numbers of a reduction in memspan/group.h."""
-    if tensor.dtype not in _TYPES:
-        raise TypeError(f"the backend memspan reduces no tensors of {tensor.dtype}")
-    for theirs, of_numbers, of_bools in _OPERATIONS:
-        if operation == theirs:
-            ours = of_bools if tensor.dtype == torch.bool else of_numbers
-            if ours is not None:
-                return _TYPES[tensor.dtype], ours
-    raise ValueError(f"the backend memspan has no reduction {operation} of {tensor.dtype}")
-
-
-def _only(tensors):
-    if len(tensors) != 1:
-        raise ValueError(f"expected 1 tensor, got {len(tensors)}")
-    return tensors[0]
-
-
-def _checked(tensor):
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        raise TypeError(
-            f"the backend memspan moves dense tensors of the CPU, and got {tensor.layout} of "
-            f"{tensor.device}"
-        )
-    return tensor
-
-
-def _to_read(tensor):
-    return _checked(tensor).contiguous()
-
-
-def _check_alike(one, other, times=1):
-    if one.dtype != other.dtype:
-        raise TypeError(f"tensors of {one.dtype} and {other.dtype} in one call")
-    if one.numel() != other.numel() * times:
-        raise ValueError(f"a tensor has {one.numel()} elements, needed are {other.numel() * times}")
-
-
-class _Result:
-    """Where a result goes that is without gaps: the tensor, or memory that is copied to it."""
-
-    def __init__(self, tensor, has_values=False):
-        self.tensor = _checked(tensor)
-        self.flat = tensor
-        if not tensor.is_contiguous():
-            like = torch.clone if has_values else torch.empty_like
-            self.flat = like(tensor, memory_format=torch.contiguous_format)
-
-    def finish(self):
-        if self.flat is not self.tensor:
-            self.tensor.copy_(self.flat)
-
-
-def _addresses(tensors, step=None, count=None):
-    """Of tensors; or of ``count`` parts of one, ``step`` bytes apart."""
-    if count is None:
-        return [tensor.data_ptr() for tensor in tensors]
-    return [tensors.data_ptr() + step * part for part in range(count)]
 
 
 def _wait_for(store, keys, rank, timeout):
@@ -166,98 +80,19 @@ def _done(future):
     return torch._C._distributed_c10d._create_work_from_future(future)
 
 
-def _outputs_or_raise(future):
-    outputs = future.wait()
-    if isinstance(outputs, Exception):
-        raise outputs
-    return outputs
+def _profiled(title, task):
+    if not torch.autograd._profiler_enabled():
+        return task
+
+    def run():
+        with torch.profiler.record_function(f"memspan:{title}"):
+            task()
+
+    return run
 
 
-def _future_of(outputs):
-    future = Future()
-    future.set_result(outputs)
-    return future
-
-
-class _CollectiveWork(dist._Work):
-    """One that the group's thread does; ``future`` gets its outputs or the exception."""
-
-    def __init__(self, future):
-        super().__init__()
-        self._outcome = future
-        # What a callback raises is a failure for the future's users in C++, too.
-        self._future = future.then(_outputs_or_raise)
-
-    def is_completed(self):
-        return self._outcome.done()
-
-    def wait(self, timeout=None):
-        _outputs_or_raise(self._outcome)
-        return True
-
-    def result(self):
-        return _outputs_or_raise(self._outcome)
-
-    def get_future(self):
-        return self._future
-
-
-class _MessageWork(dist._Work):
-    def __init__(self, group, request, tensor, result):
-        super().__init__()
-        self._group = group
-        self._request = request
-        self._tensor = tensor  # until it is over
-        self._result = result
-        self._code = _c.test(request)
-        if self._code == _c.PENDING:
-            group._watch(request)
-        self._finish()
-
-    def __del__(self):
-        self._group._forget(self._request)
-
-    def _finish(self):
-        if self._code == _c.OK and self._result is not None:
-            self._result.finish()
-            self._result = None
-        self._text = None if self._code in (_c.OK, _c.PENDING) else _core.last_error()
-
-    def is_completed(self):
-        if self._code == _c.PENDING:
-            self._code = _c.test(self._request)
-            self._finish()
-        return self._code != _c.PENDING
-
-    def is_success(self):
-        return self.is_completed() and self._code == _c.OK
-
-    def source_rank(self):
-        return _c.sender(self._request)
-
-    def _source_rank(self):
-        return self.source_rank()
-
-    def result(self):
-        return [self._tensor]
-
-    def wait(self, timeout=None):
-        if not self.is_completed():
-            limit = int(timeout.total_seconds() * 1000) if timeout else 0
-            code = self._group._wait(self._request, max(limit, 0))
-            if code == _c.TIMEOUT:
-                _check(code)  # pending as before
-            self._code = code
-            self._finish()
-        if self._text is not None:
-            raise (ValueError if self._code == _c.INVALID_PARAM else dist.DistBackendError)(
-                self._text
-            )
-        return True
-
-    def get_future(self):
-        self.wait()
-        return _future_of(self.result())
+def _milliseconds(limit):
+    return max(int(limit.total_seconds() * 1000), 1)
 
 
 def leave_all(patience):
@@ -277,14 +112,13 @@ class PythonGroup(dist.ProcessGroup):
         self._rank, self._size = rank, size
         self._name = self._description = "undefined"
         exchange = _exchange_by(store, rank, size, timeout)
-        limit_ms = max(int(timeout.total_seconds() * 1000), 1)
-        code, self._group = _c.create(rank, size, exchange, limit_ms)
-        _check(code)
+        code, self._group = _c.create(rank, size, exchange, _milliseconds(timeout))
+        check(code)
         self._queue = CollectiveQueue()
-        self._lock = threading.Condition()
-        self._watched = []
-        self._waiters = 0
-        self._helper = None
+        self._messages = Messages()
+        self._limit = timeout
+        self._sequence = 0
+        self._monitored_barriers = 0
         self._is_closed = False
         _live.add(self)
 
@@ -304,61 +138,32 @@ class PythonGroup(dist.ProcessGroup):
     def _set_group_desc(self, description):
         self._description = description
 
-    # ---- the group's threads
+    # ---- how collectives run
 
-    def _collective(self, is_async, outputs, task):
+    def _collective(self, title, is_async, outputs, task):
         if self._is_closed:
             raise dist.DistBackendError("the process group has been shut down")
+        self._sequence += 1
+        task = _profiled(title, task)
         with self._queue.turn() as is_first:
             if is_first:
-                _check(_c.arrive(self._group))
-                if not is_async or _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                check(_c.arrive(self._group))
+                if not is_async:
                     task()
-                    return _done(_future_of(outputs))
+                    return _done(future_of(outputs))
+                if _c.wait_for_arrivals(self._group, _PATIENCE_US) == _c.OK:
+                    try:
+                        task()
+                    except Exception as error:  # whoever waits gets it
+                        return CollectiveWork(future_of(error))
+                    return _done(future_of(outputs))
 
             def run():
                 if not is_first:
-                    _check(_c.arrive(self._group))
+                    check(_c.arrive(self._group))
                 task()
 
-            return _done(self._queue.add(run, outputs, is_next=is_first))
-
-    def _wait(self, request, limit_ms):
-        with self._lock:
-            self._waiters += 1
-        code = _c.wait(request, limit_ms)
-        with self._lock:
-            self._waiters -= 1
-            self._lock.notify_all()
-        return code
-
-    def _watch(self, request):
-        with self._lock:
-            self._watched.append(request)
-            if self._helper is None:
-                self._helper = threading.Thread(target=self._help, daemon=True)
-                self._helper.start()
-            self._lock.notify_all()
-
-    def _forget(self, request):
-        with self._lock:
-            if request in self._watched:
-                self._watched.remove(request)
-        _c.free(request)
-
-    def _help(self):
-        while True:
-            with self._lock:
-                self._lock.wait_for(
-                    lambda: self._is_closed or (self._watched and self._waiters == 0)
-                )
-                if self._is_closed:
-                    return
-                request = self._watched[0]
-            code = _c.wait(request, _HELP_MS)
-            with self._lock:
-                if code != _c.TIMEOUT and request in self._watched:
-                    self._watched.remove(request)
+            return self._queue.add(run, outputs, is_next=is_first)
 
     def abort(self):
         """Ends what waits in the group, here and at the ranks that need this one."""
@@ -366,15 +171,12 @@ class PythonGroup(dist.ProcessGroup):
             _c.leave(self._group)
 
     def shutdown(self):
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            _live.discard(self)
-            self._lock.notify_all()
+        if self._is_closed:
+            return
+        self._is_closed = True
+        _live.discard(self)
         self._queue.stop()
-        if self._helper is not None:
-            self._helper.join()
+        self._messages.close()
         _c.destroy(self._group)
 
     # ---- what torch.distributed calls
@@ -384,80 +186,111 @@ class PythonGroup(dist.ProcessGroup):
 
     def barrier(self, opts=None):
         group = self._group
-        return self._collective(
-            getattr(opts, "asyncOp", True), [], lambda: _check(_c.barrier(group))
-        )
+        is_async = getattr(opts, "asyncOp", True)
+        return self._collective("barrier", is_async, [], lambda: check(_c.barrier(group)))
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        number = self._monitored_barriers
+        self._monitored_barriers += 1
+        limit = self._limit if timeout is None else timeout
+        monitored_barrier(self._group, self._rank, self._size, number, limit, wait_all_ranks)
+
+    def set_timeout(self, timeout):
+        check(_c.set_timeout(self._group, _milliseconds(timeout)))
+        self._limit = timeout
+
+    _set_default_timeout = set_timeout
+
+    def _set_sequence_number_for_group(self):
+        pass
+
+    def _get_sequence_number_for_group(self):
+        return self._sequence
 
     def broadcast(self, tensors, opts):
-        values = _Result(_only(tensors), has_values=True)
+        values = Result(only(tensors), has_values=True)
         root = opts.rootRank
 
         def task():
             flat = values.flat
-            _check(_c.broadcast(self._group, flat.data_ptr(), flat.nbytes, root))
+            check(_c.broadcast(self._group, flat.data_ptr(), flat.nbytes, root))
             values.finish()
 
-        return self._collective(opts.asyncOp, list(tensors), task)
+        return self._collective("broadcast", opts.asyncOp, list(tensors), task)
 
     def allreduce(self, tensors, opts=None):
-        return self._reduce_all([_only(tensors)], opts)
+        if len(tensors) == 1 and tensors[0].layout == torch.sparse_coo:
+            return self.allreduce_sparse(tensors, opts)
+        return self._reduce_all([only(tensors)], opts)
+
+    def allreduce_sparse(self, tensors, opts=None):
+        opts = opts or dist.AllreduceOptions()
+        total = SparseSum(only(tensors), opts.reduceOp, self._size)
+        return self._collective(
+            "sparse_all_reduce", opts.asyncOp, list(tensors), lambda: total.run(self._group)
+        )
 
     def allreduce_coalesced(self, tensors, opts=None):
         return self._reduce_all(tensors, opts)
 
     def _reduce_all(self, tensors, opts):
         opts = opts or dist.AllreduceOptions()
-        calls = [(_Result(t, has_values=True), *_kind(t, opts.reduceOp)) for t in tensors]
+        reductions = [Reduction(tensor, opts.reduceOp) for tensor in tensors]
 
         def task():
-            for values, kind, operation in calls:
-                place, count = values.flat.data_ptr(), values.flat.numel()
-                _check(_c.all_reduce(self._group, place, place, count, kind, operation))
-                values.finish()
+            for each in reductions:
+                result, values = each.result.flat.data_ptr(), each.values.data_ptr()
+                check(_c.all_reduce(self._group, result, values, each.values.numel(), *each.kind))
+                each.result.finish()
 
-        return self._collective(opts.asyncOp, list(tensors), task)
+        return self._collective("all_reduce", opts.asyncOp, list(tensors), task)
 
     def reduce(self, tensors, opts):
-        values = _Result(_only(tensors), has_values=True)
-        kind, operation = _kind(values.flat, opts.reduceOp)
+        reduction = Reduction(only(tensors), opts.reduceOp)
         root = opts.rootRank
 
         def task():
-            place, count = values.flat.data_ptr(), values.flat.numel()
-            result = place if self._rank == root else 0
-            _check(_c.reduce(self._group, result, place, count, kind, operation, root))
+            values = reduction.values
+            result = reduction.result.flat.data_ptr() if self._rank == root else 0
+            call = (self._group, result, values.data_ptr(), values.numel())
+            check(_c.reduce(*call, *reduction.kind, root))
             if self._rank == root:
-                values.finish()
+                reduction.result.finish()
 
-        return self._collective(opts.asyncOp, list(tensors), task)
+        return self._collective("reduce", opts.asyncOp, list(tensors), task)
 
     def _list(self, lists):
-        tensors = _only(lists)
+        tensors = only(lists)
         if len(tensors) != self._size:
             raise ValueError(f"expected {self._size} tensors, got {len(tensors)}")
         return tensors
 
     def _gather_lists(self, calls, outputs, is_async):
-        """calls: pairs of a tensor and the results of all ranks."""
+        """calls: pairs of a tensor and the results of all ranks, whose sizes may differ."""
         pairs = []
         for values, results in calls:
+            check_alike(results[self._rank], values)
             for result in results:
-                _check_alike(result, values)
-            pairs.append((_to_read(values), [_Result(result) for result in results]))
+                check_type(result, values)
+            pairs.append((to_read(values), [Result(result) for result in results]))
 
         def task():
             for values, results in pairs:
-                places = _addresses([result.flat for result in results])
-                _check(_c.all_gather(self._group, places, values.data_ptr(), values.nbytes))
+                flats = [result.flat for result in results]
+                if len({flat.numel() for flat in flats}) == 1:
+                    places = addresses(flats)
+                    check(_c.all_gather(self._group, places, values.data_ptr(), values.nbytes))
+                else:
+                    gather_uneven(self._group, flats, values)
                 for result in results:
                     result.finish()
 
-        return self._collective(is_async, outputs, task)
+        return self._collective("all_gather", is_async, outputs, task)
 
     def allgather(self, outputs, inputs, opts=None):
         results = self._list(outputs)
         is_async = getattr(opts, "asyncOp", True)
-        return self._gather_lists([(_only(inputs), results)], results, is_async)
+        return self._gather_lists([(only(inputs), results)], results, is_async)
 
     def allgather_coalesced(self, outputs, inputs, opts=None):
         calls = [(tensor, [of[i] for of in outputs]) for i, tensor in enumerate(inputs)]
@@ -473,71 +306,71 @@ class PythonGroup(dist.ProcessGroup):
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         pairs = []
         for output, values in zip(outputs, inputs, strict=True):
-            _check_alike(output, values, self._size)
-            pairs.append((_to_read(values), _Result(output)))
+            check_alike(output, values, self._size)
+            pairs.append((to_read(values), Result(output)))
 
         def task():
             for values, result in pairs:
-                places = _addresses(result.flat, values.nbytes, self._size)
-                _check(_c.all_gather(self._group, places, values.data_ptr(), values.nbytes))
+                places = addresses(result.flat, values.nbytes, self._size)
+                check(_c.all_gather(self._group, places, values.data_ptr(), values.nbytes))
                 result.finish()
 
-        return self._collective(getattr(opts, "asyncOp", True), list(outputs), task)
+        is_async = getattr(opts, "asyncOp", True)
+        return self._collective("all_gather_into_tensor", is_async, list(outputs), task)
 
     def all_gather_single_coalesced(self, outputs, inputs, opts=None):
         return self.allgather_into_tensor_coalesced(outputs, inputs, opts)
 
     def gather(self, outputs, inputs, opts):
-        values = _to_read(_only(inputs))
+        values = to_read(only(inputs))
         is_root = self._rank == opts.rootRank
         root = opts.rootRank
         results = []
         if is_root:
             for output in self._list(outputs):
-                _check_alike(output, values)
-                results.append(_Result(output))
+                check_alike(output, values)
+                results.append(Result(output))
 
         def task():
-            places = _addresses([result.flat for result in results])
-            _check(_c.gather(self._group, places, values.data_ptr(), values.nbytes, root))
+            places = addresses([result.flat for result in results])
+            check(_c.gather(self._group, places, values.data_ptr(), values.nbytes, root))
             for result in results:
                 result.finish()
 
-        return self._collective(opts.asyncOp, outputs[0] if is_root else [], task)
+        return self._collective("gather", opts.asyncOp, outputs[0] if is_root else [], task)
 
     def scatter(self, outputs, inputs, opts):
-        result = _Result(_only(outputs))
+        result = Result(only(outputs))
         root = opts.rootRank
         values = []
         if self._rank == root:
             for tensor in self._list(inputs):
-                _check_alike(tensor, result.flat)
-                values.append(_to_read(tensor))
+                check_alike(tensor, result.flat)
+                values.append(to_read(tensor))
 
         def task():
             flat = result.flat
-            _check(
-                _c.scatter(self._group, flat.data_ptr(), _addresses(values), flat.nbytes, root)
+            check(
+                _c.scatter(self._group, flat.data_ptr(), addresses(values), flat.nbytes, root)
             )
             result.finish()
 
-        return self._collective(opts.asyncOp, list(outputs), task)
+        return self._collective("scatter", opts.asyncOp, list(outputs), task)
 
     def reduce_scatter(self, outputs, inputs, opts):
-        result = _Result(_only(outputs))
-        values = []
-        for tensor in self._list(inputs):
-            _check_alike(tensor, result.flat)
-            values.append(_to_read(tensor))
-        kind, operation = _kind(result.flat, opts.reduceOp)
+        output, parts = only(outputs), self._list(inputs)
+        check_alike(parts[self._rank], output)
+        for part in parts:
+            check_type(part, output)
+        reductions = [ScatteredReduction(output, parts, opts.reduceOp)]
+        return self._reduce_scatter_all("reduce_scatter", reductions, outputs, opts)
 
+    def _reduce_scatter_all(self, title, reductions, outputs, opts):
         def task():
-            place, count = result.flat.data_ptr(), result.flat.numel()
-            parts = _addresses(values)
-            _check(_c.reduce_scatter(self._group, place, parts, count, kind, operation))
-            result.finish()
+            for each in reductions:
+                each.run(self._group, self._rank)
 
-        return self._collective(opts.asyncOp, list(outputs), task)
+        return self._collective(title, opts.asyncOp, list(outputs), task)
 
     def _reduce_scatter_base(self, output, input, opts):
         return self.reduce_scatter_tensor_coalesced([output], [input], opts)
@@ -546,19 +379,12 @@ class PythonGroup(dist.ProcessGroup):
         return self._reduce_scatter_base(output, input, opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts):
-        calls = []
+        reductions = []
         for output, values in zip(outputs, inputs, strict=True):
-            _check_alike(values, output, self._size)
-            calls.append((_to_read(values), _Result(output), *_kind(values, opts.reduceOp)))
-
-        def task():
-            for values, result, kind, operation in calls:
-                place, count = result.flat.data_ptr(), result.flat.numel()
-                parts = _addresses(values, result.flat.nbytes, self._size)
-                _check(_c.reduce_scatter(self._group, place, parts, count, kind, operation))
-                result.finish()
-
-        return self._collective(opts.asyncOp, list(outputs), task)
+            check_alike(values, output, self._size)
+            parts = to_read(values).view(-1).tensor_split(self._size)
+            reductions.append(ScatteredReduction(output, parts, opts.reduceOp))
+        return self._reduce_scatter_all("reduce_scatter_tensor", reductions, outputs, opts)
 
     def reduce_scatter_single_coalesced(self, outputs, inputs, opts):
         return self.reduce_scatter_tensor_coalesced(outputs, inputs, opts)
@@ -568,24 +394,24 @@ class PythonGroup(dist.ProcessGroup):
             raise ValueError(
                 f"expected {self._size} outputs and inputs, got {len(outputs)} and {len(inputs)}"
             )
-        values = [_to_read(tensor) for tensor in inputs]
-        results = [_Result(tensor) for tensor in outputs]
+        values = [to_read(tensor) for tensor in inputs]
+        results = [Result(tensor) for tensor in outputs]
 
         def task():
             flats = [result.flat for result in results]
-            _check(
+            check(
                 _c.all_to_all(
                     self._group,
-                    _addresses(flats),
+                    addresses(flats),
                     [flat.nbytes for flat in flats],
-                    _addresses(values),
+                    addresses(values),
                     [value.nbytes for value in values],
                 )
             )
             for result in results:
                 result.finish()
 
-        return self._collective(opts.asyncOp, list(outputs), task)
+        return self._collective("all_to_all", opts.asyncOp, list(outputs), task)
 
     def _parts(self, tensor, splits, what):
         """Addresses and bytes of the part for each rank."""
@@ -604,33 +430,33 @@ class PythonGroup(dist.ProcessGroup):
         return [tensor.data_ptr() + start for start in starts], sizes
 
     def alltoall_base(self, output, input, output_splits, input_splits, opts):
-        values, result = _to_read(input), _Result(output)
+        values, result = to_read(input), Result(output)
         if values.dtype != result.flat.dtype:
             raise TypeError(f"the output is of {output.dtype}, the input of {input.dtype}")
         results, result_bytes = self._parts(result.flat, output_splits, "output")
         places, bytes_there = self._parts(values, input_splits, "input")
 
         def task():
-            _check(_c.all_to_all(self._group, results, result_bytes, places, bytes_there))
+            check(_c.all_to_all(self._group, results, result_bytes, places, bytes_there))
             result.finish()
             values.numel()  # lives until here
 
-        return self._collective(opts.asyncOp, [output], task)
+        return self._collective("all_to_all", opts.asyncOp, [output], task)
 
     def all_to_all_single(self, output, input, output_splits, input_splits, opts):
         return self.alltoall_base(output, input, output_splits, input_splits, opts)
 
     def _post(self, sends, member, tag, tensor, flat, result):
         code, request = _c.post(sends, self._group, member, tag, flat.data_ptr(), flat.nbytes)
-        _check(code)
-        return _MessageWork(self, request, tensor if not sends else flat, result)
+        check(code)
+        return MessageWork(self._messages, request, tensor if not sends else flat, result)
 
     def send(self, tensors, member, tag=0):
-        flat = _to_read(_only(tensors))
+        flat = to_read(only(tensors))
         return self._post(True, member, tag, flat, flat, None)
 
     def recv(self, tensors, member, tag=0):
-        result = _Result(_only(tensors))
+        result = Result(only(tensors))
         return self._post(False, member, tag, tensors[0], result.flat, result)
 
     def recv_anysource(self, tensors, tag=0):

@@ -94,6 +94,11 @@ Result<std::vector<std::string>> exchange_text(memspan_group_exchange_t exchange
   return texts;
 }
 
+Status check_timeout(std::uint32_t timeout_ms) {
+  return timeout_ms == 0 ? invalid("invalid timeout_ms, which is 0: allowed are 1 and more")
+                         : Status::ok();
+}
+
 Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                      std::uint32_t timeout_ms) {
   if (size < 1 || size > pgas::kMostGroupMembers)
@@ -102,7 +107,7 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
   if (rank < 0 || rank >= size)
     return invalid(fmt::format("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1));
   if (exchange == nullptr) return invalid("invalid exchange, which is NULL");
-  if (timeout_ms == 0) return invalid("invalid timeout_ms, which is 0: allowed are 1 and more");
+  MEMSPAN_PASS(check_timeout(timeout_ms));
   MEMSPAN_TRY_ASSIGN(
       std::unique_ptr<ProcessGroup> group,
       ProcessGroup::join(
@@ -213,6 +218,14 @@ MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) {
   constexpr const char* kCall = "memspan_group_destroy";
   if (of_process<Groups>().remove(group) == nullptr) return bad_handle(kCall, group, "group");
   return SMEM_OK;
+}
+
+MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t timeout_ms) {
+  return with_group("memspan_group_set_timeout", group, [&](Member& member) {
+    MEMSPAN_PASS(check_timeout(timeout_ms));
+    member.group->set_limit(std::chrono::milliseconds(timeout_ms));
+    return Status::ok();
+  });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) {

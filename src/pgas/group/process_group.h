@@ -64,6 +64,9 @@ class ProcessGroup {
   // yet. They will, so who waits for them does not wait for anything that this member does first.
   Status wait_for_arrivals(Duration patience);
 
+  // Of every wait that begins from now on, in this process.
+  void set_limit(Duration limit) { world_->waiting().limit = limit; }
+
   // Where `sender` writes messages for `receiver`.
   std::byte* channel(int sender, int receiver) const;
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as memspan/group.h takes them: dense ones of the CPU, without gaps, of a type with a
-// number.
+// Tensors as memspan/group.h takes them: dense ones of the CPU, without gaps.
 #pragma once
 
 #include <ATen/ATen.h>
-#include <memspan/group.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
 namespace memspan::tensors {
@@ -40,13 +37,17 @@ inline Tensor to_read(const Tensor& tensor) {
 // the end.
 class ToWrite {
  public:
-  explicit ToWrite(const Tensor& tensor)
+  explicit ToWrite(const Tensor& tensor) : ToWrite(tensor, tensor.scalar_type()) {}
+  // Computed as another type, and rounded to the tensor's at the end.
+  ToWrite(const Tensor& tensor, at::ScalarType type)
       : tensor_(check_tensor(tensor)),
-        flat_(tensor.is_contiguous() ? tensor
-                                     : at::empty_like(tensor, at::MemoryFormat::Contiguous)) {}
+        flat_(tensor.is_contiguous() && tensor.scalar_type() == type
+                  ? tensor
+                  : at::empty(tensor.sizes(), tensor.options().dtype(type))) {}
   // Of a result that is a value, too.
-  static ToWrite filled(const Tensor& tensor) {
-    ToWrite made(tensor);
+  static ToWrite filled(const Tensor& tensor) { return filled(tensor, tensor.scalar_type()); }
+  static ToWrite filled(const Tensor& tensor, at::ScalarType type) {
+    ToWrite made(tensor, type);
     if (!made.flat_.is_same(tensor)) made.flat_.copy_(tensor);
     return made;
   }
@@ -55,97 +56,14 @@ class ToWrite {
   int64_t numel() const { return flat_.numel(); }
   const Tensor& flat() const { return flat_; }
   void finish() const {
-    if (!flat_.is_same(tensor_)) tensor_.copy_(flat_);
+    if (flat_.is_same(tensor_)) return;
+    const at::NoGradGuard no_grad;  // a thread of the group has PyTorch's defaults
+    tensor_.copy_(flat_);
   }
 
  private:
   Tensor tensor_;
   Tensor flat_;
 };
-
-struct ReductionKind {
-  memspan_type_t type;
-  memspan_op_t op;
-};
-
-inline memspan_type_t type_of(const Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kBool:
-    case at::kByte:
-      return MEMSPAN_TYPE_UINT8;
-    case at::kChar:
-      return MEMSPAN_TYPE_INT8;
-    case at::kShort:
-      return MEMSPAN_TYPE_INT16;
-    case at::kInt:
-      return MEMSPAN_TYPE_INT32;
-    case at::kLong:
-      return MEMSPAN_TYPE_INT64;
-    case at::kUInt16:
-      return MEMSPAN_TYPE_UINT16;
-    case at::kUInt32:
-      return MEMSPAN_TYPE_UINT32;
-    case at::kUInt64:
-      return MEMSPAN_TYPE_UINT64;
-    case at::kHalf:
-      return MEMSPAN_TYPE_FLOAT16;
-    case at::kBFloat16:
-      return MEMSPAN_TYPE_BFLOAT16;
-    case at::kFloat:
-      return MEMSPAN_TYPE_FLOAT32;
-    case at::kDouble:
-      return MEMSPAN_TYPE_FLOAT64;
-    case at::kComplexFloat:
-      return MEMSPAN_TYPE_COMPLEX64;
-    case at::kComplexDouble:
-      return MEMSPAN_TYPE_COMPLEX128;
-    default:
-      TORCH_CHECK_TYPE(false, "the backend memspan reduces no tensors of ", tensor.scalar_type());
-  }
-}
-
-// Of bools, whose values are 0 and 1.
-inline memspan_op_t logical(c10d::ReduceOp::RedOpType op) {
-  switch (op) {
-    case c10d::ReduceOp::SUM:
-    case c10d::ReduceOp::MAX:
-    case c10d::ReduceOp::BOR:
-      return MEMSPAN_OP_OR;
-    case c10d::ReduceOp::PRODUCT:
-    case c10d::ReduceOp::MIN:
-    case c10d::ReduceOp::BAND:
-      return MEMSPAN_OP_AND;
-    case c10d::ReduceOp::BXOR:
-      return MEMSPAN_OP_XOR;
-    default:
-      TORCH_CHECK_VALUE(false, "the backend memspan has no such reduction of bools");
-  }
-}
-
-inline ReductionKind kind_of(const Tensor& tensor, const c10d::ReduceOp& reduce) {
-  const c10d::ReduceOp::RedOpType op = reduce.op_;
-  const memspan_type_t type = type_of(check_tensor(tensor));
-  if (tensor.scalar_type() == at::kBool) return {type, logical(op)};
-  switch (op) {
-    case c10d::ReduceOp::SUM:
-      return {type, MEMSPAN_OP_SUM};
-    case c10d::ReduceOp::AVG:
-      return {type, MEMSPAN_OP_AVERAGE};
-    case c10d::ReduceOp::PRODUCT:
-      return {type, MEMSPAN_OP_PRODUCT};
-    case c10d::ReduceOp::MIN:
-      return {type, MEMSPAN_OP_MIN};
-    case c10d::ReduceOp::MAX:
-      return {type, MEMSPAN_OP_MAX};
-    case c10d::ReduceOp::BAND:
-      return {type, MEMSPAN_OP_AND};
-    case c10d::ReduceOp::BOR:
-      return {type, MEMSPAN_OP_OR};
-    case c10d::ReduceOp::BXOR:
-      return {type, MEMSPAN_OP_XOR};
-    default:
-      TORCH_CHECK_VALUE(false, "the backend memspan has no reduction PREMUL_SUM");
-  }
-}
 
 }  // namespace memspan::tensors

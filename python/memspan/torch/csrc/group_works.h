@@ -3,6 +3,7 @@
 // nobody waits for one.
 #pragma once
 
+#include <ATen/record_function.h>
 #include <memspan/group.h>
 #include <memspan/memspan.h>
 
@@ -15,6 +16,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
@@ -32,12 +34,67 @@ using WorkPtr = c10::intrusive_ptr<Work>;
 // Throws what a code of memspan/group.h stands for.
 inline void check(int32_t code) {
   if (code == SMEM_OK) return;
+  TORCH_CHECK_WITH(DistBackendError, code != SMEM_TIMEOUT, "memspan: Timed out in ",
+                   memspan_last_error());
   TORCH_CHECK_VALUE(code != SMEM_INVALID_PARAM, memspan_last_error());
   C10_THROW_ERROR(DistBackendError, memspan_last_error());
 }
 
 inline uint32_t milliseconds(Milliseconds limit) {
   return static_cast<uint32_t>(std::clamp<int64_t>(limit.count(), 1, UINT32_MAX - 1));
+}
+
+// What profilers call an operation, as with gloo.
+inline const char* title_of(OpType type) {
+  switch (type) {
+    case OpType::BROADCAST:
+      return "memspan:broadcast";
+    case OpType::ALLREDUCE:
+    case OpType::ALLREDUCE_COALESCED:
+      return "memspan:all_reduce";
+    case OpType::_ALLREDUCE_SPARSE:
+      return "memspan:sparse_all_reduce";
+    case OpType::REDUCE:
+      return "memspan:reduce";
+    case OpType::ALLGATHER:
+    case OpType::ALLGATHER_COALESCED:
+      return "memspan:all_gather";
+    case OpType::_ALLGATHER_BASE:
+    case OpType::COALESCED:
+      return "memspan:all_gather_into_tensor";
+    case OpType::GATHER:
+      return "memspan:gather";
+    case OpType::SCATTER:
+      return "memspan:scatter";
+    case OpType::REDUCE_SCATTER:
+      return "memspan:reduce_scatter";
+    case OpType::_REDUCE_SCATTER_BASE:
+    case OpType::REDUCE_SCATTER_TENSOR_COALESCED:
+      return "memspan:reduce_scatter_tensor";
+    case OpType::ALLTOALL_BASE:
+    case OpType::ALLTOALL:
+      return "memspan:all_to_all";
+    case OpType::SEND:
+      return "memspan:send";
+    case OpType::RECV:
+      return "memspan:recv";
+    case OpType::RECVANYSOURCE:
+      return "memspan:recvAnySource";
+    case OpType::BARRIER:
+      return "memspan:barrier";
+    default:
+      return "memspan:unknown";
+  }
+}
+
+inline std::optional<Tensors> if_profiled(const char* title, const Tensors& inputs) {
+  return title == nullptr ? std::nullopt : std::optional<Tensors>(inputs);
+}
+
+// Its title when a profiler looks, else null.
+inline const char* title_if_profiled(OpType type) {
+  const bool is_profiled = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
+  return is_profiled ? title_of(type) : nullptr;
 }
 
 using c10::ivalue::Future;
@@ -50,8 +107,9 @@ inline FuturePtr future_of_tensors() {
 // A collective that is over, or that a thread of the group will do.
 class Collective final : public Work {
  public:
-  Collective(int rank, OpType type, Tensors outputs)
-      : Work(rank, type), outputs_(std::move(outputs)) {}
+  // `title` and `inputs` are for profilers; null when none looks.
+  Collective(int rank, OpType type, Tensors outputs, const char* title, const Tensors& inputs)
+      : Work(rank, type, title, if_profiled(title, inputs)), outputs_(std::move(outputs)) {}
 
   void run(const std::function<void()>& task) {
     try {
@@ -118,7 +176,7 @@ class DoneCollective final : public Work {
 // A group and its messages, which their works keep.
 class Channel {
  public:
-  Channel(memspan_group_t group, Milliseconds limit) : group(group), limit(limit) {}
+  explicit Channel(memspan_group_t group) : group(group) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   ~Channel() { close(); }
@@ -161,7 +219,6 @@ class Channel {
   }
 
   const memspan_group_t group;
-  const Milliseconds limit;
 
  private:
   static constexpr uint32_t kHelpMs = 20;
@@ -200,9 +257,9 @@ class Channel {
 
 class MessageWork final : public Work {
  public:
-  MessageWork(int rank, OpType type, std::shared_ptr<Channel> channel,
+  MessageWork(int rank, OpType type, const char* title, std::shared_ptr<Channel> channel,
               memspan_group_request_t request, Tensor tensor, std::unique_ptr<ToWrite> result)
-      : Work(rank, type),
+      : Work(rank, type, title, title == nullptr ? std::nullopt : if_profiled(title, {tensor})),
         channel_(std::move(channel)),
         request_(request),
         tensor_(std::move(tensor)),
@@ -217,8 +274,7 @@ class MessageWork final : public Work {
     return completed_ && !exception_;
   }
   bool wait(Milliseconds timeout) override {
-    const uint32_t limit =
-        timeout == kNoTimeout ? milliseconds(channel_->limit) : milliseconds(timeout);
+    const uint32_t limit = timeout == kNoTimeout ? 0 : milliseconds(timeout);  // 0: the group's
     int32_t code = memspan_group_test(request_);
     if (code == MEMSPAN_GROUP_PENDING) code = channel_->wait(request_, limit);
     if (code == SMEM_TIMEOUT) check(code);  // pending as before
@@ -255,6 +311,7 @@ class MessageWork final : public Work {
     if (!failure && result_) result_->finish();
     exception_ = failure;
     completed_ = true;
+    if (recordFunctionEndCallback_) std::exchange(recordFunctionEndCallback_, nullptr)();
     return true;
   }
 

@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -21,8 +22,10 @@
 
 #include "collective_queue.h"
 #include "dense_tensors.h"
+#include "group_reductions.h"
 #include "group_works.h"
 #include "live_groups.h"
+#include "monitored_barrier.h"
 #include "store_exchange.h"
 
 namespace {
@@ -46,7 +49,7 @@ class MemspanBackend final : public c10d::Backend {
   MemspanBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                  Milliseconds limit)
       : Backend(rank, size),
-        channel_(std::make_shared<Channel>(meet(store, rank, size, limit), limit)),
+        channel_(std::make_shared<Channel>(meet(store, rank, size, limit))),
         options_(c10::make_intrusive<Options>("memspan", limit)) {}
   ~MemspanBackend() override { shutdown(); }
 
@@ -54,6 +57,10 @@ class MemspanBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  void setTimeout(Milliseconds limit) override {
+    check(memspan_group_set_timeout(group(), milliseconds(limit)));
+    options_->timeout = limit;
+  }
   void shutdown() override {
     queue_.stop();
     channel_->close();
@@ -64,18 +71,18 @@ class MemspanBackend final : public c10d::Backend {
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
-    return collective(OpType::BARRIER, options.asyncOp, {},
+    return collective(OpType::BARRIER, options.asyncOp, {}, {},
                       [group = group()] { check(memspan_group_barrier(group)); });
   }
-  void monitoredBarrier(const c10d::BarrierOptions&, bool) override {
-    c10d::BarrierOptions options;
-    options.asyncOp = false;
-    barrier(options)->wait();
+  void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
+    const Milliseconds limit =
+        options.timeout == c10d::kUnsetTimeout ? options_->timeout : options.timeout;
+    MonitoredBarrier(group(), monitored_barriers_++, limit).run(waits_for_all);
   }
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     const auto values = ToWrite::filled(only(tensors));
-    return collective(OpType::BROADCAST, options.asyncOp, tensors,
+    return collective(OpType::BROADCAST, options.asyncOp, tensors, tensors,
                       [group = group(), values, root = root_of(options.rootRank)] {
                         check(memspan_group_broadcast(group, values.data(), values.bytes(), root));
                         values.finish();
@@ -83,7 +90,14 @@ class MemspanBackend final : public c10d::Backend {
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_sparse(tensors, options);
     return allreduce_all(OpType::ALLREDUCE, {only(tensors)}, options);
+  }
+  WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    TORCH_CHECK_VALUE(tensors.size() == 1, "expected 1 tensor, got ", tensors.size());
+    const SparseSum sum(tensors[0], options.reduceOp, size_);
+    return collective(OpType::_ALLREDUCE_SPARSE, options.asyncOp, tensors, tensors,
+                      [group = group(), sum] { sum.run(group); });
   }
   WorkPtr allreduce_coalesced(Tensors& tensors,
                               const c10d::AllreduceCoalescedOptions& options) override {
@@ -91,23 +105,29 @@ class MemspanBackend final : public c10d::Backend {
   }
 
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    const auto values = ToWrite::filled(only(tensors));
-    const ReductionKind kind = kind_of(values.flat(), options.reduceOp);
+    const Reduction reduction(only(tensors), options.reduceOp);
     return collective(
-        OpType::REDUCE, options.asyncOp, tensors,
-        [group = group(), values, kind, root = root_of(options.rootRank), rank = rank_] {
-          check(memspan_group_reduce(group, rank == root ? values.data() : nullptr, values.data(),
-                                     static_cast<size_t>(values.numel()), kind.type, kind.op,
-                                     root));
-          if (rank == root) values.finish();
+        OpType::REDUCE, options.asyncOp, tensors, tensors,
+        [group = group(), reduction, root = root_of(options.rootRank), rank = rank_] {
+          const ReductionKind kind = reduction.kind;
+          check(memspan_group_reduce(group, rank == root ? reduction.result.data() : nullptr,
+                                     reduction.values.data_ptr(), reduction.count(), kind.type,
+                                     kind.op, root));
+          if (rank == root) reduction.result.finish();
         });
   }
 
   WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                     const c10d::AllgatherOptions& options) override {
     const Tensor values = to_read(only(inputs));
-    const auto results = results_of(list_of(outputs), values);
-    return collective(OpType::ALLGATHER, options.asyncOp, outputs[0],
+    const Tensors& list = list_of(outputs);
+    check_alike(list[static_cast<size_t>(rank_)], values);
+    std::vector<ToWrite> results;
+    for (const Tensor& output : list) {
+      check_type(output, values);
+      results.emplace_back(output);
+    }
+    return collective(OpType::ALLGATHER, options.asyncOp, inputs, list,
                       [group = group(), values, results] { gather_all(group, values, results); });
   }
   WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -129,7 +149,7 @@ class MemspanBackend final : public c10d::Backend {
       auto results = results_of(lists[i], values);
       gathers.emplace_back(std::move(values), std::move(results));
     }
-    return collective(OpType::ALLGATHER_COALESCED, options.asyncOp, all,
+    return collective(OpType::ALLGATHER_COALESCED, options.asyncOp, inputs, all,
                       [group = group(), gathers] {
                         for (const auto& [values, results] : gathers)
                           gather_all(group, values, results);
@@ -152,7 +172,8 @@ class MemspanBackend final : public c10d::Backend {
     const int root = root_of(options.rootRank);
     std::vector<ToWrite> results;
     if (rank_ == root) results = results_of(list_of(outputs), values);
-    return collective(OpType::GATHER, options.asyncOp, rank_ == root ? outputs[0] : Tensors{},
+    return collective(OpType::GATHER, options.asyncOp, inputs,
+                      rank_ == root ? outputs[0] : Tensors{},
                       [group = group(), values, results, root] {
                         std::vector<void*> places;
                         for (const auto& result : results) places.push_back(result.data());
@@ -168,8 +189,8 @@ class MemspanBackend final : public c10d::Backend {
     const int root = root_of(options.rootRank);
     Tensors values;
     if (rank_ == root) values = values_of(list_of(inputs), result);
-    return collective(OpType::SCATTER, options.asyncOp, outputs,
-                      [group = group(), values, result, root] {
+    return collective(OpType::SCATTER, options.asyncOp, rank_ == root ? inputs[0] : Tensors{},
+                      outputs, [group = group(), values, result, root] {
                         std::vector<const void*> places;
                         for (const auto& value : values) places.push_back(value.data_ptr());
                         check(memspan_group_scatter(group, result.data(),
@@ -181,15 +202,13 @@ class MemspanBackend final : public c10d::Backend {
 
   WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                          const c10d::ReduceScatterOptions& options) override {
-    const ToWrite result(only(outputs));
-    const Tensors values = values_of(list_of(inputs), result);
-    const ReductionKind kind = kind_of(result.flat(), options.reduceOp);
-    return collective(OpType::REDUCE_SCATTER, options.asyncOp, outputs,
-                      [group = group(), values, result, kind] {
-                        std::vector<const void*> places;
-                        for (const auto& value : values) places.push_back(value.data_ptr());
-                        reduce_parts(group, places, result, kind);
-                      });
+    const Tensor& output = only(outputs);
+    const Tensors& list = list_of(inputs);
+    check_alike(list[static_cast<size_t>(rank_)], output);
+    for (const Tensor& input : list) check_type(input, output);
+    const ScatteredReduction reduction(output, list, options.reduceOp);
+    return collective(OpType::REDUCE_SCATTER, options.asyncOp, list, outputs,
+                      [group = group(), reduction, rank = rank_] { reduction.run(group, rank); });
   }
   WorkPtr _reduce_scatter_base(Tensor& output, Tensor& input,
                                const c10d::ReduceScatterOptions& options) override {
@@ -210,7 +229,7 @@ class MemspanBackend final : public c10d::Backend {
     std::vector<ToWrite> results;
     for (const Tensor& input : inputs) values.push_back(to_read(input));
     for (const Tensor& output : outputs) results.emplace_back(output);
-    return collective(OpType::ALLTOALL, options.asyncOp, outputs,
+    return collective(OpType::ALLTOALL, options.asyncOp, inputs, outputs,
                       [group = group(), values, results] {
                         Parts parts;
                         for (size_t i = 0; i < values.size(); ++i)
@@ -229,7 +248,7 @@ class MemspanBackend final : public c10d::Backend {
                      result.flat().scalar_type(), ", the input of ", values.scalar_type());
     const auto to = bytes_of_splits(result.flat(), output_splits, "output");
     const auto from = bytes_of_splits(values, input_splits, "input");
-    return collective(OpType::ALLTOALL_BASE, options.asyncOp, {output},
+    return collective(OpType::ALLTOALL_BASE, options.asyncOp, {input}, {output},
                       [group = group(), values, result, to, from] {
                         Parts parts;
                         auto* writes = static_cast<char*>(result.data());
@@ -288,17 +307,19 @@ class MemspanBackend final : public c10d::Backend {
   static constexpr uint32_t kPatienceUs = 5000;
 
   template <typename Task>
-  WorkPtr collective(OpType type, bool is_async, Tensors outputs, Task task) {
+  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs,
+                     Task task) {
     ++sequence_;
     const memspan_group_t group = this->group();
+    const char* const title = title_if_profiled(type);
     CollectiveQueue::Turn turn(queue_);
     if (turn) check(memspan_group_arrive(group));
-    if (turn && !is_async) {
+    if (turn && !is_async && title == nullptr) {
       task();
       return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
     }
-    auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs));
-    if (turn && memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK) {
+    auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs), title, inputs);
+    if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
       work->run(task);
       turn.give_up();
       work->end();  // nobody has it yet, so nobody has its future
@@ -316,8 +337,8 @@ class MemspanBackend final : public c10d::Backend {
 
   WorkPtr message(OpType type, memspan_group_request_t request, Tensor tensor,
                   std::unique_ptr<ToWrite> result) {
-    return c10::make_intrusive<MessageWork>(rank_, type, channel_, request, std::move(tensor),
-                                            std::move(result));
+    return c10::make_intrusive<MessageWork>(rank_, type, title_if_profiled(type), channel_, request,
+                                            std::move(tensor), std::move(result));
   }
   WorkPtr receive(OpType type, Tensors& tensors, int member, int tag) {
     auto result = std::make_unique<ToWrite>(only(tensors));
@@ -340,9 +361,12 @@ class MemspanBackend final : public c10d::Backend {
     check_count(lists[0].size(), "tensors");
     return lists[0];
   }
-  static void check_alike(const Tensor& one, const Tensor& other) {
+  static void check_type(const Tensor& one, const Tensor& other) {
     TORCH_CHECK_TYPE(one.scalar_type() == other.scalar_type(), "tensors of ", one.scalar_type(),
                      " and ", other.scalar_type(), " in one call");
+  }
+  static void check_alike(const Tensor& one, const Tensor& other) {
+    check_type(one, other);
     TORCH_CHECK_VALUE(one.numel() == other.numel(), "tensors of ", one.numel(), " and ",
                       other.numel(), " elements in one call");
   }
@@ -385,30 +409,31 @@ class MemspanBackend final : public c10d::Backend {
     return bytes;
   }
 
+  // Sizes that differ do so on all members alike.
   static void gather_all(memspan_group_t group, const Tensor& values,
                          const std::vector<ToWrite>& results) {
     std::vector<void*> places;
-    for (const auto& result : results) places.push_back(result.data());
-    check(memspan_group_all_gather(group, places.data(), values.data_ptr(), values.nbytes()));
+    std::vector<size_t> bytes;
+    for (const auto& result : results) {
+      places.push_back(result.data());
+      bytes.push_back(result.bytes());
+    }
+    if (std::equal(bytes.begin() + 1, bytes.end(), bytes.begin()))
+      check(memspan_group_all_gather(group, places.data(), values.data_ptr(), values.nbytes()));
+    else
+      gather_uneven(group, places, bytes, values.data_ptr(), values.nbytes());
     for (const auto& result : results) result.finish();
-  }
-  static void reduce_parts(memspan_group_t group, const std::vector<const void*>& places,
-                           const ToWrite& result, ReductionKind kind) {
-    check(memspan_group_reduce_scatter(group, result.data(), places.data(),
-                                       static_cast<size_t>(result.numel()), kind.type, kind.op));
-    result.finish();
   }
 
   WorkPtr allreduce_all(OpType type, const Tensors& tensors,
                         const c10d::AllreduceOptions& options) {
-    std::vector<std::pair<ToWrite, ReductionKind>> all;
-    for (const Tensor& tensor : tensors)
-      all.emplace_back(ToWrite::filled(tensor), kind_of(tensor, options.reduceOp));
-    return collective(type, options.asyncOp, tensors, [group = group(), all] {
-      for (const auto& [values, kind] : all) {
-        check(memspan_group_all_reduce(group, values.data(), values.data(),
-                                       static_cast<size_t>(values.numel()), kind.type, kind.op));
-        values.finish();
+    std::vector<Reduction> all;
+    for (const Tensor& tensor : tensors) all.emplace_back(tensor, options.reduceOp);
+    return collective(type, options.asyncOp, tensors, tensors, [group = group(), all] {
+      for (const Reduction& each : all) {
+        check(memspan_group_all_reduce(group, each.result.data(), each.values.data_ptr(),
+                                       each.count(), each.kind.type, each.kind.op));
+        each.result.finish();
       }
     });
   }
@@ -427,7 +452,7 @@ class MemspanBackend final : public c10d::Backend {
                         " elements, ", size_, " times ", values.numel(), " are needed");
       all.emplace_back(std::move(values), std::move(result));
     }
-    return collective(type, options.asyncOp, outputs, [group = group(), all, size = size_] {
+    return collective(type, options.asyncOp, inputs, outputs, [group = group(), all, size = size_] {
       for (const auto& [values, result] : all) {
         std::vector<void*> places;
         for (int member = 0; member < size; ++member)
@@ -443,30 +468,16 @@ class MemspanBackend final : public c10d::Backend {
                               const c10d::ReduceScatterOptions& options) {
     TORCH_CHECK_VALUE(outputs.size() == inputs.size(), outputs.size(), " outputs and ",
                       inputs.size(), " inputs");
-    struct Part {
-      Tensor values;
-      ToWrite result;
-      ReductionKind kind;
-    };
-    std::vector<Part> all;
+    std::vector<ScatteredReduction> all;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      Tensor values = to_read(inputs[i]);
-      ToWrite result(outputs[i]);
-      TORCH_CHECK_TYPE(values.scalar_type() == result.flat().scalar_type(), "the output is of ",
-                       result.flat().scalar_type(), ", the input of ", values.scalar_type());
-      TORCH_CHECK_VALUE(values.numel() == result.numel() * size_, "the input has ", values.numel(),
-                        " elements, ", size_, " times ", result.numel(), " are needed");
-      const ReductionKind kind = kind_of(values, options.reduceOp);
-      all.push_back({std::move(values), std::move(result), kind});
+      check_type(outputs[i], inputs[i]);
+      TORCH_CHECK_VALUE(inputs[i].numel() == outputs[i].numel() * size_, "the input has ",
+                        inputs[i].numel(), " elements, ", size_, " times ", outputs[i].numel(),
+                        " are needed");
+      all.emplace_back(outputs[i], inputs[i], size_, options.reduceOp);
     }
-    return collective(type, options.asyncOp, outputs, [group = group(), all, size = size_] {
-      for (const Part& part : all) {
-        std::vector<const void*> places;
-        for (int member = 0; member < size; ++member)
-          places.push_back(static_cast<const char*>(part.values.data_ptr()) +
-                           static_cast<size_t>(member) * part.result.bytes());
-        reduce_parts(group, places, part.result, part.kind);
-      }
+    return collective(type, options.asyncOp, inputs, outputs, [group = group(), all, rank = rank_] {
+      for (const ScatteredReduction& each : all) each.run(group, rank);
     });
   }
 
@@ -474,6 +485,7 @@ class MemspanBackend final : public c10d::Backend {
   c10::intrusive_ptr<Options> options_;
   CollectiveQueue queue_;
   std::atomic<uint64_t> sequence_ = 0;
+  std::atomic<int64_t> monitored_barriers_ = 0;
   const LiveGroup live_{[this] { return queue_.is_idle(); }, [this] { abort(); }};
 };
 
@@ -481,6 +493,11 @@ class MemspanBackend final : public c10d::Backend {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   pybind11::module::import("torch._C._distributed_c10d");
+  // What PyTorch's own backends have beside what all have.
+  pybind11::class_<MemspanBackend, c10::intrusive_ptr<MemspanBackend>, c10d::Backend>(
+      module, "MemspanBackend")
+      .def("_set_default_timeout", &MemspanBackend::setTimeout, pybind11::arg("timeout"),
+           pybind11::call_guard<pybind11::gil_scoped_release>());
   module.def(
       "create",
       [](const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, Milliseconds limit) {
