@@ -77,6 +77,9 @@ struct BoardPeer {
   // waits until all others have come as far (World::end).
   std::atomic<std::uint32_t> ended;
   std::atomic<EndKind> end_kind;  // how; holds when `ended` is set
+  // | wait: 32 | looks: 32 | of a long wait for a word that somebody has to store, while some peer
+  // has begun to leave; 0 none.
+  std::atomic<std::uint64_t> stuck;
   std::atomic<std::uint32_t>
       death;  // 1 for the first of the job that died or departed, 2 for the next; 0 there
   std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part

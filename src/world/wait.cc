@@ -27,7 +27,9 @@ constexpr int kRingsInVain = 3;
 constexpr auto kShortNap = std::chrono::microseconds(200);
 constexpr auto kReportEvery = std::chrono::seconds(60);
 
-// Who waits for somebody that has begun to leave says so once, when it has waited this long.
+// A wait that is longer than this, while some peer has begun to leave, says that it is stuck.
+constexpr auto kStuckAfter = std::chrono::milliseconds(300);
+// Who waits while somebody has begun to leave says so once, when it has waited this long.
 constexpr auto kPatienceWithEnds = std::chrono::seconds(1);
 
 std::string describe_end(int wait_status) {
@@ -179,20 +181,15 @@ Status SlowWait::alarm_status() const {
   return death_status(first);
 }
 
-// Whose store would end this wait is not known. When all others have begun to leave, it is
-// nobody's; while some have not, it may be theirs.
+// Whose store would end this wait is not known. It is nobody's when all others have
+// begun to leave or wait for such a store themselves; else it may be theirs.
 Status SlowWait::end_status(Duration waited) {
-  int first = -1;
-  bool is_alone = true;
-  for (int rank = 0; rank < place_.board->peers(); ++rank) {
-    if (rank == place_.rank) continue;
-    const bool is_gone = place_.is_gone(rank);
-    if (is_gone && first < 0) first = rank;
-    is_alone = is_alone && is_gone;
-  }
-  if (first < 0) return Status::ok();
+  int first = 0;
+  while (first < place_.board->peers() && (first == place_.rank || !place_.is_gone(first))) ++first;
+  if (first == place_.board->peers()) return Status::ok();
   const BoardPeer& peer = place_.board->peer(first);
-  if (is_alone && !place_.has_threads.load(std::memory_order_relaxed)) {
+  if (waited >= kStuckAfter && !place_.has_threads.load(std::memory_order_relaxed) &&
+      is_everybody_stuck()) {
     place_.board->mark_lost(first, end_of(peer));
     return death_status(first);
   }
@@ -201,6 +198,29 @@ Status SlowWait::end_status(Duration waited) {
            fmt::format("{} waits, and PE {} (process {}) {}: nothing comes from there any more",
                        what_, first, peer.pid.load(), describe_end(end_of(peer))));
   return Status::ok();
+}
+
+// Each waiter counts its looks. The first pass sees that all are stuck. The second, which begins
+// when all have been at one moment, notes the counts. When all have looked in vain since, in the
+// same waits, nobody's store is under way any more. Of two more looks the second began after that.
+bool SlowWait::is_everybody_stuck() {
+  if (stuck_ == 0) stuck_ = (place_.stuck_waits.fetch_add(1) + std::uint64_t{1}) << 32;
+  place_.self->stuck.store(++stuck_);
+  seen_stuck_.resize(static_cast<std::size_t>(place_.board->peers()));
+  std::uint64_t& passes = seen_stuck_[static_cast<std::size_t>(place_.rank)];
+  bool have_all_looked = true;
+  for (int rank = 0; rank < place_.board->peers(); ++rank) {
+    if (rank == place_.rank || place_.is_gone(rank)) continue;
+    const std::uint64_t now = place_.board->peer(rank).stuck.load();
+    std::uint64_t& then = seen_stuck_[static_cast<std::size_t>(rank)];
+    if (now == 0 || (passes > 0 && now >> 32 != then >> 32)) {
+      seen_stuck_.clear();
+      return false;
+    }
+    have_all_looked = have_all_looked && now >= then + 2;
+    if (passes < 2) then = now;
+  }
+  return ++passes > 2 && have_all_looked;
 }
 
 Status SlowWait::exit_status() const {

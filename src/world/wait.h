@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/cpu.h"
@@ -37,6 +38,7 @@ struct WaitPlace {
   // Other threads of this process may store what one waits for.
   std::atomic<bool> has_threads{true};
   std::atomic<bool> has_warned_of_end{false};
+  std::atomic<std::uint32_t> stuck_waits{0};  // how often BoardPeer::stuck was set
 
   // Whether some peer has begun to leave the job that this process is in.
   bool has_ends() const {
@@ -77,6 +79,9 @@ class SlowWait {
   // `what` names the call, for messages and the line that is logged every 60 s.
   SlowWait(WaitPlace& place, WaitsFor kind, const char* what, Deadline deadline,
            bool knows_whom_it_needs);
+  ~SlowWait() {
+    if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
+  }
   SlowWait(const SlowWait&) = delete;
   SlowWait& operator=(const SlowWait&) = delete;
 
@@ -97,6 +102,7 @@ class SlowWait {
   }
   Status death_status(int rank) const;
   Status end_status(Duration waited);
+  bool is_everybody_stuck();
   void sleep();
   void arm();
 
@@ -112,6 +118,8 @@ class SlowWait {
   std::uint32_t bell_ = 0;
   bool is_armed_ = false;
   int rings_in_vain_ = 0;
+  std::uint64_t stuck_ = 0;                // what BoardPeer::stuck of this process says
+  std::vector<std::uint64_t> seen_stuck_;  // of each peer; of this one, the passes so far
 };
 
 // Returns once ready() is true; ready() must load with acquire order. lost() gives the rank of a

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Departures that are no deaths, and members that do not do alike:
- *   failure_departures leave V HOW CALL   rank V leaves by HOW (exec, fork-exec, exit, finalize)
- * while the others make CALL (barrier, reduce, wait, finalize) failure_departures unlike CALL N...
- * rank r makes the collective CALL of Nr elements; "-": a barrier failure_departures roots A B rank
- * r broadcasts from the r-th of them failure_departures allocate MIB       "got PLACE KIB", or
- * "refused", then all put to the next one failure_departures finalize-twice Says "ready RANK PID"
- * when it begins.
+ *
+ *   failure_departures leave V HOW CALL
+ *       Rank V leaves by HOW (exec, fork-exec, exit, finalize) while the others make CALL (barrier,
+ *       reduce, wait, finalize). Of "served" PE 0 waits, and the last PE stores when stdin ends.
+ *   failure_departures unlike CALL N...
+ *       Rank r makes the collective CALL of Nr elements, or of "-" a barrier.
+ *   failure_departures roots A B
+ *       Rank r broadcasts from the r-th of them.
+ *   failure_departures allocate MIB
+ *       "got BYTE KIB" after a put to the block's end, or "refused RANK".
+ *   failure_departures finalize-twice
+ *
+ * Says "ready RANK PID" when it begins.
  */
 #include <shmem.h>
 #include <stdio.h>
@@ -31,6 +38,13 @@ static void make_call(const char* call, size_t count) {
   if (strcmp(call, "scan") == 0) shmem_long_sum_inscan(all, dest, source, count);
 }
 
+/* Returns when stdin ends. */
+static void wait_for_input(void) {
+  char byte;
+  while (read(0, &byte, 1) > 0) {
+  }
+}
+
 /* Something else than a member of the job from here on; it ends when stdin does. */
 static void become_another_program(void) {
   execlp("cat", "cat", (char*)NULL);
@@ -42,9 +56,7 @@ static void leave(const char* how) {
   if (strcmp(how, "fork-exec") == 0) {
     /* A child that goes on with all that it has inherited. */
     if (fork() == 0) {
-      char byte;
-      while (read(0, &byte, 1) > 0) {
-      }
+      wait_for_input();
       _exit(0);
     }
     become_another_program();
@@ -91,7 +103,11 @@ int main(int count, char** arguments) {
   dest = shmem_calloc(kMost, sizeof *dest);
   if (strcmp(what, "leave") == 0) {
     if (me == atoi(arguments[2])) leave(arguments[3]);
-    make_call(arguments[4], 1);
+    make_call(strcmp(arguments[4], "served") == 0 && me == 0 ? "wait" : arguments[4], 1);
+    if (strcmp(arguments[4], "served") == 0 && me == size - 1) {
+      wait_for_input();
+      shmem_long_p(dest, 1, 0);
+    }
   }
   if (strcmp(what, "unlike") == 0) {
     const char* mine = arguments[3 + me];

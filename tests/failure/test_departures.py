@@ -94,20 +94,20 @@ class DeparturesTest(unittest.TestCase):
     def test_exit_and_early_finalize(self):
         for launch in ("oshrun", "by hand"):
             for ranks, how, call in ((2, "exit", "barrier"), (3, "exit", "reduce"), (2, "exit", "wait"),
+                                     (4, "exit", "wait"),
                                      (3, "finalize", "barrier"), (2, "finalize", "wait")):
                 with self.subTest(launch=launch, ranks=ranks, how=how, call=call):
                     self.check(launch, ranks, ranks - 1, how, call)
 
     def test_who_waits_for_anybodys_store_hears_of_an_exit(self):
         """Another PE may still store the word, so the wait goes on; one line names who will not."""
-        job = Job("oshrun", 3, "leave", 1, "exit", "wait")
+        job = Job("oshrun", 3, "leave", 1, "exit", "served")
         line = ""
         while "nothing comes from there" not in line:
             line = job.processes[0].stderr.readline()
             self.assertNotEqual(line, "", "no line about the exit")
-        self.assertRegex(line, r"PE [02]: shmem_long_wait_until waits, and PE 1 \(process \d+\) ended \(exit")
-        job.processes[0].terminate()
-        job.close()
+        self.assertRegex(line, r"PE 0: shmem_long_wait_until waits, and PE 1 \(process \d+\) ended \(exit")
+        self.assertEqual([code for code, _, _ in job.close()], [0])
 
     def test_exit_is_a_finalize_where_nobody_needs_more(self):
         job = Job("oshrun", 3, "leave", 1, "exit", "finalize")

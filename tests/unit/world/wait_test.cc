@@ -60,6 +60,26 @@ TEST_F(WaitTest, AWordThatNobodyCanStoreAnyMoreIsNotWaitedFor) {
   EXPECT_THAT(status.message(), HasSubstr("ended (exit or the return of main)"));
 }
 
+// Three peers: this one, one that has left, and one that comes out of its waits for a while.
+TEST_F(WaitTest, NobodyIsLeftWhenAllOthersWaitInVain) {
+  board_ = Board::create(3, 1 << 20, false).value();
+  place_.self = &board_.peer(0);
+  place_.has_threads = false;
+  let_end(1, EndKind::kExit);
+  std::uint64_t looks = 0;
+  const Status status =
+      wait_for(place_, WaitsFor::kData, "test", Deadline::after(std::chrono::seconds(20)), [&] {
+        if (board_.peer(0).stuck.load() == 0) return false;
+        const std::uint64_t wait = ++looks < 50 ? looks / 4 + 1 : 50;
+        board_.peer(2).stuck.store(wait << 32 | looks / 4);
+        return false;
+      });
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("PE 1"));
+  EXPECT_GE(looks, 57u);  // four are one look of the other's
+  EXPECT_EQ(board_.peer(0).stuck.load(), 0u);
+}
+
 TEST_F(WaitTest, AWordThatAnotherThreadMayStoreIsWaitedFor) {
   let_end(1, EndKind::kExit);
   EXPECT_EQ(wait_for(place_, WaitsFor::kData, "test", Deadline::after(std::chrono::milliseconds(5)),
