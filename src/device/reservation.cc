@@ -42,7 +42,7 @@ void make_private(std::byte* place, std::size_t bytes) {
     if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) return;
     munmap(copy, bytes);
   }
-  mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0);
+  static_cast<void>(mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0));
 }
 
 }  // namespace
