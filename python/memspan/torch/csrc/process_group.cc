@@ -290,6 +290,7 @@ class MemspanBackend final : public c10d::Backend {
   template <typename Task>
   WorkPtr collective(OpType type, bool is_async, Tensors outputs, Task task) {
     ++sequence_;
+    const Interruptible interruptible;
     const memspan_group_t group = this->group();
     CollectiveQueue::Turn turn(queue_);
     if (turn) check(memspan_group_arrive(group));
