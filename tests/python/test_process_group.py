@@ -359,6 +359,28 @@ def test_the_death_of_a_rank_is_an_error(form):
     assert [code for code, _, _ in ends] == [0, 3, 0], ends
 
 
+def waits_are_interrupted(rank, ranks):
+    from test_interpreter import check_interrupts
+
+    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
+    mine = torch.ones(1000)
+    if rank == 0:
+        check_interrupts(lambda: dist.recv(mine, 1))
+        if process_group.is_compiled():  # the form in Python gives PyTorch's own futures
+            check_interrupts(dist.all_reduce(mine, async_op=True).wait)
+        else:
+            check_interrupts(lambda: dist.all_reduce(mine), 1)
+        dist.send(mine, 1)
+    else:
+        dist.recv(mine, 0)
+    os._exit(0)  # they are out of step
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ctrl_c_ends_waits(form):
+    jobs.run(waits_are_interrupted, 2, **FORMS[form])
+
+
 def waits_for_the_late(rank, ranks):
     dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=2))
     group = dist.new_group(timeout=datetime.timedelta(milliseconds=300))

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "dense_tensors.h"
+#include "interrupts.h"
 
 namespace memspan::tensors {
 
@@ -34,6 +35,7 @@ using WorkPtr = c10::intrusive_ptr<Work>;
 // Throws what a code of memspan/group.h stands for.
 inline void check(int32_t code) {
   if (code == SMEM_OK) return;
+  throw_if_interrupted();
   TORCH_CHECK_WITH(DistBackendError, code != SMEM_TIMEOUT, "memspan: Timed out in ",
                    memspan_last_error());
   TORCH_CHECK_VALUE(code != SMEM_INVALID_PARAM, memspan_last_error());
@@ -134,6 +136,21 @@ class Collective final : public Work {
       future.markCompleted(c10::IValue(outputs_));
   }
   std::vector<Tensor> result() override { return outputs_; }
+  // As Work::wait(), with looks at signals.
+  bool wait(Milliseconds timeout) override {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const bool has_limit = timeout != kNoTimeout;
+    for (bool is_over = false; !is_over;) {
+      {
+        std::unique_lock lock(mutex_);
+        is_over = cv_.wait_for(lock, kSignalPeriod, [&] { return completed_; });
+      }
+      if (!is_over && run_signal_functions() != 0) throw_if_interrupted();
+      is_over = is_over || (has_limit && Clock::now() - begin >= timeout);
+    }
+    return Work::wait(has_limit ? Milliseconds(1) : timeout);
+  }
   FuturePtr getFuture() override {
     std::lock_guard lock(mutex_);
     if (!future_) {
@@ -198,6 +215,7 @@ class Channel {
 
   // Whoever waits moves everybody's messages.
   int32_t wait(memspan_group_request_t request, uint32_t timeout_ms) {
+    const Interruptible interruptible;
     count_waiters(1);
     const int32_t code = memspan_group_wait(request, timeout_ms);
     count_waiters(-1);

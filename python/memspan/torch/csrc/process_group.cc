@@ -310,6 +310,7 @@ class MemspanBackend final : public c10d::Backend {
   WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs,
                      Task task) {
     ++sequence_;
+    const Interruptible interruptible;
     const memspan_group_t group = this->group();
     const char* const title = title_if_profiled(type);
     CollectiveQueue::Turn turn(queue_);
