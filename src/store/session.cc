@@ -54,6 +54,7 @@ void StoreSession::run(Step step) {
     step();
   } catch (const std::exception&) {
     owner_.free_headroom();
+    if (stage_ == Stage::kDismissed) return close(dismissal_);  // not even for its last word
     dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
   }
 }
