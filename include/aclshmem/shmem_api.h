@@ -76,18 +76,27 @@ typedef struct {
   char internal[SHMEM_UNIQUEID_INTERNAL_LENGTH];
 } shmem_uniqueid_t;
 
-/* The later structures. A later one still has `uint64_t instance_id` at its end, which is not
- * looked at: a process is in one job. */
+/* The later structures. In C++ they have values that are good as they are: the MTE engine and
+ * time-outs of 120 s. */
 typedef shmem_init_optional_attr_t aclshmem_init_optional_attr_t;
 
-typedef struct {
+#ifdef __cplusplus
+#define MEMSPAN_DEFAULT(...) = __VA_ARGS__
+#else
+#define MEMSPAN_DEFAULT(...)
+#endif
+
+typedef struct aclshmemx_init_attr_t {
   int my_pe;
   int n_pes;
-  char ip_port[SHMEM_IP_PORT_LENGTH];
+  char ip_port[SHMEM_IP_PORT_LENGTH] MEMSPAN_DEFAULT({});
   uint64_t local_mem_size;
-  aclshmem_init_optional_attr_t option_attr;
-  void* comm_args; /* an aclshmemx_uniqueid_t */
+  aclshmem_init_optional_attr_t option_attr MEMSPAN_DEFAULT(
+      {(1 << 16) + sizeof(aclshmem_init_optional_attr_t), SHMEM_DATA_OP_MTE, 120, 120, 120, 0});
+  void* comm_args MEMSPAN_DEFAULT(nullptr); /* an aclshmemx_uniqueid_t */
+  uint64_t instance_id MEMSPAN_DEFAULT(0);  /* not looked at: a process is in one job */
 } aclshmemx_init_attr_t;
+#undef MEMSPAN_DEFAULT
 
 #define ACLSHMEM_UNIQUE_ID_INNER_LEN 124
 
@@ -328,7 +337,9 @@ MEMSPAN_EARLY_ELEMENT(char, char)
 void shmem_barrier(shmem_team_t team);
 void shmem_barrier_all(void);
 
-/* Teams. A split is collective over the parent; who is not a member gets SHMEM_TEAM_INVALID. */
+/* Teams. Making and destroying one is local: any process may do it alone, and processes may give
+ * different arguments. Who is not a member gets SHMEM_TEAM_INVALID. The members make the team
+ * together at its first collective; teams of the same members meet at the same place. */
 int shmem_team_my_pe(shmem_team_t team);
 int shmem_team_n_pes(shmem_team_t team);
 int shmem_team_split_strided(shmem_team_t parent_team, int pe_start, int pe_stride, int pe_size,

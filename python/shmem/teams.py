@@ -59,8 +59,8 @@ def _raise(code: int) -> NoReturn:
 
 
 def team_split_strided(parent: int, start: int, stride: int, size: int) -> int:
-    """A team of processes start, start + stride, ... of ``parent``, ``size`` of them; all of the
-    parent must call it. Its number; -1 for who is not in it. Raises
+    """A team of processes start, start + stride, ... of ``parent``, ``size`` of them. Local: its
+    members make it together when they first meet in it. Its number; -1 for who is not in it. Raises
     ``shmem.errors.InvalidArgument`` (a ValueError) for a wrong argument, Error when there is no room."""
     code, team = _c.team_split_strided(parent, start, stride, size)
     return team if code == 0 else _raise(code)
@@ -68,7 +68,7 @@ def team_split_strided(parent: int, start: int, stride: int, size: int) -> int:
 
 def team_split_2d(parent: int, x_range: int) -> tuple[int, int]:
     """The rows (of ``x_range`` processes) and columns of ``parent``: the numbers (x, y) of this
-    process's row and column team; all of the parent must call it. Raises as ``team_split_strided``."""
+    process's row and column team; local, as ``team_split_strided``. Raises as ``team_split_strided``."""
     code, x_team, y_team = _c.team_split_2d(parent, x_range)
     return (x_team, y_team) if code == 0 else _raise(code)
 
@@ -79,7 +79,7 @@ def team_translate_pe(src_team: int, src_pe: int, dest_team: int) -> int:
 
 
 def team_destroy(team: int) -> None:
-    """Ends a team; all its members must call it."""
+    """Ends a team here; local."""
     _c.team_destroy(team)
 
 

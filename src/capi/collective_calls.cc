@@ -55,6 +55,7 @@ Status compare_calls(const char* call, Team& team) {
 
 // Under SHMEM_DEBUG two meetings more than the collective itself needs.
 Status compare(const char* call, Team& team, std::initializer_list<Alike> values = {}) {
+  MEMSPAN_PASS(team.prepare(call));
   if (!process_state.compares_collectives) [[likely]]
     return Status::ok();
   MEMSPAN_PASS(compare_calls(call, team));

@@ -46,6 +46,7 @@ void forget_job() {
   process_state.contexts->clear();
   process_state.teams->clear();
   delete std::exchange(process_state.active_sets, nullptr);
+  delete std::exchange(process_state.local_teams, nullptr);
   delete std::exchange(process_state.shared_team, nullptr);
   delete std::exchange(process_state.world_team, nullptr);
   delete world;
@@ -113,6 +114,7 @@ Status join(const Start& how) {
   world->waiting().limit = how.call_limit;
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
+  auto local_teams = std::make_unique<LocalTeams>(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
                      "making the team of this host");
   // Making that team was a meeting: all peers have shared theirs.
@@ -126,6 +128,7 @@ Status join(const Start& how) {
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
   process_state.active_sets = new pgas::ActiveSets(*world);
+  process_state.local_teams = local_teams.release();
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();
   process_state.routes = world->routes();

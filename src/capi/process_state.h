@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "pgas/active_sets.h"
+#include "pgas/local_teams.h"
 #include "pgas/team.h"
 #include "world/membership.h"
 #include "world/world.h"
@@ -34,6 +35,7 @@ struct ProcessState {
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host
   pgas::ActiveSets* active_sets = nullptr;
+  LocalTeams* local_teams = nullptr;
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   HandleTable<Team>* teams = nullptr;  // those that were split off
   HandleTable<Context>* contexts = nullptr;

@@ -71,16 +71,45 @@ std::unique_ptr<Team> Team::at(World& world, const TeamShape& shape, std::uint64
   return std::unique_ptr<Team>(new Team(world, shape, place));
 }
 
-// The sequence goes on from what the area shows: a process may leave a job and join it again.
-Team::Team(World& world, const TeamShape& shape, std::uint64_t place)
+std::unique_ptr<Team> Team::local(LocalTeams& teams, const TeamShape& shape) {
+  auto team = std::unique_ptr<Team>(new Team(teams.world(), shape));
+  team->local_teams_ = &teams;
+  return team;
+}
+
+Team::Team(World& world, const TeamShape& shape)
     : world_(world),
       shape_(shape),
       index_(shape.member_of(world.rank())),
-      area_(world.internal_area(shape.peer_of(0)) + place, shape.size),
-      area_offset_(place),
-      sequence_(
-          std::max(area_.line(index_, 0).sequence.load(), area_.line(index_, 1).sequence.load())),
       by_counter_(world.board().header().oversubscribed != 0 || shape.size > kMostByFlags) {}
+
+Team::Team(World& world, const TeamShape& shape, std::uint64_t place) : Team(world, shape) {
+  move_to(place);
+}
+
+void Team::move_to(std::uint64_t place) {
+  area_ = SyncArea(world_.internal_area(shape_.peer_of(0)) + place, shape_.size);
+  area_offset_ = place;
+  catch_up();
+}
+
+// The sequence goes on from what the area shows: a process may leave a job and join it again, and
+// have several local teams of the same members.
+void Team::catch_up() {
+  sequence_ =
+      std::max(area_.line(index_, 0).sequence.load(), area_.line(index_, 1).sequence.load());
+}
+
+Status Team::prepare_local(const char* what) {
+  MEMSPAN_PASS(broken_);
+  if (entry_ != nullptr) {
+    catch_up();
+    return Status::ok();
+  }
+  MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape_), "making the team");
+  move_to(entry_->place.load(std::memory_order_relaxed));
+  return Status::ok();
+}
 
 Status Team::meet(const char* what) {
   return meet(what, nullptr, 0);
@@ -89,6 +118,8 @@ Status Team::meet(const char* what) {
 Status Team::meet(const char* what, const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
+  if (local_teams_ != nullptr) [[unlikely]]
+    MEMSPAN_PASS(prepare_local(what));
   std::uint64_t sequence = sequence_ + 1;
   SyncSlot::Line& mine = area_.line(index_, sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
@@ -253,6 +284,7 @@ Status Team::propose_living() {
 // know of no more deaths than it does and while its maker lives; whoever took one that a death has
 // overtaken fails to meet in it, and calls again with more deaths to ask for.
 Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
+  MEMSPAN_PASS(prepare(what));
   Proposal proposal;
   Status status;
   do {
@@ -278,6 +310,10 @@ Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
 }
 
 Status Team::disband(const char* what) {
+  if (local_teams_ != nullptr) {
+    if (entry_ != nullptr) LocalTeams::detach(*entry_);
+    return Status::ok();
+  }
   MEMSPAN_PASS(meet(what));
   SyncHeader& header = area_.header();
   header.departed.fetch_add(1, std::memory_order_acq_rel);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/status.h"
+#include "pgas/local_teams.h"
 #include "pgas/sync_area.h"
 #include "world/team_shape.h"
 #include "world/world.h"
@@ -49,6 +50,9 @@ class Team {
   // The team of `shape`, peers of the world and this process among them, which meets at `place` of
   // its first member's internal area. All members know that by other means.
   static std::unique_ptr<Team> at(World& world, const TeamShape& shape, std::uint64_t place);
+  // The team of `shape`, peers of the world and this process among them, which meets where its
+  // members agree to when they first do. Not collective: members make it when they like.
+  static std::unique_ptr<Team> local(LocalTeams& teams, const TeamShape& shape);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
@@ -68,9 +72,15 @@ class Team {
   // order. kPeerLost when another died meanwhile; then call it again. Deaths up to now end only
   // what needs the dead.
   Result<std::unique_ptr<Team>> shrink(const char* what);
-  // Collective over this team: after it nobody uses the team's memory and its area is given back.
-  // The object is then good for destruction only.
+  // Collective over this team, unless it is local(): after it nobody uses the team's memory and its
+  // area is given back. The object is then good for destruction only.
   Status disband(const char* what);
+
+  // Ahead of anything of a collective but meet() itself: the number of its meeting and the scratch
+  // buffer may be used after it.
+  Status prepare(const char* what) {
+    return local_teams_ == nullptr ? Status::ok() : prepare_local(what);
+  }
 
   // Collective: returns when all members have arrived; their earlier stores are then visible. After
   // a kTimeout, which names who did not come, or a kPeerLost the members are out of step, and every
@@ -94,7 +104,11 @@ class Team {
   const std::byte* scratch(int member) const { return area_.scratch(member, sequence_); }
 
  private:
+  Team(World& world, const TeamShape& shape);
   Team(World& world, const TeamShape& shape, std::uint64_t place);
+  void move_to(std::uint64_t place);
+  Status prepare_local(const char* what);
+  void catch_up();
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status explain_difference(std::uint64_t mine, int member) const;
   bool is_alive(int member) const;
@@ -110,11 +124,13 @@ class Team {
   TeamShape shape_;
   int index_;
   SyncArea area_;
-  std::uint64_t area_offset_;  // in the first member's internal area
-  std::uint64_t sequence_;     // of the last meeting
+  std::uint64_t area_offset_ = 0;  // in the first member's internal area
+  std::uint64_t sequence_ = 0;     // of the last meeting
   bool by_counter_;
   int num_contexts_ = 0;
-  Status broken_;  // why the team cannot meet any more
+  Status broken_;                       // why the team cannot meet any more
+  LocalTeams* local_teams_ = nullptr;   // of a local one
+  LocalTeams::Entry* entry_ = nullptr;  // the same, once it has met
 };
 
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.

@@ -40,7 +40,6 @@ static int pointer_code(void* pointer) {
 }
 
 static int make_call(const char* call) {
-  shmem_team_t one, other;
   if (strcmp(call, "barrier") == 0) return shmem_barrier(SHMEM_TEAM_WORLD), 0;
   if (strcmp(call, "barrier_all") == 0) return shmem_barrier_all(), 0;
   if (strcmp(call, "malloc") == 0) return pointer_code(shmem_malloc(100));
@@ -48,11 +47,8 @@ static int make_call(const char* call) {
   if (strcmp(call, "calloc") == 0) return pointer_code(shmem_calloc(10, 10));
   if (strcmp(call, "align") == 0) return pointer_code(shmem_align(4096, 100));
   if (strcmp(call, "free") == 0) return shmem_free(block), 0;
-  if (strcmp(call, "team_split_strided") == 0)
-    return shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, size, &one);
-  if (strcmp(call, "team_split_2d") == 0)
-    return shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, &one, &other);
-  if (strcmp(call, "team_destroy") == 0) return shmem_team_destroy(team), 0;
+  /* The first collective of the team, which makes it. */
+  if (strcmp(call, "team_barrier") == 0) return shmem_barrier(team), 0;
   if (strcmp(call, "finalize") == 0) return shmem_finalize();
   return 99;
 }

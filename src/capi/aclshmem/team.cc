@@ -32,12 +32,11 @@ int bad_team(const char* call, shmem_team_t team) {
                        fmt::format("team is {}, which names no team", team));
 }
 
-// *handle keeps SHMEM_TEAM_INVALID for those who are not members.
-int split(const char* call, Team& parent, const TeamShape& shape, shmem_team_t* handle) {
-  auto made = parent.split(call, shape);
-  if (!made.is_ok()) return shmem_result(call, made.status());
-  if (made.value() == nullptr) return 0;
-  auto number = process_state.teams->add(std::move(made).value());
+// Local. *handle keeps SHMEM_TEAM_INVALID for those who are not members.
+int split(const char* call, const Team& parent, const TeamShape& shape, shmem_team_t* handle) {
+  if (shape.member_of(parent.index()) < 0) return 0;
+  auto number =
+      process_state.teams->add(Team::local(*process_state.local_teams, parent.shape().part(shape)));
   if (number == 0)
     return shmem_failure(call, ShmemCode::kInnerError, "there are 65536 teams already");
   *handle = static_cast<shmem_team_t>(number);

@@ -19,9 +19,9 @@ from rows.sheet import Row, check, check_in, random_moment
 BOUND_MS = 250
 TIMEOUT_CODES = {"malloc": 1, "calloc": 1, "align": 1}  # a NULL
 TIMEOUT = -7
-RETURNING = ["malloc", "calloc", "align", "team_split_strided", "team_split_2d", "finalize"]
+RETURNING = ["malloc", "calloc", "align", "finalize"]
 # Nothing is returned: the process ends with a line, or the reason is memspan_last_error()'s.
-VOID = ["barrier", "barrier_all", "free", "team_destroy", "malloc_nothing"]
+VOID = ["barrier", "barrier_all", "free", "team_barrier", "malloc_nothing"]
 MOST_WAIT_S = LIMIT_S + 2
 
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/local_teams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "memory/address_plan.h"
+#include "pgas/team.h"
+#include "world/wait.h"
+
+namespace memspan {
+namespace {
+
+// | 1 | list: 1 | start: 15 | stride + 2^15: 16 | size: 16 |, or a hash of the list.
+std::uint64_t key_of(const TeamShape& shape) {
+  static_assert(kMostPeersPerHost < 1 << 15);
+  constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
+  constexpr std::uint64_t kList = std::uint64_t{1} << 62;
+  const auto size = static_cast<std::uint64_t>(shape.size);
+  if (shape.list == nullptr) {
+    // The stride of one member says nothing.
+    const int stride = shape.size == 1 ? 0 : shape.stride;
+    return kUsed | static_cast<std::uint64_t>(shape.start) << 32 |
+           static_cast<std::uint64_t>(stride + (1 << 15)) << 16 | size;
+  }
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const int peer : *shape.list)
+    hash = (hash ^ static_cast<std::uint64_t>(peer)) * 0x100000001b3;
+  return kUsed | kList | hash;
+}
+
+std::uint64_t directory_place(const World& world, int peer) {
+  // Only the first peer has something before it: the area of the world team.
+  if (peer != 0) return 0;
+  const std::uint64_t area = SyncArea::bytes_for(world.size());
+  return (area + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
+}
+
+}  // namespace
+
+LocalTeams::LocalTeams(World& world) : world_(world) {
+  const auto place = world.allocate_internal(sizeof(Directory));
+  MEMSPAN_CHECK(place == directory_place(world, world.rank()));
+  // A process may join a job again.
+  Directory& mine = directory(world.rank());
+  mine.count.store(0, std::memory_order_relaxed);
+  mine.is_full.store(0, std::memory_order_relaxed);
+}
+
+LocalTeams::Directory& LocalTeams::directory(int peer) const {
+  return *reinterpret_cast<Directory*>(world_.internal_area(peer) + directory_place(world_, peer));
+}
+
+Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape& shape) {
+  const int first = shape.peer_of(0);
+  const std::uint64_t key = key_of(shape);
+  Directory& there = directory(first);
+  Entry* found = nullptr;
+  if (first == world_.rank()) {
+    MutexLock lock(mutex_);
+    found = attach_to(there, key);
+    if (found == nullptr) found = make(shape, key);
+  } else {
+    const BoardPeer& maker = world_.board().peer(first);
+    MEMSPAN_TRY(wait_for(
+                    world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
+                    [&] {
+                      // Before the look at what there is: after it nothing is made.
+                      const bool is_full = there.is_full.load(std::memory_order_acquire) != 0;
+                      found = attach_to(there, key);
+                      return found != nullptr || is_full;
+                    },
+                    [&] { return maker.death.load(std::memory_order_acquire) != 0 ? first : -1; }),
+                fmt::format("PE {}, the first member of the team, did not come", first));
+  }
+  if (found != nullptr) return found;
+  return Status(Code::kOutOfMemory,
+                fmt::format("PE {}, the first member of the team, has no room for another", first));
+}
+
+// Null when there is none. Sequentially consistent against take_back_unused(): either that sees
+// this user, or this sees that the key is gone.
+LocalTeams::Entry* LocalTeams::attach_to(Directory& directory, std::uint64_t key) {
+  const std::uint32_t count = directory.count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < std::min(count, kMost); ++i) {
+    Entry& entry = directory.entries[i];
+    if (entry.key.load(std::memory_order_acquire) != key) continue;
+    entry.users.fetch_add(1, std::memory_order_seq_cst);
+    if (entry.key.load(std::memory_order_seq_cst) == key) return &entry;
+    detach(entry);
+  }
+  return nullptr;
+}
+
+// Null when there is no room.
+LocalTeams::Entry* LocalTeams::make(const TeamShape& shape, std::uint64_t key) {
+  Directory& mine = directory(world_.rank());
+  if (mine.is_full.load(std::memory_order_relaxed) != 0) return nullptr;
+  Entry* entry = free_entry(mine);
+  auto place = entry == nullptr ? std::nullopt : Team::make_area(world_, shape.size);
+  if (!place) {
+    take_back_unused(mine);
+    entry = free_entry(mine);
+    if (entry != nullptr) place = Team::make_area(world_, shape.size);
+  }
+  if (place) {
+    entry->place.store(*place, std::memory_order_relaxed);
+    entry->users.fetch_add(1, std::memory_order_relaxed);
+    // Pairs with attach_to(): the area is zero and its place there before the key is.
+    entry->key.store(key, std::memory_order_seq_cst);
+  } else {
+    mine.is_full.store(1, std::memory_order_release);
+  }
+  for (int member = 1; member < shape.size; ++member)
+    world_.route(shape.peer_of(member)).notify_meeting();
+  return place ? entry : nullptr;
+}
+
+LocalTeams::Entry* LocalTeams::free_entry(Directory& mine) {
+  const std::uint32_t count = mine.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (mine.entries[i].key.load(std::memory_order_relaxed) == 0) return &mine.entries[i];
+  if (count == kMost) return nullptr;
+  Entry& entry = mine.entries[count];
+  entry.key.store(0, std::memory_order_relaxed);
+  entry.users.store(0, std::memory_order_relaxed);
+  mine.count.store(count + 1, std::memory_order_release);
+  return &entry;
+}
+
+void LocalTeams::take_back_unused(Directory& mine) {
+  const std::uint32_t count = mine.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Entry& entry = mine.entries[i];
+    const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+    if (key == 0 || entry.users.load(std::memory_order_seq_cst) != 0) continue;
+    entry.key.store(0, std::memory_order_seq_cst);
+    if (entry.users.load(std::memory_order_seq_cst) == 0)
+      world_.free_internal(entry.place.load(std::memory_order_relaxed));
+    else
+      entry.key.store(key, std::memory_order_seq_cst);  // somebody came just now
+  }
+}
+
+}  // namespace memspan
