@@ -98,126 +98,122 @@ void bind_group(nb::module_& module) {
       "leave",
       [](Handle group) { return call([&] { return memspan_group_leave(group_of(group)); }); },
       "group"_a);
+  module.def(
       "set_timeout",
       [](Handle group, std::uint32_t timeout_ms) {
-    return call([&] { return memspan_group_set_timeout(group_of(group), timeout_ms); });
+        return call([&] { return memspan_group_set_timeout(group_of(group), timeout_ms); });
       },
       "group"_a, "timeout_ms"_a);
-      module.def(
-          "arrive",
-          [](Handle group) { return call([&] { return memspan_group_arrive(group_of(group)); }); },
-          "group"_a);
-      module.def(
-          "wait_for_arrivals",
-          [](Handle group, std::uint32_t patience_us) {
-            return wait(
-                [&] { return memspan_group_wait_for_arrivals(group_of(group), patience_us); });
-          },
-          "group"_a, "patience_us"_a);
-      module.def(
-          "barrier",
-          [](Handle group) { return wait([&] { return memspan_group_barrier(group_of(group)); }); },
-          "group"_a);
-      module.def(
-          "broadcast",
-          [](Handle group, Handle values, std::size_t bytes, int root) {
-            return wait([&] {
-              return memspan_group_broadcast(group_of(group), pointer_of(values), bytes, root);
-            });
-          },
-          "group"_a, "values"_a, "bytes"_a, "root"_a);
-      module.def(
-          "all_reduce",
-          [](Handle group, Handle result, Handle values, std::size_t count, int type, int op) {
-            return wait([&] {
-              return memspan_group_all_reduce(
-                  group_of(group), pointer_of(result), pointer_of(values), count,
-                  static_cast<memspan_type_t>(type), static_cast<memspan_op_t>(op));
-            });
-          },
-          "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a);
-      module.def(
-          "reduce",
-          [](Handle group, Handle result, Handle values, std::size_t count, int type, int op,
-             int root) {
-            return wait([&] {
-              return memspan_group_reduce(group_of(group), pointer_of(result), pointer_of(values),
+  module.def(
+      "arrive",
+      [](Handle group) { return call([&] { return memspan_group_arrive(group_of(group)); }); },
+      "group"_a);
+  module.def(
+      "wait_for_arrivals",
+      [](Handle group, std::uint32_t patience_us) {
+        return wait([&] { return memspan_group_wait_for_arrivals(group_of(group), patience_us); });
+      },
+      "group"_a, "patience_us"_a);
+  module.def(
+      "barrier",
+      [](Handle group) { return wait([&] { return memspan_group_barrier(group_of(group)); }); },
+      "group"_a);
+  module.def(
+      "broadcast",
+      [](Handle group, Handle values, std::size_t bytes, int root) {
+        return wait([&] {
+          return memspan_group_broadcast(group_of(group), pointer_of(values), bytes, root);
+        });
+      },
+      "group"_a, "values"_a, "bytes"_a, "root"_a);
+  module.def(
+      "all_reduce",
+      [](Handle group, Handle result, Handle values, std::size_t count, int type, int op) {
+        return wait([&] {
+          return memspan_group_all_reduce(group_of(group), pointer_of(result), pointer_of(values),
                                           count, static_cast<memspan_type_t>(type),
-                                          static_cast<memspan_op_t>(op), root);
-            });
-          },
-          "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a, "root"_a);
-      module.def(
-          "reduce_scatter",
-          [](Handle group, Handle result, const Numbers& values, std::size_t count, int type,
-             int op) {
-            return wait([&] {
-              return memspan_group_reduce_scatter(
-                  group_of(group), pointer_of(result), constant(values), count,
-                  static_cast<memspan_type_t>(type), static_cast<memspan_op_t>(op));
-            });
-          },
-          "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a);
-      module.def(
-          "all_gather",
-          [](Handle group, const Numbers& results, Handle values, std::size_t bytes) {
-            return wait([&] {
-              return memspan_group_all_gather(group_of(group), list_of(results), pointer_of(values),
-                                              bytes);
-            });
-          },
-          "group"_a, "results"_a, "values"_a, "bytes"_a);
-      module.def(
-          "gather",
-          [](Handle group, const Numbers& results, Handle values, std::size_t bytes, int root) {
-            return wait([&] {
-              return memspan_group_gather(group_of(group), list_of(results), pointer_of(values),
-                                          bytes, root);
-            });
-          },
-          "group"_a, "results"_a, "values"_a, "bytes"_a, "root"_a);
-      module.def(
-          "scatter",
-          [](Handle group, Handle result, const Numbers& values, std::size_t bytes, int root) {
-            return wait([&] {
-              return memspan_group_scatter(group_of(group), pointer_of(result), constant(values),
-                                           bytes, root);
-            });
-          },
-          "group"_a, "result"_a, "values"_a, "bytes"_a, "root"_a);
-      module.def(
-          "all_to_all",
-          [](Handle group, const Numbers& results, const Numbers& result_bytes,
-             const Numbers& values, const Numbers& value_bytes) {
-            return wait([&] {
-              return memspan_group_all_to_all(group_of(group), list_of(results),
-                                              sizes_of(result_bytes), constant(values),
-                                              sizes_of(value_bytes));
-            });
-          },
-          "group"_a, "results"_a, "result_bytes"_a, "values"_a, "value_bytes"_a);
-      module.def("post", &post, "sends"_a, "group"_a, "member"_a, "tag"_a, "memory"_a, "bytes"_a);
-      module.def(
-          "test",
-          [](Handle request) {
-            return wait([&] { return memspan_group_test(request_of(request)); });
-          },
-          "request"_a);
-      module.def(
-          "wait",
-          [](Handle request, std::uint32_t timeout_ms) {
-            return wait([&] { return memspan_group_wait(request_of(request), timeout_ms); });
-          },
-          "request"_a, "timeout_ms"_a);
-      module.def(
-          "sender", [](Handle request) { return memspan_group_sender(request_of(request)); },
-          "request"_a);
-      module.def(
-          "free",
-          [](Handle request) {
-            return wait([&] { return memspan_group_request_free(request_of(request)); });
-          },
-          "request"_a);
+                                          static_cast<memspan_op_t>(op));
+        });
+      },
+      "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a);
+  module.def(
+      "reduce",
+      [](Handle group, Handle result, Handle values, std::size_t count, int type, int op,
+         int root) {
+        return wait([&] {
+          return memspan_group_reduce(group_of(group), pointer_of(result), pointer_of(values),
+                                      count, static_cast<memspan_type_t>(type),
+                                      static_cast<memspan_op_t>(op), root);
+        });
+      },
+      "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a, "root"_a);
+  module.def(
+      "reduce_scatter",
+      [](Handle group, Handle result, const Numbers& values, std::size_t count, int type, int op) {
+        return wait([&] {
+          return memspan_group_reduce_scatter(group_of(group), pointer_of(result), constant(values),
+                                              count, static_cast<memspan_type_t>(type),
+                                              static_cast<memspan_op_t>(op));
+        });
+      },
+      "group"_a, "result"_a, "values"_a, "count"_a, "type"_a, "op"_a);
+  module.def(
+      "all_gather",
+      [](Handle group, const Numbers& results, Handle values, std::size_t bytes) {
+        return wait([&] {
+          return memspan_group_all_gather(group_of(group), list_of(results), pointer_of(values),
+                                          bytes);
+        });
+      },
+      "group"_a, "results"_a, "values"_a, "bytes"_a);
+  module.def(
+      "gather",
+      [](Handle group, const Numbers& results, Handle values, std::size_t bytes, int root) {
+        return wait([&] {
+          return memspan_group_gather(group_of(group), list_of(results), pointer_of(values), bytes,
+                                      root);
+        });
+      },
+      "group"_a, "results"_a, "values"_a, "bytes"_a, "root"_a);
+  module.def(
+      "scatter",
+      [](Handle group, Handle result, const Numbers& values, std::size_t bytes, int root) {
+        return wait([&] {
+          return memspan_group_scatter(group_of(group), pointer_of(result), constant(values), bytes,
+                                       root);
+        });
+      },
+      "group"_a, "result"_a, "values"_a, "bytes"_a, "root"_a);
+  module.def(
+      "all_to_all",
+      [](Handle group, const Numbers& results, const Numbers& result_bytes, const Numbers& values,
+         const Numbers& value_bytes) {
+        return wait([&] {
+          return memspan_group_all_to_all(group_of(group), list_of(results), sizes_of(result_bytes),
+                                          constant(values), sizes_of(value_bytes));
+        });
+      },
+      "group"_a, "results"_a, "result_bytes"_a, "values"_a, "value_bytes"_a);
+  module.def("post", &post, "sends"_a, "group"_a, "member"_a, "tag"_a, "memory"_a, "bytes"_a);
+  module.def(
+      "test",
+      [](Handle request) { return wait([&] { return memspan_group_test(request_of(request)); }); },
+      "request"_a);
+  module.def(
+      "wait",
+      [](Handle request, std::uint32_t timeout_ms) {
+        return wait([&] { return memspan_group_wait(request_of(request), timeout_ms); });
+      },
+      "request"_a, "timeout_ms"_a);
+  module.def(
+      "sender", [](Handle request) { return memspan_group_sender(request_of(request)); },
+      "request"_a);
+  module.def(
+      "free",
+      [](Handle request) {
+        return wait([&] { return memspan_group_request_free(request_of(request)); });
+      },
+      "request"_a);
 }
 
 }  // namespace memspan::python

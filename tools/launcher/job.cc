@@ -143,10 +143,10 @@ Result<Job> Job::make(Options options) {
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.files_ = std::move(files);
-  const int port = free_port();
+  const int port = free_port();  // one for all programs of the job
   for (const Program& program : job.options_.programs) {
     job.environments_.push_back(environment_for(program, channel));
-    add_rendezvous(job.environments_.back(), port);
+    add_rendezvous(job.environments_.back().common, port);
   }
   return job;
 }
