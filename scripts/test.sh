@@ -71,7 +71,7 @@ trap 'rm -rf -- "$results"' EXIT
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|test_(torch|torchscript|process_group(_callbacks|_features)?|symmetric_(memory|operations)|connectors)$'
+$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch|torchscript|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
 
 heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
 

@@ -300,8 +300,6 @@ import os
 import memspan.torch
 import torch
 import torch.distributed as dist
-os.environ.setdefault("RANK", os.environ["MEMSPAN_RANK"])
-os.environ.setdefault("WORLD_SIZE", os.environ["MEMSPAN_SIZE"])
 dist.init_process_group("memspan")
 total = torch.ones(3)
 dist.all_reduce(total)
