@@ -29,7 +29,7 @@ static void check_what_is_refused(void) {
   CHECK(shmem_set_timeout(attributes, 0) == SHMEM_SUCCESS &&
         shmem_init_attr(attributes) == SHMEM_INVALID_VALUE);
   CHECK(shmem_set_timeout(attributes, 5) == SHMEM_SUCCESS);
-  CHECK(shmem_set_data_op_engine_type(attributes, (data_op_engine_type_t)8) == SHMEM_SUCCESS);
+  CHECK(shmem_set_data_op_engine_type(attributes, (data_op_engine_type_t)16) == SHMEM_SUCCESS);
   CHECK(shmem_init_attr(attributes) == SHMEM_INVALID_VALUE &&
         shmem_init_attr(NULL) == SHMEM_INVALID_PARAM);
   CHECK(shmem_set_conf_store_tls(true, NULL, 0) == SHMEM_INVALID_PARAM);

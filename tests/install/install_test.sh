@@ -11,6 +11,8 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 area=$build/tests/install
 prefix="$area/moved tree"
 work=$area/$name
+# shellcheck source=tests/support/readme.sh
+source "$here/../support/readme.sh"
 rm -rf -- "$work"
 mkdir -p -- "$work"
 
@@ -175,15 +177,6 @@ case_set_env() {
       case $LD_LIBRARY_PATH in *"$1/'"$libdir"':$1"*) exit 1;; esac
       test "$(command -v oshrun)" = "$1/bin/oshrun"' "$shell" "$prefix" || fail "set_env.sh in $shell"
   done
-}
-
-# program_of_readme WORDS FILE: the C program of the README that has the words.
-program_of_readme() {
-  awk -v words="$1" '
-    /^```c$/ { program = ""; inside = 1; next }
-    /^```$/ { if (inside && index(program, words)) { printf "%s", program; exit }; inside = 0 }
-    inside { program = program $0 "\n" }' "$here/../../README.md" >"$2"
-  [[ -s $2 ]] || fail "the README has no program with $1"
 }
 
 # What the README shows first, as it stands there.
