@@ -14,6 +14,7 @@ set(completion_dir ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
 set(memspan_folders
   ${CMAKE_INSTALL_BINDIR} ${package_dir} ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   ${CMAKE_INSTALL_INCLUDEDIR}/memspan ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_INCLUDEDIR}/smem/host
+  ${CMAKE_INSTALL_INCLUDEDIR}/hybm
   ${platform} ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DOCDIR} ${completion_dir})
 install(CODE "set(memspan_binary_dir \"${PROJECT_BINARY_DIR}\")\nset(memspan_folders \"${memspan_folders}\")")
 install(SCRIPT ${MEMSPAN_TEMPLATES}/note_folders.cmake)

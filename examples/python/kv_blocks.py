@@ -10,6 +10,7 @@ call, and a note behind them. MEMSPAN_STORE_URL says where the store is (tcp://1
 
 import argparse
 import select
+import shlex
 import sys
 
 import numpy as np
@@ -37,7 +38,8 @@ def decode():
     engine, cache, values = start()
     free = [9, 4, 33, 60, 2]  # where the request's blocks shall go
     session = f"127.0.0.1:{engine.get_rpc_port()}"
-    print("python", sys.argv[0], "prefill", session, cache.ctypes.data, *free, flush=True)
+    words = ["python", sys.argv[0], "prefill", session, cache.ctypes.data, *free]
+    print(shlex.join(map(str, words)), flush=True)
     if not select.select([engine.get_engine().messages_fileno()], [], [], 60)[0]:
         sys.exit("kv_blocks: nobody wrote anything within 60 s")
     (note,) = engine.get_notifies()

@@ -9,6 +9,7 @@ message behind its data. ``--store`` is where the receiver hosts the store.
 """
 
 import argparse
+import shlex
 import sys
 
 import numpy as np
@@ -29,7 +30,8 @@ def receive(store):
     memory = np.zeros(BYTES, np.uint8)
     check(engine.register_memory(memory.ctypes.data, memory.nbytes))
     address = memory.ctypes.data
-    print(f"python {sys.argv[0]} --store {store} send {engine.session_id} {address}", flush=True)
+    words = ["python", sys.argv[0], "--store", store, "send", engine.session_id, str(address)]
+    print(shlex.join(words), flush=True)
     message = engine.receive(PATIENCE_MS)
     if message is None:
         sys.exit(f"transfer: nobody sent anything within {PATIENCE_MS // 1000} s")

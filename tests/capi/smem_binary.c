@@ -67,6 +67,7 @@ static void check_transfers(const char* url) {
   smem_trans_config_t config;
   CHECK(smem_trans_config_init(&config) == 0);
   config.role = SMEM_TRANS_BOTH;
+  config.startConfigServer = true; /* the pool's store has ended with its last user */
   CHECK(smem_trans_init(&config) == 0);
   smem_trans_t one = smem_trans_create(url, "127.0.0.1:10000", &config);
   smem_trans_t other = smem_trans_create(url, "127.0.0.1:10001", &config);

@@ -50,7 +50,7 @@ def compiled(source):
     library = memspan.get_lib_path()
     subprocess.run(
         [compiler, "-Wall", "-Wextra", "-Werror", "-o", program, source, "-I", memspan.get_include_path()]
-        + ["-L", library, "-lmf_smem", f"-Wl,-rpath,{library}"],
+        + ["-L", library, "-lmemspan", f"-Wl,-rpath,{library}"],
         check=True,
         timeout=jobs.LIMIT_S,
     )

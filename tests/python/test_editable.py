@@ -69,7 +69,7 @@ def test_another_library_on_the_path(tmp_path):
     for name in ("libmemspan.so.0", "libshmem.so", "libmf_smem.so"):
         (tmp_path / name).write_bytes(b"no library")
     maps = 'open("/proc/self/maps")'
-    look = f'import memspan; print([m.split()[-1] for m in {maps} if "libmemspan.so" in m][0])'
+    look = f'import memspan; print([m.split(maxsplit=5)[-1].strip() for m in {maps} if "libmemspan.so" in m][0])'
     path = run([sys.executable, "-c", look], LD_LIBRARY_PATH=str(tmp_path)).strip()
     lib = run([sys.executable, "-c", "import memspan; print(memspan.get_lib_path())"]).strip()
     assert os.path.dirname(path) == os.path.realpath(lib)

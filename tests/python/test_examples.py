@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pathlib
 import runpy
+import shlex
 import subprocess
 import sys
 
@@ -89,7 +90,7 @@ def test_two_processes(first, said, verdict):
     command = [sys.executable, program, *first]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as waiting:
         try:
-            python, *second = waiting.stdout.readline().split()
+            python, *second = shlex.split(waiting.stdout.readline())
             assert (python, second[0]) == ("python", str(program))
             done = run(sys.executable, *second, MEMSPAN_STORE_URL=where)
             assert (done.returncode, done.stdout) == (0, said + "\n"), done.stderr
@@ -125,7 +126,7 @@ def test_wrong_use_ends_with_a_sentence(ranks, command, code, sentence):
 
 def test_one_without_a_launcher_is_a_job_of_one():
     done = run(sys.executable, "ring_shift.py")
-    assert (done.returncode, done.stdout) == (0, "ring_shift: 1 processes, 1000 elements, PASS\n")
+    assert (done.returncode, done.stdout) == (0, "ring_shift: 1 process, 1000 elements, PASS\n")
 
 
 def test_they_are_short_and_say_how_to_run_them():

@@ -66,7 +66,6 @@ void copy(smem_bm_t pool, const void* from, void* to, std::size_t bytes, smem_bm
 }
 
 int run_rank(smem_bm_config_t config, const char* store, std::uint32_t rank) {
-  smem_set_log_level(4);  // that the other is not there yet is no news
   config.autoRanking = false;
   config.rankId = static_cast<std::uint16_t>(rank);
   must("smem_bm_init", smem_bm_init(store, kRanks, 0, &config));
@@ -80,6 +79,7 @@ int run_rank(smem_bm_config_t config, const char* store, std::uint32_t rank) {
   Part *const mine = part(rank), *const others = part(1 - rank);
   fill(mine->bytes, kBytes, rank);
   must("smem_bm_join", smem_bm_join(pool, 0));
+  smem_set_log_level(4);  // that the other is not there yet is no news
 
   std::vector<char> buffer(kBytes);
   copy(pool, others->bytes, buffer.data(), kBytes, SMEMB_COPY_G2H);
