@@ -764,6 +764,18 @@ def test_tensors_as_the_later_generation_makes_them(alone):
         shmem.aclshmem_free_tensor(local)
 
 
+def logs_into_a_file(rank, ranks):
+    """In a process of its own: who has logged much lately logs no more for some seconds."""
+    from shmem import core
+
+    path = os.environ["MEMSPAN_TEST_LOG"]
+    core.utils.setup_aclshmem_logger("ERROR", path)
+    assert shmem.shmem_set_timeout(shmem.InitAttr(), 0) == -2
+    shmem.set_extern_logger(None)
+    with open(path, encoding="utf-8") as file:
+        assert "time-out is 0 ms" in file.read()
+
+
 def test_the_later_generations_parts(tmp_path):
     from shmem import core
 
@@ -777,11 +789,7 @@ def test_the_later_generations_parts(tmp_path):
     assert core.init_final.init is core.init
     with pytest.raises(core.AclshmemInvalid, match="log_level"):
         core.utils.setup_aclshmem_logger("loud")
-    path = tmp_path / "log"
-    core.utils.setup_aclshmem_logger("ERROR", str(path))
-    assert shmem.shmem_set_timeout(shmem.InitAttr(), 0) == -2
-    shmem.set_extern_logger(None)
-    assert "time-out is 0 ms" in path.read_text()
+    jobs.run(logs_into_a_file, 1, MEMSPAN_TEST_LOG=str(tmp_path / "log"))
 
 
 def test_struct_pack_is_memory_too(alone):
