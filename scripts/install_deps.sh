@@ -25,6 +25,7 @@ package=(makeself)
 dev=(
   "${examples[@]}" "${tests[@]}" "${python[@]}" "${package[@]}"
   clang clang-tidy clang-format libclang-rt-14-dev
+  ccache # compiles what did not change once for all builds and checkouts
   valgrind # counts instructions
   openmpi-bin libopenmpi-dev # the benchmarks' rival
 )
