@@ -315,8 +315,7 @@ part_rows() {
 }
 part_asan() {
   step 'build asan' build_preset asan OFF || return 0
-  # Users' programs against an installed tree are compiled without the sanitizers.
-  if $long; then run_ctest asan build-asan; else run_ctest asan build-asan -LE '^install$'; fi
+  run_ctest asan build-asan
 }
 part_tsan() {
   # What has threads or processes that share memory.
