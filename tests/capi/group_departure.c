@@ -113,6 +113,7 @@ static void wait_for_the_leaver(struct meeting* meeting) {
       /* The process lives on. */
       CHECK(wait_for_count(&board->said[1], meeting->members - 1));
     }
+    free(ground.numbers);
     if (leaving == kByExit) exit(0);
     return;
   }
@@ -133,6 +134,7 @@ static void wait_for_the_leaver(struct meeting* meeting) {
   atomic_fetch_add(&board->said[1], 1);
   CHECK(wait_for_count(&board->said[1], meeting->members - 1));
   CHECK(memspan_group_destroy(ground.group) == SMEM_OK);
+  free(ground.numbers);
 }
 
 static int ends_at_once(int members) {
