@@ -21,6 +21,7 @@ left_out=(
   'unit.store.certificates  makes many keys'
   'unit.store.crowd         hundreds of connections, half of them TLS handshakes'
   'unit.store.hostile       long streams of bad input through TLS'
+  'unit.store.memory        bounds its address space, of which the emulator is a part'
   'unit.store.protection    many TLS handshakes'
   'unit.store.scale         a thread for each of many members'
   'unit.store.tls_files     makes many keys'
