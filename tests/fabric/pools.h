@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pools of the tests of Big Memory, and bytes that every process can make again. */
+#ifndef MEMSPAN_TESTS_FABRIC_POOLS_H
+#define MEMSPAN_TESTS_FABRIC_POOLS_H
+
+#include <smem/host/smem_bm.h>
+#include <stdio.h>
+
+#include "family.h"
+
+enum { kMiB = 1 << 20, kSize = 2 * kMiB };
+
+static inline smem_bm_config_t config(int number) {
+  smem_bm_config_t made;
+  smem_bm_config_init(&made);
+  made.startConfigStoreServer = false;
+  made.initTimeout = made.createTimeout = 20;
+  made.controlOperationTimeout = 10;
+  if (number >= 0) {
+    made.autoRanking = false;
+    made.rankId = (uint16_t)number;
+  }
+  return made;
+}
+
+static inline int begin(int number) {
+  const smem_bm_config_t made = config(number);
+  EXPECT(smem_bm_init(page->url, (uint32_t)members, 0, &made) == SMEM_OK);
+  return 0;
+}
+
+/* A pool of the same size everywhere, joined. */
+static inline smem_bm_t plain_pool(uint32_t id, uint64_t dram, uint64_t device) {
+  smem_bm_t pool = smem_bm_create(id, 0, SMEMB_DATA_OP_SDMA, dram, device, 0);
+  if (pool == NULL || smem_bm_join(pool, 0, NULL) != SMEM_OK)
+    fprintf(stderr, "pool %u: %s\n", id, smem_get_last_err_msg());
+  return pool;
+}
+
+static inline char* host_of(smem_bm_t pool, int rank) {
+  return smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_HOST, (uint16_t)rank);
+}
+static inline char* device_of(smem_bm_t pool, int rank) {
+  return smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_DEVICE, (uint16_t)rank);
+}
+
+static inline int32_t copy(smem_bm_t pool, const void* from, void* to, size_t bytes,
+                           smem_bm_copy_type type, uint32_t flags) {
+  smem_copy_params params = {from, to, bytes};
+  return smem_bm_copy(pool, &params, type, flags);
+}
+
+static inline void fill(char* bytes, size_t count, int seed) {
+  for (size_t i = 0; i < count; ++i) bytes[i] = (char)(i * 7 + (size_t)seed * 31 + i / 251);
+}
+static inline int is_filled(const char* bytes, size_t count, int seed) {
+  for (size_t i = 0; i < count; ++i)
+    if (bytes[i] != (char)(i * 7 + (size_t)seed * 31 + i / 251)) return 0;
+  return 1;
+}
+
+#endif
