@@ -179,22 +179,17 @@ void exit_with_address(int, siginfo_t* info, void*) {
   _exit(3);
 }
 
-// Each in a new process, where nothing is installed yet.
-class GuardedCopyDeathTest : public testing::Test {
- protected:
-  GuardedCopyDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-
-TEST_F(GuardedCopyDeathTest, GivesOtherFaultsToTheProgramsHandler) {
+// Each in a child in which nothing is installed yet: death tests run before all others.
+TEST(GuardedCopyDeathTest, GivesOtherFaultsToTheProgramsHandler) {
   EXPECT_EXIT(fault_with_handler_of_the_program(), testing::ExitedWithCode(kNoticed), "");
 }
 
-TEST_F(GuardedCopyDeathTest, LetsOtherFaultsEndTheProcess) {
+TEST(GuardedCopyDeathTest, LetsOtherFaultsEndTheProcess) {
   EXPECT_EXIT(fault_without_handler(false), testing::KilledBySignal(SIGSEGV), "");
   EXPECT_EXIT(fault_without_handler(true), testing::KilledBySignal(SIGSEGV), "");
 }
 
-TEST_F(GuardedCopyDeathTest, GivesSentSignalsToTheProgramsHandler) {
+TEST(GuardedCopyDeathTest, GivesSentSignalsToTheProgramsHandler) {
   EXPECT_EXIT(be_sent_a_signal_in_a_copy(), testing::ExitedWithCode(kNoticed), "");
   EXPECT_EXIT(ignore_a_signal(), testing::ExitedWithCode(kNoticed), "");
   EXPECT_EXIT(have_a_handler_for_once(), testing::ExitedWithCode(kNoticed), "");
