@@ -121,3 +121,10 @@ def test_a_program(block, tmp_path):
     assert [process.returncode for process in processes] == [0] * len(processes), ends
     printed = sorted(line for out, _ in ends for line in out.splitlines() if line)
     assert printed == sorted((block["output"] or "").splitlines()), ends
+
+
+def test_no_placeholder_is_left():
+    root = DOCS.parent
+    pages = [*root.glob("*.md"), *DOCS.rglob("*.md"), *(root / "examples").rglob("*.md")]
+    left = [f"{page.name}: {mark}" for page in pages for mark in re.findall("@@[A-Z_]+@@", page.read_text())]
+    assert len(pages) > 20 and not left
