@@ -38,8 +38,7 @@ def decode():
     engine, cache, values = start()
     free = [9, 4, 33, 60, 2]  # where the request's blocks shall go
     session = f"127.0.0.1:{engine.get_rpc_port()}"
-    words = ["python", sys.argv[0], "prefill", session, cache.ctypes.data, *free]
-    print(shlex.join(map(str, words)), flush=True)
+    print(shlex.join(map(str, ["python", sys.argv[0], "prefill", session, cache.ctypes.data, *free])), flush=True)
     if not select.select([engine.get_engine().messages_fileno()], [], [], 60)[0]:
         sys.exit("kv_blocks: nobody wrote anything within 60 s")
     (note,) = engine.get_notifies()

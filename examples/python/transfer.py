@@ -29,9 +29,8 @@ def receive(store):
     check(engine.initialize(store, "127.0.0.1", "Decode", 0, store_server_role="Decode"))
     memory = np.zeros(BYTES, np.uint8)
     check(engine.register_memory(memory.ctypes.data, memory.nbytes))
-    address = memory.ctypes.data
-    words = ["python", sys.argv[0], "--store", store, "send", engine.session_id, str(address)]
-    print(shlex.join(words), flush=True)
+    names = [sys.argv[0], "--store", store, "send", engine.session_id]
+    print(shlex.join(["python", *names, str(memory.ctypes.data)]), flush=True)
     message = engine.receive(PATIENCE_MS)
     if message is None:
         sys.exit(f"transfer: nobody sent anything within {PATIENCE_MS // 1000} s")
@@ -60,7 +59,6 @@ def send(store, session, address):
     print(f"transfer: sent {request.result()[1]} pieces")
     request.destroy()
     engine.destroy()
-    return 0
 
 
 def main():
