@@ -35,6 +35,8 @@ Result<Endpoint> Endpoint::parse(std::string_view url) {
   } else if (host.find(':') != std::string_view::npos) {
     return invalid(url, "an IPv6 address needs brackets");
   }
+  if (host.find_first_of("[]") != std::string_view::npos)
+    return invalid(url, "the host has a bracket");
   if (host.empty() || host.size() > 253)
     return invalid(url, "the host must have 1 to 253 characters");
   auto port = parse_integer("the port", rest.substr(colon + 1), 0, 65535);

@@ -140,6 +140,7 @@ def tls_info():
         "name": "tcp://localhost:0",
         "no_port": "tcp://host",
         "big_port": "tcp://host:65536",
+        "bracket": "tcp://[[]:5",
     }.items():
         yield "endpoint_" + name, url.encode()
     yield "rank", struct.pack("<IIQ", 3, 8, 99)

@@ -14,9 +14,10 @@ TEST(EndpointTest, ReadsEveryAllowedForm) {
 }
 
 TEST(EndpointTest, RefusesEverythingElseAndSaysWhatIsAllowed) {
-  for (const char* text : {"", "127.0.0.1:1", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp://:1",
-                           "tcp://host:", "tcp://host:65536", "tcp://host:-1", "tcp://host:1x",
-                           "tcp://::1:1", "tcp://[::1:1", "tcp://[]:1"}) {
+  for (const char* text :
+       {"", "127.0.0.1:1", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp://:1",
+        "tcp://host:", "tcp://host:65536", "tcp://host:-1", "tcp://host:1x", "tcp://::1:1",
+        "tcp://[::1:1", "tcp://[]:1", "tcp://[[]:5", "tcp://a]:1"}) {
     auto endpoint = Endpoint::parse(text);
     ASSERT_FALSE(endpoint.is_ok()) << text;
     EXPECT_EQ(endpoint.code(), Code::kInvalidArgument) << text;
