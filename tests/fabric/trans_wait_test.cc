@@ -18,6 +18,16 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// A request for kBytes; nullptr, and a failed test, when it cannot be made.
+memspan_transfer_t prepare_write(smem_trans_t handle, void* local, void* remote) {
+  const std::size_t bytes = kBytes;
+  memspan_transfer_t request = nullptr;
+  EXPECT_EQ(memspan_transfer_prepare(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &local, &remote,
+                                     &bytes, 1, &request),
+            SMEM_OK);
+  return request;
+}
+
 // A target that registers its memory only when it has been told that a transfer has begun, and an
 // initiator that has registered memory of its own, as programs do whose registering is a meeting.
 // `initiate(endpoint, remote, begun)` calls begun() before a transfer that has to wait.
@@ -64,13 +74,7 @@ TEST(TransWaitTest, SoDoesAPostedRequest) {
   with_late_target([](smem_trans_t handle, unsigned char* remote, const auto& begun) {
     static unsigned char mine[kBytes];
     ASSERT_EQ(smem_trans_register_mem(handle, mine, kBytes, 0), SMEM_OK);
-    void* local = mine;
-    void* there = remote;
-    const std::size_t bytes = kBytes;
-    memspan_transfer_t request = nullptr;
-    ASSERT_EQ(memspan_transfer_prepare(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &local, &there,
-                                       &bytes, 1, &request),
-              SMEM_OK);
+    const memspan_transfer_t request = prepare_write(handle, mine, remote);
     // Asked to, it fails at once.
     EXPECT_EQ(memspan_transfer_set_patience(request, 0), SMEM_OK);
     ASSERT_EQ(memspan_transfer_post(request), SMEM_OK);
@@ -87,13 +91,7 @@ TEST(TransWaitTest, SoDoesAPostedRequest) {
 // Nothing is pending after a cancellation or the endpoint's end, which do not wait for the peer.
 TEST(TransWaitTest, AWaitingRequestCanBeCancelled) {
   with_late_target([](smem_trans_t handle, unsigned char* remote, const auto&) {
-    void* local = fresh_pages(kBytes, 1);
-    void* there = remote;
-    const std::size_t bytes = kBytes;
-    memspan_transfer_t request = nullptr;
-    ASSERT_EQ(memspan_transfer_prepare(handle, MEMSPAN_TRANSFER_WRITE, kTarget, &local, &there,
-                                       &bytes, 1, &request),
-              SMEM_OK);
+    const memspan_transfer_t request = prepare_write(handle, fresh_pages(kBytes, 1), remote);
     EXPECT_EQ(memspan_transfer_set_patience(request, 60'000), SMEM_OK);
     ASSERT_EQ(memspan_transfer_post(request), SMEM_OK);
     EXPECT_EQ(memspan_transfer_set_patience(request, 1), SMEM_NOT_STARTED);

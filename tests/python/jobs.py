@@ -158,6 +158,22 @@ def run(function, ranks, **environment):
     return [out for _, out, _ in ends]
 
 
+def from_first(rank, make):
+    """In a process of a job: the bytes that rank 0 makes, in all of them, by the file MEMSPAN_TEST_FILE."""
+    path = os.environ["MEMSPAN_TEST_FILE"]
+    if rank == 0:
+        made = make()
+        with open(path + ".new", "wb") as file:
+            file.write(made)
+        os.rename(path + ".new", path)
+        return made
+    deadline = time.monotonic() + LIMIT_S
+    while not os.path.exists(path):
+        assert time.monotonic() < deadline, f"rank 0 has not made {path} in {LIMIT_S} s"
+    with open(path, "rb") as file:
+        return file.read()
+
+
 # ---- in the servers and the processes
 
 

@@ -388,19 +388,12 @@ def test_counts_beyond_all_memory_are_refused(alone, form):
 def with_objects(rank, ranks):
     from shmem import core
 
-    path = os.environ["MEMSPAN_TEST_FILE"]
-    if rank == 0:
-        uid = core.get_unique_id()
-        assert isinstance(uid, bytes)
-        with open(path + ".new", "wb") as file:
-            file.write(uid)
-        os.rename(path + ".new", path)
-    else:
-        while not os.path.exists(path):
-            pass
-        with open(path, "rb") as file:
-            uid = core.get_unique_id(empty=True)
-            uid.internal = file.read().ljust(512, b"\0")  # as in a buffer that was broadcast
+    text = jobs.from_first(rank, core.get_unique_id)
+    assert isinstance(text, bytes)
+    uid = text
+    if rank != 0:
+        uid = core.get_unique_id(empty=True)
+        uid.internal = text.ljust(512, b"\0")  # as in a buffer that was broadcast
     core.init(uid=uid, rank=rank, nranks=ranks, initializer_method="uid", mem_size=HEAP)
     assert core.direct.my_pe() == rank and core.direct.n_pes() == ranks
     other = (rank + 1) % ranks

@@ -115,17 +115,7 @@ def test_teams():
 
 
 def by_unique_id(rank, ranks):
-    path = os.environ["MEMSPAN_TEST_FILE"]
-    if rank == 0:
-        uid = shmem.shmem_get_unique_id()
-        with open(path + ".new", "wb") as file:
-            file.write(uid)
-        os.rename(path + ".new", path)
-    else:
-        while not os.path.exists(path):
-            pass
-        with open(path, "rb") as file:
-            uid = file.read()
+    uid = jobs.from_first(rank, shmem.shmem_get_unique_id)
     assert shmem.shmem_init_using_unique_id(rank, ranks, HEAP, uid) == 0
     shmem.shmem_barrier_all()
     shmem.shmem_finalize()
