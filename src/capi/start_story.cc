@@ -42,9 +42,13 @@ std::string describe_memory(const World& world) {
 }  // namespace
 
 StartStory::StartStory(const char* call)
-    : call_(call), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+    : call_(call),
+      is_told_(log_level() <= LogLevel::kDebug),
+      begin_(std::chrono::steady_clock::now()),
+      last_(begin_) {}
 
 void StartStory::step(const char* what) {
+  if (!is_told_) return;
   const auto now = std::chrono::steady_clock::now();
   steps_ +=
       fmt::format("{}{} {:.2f} ms", steps_.empty() ? "" : ", ", what, milliseconds(now - last_));
@@ -52,7 +56,7 @@ void StartStory::step(const char* what) {
 }
 
 void StartStory::tell(const World& world, std::string_view how_joined) const {
-  if (log_level() > LogLevel::kDebug) return;
+  if (!is_told_) return;
   auto say = [&](const std::string& line) {
     log_line(LogLevel::kDebug, fmt::format("{}: {}", call_, line));
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The story of a start for who looks for why it is slow or other than expected: who, where, which
-// memory, which route, how long each step took. Told at the log level DEBUG only.
+// memory, which route, how long each step took. Told at the log level DEBUG only; a start at
+// another level looks at a clock once.
 #pragma once
 
 #include <chrono>
@@ -20,6 +21,7 @@ class StartStory {
 
  private:
   const char* call_;
+  const bool is_told_;
   const std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point last_;
   std::string steps_;
