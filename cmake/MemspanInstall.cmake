@@ -29,7 +29,26 @@ target_include_directories(memspan INTERFACE
 set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
 install(TARGETS memspan EXPORT memspanTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS memspan_tls LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(MEMSPAN_TLS)
+  install(TARGETS memspan_tls LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(MEMSPAN_HAS_UCX)
+  install(TARGETS memspan_ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+# The other faces, of the same library.
+add_library(memspan_smem INTERFACE)
+add_library(memspan_aclshmem INTERFACE)
+foreach(face smem aclshmem)
+  add_library(memspan::${face} ALIAS memspan_${face})
+  target_link_libraries(memspan_${face} INTERFACE memspan)
+  set_target_properties(memspan_${face} PROPERTIES EXPORT_NAME ${face})
+endforeach()
+# MemFabric's documents include its headers with and without their folder.
+foreach(folder smem/host hybm)
+  target_include_directories(memspan_smem INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/${folder}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${folder}>)
+endforeach()
+install(TARGETS memspan_smem memspan_aclshmem EXPORT memspanTargets)
 install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so
   ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
@@ -108,11 +127,18 @@ install(FILES ${generated}/memspanConfig.cmake ${generated}/memspanConfigVersion
 # ---- pkg-config -----------------------------------------------------------------------------------
 file(RELATIVE_PATH from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${MEMSPAN_TEMPLATES}/memspan.pc.in ${generated}/memspan.pc @ONLY)
-foreach(package shmem openshmem)
+install(FILES ${generated}/memspan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# memspan_add_alias(PACKAGE FACE [FOLDER...]): the package of a face; the folders are of headers.
+function(memspan_add_alias package face)
+  list(TRANSFORM ARGN PREPEND "-I\${includedir}/" OUTPUT_VARIABLE flags)
+  list(JOIN flags " " flags)
   configure_file(${MEMSPAN_TEMPLATES}/alias.pc.in ${generated}/${package}.pc @ONLY)
-endforeach()
-install(FILES ${generated}/memspan.pc ${generated}/shmem.pc ${generated}/openshmem.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${generated}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+memspan_add_alias(shmem OpenSHMEM)
+memspan_add_alias(openshmem OpenSHMEM)
+memspan_add_alias(aclshmem aclshmem)
+memspan_add_alias(smem "MemFabric's smem" smem/host hybm)
 
 # ---- uninstall ------------------------------------------------------------------------------------
 if(MEMSPAN_TOP_LEVEL)

@@ -14,21 +14,29 @@ target_compile_options(memspan_flags INTERFACE -Wall -Wextra -Wshadow
 target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
   MEMSPAN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
+# A static libfmt is linked. Debian has none, and a shared one would be one more thing that users must
+# install and every process loads: then fmt is compiled once (core/fmt.cc).
+get_target_property(fmt_type fmt::fmt TYPE)
+if(MEMSPAN_SYSTEM_FMT OR fmt_type STREQUAL STATIC_LIBRARY)
+  set(MEMSPAN_LINKS_FMT TRUE)
+  target_link_libraries(memspan_flags INTERFACE fmt::fmt)
+endif()
 if(MEMSPAN_STATIC_RUNTIME)
   # Not libgcc: exceptions pass through two libraries (memspan/memspan.h), which share its tables.
   # And no debug information, which would be nine tenths of a wheel.
   target_link_options(memspan_flags INTERFACE -static-libstdc++ $<$<NOT:$<CONFIG:Debug>>:-s>)
 endif()
 if(MEMSPAN_SANITIZE)
-  # vptr needs RTTI, which the rooms have not; TSan does not know fences, and says so at each one.
+  # vptr needs RTTI, which the rooms have not; clang's `function` a runtime that programs in C are not
+  # linked with; TSan does not know fences, and says so at each one.
   target_compile_options(memspan_flags INTERFACE -fsanitize=${MEMSPAN_SANITIZE} -fno-sanitize=vptr
-    -fno-omit-frame-pointer -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function> -fno-omit-frame-pointer -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   target_link_options(memspan_flags INTERFACE -fsanitize=${MEMSPAN_SANITIZE})
 endif()
 
 # How objects are compiled, which a build that takes another's objects must agree with.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
-set(memspan_object_flags "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${MEMSPAN_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
+set(memspan_object_flags "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} TLS=${MEMSPAN_TLS} PMIX=${MEMSPAN_HAS_PMIX} FMT=${MEMSPAN_LINKS_FMT} ${MEMSPAN_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 
 # A wheel is linked from the objects of build/ where scripts/build.sh made it with the same flags,
 # after what changed has been compiled there.
@@ -38,7 +46,7 @@ if(SKBUILD AND EXISTS ${others}/objects.cmake)
   include(${others}/objects.cmake)
   if(memspan_object_flags_there STREQUAL memspan_object_flags)
     message(STATUS "The library's objects are those of ${others}")
-    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan memspan_tls launcher_parts
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan launcher_parts
       COMMAND_ERROR_IS_FATAL ANY)
     include(${others}/objects.cmake)
     set(MEMSPAN_TAKES_OBJECTS TRUE)
@@ -86,16 +94,18 @@ function(memspan_add_library_objects target)
   endif()
 endfunction()
 
-# Every test has all objects of the library in it; this linker needs half the time of the usual one.
+# Programs that look inside are many; this linker needs half the time of the usual one. Of clang's
+# AddressSanitizer it complains in hundreds of lines.
 include(CheckLinkerFlag)
-check_linker_flag(CXX -fuse-ld=gold MEMSPAN_HAS_GOLD)
+if(NOT (MEMSPAN_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))
+  check_linker_flag(CXX -fuse-ld=gold MEMSPAN_HAS_GOLD)
+endif()
 
 # memspan_add_executable(NAME x SOURCES ... [LOADS_TLS]): a program of ours that is linked with
-# the objects of all rooms (tests and tools look inside), not with the shared library.
+# what it uses of the rooms (tests and tools look inside), not with the shared library.
 function(memspan_add_executable)
   cmake_parse_arguments(EXE "LOADS_TLS" "NAME" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${EXE_NAME} ${EXE_SOURCES})
-  target_include_directories(${EXE_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   if(MEMSPAN_HAS_GOLD AND NOT CMAKE_CROSSCOMPILING)
     target_link_options(${EXE_NAME} PRIVATE -fuse-ld=gold)
   endif()

@@ -27,7 +27,10 @@ dev=(
   clang clang-tidy clang-format libclang-rt-14-dev
   ccache # compiles what did not change once for all builds and checkouts
   valgrind # counts instructions
-  openmpi-bin libopenmpi-dev # the benchmarks' rival
+  openmpi-bin libopenmpi-dev # the benchmarks' rival, and a launcher
+  mpich                      # another one; mpirun and mpicc stay Open MPI's
+  libpmix-dev                # starting under launchers with PMIx, which is built where this is
+  libucx-dev                 # the carrier over UCX, which is built where this is
 )
 cross=(
   g++-aarch64-linux-gnu qemu-user

@@ -11,23 +11,27 @@
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
-#   python    the wheel, in an environment of its own, and its tests
+#   python    the wheel, in an environment of its own, and its tests, some on simulated hosts, too
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan (--torch)
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   tidy      clang-tidy on the files changed since the main branch
-#   clang     build with clang's warnings as errors, unit and contract tests
+#   clang     build with clang, and every test (--long; else asan, which clang builds, too, with the
+#             same warnings as errors)
 #   fuzz      the fuzz targets for 60 s over their corpora
-#   asan      build and test with the address and undefined-behaviour sanitizers
+#   asan      build and test with the address and undefined-behaviour sanitizers, Python's extension
+#             too (PyTorch's pieces with --long)
 #   tsan      build and test with the thread sanitizer
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 #
-#   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, clang
-#             and aarch64 run every test
+#   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
+#             and aarch64 runs every test
 #
 #   --torch   python installs PyTorch and runs what needs it, too
 #
-# The last line is `N passed, N failed, N skipped`. A test that is skipped although this machine has
-# what it needs counts as failed. All parts need about 40 minutes on two cores and 6 GB of disk.
+# While tests run, what later parts need is compiled in the time that they leave idle (MEMSPAN_AHEAD=0:
+# not). At the end stands how long each part took. The last line is `N passed, N failed, N skipped`. A
+# test that is skipped although this machine has what it needs counts as failed. All parts need about
+# 40 minutes on two cores and 6 GB of disk, 25 with a warm compiler cache.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -45,7 +49,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,30s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,33s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -58,15 +62,19 @@ while (($# > 0)); do
   esac
   shift
 done
-if ((${#parts[@]} == 0)); then parts=("${all[@]}"); fi
+if ((${#parts[@]} == 0)); then
+  for part in "${all[@]}"; do [[ $part == clang ]] && ! $long || parts+=("$part"); done
+fi
 
 passed=0
 failed=0
 skipped=0
+times=()  # of each part, for the table
 broken=() # what failed, for the summary; what it printed last is in $results/failure.N
 jobs=$(nproc)
 results=$(mktemp -d)
-trap 'rm -rf -- "$results"' EXIT
+ahead= # the process group that compiles what later parts need
+trap 'end_ahead; rm -rf -- "$results"' EXIT
 
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
@@ -106,10 +114,10 @@ build_preset() {
   if command -v ccache >/dev/null; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
-  # build/ may be left from scripts/build.sh, which builds less.
-  cmake --preset "$preset" "${options[@]}" -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES="${2:-ON}" \
-    -DMEMSPAN_BUILD_BENCHMARKS="${3:-OFF}" >"$results/configure" || {
-    cat "$results/configure"
+  # build/ may be left from scripts/build.sh, which builds less, and build-asan/ from build_asan_python.
+  cmake --preset "$preset" "${options[@]}" -DMEMSPAN_BUILD_PYTHON=OFF -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES="${2:-ON}" \
+    -DMEMSPAN_BUILD_BENCHMARKS="${3:-OFF}" >"$results/configure.$preset" || {
+    cat "$results/configure.$preset"
     return 1
   }
   cmake --build --preset "$preset" --parallel "$jobs"
@@ -126,11 +134,13 @@ run_ctest() {
   count_report "$preset" "$report"
 }
 
-# run_pytest NAME PYTHON FOLDER: the same for tests in Python.
+# run_pytest NAME PYTHON TESTS...: the same for tests in Python.
 run_pytest() {
-  heading "pytest $1"
-  "$2" -m pytest -v -p no:cacheprovider --junitxml "$results/$1.xml" "$3" || true
-  count_report "$1" "$results/$1.xml"
+  local name=$1 python=$2
+  shift 2
+  heading "pytest $name"
+  "$python" -m pytest -v -p no:cacheprovider --junitxml "$results/$name.xml" "$@" || true
+  count_report "$name" "$results/$name.xml"
 }
 
 # count_report NAME FILE: adds the counts of a JUnit report to ours.
@@ -177,7 +187,7 @@ PYTHON
   )
 }
 
-units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt | sed 's#/CMakeLists.txt##g; s#;$##')
+units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt network/*/CMakeLists.txt | sed 's#/CMakeLists.txt##g; s#;$##')
 
 # ---- the parts ------------------------------------------------------------------------------------
 
@@ -194,11 +204,11 @@ check_shell() {
 }
 
 # Files of ours that changed since this branch left the main branch; on the main branch itself, in
-# its last ten commits.
+# its last ten commits. Those changed last come first.
 files_to_tidy() {
-  local base
+  local base kinds='^(src|tools|python)/.*\.cc$'
   if $long; then
-    git ls-files -- 'src/*.cc' 'tools/*.cc'
+    git ls-files | grep -E "$kinds"
     return
   fi
   base=$(git merge-base HEAD origin/main 2>/dev/null || true)
@@ -206,13 +216,24 @@ files_to_tidy() {
     base=$(git rev-parse -q --verify HEAD~10 || git rev-list --max-parents=0 HEAD)
   fi
   {
-    git diff --name-only --diff-filter=d "$base"
     git ls-files --others --exclude-standard
-  } | grep -E '^(src|tools)/.*\.cc$' | sort -u || true
+    git diff --name-only --diff-filter=d HEAD
+    git log -m --format= --name-only --diff-filter=d "$base"..HEAD
+  } | grep -E "$kinds" | awk '!seen[$0]++' | while read -r file; do [[ ! -f $file ]] || printf '%s\n' "$file"; done
+}
+
+# tidy_files ARGUMENTS... -- FILES...
+tidy_files() {
+  local arguments=()
+  while [[ $1 != -- ]]; do arguments+=("$1") && shift; done
+  shift
+  (($# > 0)) || return 0
+  printf '%s\0' "$@" | xargs -0 -n 4 -P "$jobs" clang-tidy --quiet "${arguments[@]}" \
+    2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2 || true)
 }
 
 tidy() {
-  local files
+  local files most=40 left=0 ours=() extension=() torch_pieces=() flags=() python
   command -v clang-tidy >/dev/null || {
     echo 'clang-tidy is missing (scripts/install_deps.sh --dev)' >&2
     return 1
@@ -224,12 +245,63 @@ tidy() {
   }
   mapfile -t files < <(files_to_tidy)
   if ((${#files[@]} == 0)); then
-    echo 'clang-tidy: git says that no C++ file of src or tools changed; --long looks at all'
+    echo 'clang-tidy: git says that no C++ file of src, tools or python changed; --long looks at all'
     return 0
   fi
-  echo "${#files[@]} files"
-  printf '%s\0' "${files[@]}" |
-    xargs -0 -n 4 -P "$jobs" clang-tidy --quiet -p build 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2 || true)
+  # It needs seconds for each.
+  if ! $long && ((${#files[@]} > most)); then
+    left=$((${#files[@]} - most))
+    files=("${files[@]:0:most}")
+  fi
+  echo "${#files[@]} files; $left more changed, which --long looks at"
+  mapfile -t ours < <(printf '%s\n' "${files[@]}" | grep -v '^python/')
+  mapfile -t extension < <(printf '%s\n' "${files[@]}" | grep '^python/core/')
+  mapfile -t torch_pieces < <(printf '%s\n' "${files[@]}" | grep '^python/memspan/torch/csrc/')
+  tidy_files -p build -- "${ours[@]}" || return 1
+  if ((${#torch_pieces[@]} > 0)) && $torch; then
+    python=build/wheel-env/bin/python
+    [[ -x $python ]] || install_wheel || return 1
+    mapfile -t flags < <("$python" -m memspan.torch.build --flags) && ((${#flags[@]} > 0)) || return 1
+    printf '%s\0' "${torch_pieces[@]}" | xargs -0 -n 1 -P "$jobs" -I FILE clang-tidy --quiet \
+      --header-filter='python/memspan/torch/csrc/.*' FILE -- "${flags[@]}" || return 1
+  elif ((${#torch_pieces[@]} > 0)); then
+    echo "${#torch_pieces[@]} of them need PyTorch's headers, and so --torch: not looked at"
+  fi
+  ((${#extension[@]} > 0)) || return 0
+  # How they are compiled; nothing is.
+  python=$(bash scripts/python_env.sh) || return 1
+  cmake -S . -B build/tidy-python -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMEMSPAN_BUILD_PYTHON=ON \
+    -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF -DMEMSPAN_BUILD_BENCHMARKS=OFF \
+    -DPython3_EXECUTABLE="$python" -DPython_EXECUTABLE="$python" >"$results/configure.tidy" || {
+    cat "$results/configure.tidy"
+    return 1
+  }
+  tidy_files -p build/tidy-python -- "${extension[@]}"
+}
+
+# ---- what later parts need, compiled in idle time ---------------------------------------------------
+
+# begin_ahead PART...: without a word; the part says what is wrong when it builds.
+begin_ahead() {
+  if [[ ${MEMSPAN_AHEAD-1} == 0 ]] || ! chrt -i 0 true 2>/dev/null; then return 0; fi
+  local part
+  set -m # a process group of its own
+  {
+    chrt -i -p 0 "$BASHPID"
+    for part in "$@"; do
+      [[ " ${parts[*]} " != *" $part "* ]] || "build_$part" || true
+    done
+  } >/dev/null 2>&1 </dev/null &
+  ahead=$!
+  set +m
+}
+signal_ahead() { [[ -z $ahead ]] || kill "-$1" -- "-$ahead" 2>/dev/null || true; }
+# Before a part builds the same: two builds in one folder disturb each other.
+end_ahead() {
+  signal_ahead CONT
+  signal_ahead TERM
+  [[ -z $ahead ]] || wait "$ahead" 2>/dev/null || true
+  ahead=
 }
 
 # The parts after it need the build of `dev`.
@@ -240,7 +312,12 @@ part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
 part_shell() { step 'shell' check_shell || true; }
 part_dev() {
   step 'build dev' build_preset dev ON ON || return 0
-  if $long; then run_ctest dev build -C long --repeat until-fail:3; else run_ctest dev build; fi
+  begin_ahead clang asan tsan aarch64
+  local options=()
+  if $long; then options+=(-C long --repeat until-fail:3); fi
+  # Some rounds of what the part `rows` does.
+  if [[ " ${parts[*]} " == *' rows '* ]]; then options+=(-E '^failure\.rows$'); fi
+  run_ctest dev build "${options[@]}"
   step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
 }
 part_run() {
@@ -270,9 +347,24 @@ packages_with_wheel() {
   }
   bash tests/packages/packages_test.sh 'build/tests/install/moved tree' build/dist/*.whl build/wheel-env/bin/python
 }
+# Those that run on two simulated hosts, too.
+hosts_tests=(
+  tests/python/test_memfabric.py
+  tests/python/test_examples.py
+  tests/python/test_connectors.py
+  tests/python/test_shmem.py::test_views_keep_their_bytes_after_the_end
+  tests/python/test_shmem_processes.py
+  tests/python/test_process_group.py
+  tests/python/test_process_group_features.py
+  tests/python/test_departure.py
+  tests/python/test_symmetric_memory.py
+  tests/python/test_symmetric_operations.py
+)
 part_python() {
   step 'wheel' install_wheel || return 0
-  MEMSPAN_OSHRUN=$root/build/wheel-env/bin/oshrun run_pytest python "$root/build/wheel-env/bin/python" tests/python
+  local folder=$root/build/wheel-env/bin
+  MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
+  MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
   need_dev || return 0
   step 'packages with the wheel' packages_with_wheel || true
 }
@@ -287,22 +379,17 @@ part_upstream() {
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
   step 'upstream' "$python" tests/python/upstream/run.py "${length[@]}" || true
-  if $long; then
-    MEMSPAN_TORCH_BUILD=0 step 'upstream, without a compiler' "$python" tests/python/upstream/run.py || true
-  fi
 }
 part_tidy() {
   need_dev || return 0
   step 'clang-tidy' tidy || true
 }
+build_clang() { build_preset clang; }
 part_clang() {
-  if $long; then
-    step 'build clang' build_preset clang || return 0
-    run_ctest clang build-clang -LE benchmarks
-  else
-    step 'build clang' build_preset clang OFF OFF "$units;contract" || return 0
-    run_ctest clang build-clang
-  fi
+  end_ahead
+  step 'build clang' build_clang || return 0
+  begin_ahead asan tsan aarch64
+  run_ctest clang build-clang -LE benchmarks
 }
 part_fuzz() {
   step 'fuzz' bash scripts/fuzz.sh --seconds "$($long && echo 600 || echo 60)" || true
@@ -311,29 +398,79 @@ part_rows() {
   need_dev || return 0
   local length=()
   if $long; then length=(--long); fi
+  signal_ahead STOP # the rows measure
   step 'rows' bash tests/failure/run.sh --build build "${length[@]}" || true
+  signal_ahead CONT
+}
+build_asan() { build_preset asan OFF; }
+# The extension of build-asan/, in an interpreter that has the sanitizers' runtime. PyTorch's pieces
+# are compiled where they are imported, with the same flags, which takes minutes: with --long. A
+# program of build-asan/, which one test runs, has a runtime of its own.
+asan_python_tests=(
+  tests/python/test_shmem.py tests/python/test_memfabric.py
+  --deselect tests/python/test_shmem.py::test_the_package_says_what_it_is
+)
+asan_torch_tests=(tests/python/test_process_group.py tests/python/test_symmetric_memory.py tests/python/test_symmetric_operations.py)
+build_asan_python() {
+  local python=$root/build/wheel-env/bin/python
+  [[ -x $python ]] || install_wheel || return 1
+  cmake -S . -B build-asan -DMEMSPAN_BUILD_PYTHON=ON \
+    -DPython3_EXECUTABLE="$(bash scripts/python_env.sh)" >"$results/configure.asan_python" || {
+    cat "$results/configure.asan_python"
+    return 1
+  }
+  cmake --build build-asan --parallel "$jobs" --target memspan memspan_python
+}
+test_asan_python() {
+  local folder=$root/build/wheel-env/bin tests=("${asan_python_tests[@]}") runtime
+  if $torch && $long; then tests+=("${asan_torch_tests[@]}"); fi
+  runtime=$(clang -print-file-name="libclang_rt.asan-$(uname -m).so")
+  cat >"$results/python" <<PYTHON
+#!/bin/sh
+export LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc
+export PYTHONPATH='$root/build-asan/python' MEMSPAN_TORCH_BUILD_DIR='$root/build-asan/torch'
+export CXX='clang++ -fsanitize=address,undefined -fno-sanitize=vptr,function -fno-sanitize-recover=all -g1'
+exec '$folder/python' "\$@"
+PYTHON
+  chmod +x "$results/python"
+  MEMSPAN_OSHRUN=$folder/oshrun run_pytest asan-python "$results/python" "${tests[@]}"
 }
 part_asan() {
-  step 'build asan' build_preset asan OFF || return 0
+  end_ahead
+  step 'build asan' build_asan || return 0
+  begin_ahead tsan aarch64
   run_ctest asan build-asan
+  step 'build asan, Python' build_asan_python || return 0
+  test_asan_python
+}
+build_tsan() {
+  # What has threads or processes that share memory.
+  local folders="unit/store;unit/node;network/store;network/world;unit/transport;unit/world;unit/pgas;unit/fabric;simulation;contract;fabric;multi"
+  if $long; then folders="$units;simulation;contract;capi;fabric;multi"; fi
+  build_preset tsan OFF OFF "$folders"
 }
 part_tsan() {
-  # What has threads or processes that share memory.
-  local tests="unit/store;unit/transport;unit/world;unit/pgas;unit/fabric;simulation;contract;fabric;multi"
-  if $long; then tests="$units;simulation;contract;capi;fabric;multi"; fi
-  step 'build tsan' build_preset tsan OFF OFF "$tests" || return 0
+  end_ahead
+  step 'build tsan' build_tsan || return 0
+  begin_ahead aarch64
   run_ctest tsan build-tsan
 }
-part_aarch64() {
+build_aarch64() {
   local length=()
   if $long; then length=(--all); fi
-  step 'build aarch64' bash scripts/cross.sh --build "${length[@]}" || return 0
+  bash scripts/cross.sh --build "${length[@]}"
+}
+part_aarch64() {
+  end_ahead
+  step 'build aarch64' build_aarch64 || return 0
   run_ctest aarch64 build-aarch64 -L aarch64
 }
 
 summary() {
   local i
-  printf '\n'
+  printf '\npart        seconds\n'
+  for i in "${!times[@]}"; do printf '%s\n' "${times[i]}"; done
+  printf '%-10s %8d\n\n' all "$SECONDS"
   for i in "${!broken[@]}"; do
     printf 'failed: %s\n' "${broken[i]}"
     sed 's/^/  | /' "$results/failure.$i"
@@ -347,6 +484,10 @@ dependencies=(--dev)
 if [[ " ${parts[*]} " == *' aarch64 '* ]]; then dependencies+=(--cross); fi
 # Without them the rest would fail one after the other.
 if step 'install_deps' bash scripts/install_deps.sh "${dependencies[@]}"; then
-  for part in "${parts[@]}"; do "part_$part"; done
+  for part in "${parts[@]}"; do
+    began=$SECONDS
+    "part_$part"
+    times+=("$(printf '%-10s %8d' "$part" $((SECONDS - began)))")
+  done
 fi
 summary

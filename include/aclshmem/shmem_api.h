@@ -339,7 +339,7 @@ void shmem_barrier_all(void);
 
 /* Teams. Making and destroying one is local: any process may do it alone, and processes may give
  * different arguments. Who is not a member gets SHMEM_TEAM_INVALID. The members make the team
- * together at its first collective; teams of the same members meet at the same place. */
+ * together at its first collective; teams of the same members share one. */
 int shmem_team_my_pe(shmem_team_t team);
 int shmem_team_n_pes(shmem_team_t team);
 int shmem_team_split_strided(shmem_team_t parent_team, int pe_start, int pe_stride, int pe_size,

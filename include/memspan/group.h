@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collectives and messages between the processes of a group on one host, for ordinary memory: what
- * PyTorch's process groups and runtimes with their own launcher need. No job has to be started, a
- * process can be in many groups, and their members are whoever calls memspan_group_create()
- * together. C99 or C++11.
+ * Collectives and messages between the processes of a group, for ordinary memory: what PyTorch's
+ * process groups and runtimes with their own launcher need. No job has to be started, a process can
+ * be in many groups, and their members are whoever calls memspan_group_create() together. C99 or
+ * C++11.
+ *
+ * Members on one host share memory; those on several (MEMSPAN_HOST_ID parts a host into simulated
+ * ones) reach each other by messages. Results have the same bits either way.
  *
  * Members are numbered 0 to size - 1. Functions return SMEM_OK or a code of smem/host/smem.h, and
  * memspan_last_error() says why in a sentence. No call waits longer than the group's time-out; one
@@ -32,8 +35,7 @@ typedef struct memspan_group* memspan_group_t;
 typedef int (*memspan_group_exchange_t)(void* user, const void* mine, size_t bytes, void* all);
 
 /* Collective. `exchange` is used during the call only. `timeout_ms`, not 0, bounds this call and
- * each later one, until memspan_group_set_timeout(). SMEM_NOT_SUPPORTED: a member is on another
- * host. */
+ * each later one, until memspan_group_set_timeout(). */
 int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                              uint32_t timeout_ms, memspan_group_t* group);
 /* Leaves the group; not collective. Calls that are in it end with a failure, and so do those of
@@ -118,6 +120,12 @@ int32_t memspan_group_all_to_all(memspan_group_t group, void* const results[],
                                  const size_t result_bytes[], const void* const values[],
                                  const size_t value_bytes[]);
 
+/* The reduction itself, of memory of this process: combines `arrays` arrays of `count` elements in
+ * their order, with the bits that memspan_group_all_reduce() gives. `result` may be one of them,
+ * and overlaps none otherwise. AVERAGE divides by `arrays`. Not collective, thread-safe. */
+int32_t memspan_reduce_local(void* result, const void* const values[], int arrays, size_t count,
+                             memspan_type_t type, memspan_op_t op);
+
 /* ---- messages -----------------------------------------------------------------------------------
  * Thread-safe, also beside a collective. A message goes to the first receive for its sender (or for
  * anybody) and tag, in the order of sending and of posting, and has its size: else that receive
@@ -156,9 +164,11 @@ void* memspan_shareable_create(size_t bytes);
 /* What others have mapped stays with them. SMEM_INVALID_PARAM when it is none. */
 int32_t memspan_shareable_destroy(void* memory);
 /* Collective. `mine` is an address inside such memory, the same offset on all members and the same
- * size of the whole; mapped[m] gets where member m's is in this process, mapped[rank] is `mine`. */
+ * size of the whole; mapped[m] gets where member m's is in this process, mapped[rank] is `mine`.
+ * SMEM_ERROR, naming both hosts, where not all members are on one host. */
 int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]);
-/* Not collective; `mapped` as it was given. The members' own memory stays. */
+/* Not collective, also after memspan_group_leave(); `mapped` as it was given. The members' own
+ * memory stays. */
 int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]);
 /* Waits until the word, which lies in such memory, has the value `expected` and makes it `value`,
  * in one step; what members wrote before they made it `expected` is seen then. `member` is who may

@@ -65,7 +65,7 @@
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_5_(X, a, b) \
   MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b)
-#define MEMSPAN_OLD_WAIT_TYPES_(X, a, b) \
+#define MEMSPAN_DEPRECATED_WAIT_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b)
 #define MEMSPAN_EXTENDED_AMO_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The profiling twins of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
+ * The profiling aliases of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
  *
  * A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
  * same code. Units, ownership, threads and errors are those of <shmem.h>.
@@ -37,7 +37,7 @@ void pshmem_info_get_name(char* name);
 void pshmem_pcontrol(int level, ...);
 
 /* The symmetric heap. Collective over all PEs, with the same arguments everywhere; when memory is
- * short every PE gets NULL. A size of 0 gives NULL without meeting the others. */
+ * short every PE gets NULL. A size of 0 gives NULL without waiting for the others. */
 void* pshmem_malloc(size_t size);
 void* pshmem_calloc(size_t count, size_t size);
 void* pshmem_align(size_t alignment, size_t size);
@@ -463,7 +463,7 @@ MEMSPAN_ARITHMETIC_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
 /* Deprecated: wait until the word is not `cmp_value`, and waits for longs. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_wait(type* ivar, type cmp_value);
-MEMSPAN_OLD_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
+MEMSPAN_DEPRECATED_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 void pshmem_wait(long* ivar, long cmp_value);
 void pshmem_wait_until(long* ivar, int cmp, long cmp_value);

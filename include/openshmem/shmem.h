@@ -161,7 +161,7 @@ void shmem_info_get_name(char* name);
 void shmem_pcontrol(int level, ...);
 
 /* The symmetric heap. Collective over all PEs, with the same arguments everywhere; when memory is
- * short every PE gets NULL. A size of 0 gives NULL without meeting the others. */
+ * short every PE gets NULL. A size of 0 gives NULL without waiting for the others. */
 void* shmem_malloc(size_t size);
 void* shmem_calloc(size_t count, size_t size);
 void* shmem_align(size_t alignment, size_t size);

@@ -21,7 +21,7 @@ typedef void (*shmemx_error_handler_t)(const char* call, int pe, const char* mes
  * value of a failure where it has one (NULL, non-zero). What needs no dead PE goes on working:
  * put, get and atomics among the living, and collectives of teams that the dead was no member of.
  * The memory of the dead stays readable until the job ends. shmem_finalize then returns without
- * meeting anybody. A mistake of the program's own still ends it. Start the job with
+ * waiting for anybody. A mistake of the program's own still ends it. Start the job with
  * `oshrun --keep-going`, or oshrun ends it. Thread-safe; at any time. Returns 0. */
 int shmemx_set_error_handler(shmemx_error_handler_t handler);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses that the symmetric heap gives: ints that are also the memory they name.
+// Addresses of the symmetric heap: ints with the buffer protocol.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,13 +15,13 @@ namespace nb = nanobind;
 nb::object make_address(void* base, std::size_t bytes);
 // A peer's copy of what is at `local`; None for NULL.
 nb::object make_peer_address(void* peers, const void* local);
-// The memory is given back: its Addresses, and those of peers' copies, have no buffer any more.
+// After free: the Addresses of the memory, and those of peers' copies, have no buffer any more.
 void forget_address(const void* base);
 // The same for all.
 void forget_addresses();
 // Whether an allocation of this process begins there.
 bool is_allocation(const void* base);
-// From there to the end of its allocation; 0 when it is in none. With the GIL.
+// Bytes from there to the end of its allocation; 0 outside of allocations. With the GIL.
 std::size_t bytes_from(std::uintptr_t address);
 // Throws ValueError when nothing can be read at the first or the last of `bytes` there, which costs
 // a system call for what is not in the symmetric heap. With the GIL.

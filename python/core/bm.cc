@@ -184,7 +184,7 @@ void bind_bm(nb::module_& module) {
          std::uint32_t flags) {
         smem_copy_params params = {from.get("src_ptr", bytes), to.get_writable("dst_ptr", bytes),
                                    bytes};
-        // It may wait for a member that has not come yet.
+        // It may wait for a member that has not joined yet.
         return smem_code(wait([&] {
           return smem_bm_copy(pointer_of(pool), &params, as<smem_bm_copy_type>(type), flags);
         }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of Python that the library calls, on any of its threads.
+// Python functions that the library calls, on any thread.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,8 +11,8 @@ namespace memspan::python {
 
 namespace nb = nanobind;
 
-// Calls `function(arguments...)` with the GIL; what it raises is printed as Python prints what
-// nobody can catch. Nothing once the interpreter ends.
+// Calls `function(arguments...)` with the GIL. Prints what it raises (sys.unraisablehook). Does
+// nothing once the interpreter ends.
 template <typename... Arguments>
 nb::object call_back(PyObject* function, const char* whose, Arguments&&... arguments) {
   try {
@@ -25,7 +25,7 @@ nb::object call_back(PyObject* function, const char* whose, Arguments&&... argum
   return {};
 }
 
-// One function, kept until the next is set: a callback may come at any time.
+// One function, kept until the next is set: the library may call it at any time.
 class Callback {
  public:
   // None: no function. TypeError for what cannot be called. With the GIL.
@@ -43,7 +43,7 @@ class Callback {
 };
 
 // The functions that decrypt passwords and take the log, of which the library has one each,
-// whichever face they were given to. None: NULL.
+// whichever interface they were given to. None: NULL.
 using DecryptHandler = int (*)(const char*, std::size_t, char*, std::size_t&);
 DecryptHandler set_decrypter(nb::handle function);
 using LogFunction = void (*)(int, const char*);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the library from Python. What would end the process (memspan/memspan.h) becomes an
-// exception, and codes do when the program asked for that.
+// Calls of the library from Python. An error that would end the process (memspan/memspan.h) becomes
+// an exception. So do error codes when the program asked for that.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,7 +35,7 @@ class InCall {
   const bool was_inside_;  // a callback may call the library, too
 };
 
-// Runs `function`, which does not wait for anybody.
+// Runs `function`, which does not wait for other processes.
 template <typename Function>
 auto call(Function function) {
   const InCall in_call;
@@ -49,8 +49,8 @@ auto call_without_gil(Function function) {
   return call(function);
 }
 
-// Runs `function` without the GIL. What a signal's function raises while it waits ends it, and
-// comes out of here.
+// Runs `function` without the GIL. An exception of a Python signal handler ends its wait and is
+// thrown here.
 template <typename Function>
 auto wait(Function function) {
   if constexpr (std::is_void_v<decltype(function())>) {
@@ -63,7 +63,7 @@ auto wait(Function function) {
   }
 }
 
-// Moves `bytes`: without the GIL when that takes longer than giving it up does.
+// Moves `bytes`: without the GIL when that takes longer than releasing it.
 template <typename Function>
 void move(std::size_t bytes, Function function) {
   constexpr std::size_t kWorthIt = std::size_t{64} << 10;
@@ -73,8 +73,8 @@ void move(std::size_t bytes, Function function) {
     wait(function);
 }
 
-// What functions of `shmem` that give a code give: it, or an exception with the library's text when
-// shmem.errors.raise_on_error() asked for that.
+// The result of functions of `shmem` that return a code: the code, or an exception with the text
+// when shmem.errors.raise_on_error() asked for that.
 int shmem_code(int code);
 // The same for MemFabric's codes.
 int smem_code(int code);

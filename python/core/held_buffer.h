@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object's buffer, which stays where it is while this lives.
+// A Python object's buffer, held so that it does not move.
 #pragma once
 
 #include <nanobind/nanobind.h>

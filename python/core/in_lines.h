@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documentation for help(): sentences in lines.
+// Wraps docstrings for help().
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ int in_stream(Handle stream, Work work) {
     return 0;
   };
   const int code = memspan_stream_call(pointer_of(stream), run, kept.get());
-  if (code == 0) kept.release();
+  if (code == 0) static_cast<void>(kept.release());
   return smem_code(code);
 }
 

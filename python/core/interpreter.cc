@@ -24,7 +24,7 @@ bool must_not_return() {
   return is_ending.load(std::memory_order_acquire) && std::this_thread::get_id() != ending_thread;
 }
 
-// Signals' functions run in the main thread only.
+// Python signal handlers run in the main thread only.
 bool is_main_thread() {
   return syscall(SYS_gettid) == getpid();
 }

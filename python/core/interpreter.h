@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python's interpreter asks of calls that wait: signals' functions (Ctrl-C) run meanwhile and
-// may end the wait, and threads that are in such a call when the interpreter ends stay there.
+// Calls that block, as Python's interpreter needs them. Python signal handlers (Ctrl-C) run during
+// a wait and may end it. Threads that are in a wait when the interpreter ends stay there.
 #pragma once
 
 #include <memspan/memspan.h>
@@ -10,12 +10,11 @@ namespace memspan::python {
 
 namespace nb = nanobind;
 
-// While one lives, other threads of Python go on, and the library asks for signals when it waits
-// on this one.
+// Releases the GIL while it lives. Waits of the library on this thread look for signals.
 class WithoutGil {
  public:
-  // With the GIL. Throws in a signal's function that runs while this thread waits already: what
-  // that waits for is half done.
+  // With the GIL. Throws in a signal handler that runs during a wait of this thread: that call is
+  // not complete.
   WithoutGil();
   // Never returns when the interpreter has ended meanwhile.
   ~WithoutGil();
@@ -27,13 +26,13 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-// Throws what a signal's function raised during the last wait.
+// Throws what a signal handler raised during the last wait.
 inline void raise_if_interrupted() {
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
 }
 
-// Other threads than this one leave their calls and do not come back to Python; returns when they
-// have, or have not in a second. With the GIL, once, at the interpreter's end.
+// Other threads leave their calls and do not return to Python. Waits for them for a second at most.
+// With the GIL, once, at the interpreter's end.
 void end_calls_of_other_threads();
 
 // Once, when the module is loaded.

@@ -33,9 +33,6 @@ NB_MODULE(_core, module) {
   bind_bm(smem);
   bind_shm(smem);
   bind_trans(smem);
-  auto group =
-      module.def_submodule("group", "Groups of processes: the C functions of memspan/group.h.");
-  bind_group(group);
   // For atexit, while there is an interpreter to call back.
   module.def(
       "end_interpreter",

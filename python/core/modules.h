@@ -15,8 +15,7 @@ void bind_smem(nanobind::module_& module);           // MemFabric: common
 void bind_bm(nanobind::module_& module);
 void bind_shm(nanobind::module_& module);
 void bind_trans(nanobind::module_& module);
-void bind_group(nanobind::module_& module);
-// At the interpreter's end: peers' ends are told to nobody any more. With the GIL.
+// At the interpreter's end: no function is called for a peer's end any more. With the GIL.
 void drop_down_functions();
 
 }  // namespace memspan::python

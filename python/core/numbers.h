@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of addresses and sizes: lists and tuples of ints, or objects with a buffer of 8-byte
-// integers (numpy's uint64 and int64), which are used where they lie.
+// integers (numpy's uint64 and int64), which are not copied.
 #pragma once
 
 #include <nanobind/nanobind.h>

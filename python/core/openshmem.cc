@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only OpenSHMEM has, and not for each type: order, 64-bit signals, waits, collectives.
+// Functions of OpenSHMEM alone that have no type: order, 64-bit signals, waits, collectives.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <shmem.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as Python gives it: an address, or an object with the buffer protocol.
+// A memory argument: an address, or an object with the buffer protocol.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,7 +26,7 @@ class Place {
       PyErr_Clear();
       return false;
     }
-    // Written to only where the call does; who passes bytes as a target finds that out as in C.
+    // Read-only objects are accepted: a call that writes to one does so, as in C.
     if (!buffer_.take(object, PyBUF_ND)) return false;
     // numpy's numbers have their own bytes as a buffer, but stand for addresses.
     if (buffer_.get()->ndim == 0 && buffer_.get()->readonly && PyIndex_Check(object)) {
@@ -70,7 +70,8 @@ class Place {
     if (buffer_.get() == nullptr) check_address(name, address(), bytes);
     return get_writable<T>(name, bytes);
   }
-  // For work that goes on after the call: an address, since a buffer is let go of with it.
+  // For work that goes on after the call: an address only, since a buffer is released with the
+  // call.
   template <typename T = void>
   T* get_lasting(const char* name) const {
     if (buffer_.get() != nullptr)

@@ -18,7 +18,7 @@
 namespace memspan::python {
 namespace {
 
-// Told by one space after another; the library has no room for whose it is.
+// One function for all spaces: the library passes it no argument.
 Callback exit_listener;
 
 void on_exit(int status) {
@@ -38,11 +38,12 @@ smem_shm_config_t config_of(nb::handle from) {
   return config;
 }
 
-// What all `ranks` gave, one after the other, by `meet(received)`; nothing with a code.
-template <typename Meet>
-std::tuple<int, nb::bytes> gather(const nb::bytes& mine, std::uint32_t ranks, Meet meet) {
+// What all `ranks` gave, in their order, by `all_gather(received)`; empty with a code.
+template <typename AllGather>
+std::tuple<int, nb::bytes> gather(const nb::bytes& mine, std::uint32_t ranks,
+                                  AllGather all_gather) {
   std::string received(mine.size() * (ranks == UINT32_MAX ? 0 : ranks), '\0');
-  const int code = smem_code(wait([&] { return meet(received); }));
+  const int code = smem_code(wait([&] { return all_gather(received); }));
   if (code != SMEM_OK) received.clear();
   return {code, nb::bytes(received.data(), received.size())};
 }

@@ -44,7 +44,7 @@ struct Pieces {
   std::uint32_t count;
 };
 
-// Says what is wrong as the library does, so that codes stay codes.
+// ValueError when the lists differ in length.
 Pieces pieces_of(const Numbers& local, const Numbers& remote, const Numbers& bytes) {
   if (local.size() != remote.size() || local.size() != bytes.size())
     throw nb::value_error(("there are " + std::to_string(local.size()) + " buffers, " +
@@ -178,9 +178,11 @@ nb::object receive(Handle endpoint, std::uint32_t timeout_ms) {
 }  // namespace
 
 void drop_down_functions() {
-  for (auto& [endpoint, function] : down_functions()) {
-    wait([&] { return smem_trans_set_peer_down_callback(pointer_of(endpoint), nullptr, nullptr); });
-    function.set(nb::none());
+  for (auto& known : down_functions()) {
+    wait([&] {
+      return smem_trans_set_peer_down_callback(pointer_of(known.first), nullptr, nullptr);
+    });
+    known.second.set(nb::none());
   }
   down_functions().clear();
 }

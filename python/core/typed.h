@@ -17,7 +17,7 @@ namespace memspan::python {
 
 namespace nb = nanobind;
 
-// More than any memory has when it is more than that.
+// Saturates: a product that overflows is larger than any memory.
 inline std::size_t bytes_of(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;

@@ -184,7 +184,7 @@ void bind_atomic_access(Typed<T> typed) {
       "dest"_a, "value"_a, "pe"_a);
 }
 
-// "add" and "grows by"; what the words of a change are.
+// The first sentence of an atomic operation's docstring.
 template <typename T>
 std::string change_in_words(const char* becomes) {
   return "Atomically, the " + word_of(sizeof(T)) + " at ``dest`` at ``pe`` " + becomes;

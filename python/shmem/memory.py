@@ -130,13 +130,16 @@ def tensor(
 
 def peer_array(array: "NDArray[Any]", pe: int) -> "NDArray[Any]":
     """``pe``'s copy of an array on the heap, of the same shape and dtype; shares its memory. ValueError
-    when it cannot be used directly."""
+    when it is on another host."""
     import numpy
 
     place = array.__array_interface__["data"][0]
     there = _c.ptr(place, pe)
     if there is None:
-        raise ValueError(f"process {pe} has no copy of that array that can be used directly")
+        raise ValueError(
+            f"process {pe} is on another host than process {_c.my_pe()}: its copy of the array is not "
+            f"mapped here, put and get reach it"
+        )
     memory: Any = _OfArray(there, array.dtype, array.shape)
     return numpy.ndarray(array.shape, array.dtype, buffer=memory, strides=array.strides)
 

@@ -147,7 +147,7 @@ def _code(code: int) -> int:
 
 
 def aclshmem_finalize() -> int:
-    """``shmem_finalize``; returns 0, or a code when the others cannot be met any more."""
+    """``shmem_finalize``; returns 0, or a code when the others cannot be reached any more."""
     return _code(startup.end())
 
 

@@ -144,7 +144,7 @@ def end(stacklevel: int = 3) -> int:
 def shmem_finalize() -> None:
     """End; waits for all. Arrays and memoryviews of the heap that are still there keep their last bytes,
     for this process alone, which a warning says. A program that ends without it ends the same way.
-    Raises ``shmem.errors.Error`` when the others cannot be met any more; the job is over all the same."""
+    Raises ``shmem.errors.Error`` when the others cannot be reached any more; the job is over all the same."""
     code = end()
     if code != 0:
         raise Error(_core.last_error(), code)

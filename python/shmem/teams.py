@@ -60,7 +60,7 @@ def _raise(code: int) -> NoReturn:
 
 def team_split_strided(parent: int, start: int, stride: int, size: int) -> int:
     """A team of processes start, start + stride, ... of ``parent``, ``size`` of them. Local: its
-    members make it together when they first meet in it. Its number; -1 for who is not in it. Raises
+    members make it together at its first collective. Its number; -1 for who is not in it. Raises
     ``shmem.errors.InvalidArgument`` (a ValueError) for a wrong argument, Error when there is no room."""
     code, team = _c.team_split_strided(parent, start, stride, size)
     return team if code == 0 else _raise(code)

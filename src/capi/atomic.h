@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics as the faces have them; in line is only the fast case, as in rma.h.
+// Atomics as the API bindings have them; in line is only the fast case, as in rma.h.
 #pragma once
 
 #include <bit>
@@ -10,15 +10,15 @@
 
 namespace memspan::capi {
 
-[[gnu::cold]] std::uint64_t atomic_otherwise(const char* call, const AtomicOp& op,
-                                             const void* target, int pe);
+[[gnu::cold]] std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op,
+                                             const void* target, int pe, ContextNumber context);
 
 template <AtomicKind kind, typename T>
-[[gnu::cold, gnu::noinline]] T atomic_value_otherwise(const char* call, const T* target, T operand,
-                                                      T compare, int pe) {
+[[gnu::cold, gnu::noinline]] T atomic_value_slow_path(const char* call, const T* target, T operand,
+                                                      T compare, int pe, ContextNumber context) {
   using Word = pgas::WordOf<T>;
   AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
-  return std::bit_cast<T>(static_cast<Word>(atomic_otherwise(call, op, target, pe)));
+  return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
 }
 
 // The fast case, or null: the word is symmetric, well aligned and mapped.
@@ -29,10 +29,11 @@ inline const Route* find_word(const T* word, int pe) {
 }
 
 template <AtomicKind kind, typename T>
-inline T fetch_atomic(const char* call, const T* target, T operand, T compare, int pe) {
+inline T fetch_atomic(const char* call, const T* target, T operand, T compare, int pe,
+                      ContextNumber context = kDefaultContext) {
   const Route* route = find_word(target, pe);
   if (route == nullptr) [[unlikely]]
-    return atomic_value_otherwise<kind>(call, target, operand, compare, pe);
+    return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
   T before;
   require(call,
           pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
@@ -40,10 +41,11 @@ inline T fetch_atomic(const char* call, const T* target, T operand, T compare, i
 }
 
 template <AtomicKind kind, typename T>
-inline void change_atomic(const char* call, T* target, T operand, int pe) {
+inline void change_atomic(const char* call, T* target, T operand, int pe,
+                          ContextNumber context = kDefaultContext) {
   const Route* route = find_word(target, pe);
   if (route == nullptr) [[unlikely]] {
-    atomic_value_otherwise<kind>(call, target, operand, T{}, pe);
+    atomic_value_slow_path<kind>(call, target, operand, T{}, pe, context);
     return;
   }
   require(call, pgas::atomic<kind, T>(process_state.routes, *route, target, operand, T{}, nullptr));

@@ -10,25 +10,20 @@
 #include <string_view>
 
 #include "capi/access.h"
+#include "pgas/call_signature.h"
 
 namespace memspan::capi {
 namespace {
 
-// What every member gives alike.
-struct Alike {
-  const char* argument;
-  std::int64_t value;
-};
-
-// Added to a meeting's number ahead of a call's name in its words: what no other call's words begin
-// with, nor those that a meeting without words leaves from an earlier one.
+// Added to a barrier's number ahead of a call's name in its words: what no other call's words begin
+// with, nor those that a barrier without words leaves from an earlier one.
 constexpr std::uint64_t kNameFollows = 0x6d656d7370616e21;
-constexpr std::size_t kNameBytes = (kMeetingWords - 1) * sizeof(std::uint64_t);
+constexpr std::size_t kNameBytes = (kPayloadWords - 1) * sizeof(std::uint64_t);
 
-// What a member is in, by the words of its meeting; empty when those are of another kind.
+// What a member is in, by the words of its barrier; empty when those are of another kind.
 std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBytes + 1]) {
   if (team.word(member, 0) != kNameFollows + team.sequence()) return {};
-  for (int i = 1; i < kMeetingWords; ++i) {
+  for (int i = 1; i < kPayloadWords; ++i) {
     const std::uint64_t word = team.word(member, i);
     std::memcpy(room + static_cast<std::size_t>(i - 1) * sizeof word, &word, sizeof word);
   }
@@ -37,10 +32,10 @@ std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBy
 }
 
 Status compare_calls(const char* call, Team& team) {
-  std::uint64_t words[kMeetingWords] = {kNameFollows + team.sequence() + 1};
+  std::uint64_t words[kPayloadWords] = {kNameFollows + team.sequence() + 1};
   const std::string_view mine = std::string_view(call).substr(0, kNameBytes);
   std::memcpy(words + 1, mine.data(), mine.size());
-  MEMSPAN_PASS(team.meet(call, words, kMeetingWords));
+  MEMSPAN_PASS(team.barrier(call, words, kPayloadWords));
   char room[kNameBytes + 1];
   for (int member = 0; member < team.size(); ++member) {
     const std::string_view other = name_of_call(team, member, room);
@@ -53,33 +48,23 @@ Status compare_calls(const char* call, Team& team) {
   return Status::ok();
 }
 
-// Under SHMEM_DEBUG two meetings more than the collective itself needs.
-Status compare(const char* call, Team& team, std::initializer_list<Alike> values = {}) {
+// Under SHMEM_DEBUG two barriers more than the collective itself needs.
+Status compare(const char* call, Team& team, std::initializer_list<SignatureField> values = {}) {
   MEMSPAN_PASS(team.prepare(call));
   if (!process_state.compares_collectives) [[likely]]
     return Status::ok();
   MEMSPAN_PASS(compare_calls(call, team));
   if (values.size() == 0) return Status::ok();
-  std::uint64_t words[kMeetingWords] = {};
+  std::uint64_t words[kPayloadWords] = {};
   int used = 0;
-  for (const Alike& value : values) words[used++] = static_cast<std::uint64_t>(value.value);
-  MEMSPAN_PASS(team.meet(call, words, used));
-  for (int member = 0; member < team.size(); ++member) {
-    int i = 0;
-    for (const Alike& mine : values) {
-      const auto other = static_cast<std::int64_t>(team.word(member, i++));
-      if (other != mine.value)
-        return {Code::kInvalidArgument,
-                fmt::format("{} is {} here and {} on PE {}; all members of a team give the same",
-                            mine.argument, mine.value, other, team.peer_of(member))};
-    }
-  }
-  return Status::ok();
+  for (const SignatureField& value : values) words[used++] = value.value;
+  MEMSPAN_PASS(team.barrier(call, words, used));
+  return compare_with_all(team, {values.begin(), values.size()});
 }
 
 // Where in the symmetric memory; nothing moves from or to nowhere.
-std::int64_t place_of(const void* address, std::size_t bytes) {
-  return bytes == 0 ? 0 : static_cast<std::int64_t>(process_state.routes.offset_of(address));
+std::uint64_t place_of(const void* address, std::size_t bytes) {
+  return bytes == 0 ? 0 : process_state.routes.offset_of(address);
 }
 
 constexpr const char* kDestPlace = "the place of dest in the symmetric memory";
@@ -92,12 +77,12 @@ struct Sizes {
 
 // Both buffers are symmetric, and, when it is asked for, all members have given the same.
 Status check(const Collective& collective, const char* count_name, const Sizes& bytes,
-             const Alike& first = {"", 0}, const Alike& second = {"", 0}) {
+             const SignatureField& first = {"", 0}, const SignatureField& second = {"", 0}) {
   const auto& [call, team, elements] = collective;
   require_symmetric(call, "dest", elements.dest, bytes.dest);
   require_symmetric(call, "source", elements.source, bytes.source);
   return compare(call, team,
-                 {{count_name, static_cast<std::int64_t>(elements.count)},
+                 {{count_name, elements.count},
                   {kDestPlace, place_of(elements.dest, bytes.dest)},
                   {kSourcePlace, place_of(elements.source, bytes.source)},
                   first,
@@ -140,7 +125,8 @@ Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_d
   if (root < 0 || root >= team.size())
     end_for_bad_number(call, "PE_root", root, 0, team.size() - 1);
   const std::size_t bytes = bytes_of(collective);
-  MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}, {"PE_root", root}));
+  MEMSPAN_PASS(
+      check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
   return pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest);
 }
 
@@ -174,23 +160,25 @@ Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
   const auto& [call, team, elements] = collective;
   const Sizes bytes{strided_bytes(collective, "dst", dest_stride),
                     strided_bytes(collective, "sst", source_stride)};
-  MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", dest_stride}, {"sst", source_stride}));
+  MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
+                     {"sst", static_cast<std::uint64_t>(source_stride)}));
   return pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride, source_stride,
                          elements.count, elements.bytes);
 }
 
-Status reduce(const Collective& collective, pgas::Reduction reduction) {
+Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
-  return pgas::reduce(team, call, elements.dest, elements.source, elements.count, reduction);
+  return pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel);
 }
 
-Status scan(const Collective& collective, pgas::ScanKind kind, pgas::Reduction reduction) {
+Status scan(const Collective& collective, pgas::ScanKind kind,
+            const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
-  return pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, reduction);
+  return pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel);
 }
 
 }  // namespace memspan::capi

@@ -32,7 +32,7 @@ Status fcollect(const Collective& collective);
 Status alltoall(const Collective& collective);
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                  std::ptrdiff_t source_stride);  // in elements
-Status reduce(const Collective& collective, pgas::Reduction reduction);
-Status scan(const Collective& collective, pgas::ScanKind kind, pgas::Reduction reduction);
+Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel);
+Status scan(const Collective& collective, pgas::ScanKind kind, const pgas::ReductionKernel& kernel);
 
 }  // namespace memspan::capi

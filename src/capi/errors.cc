@@ -2,7 +2,9 @@
 #include "capi/errors.h"
 
 #include <memspan/memspan.h>
+#include <smem/host/smem.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -15,35 +17,77 @@ namespace {
 thread_local std::string kept;
 thread_local std::string taken;
 
+// What a failure is called by each API binding: the only such table.
+struct Row {
+  Code code;
+  ShmemCode shmem;
+  std::int32_t smem;
+  int end;  // MEMSPAN_END_..., when it ends the process
+};
+constexpr std::array<Row, 15> kRows{{
+    {Code::kOk, ShmemCode::kSuccess, SMEM_OK, MEMSPAN_END_SYSTEM},
+    {Code::kInvalidArgument, ShmemCode::kInvalidParam, SMEM_INVALID_PARAM, MEMSPAN_END_MISTAKE},
+    {Code::kNotFound, ShmemCode::kInvalidParam, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
+    {Code::kUnavailable, ShmemCode::kInnerError, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
+    {Code::kTimeout, ShmemCode::kTimeoutError, SMEM_TIMEOUT, MEMSPAN_END_TIMEOUT},
+    {Code::kOutOfMemory, ShmemCode::kMallocFailed, SMEM_MALLOC_FAILED, MEMSPAN_END_SYSTEM},
+    {Code::kNotSupported, ShmemCode::kNotSupported, SMEM_ERROR, MEMSPAN_END_MISTAKE},
+    {Code::kPeerLost, ShmemCode::kSmemError, SMEM_NOT_CONNECTED, MEMSPAN_END_PEER_FAILED},
+    {Code::kUnreachable, ShmemCode::kBootstrapError, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
+    {Code::kStale, ShmemCode::kInvalidParam, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
+    {Code::kAuth, ShmemCode::kBootstrapError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+    {Code::kStoreLost, ShmemCode::kBootstrapError, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
+    {Code::kForked, ShmemCode::kInnerError, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
+    {Code::kSystem, ShmemCode::kInnerError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+    {Code::kInternal, ShmemCode::kInnerError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+}};
+
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kRows.size(); ++i)
+    if (kRows[i].code != static_cast<Code>(i)) return false;
+  return kRows.back().code == Code::kInternal;
+}
+static_assert(is_in_order(), "a row for each Code, in their order");
+
+const Row& row_of(Code code) {
+  return kRows[static_cast<std::size_t>(code)];
+}
+
+constexpr std::array<std::pair<std::int32_t, const char*>, 14> kSmemTexts{{
+    {SMEM_OK, "success"},
+    {SMEM_ERROR, "error"},
+    {SMEM_INVALID_PARAM, "invalid parameter"},
+    {SMEM_MALLOC_FAILED, "out of memory"},
+    {SMEM_NO_RESOURCES, "out of a resource other than memory"},
+    {SMEM_NOT_STARTED, "not started, or ended"},
+    {SMEM_TIMEOUT, "timeout"},
+    {SMEM_REPEAT_INVOKE, "called before, and only once is allowed"},
+    {SMEM_DUPLICATED, "exists already"},
+    {SMEM_NOT_EXIST, "does not exist (any more)"},
+    {SMEM_NOT_INIT, "not initialized"},
+    {SMEM_RES_IN_USE, "in use"},
+    {SMEM_PARTIAL_FAILED, "a part of it failed"},
+    {SMEM_NOT_CONNECTED, "not connected (any more)"},
+}};
+
 }  // namespace
 
 ShmemCode shmem_code(const Status& status) {
-  switch (status.code()) {
-    case Code::kOk:
-      return ShmemCode::kSuccess;
-    case Code::kInvalidArgument:
-    case Code::kNotFound:
-    case Code::kStale:
-      return ShmemCode::kInvalidParam;
-    case Code::kTimeout:
-      return ShmemCode::kTimeoutError;
-    case Code::kOutOfMemory:
-      return ShmemCode::kMallocFailed;
-    case Code::kNotSupported:
-      return ShmemCode::kNotSupported;
-    case Code::kPeerLost:
-      return ShmemCode::kSmemError;
-    case Code::kUnreachable:
-    case Code::kAuth:
-    case Code::kStoreLost:
-      return ShmemCode::kBootstrapError;
-    case Code::kUnavailable:
-    case Code::kForked:
-    case Code::kSystem:
-    case Code::kInternal:
-      return ShmemCode::kInnerError;
-  }
-  return ShmemCode::kInnerError;
+  return row_of(status.code()).shmem;
+}
+
+std::int32_t smem_code(const Status& status) {
+  return row_of(status.code()).smem;
+}
+
+int end_reason(const Status& status) {
+  return row_of(status.code()).end;
+}
+
+const char* smem_code_text(std::int32_t code) {
+  for (const auto& [known, text] : kSmemTexts)
+    if (known == code) return text;
+  return "unknown error";
 }
 
 void remember_error(const char* call, std::string_view message) {

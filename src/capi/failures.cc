@@ -13,7 +13,7 @@
 #include "capi/process_state.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "world/wait.h"
+#include "node/wait.h"
 
 namespace memspan::capi {
 namespace {
@@ -22,24 +22,28 @@ constinit std::atomic<ErrorHandler> error_handler{nullptr};
 constinit std::atomic<EndHandler> end_handler{nullptr};
 constinit thread_local EndHandler thread_end_handler = nullptr;
 
-int reason_of(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kUnavailable:
-    case Code::kForked:
-    case Code::kNotSupported:
-      return MEMSPAN_END_MISTAKE;
-    case Code::kPeerLost:
-      return MEMSPAN_END_PEER_FAILED;
-    case Code::kTimeout:
-      return MEMSPAN_END_TIMEOUT;
-    default:
-      return MEMSPAN_END_SYSTEM;
-  }
-}
-
 [[noreturn]] void end_with_message(const char* call, std::string_view message) {
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
+}
+
+// Between hosts a connection breaks before whoever sees deaths has noted one; the job's result is
+// the one of the PE that died first, and the handler is told which that is.
+Status with_cause(const char* call, const Status& status) {
+  constexpr auto kPatience = std::chrono::seconds(1);
+  if (status.code() != Code::kPeerLost || !is_started() || process_state.world->nodes().is_one())
+    return status;
+  WaitContext& waiting = process_state.world->waiting();
+  const auto is_noted = [&] {
+    return waiting.segment->header().alarms.load(std::memory_order_acquire) !=
+           waiting.known_alarms.load(std::memory_order_relaxed);
+  };
+  if (is_noted()) return status;
+  const Status noted = wait_for(waiting, WaitsFor::kSync, call, Deadline::after(kPatience),
+                                is_noted, [] { return -1; });
+  const int dead = first_dead_peer(*waiting.segment);
+  if (!noted.is_ok() || dead < 0) return status;
+  return {Code::kPeerLost,
+          fmt::format("{}; {}", status.message(), lost_peer(waiting, dead).message())};
 }
 
 Status not_started() {
@@ -52,8 +56,8 @@ Status not_started() {
 
 void end_process_if_asked() {
   if (!is_started()) return;
-  const BoardHeader& header = process_state.world->board().header();
-  // Pairs with the release of Board::request_exit().
+  const NodeHeader& header = process_state.world->segment().header();
+  // Pairs with the release of NodeSegment::request_exit().
   if (header.exit_requested.load(std::memory_order_acquire) != 2) return;
   std::fflush(nullptr);
   _exit(header.exit_code.load(std::memory_order_relaxed));
@@ -66,7 +70,7 @@ void end_process(const char* call, const Status& status) {
        {thread_end_handler, end_handler.load(std::memory_order_acquire)}) {
     if (handler == nullptr) continue;
     remember_error(call, status.message());
-    handler(call, reason_of(status.code()), status.message().c_str());
+    handler(call, end_reason(status), status.message().c_str());
   }
   log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
   std::fflush(nullptr);
@@ -91,7 +95,8 @@ void apply_error_handler(World& world) {
                                         std::memory_order_relaxed);
 }
 
-void fail(const char* call, const Status& status) {
+void fail(const char* call, const Status& reason) {
+  const Status status = with_cause(call, reason);
   // Pairs with the release of set_error_handler().
   const ErrorHandler handler = error_handler.load(std::memory_order_acquire);
   if (status.code() != Code::kPeerLost || handler == nullptr || !is_started())
@@ -99,7 +104,7 @@ void fail(const char* call, const Status& status) {
   remember_error(call, status.message());
   // First, so that the handler may use teams that the dead was no member of.
   acknowledge_deaths(process_state.world->waiting());
-  handler(call, first_dead_peer(process_state.world->board()), status.message().c_str());
+  handler(call, first_dead_peer(process_state.world->segment()), status.message().c_str());
 }
 
 void require_started(const char* call) {

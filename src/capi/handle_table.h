@@ -1,118 +1,227 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that callers name by a number. A number holds the slot and its generation, so that one
+// Objects that callers name by a handle. A handle holds the slot and its generation, so that one
 // that was given back is found to be stale instead of naming whoever has the slot now:
 //
-//   bit 30      16 15             0
-//      | generation | slot          |     never 0, below 2^31, at least kLeast
+//   handle    63      48 47          16 15    0
+//            |   kind   |  generation  | slot  |     kinds keep one part's handles from another's
 //
-// Slots are made 256 at a time, so that a table for many costs nothing while there are few.
+// Those of OpenSHMEM's teams and contexts are plain numbers without a kind, below 2^31 and from
+// kLeast on: an int holds them, and smaller ones are free for constants.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <utility>
 #include <vector>
-
-#include "core/mutex.h"
 
 namespace memspan::capi {
 
-// Owns its objects. Thread-safe; find() takes no lock. An object must not be removed while
-// another thread uses it: that is for the callers' own rules.
-template <typename T>
+enum class HandleKind : std::uint64_t {
+  kNumber = 0,  // of OpenSHMEM
+  kPool = 1,
+  kSpace = 2,
+  kEndpoint = 3,
+  kStream = 4,
+  kRequest = 5,
+  kGroup = 6,
+  kMessage = 7
+};
+
+// Owns its objects. Thread-safe; find() and use() take no lock.
+template <typename T, HandleKind kind, std::uint32_t kSlots = 4096>
 class HandleTable {
+  static_assert(kSlots <= 1u << 16, "a handle has 16 bits for the slot");
+  static constexpr bool kIsNumber = kind == HandleKind::kNumber;
+  static constexpr std::uint64_t kMostGenerations = kIsNumber ? 0x7fff : 0xffff'ffff;
+  struct Slot {
+    std::atomic<std::uint64_t> handle{0};  // 0: nobody may use it
+    std::atomic<std::uint32_t> users{0};
+    std::atomic<bool> is_taken{false};
+    std::uint64_t generation = 0;  // of who took it
+    std::unique_ptr<T> object;     // the same
+  };
+
  public:
-  using Number = std::uint32_t;
-  // Numbers below it are free for constants.
-  static constexpr Number kLeast = 1u << 16;
+  using Handle = std::conditional_t<kIsNumber, std::uint64_t, void*>;
+  using Given = std::conditional_t<kIsNumber, std::uint64_t, const void*>;
+  static constexpr std::uint32_t kMost = kSlots;
+  static constexpr std::uint64_t kLeast = 1u << 16;
+
+  // Holds the object while it lives; empty when the handle names none. Move-only.
+  class Use {
+   public:
+    Use() = default;
+    Use(Use&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+    Use& operator=(Use&&) = delete;
+    ~Use() {
+      if (slot_ == nullptr) return;
+      // Both pair with remove(): either it sees this user gone, or this sees that it waits. The
+      // subtraction also releases what the user did with the object.
+      slot_->users.fetch_sub(1, std::memory_order_seq_cst);
+      if (slot_->handle.load(std::memory_order_seq_cst) == 0) slot_->users.notify_all();
+    }
+    explicit operator bool() const { return slot_ != nullptr; }
+    T* operator->() const { return slot_->object.get(); }
+    T& operator*() const { return *slot_->object; }
+
+   private:
+    friend class HandleTable;
+    explicit Use(Slot* slot) : slot_(slot) {}
+    Slot* slot_ = nullptr;
+  };
 
   HandleTable() = default;
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
-  ~HandleTable() {
-    clear();
-    for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
-  }
+  ~HandleTable() { clear(); }
 
-  // 0 when the table is full (65536 objects).
-  Number add(std::unique_ptr<T> object) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    std::uint32_t index = 0;
-    if (!free_.empty()) {
-      index = free_.back();
-      free_.pop_back();
-    } else if (used_ < kChunks * kChunkSlots) {
-      index = used_++;
-      auto& chunk = chunks_[index / kChunkSlots];
-      // Pairs with the load in slot().
-      if (index % kChunkSlots == 0) chunk.store(new Chunk, std::memory_order_release);
-    } else {
-      return 0;
+  // Null when the table is full.
+  Handle add(std::unique_ptr<T> object) {
+    const std::uint32_t begin = first_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kSlots; ++i) {
+      const std::uint32_t index = begin + i < kSlots ? begin + i : begin + i - kSlots;
+      Slot& slot = slots_.make(index);
+      // The exchange pairs with remove(), whose slot this may be now; the load only saves it.
+      if (slot.is_taken.load(std::memory_order_relaxed) ||
+          slot.is_taken.exchange(true, std::memory_order_acquire))
+        continue;
+      first_.store(index + 1 < kSlots ? index + 1 : 0, std::memory_order_relaxed);
+      slot.object = std::move(object);
+      slot.generation = slot.generation % kMostGenerations + 1;
+      const std::uint64_t handle =
+          static_cast<std::uint64_t>(kind) << 48 | slot.generation << 16 | index;
+      slot.handle.store(handle, std::memory_order_seq_cst);  // pairs with who looks for it
+      return as_handle(handle);
     }
-    Slot& place = *slot(index);
-    place.generation = place.generation % kMostGenerations + 1;
-    place.object.store(object.release(), std::memory_order_relaxed);
-    Number number = place.generation << 16 | index;
-    // Pairs with find().
-    place.number.store(number, std::memory_order_release);
-    return number;
+    return Handle{};
   }
 
-  // Null when the number names nothing (any more).
-  T* find(std::uint64_t number) const {
-    const Slot* place = slot(number & 0xffff);
-    if (place == nullptr || place->number.load(std::memory_order_acquire) != number || number == 0)
+  // Null when the handle names none (any more). For callers by whose own rules nobody removes the
+  // object meanwhile.
+  T* find(Given handle) const {
+    const Slot* slot = slot_of(as_number(handle));
+    if (slot == nullptr || slot->handle.load(std::memory_order_acquire) != as_number(handle))
       return nullptr;
-    return place->object.load(std::memory_order_relaxed);
+    return slot->object.get();
   }
 
-  std::unique_ptr<T> remove(std::uint64_t number) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    T* object = find(number);
-    if (object == nullptr) return nullptr;
-    auto index = static_cast<std::uint32_t>(number & 0xffff);
-    slot(index)->number.store(0, std::memory_order_release);
-    free_.push_back(index);
-    return std::unique_ptr<T>(object);
+  Use use(Given handle) const {
+    Slot* slot = slot_of(as_number(handle));
+    if (slot == nullptr) return Use();
+    // Sequentially consistent, as remove()'s: either it sees this user, or this sees the handle
+    // gone.
+    slot->users.fetch_add(1, std::memory_order_seq_cst);
+    Use held(slot);
+    if (slot->handle.load(std::memory_order_seq_cst) != as_number(handle)) return Use();
+    return held;
   }
 
-  // The numbers of the objects for which `matches` is true.
-  template <typename Matches>
-  std::vector<Number> numbers_of(Matches matches) const MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    std::vector<Number> numbers;
-    for (std::uint32_t index = 0; index < used_; ++index) {
-      Number number = slot(index)->number.load(std::memory_order_relaxed);
-      if (number != 0 && matches(*find(number))) numbers.push_back(number);
+  // Waits until no Use holds it any more, which its users must not do. Null when the handle names
+  // none.
+  std::unique_ptr<T> remove(Given handle) {
+    std::uint64_t number = as_number(handle);
+    Slot* slot = slot_of(number);
+    if (slot == nullptr ||
+        !slot->handle.compare_exchange_strong(number, 0, std::memory_order_seq_cst))
+      return nullptr;
+    // Pairs with use() and with the end of a Use.
+    while (const std::uint32_t users = slot->users.load(std::memory_order_seq_cst))
+      slot->users.wait(users, std::memory_order_seq_cst);
+    std::unique_ptr<T> object = std::move(slot->object);
+    slot->is_taken.store(false, std::memory_order_release);  // pairs with add()
+    const auto index = static_cast<std::uint32_t>(number & 0xffff);
+    if (index < first_.load(std::memory_order_relaxed))
+      first_.store(index, std::memory_order_relaxed);
+    return object;
+  }
+
+  std::vector<Handle> handles() const {
+    std::vector<Handle> all;
+    for (std::uint32_t index = 0; index < kSlots; ++index) {
+      const Slot* slot = slots_.at(index);
+      if (slot == nullptr) break;
+      if (const auto handle = slot->handle.load(std::memory_order_acquire); handle != 0)
+        all.push_back(as_handle(handle));
     }
-    return numbers;
+    return all;
   }
 
+  // Removes the objects for which `matches` is true.
+  template <typename Matches>
+  void remove_if(Matches matches) {
+    const auto is_one = [this, &matches](Handle handle) {
+      const Use held = use(handle);
+      return held && matches(std::as_const(*held));
+    };
+    for (const Handle handle : handles())
+      if (is_one(handle)) remove(handle);
+  }
   void clear() {
-    for (Number number : numbers_of([](const T&) { return true; })) remove(number);
+    for (const Handle handle : handles()) remove(handle);
   }
 
  private:
-  static constexpr std::uint32_t kChunkSlots = 256;
-  static constexpr std::uint32_t kChunks = 256;
-  static constexpr std::uint32_t kMostGenerations = 0x7fff;
-  struct Slot {
-    std::atomic<Number> number{0};  // 0: free
-    std::uint32_t generation = 0;
-    std::atomic<T*> object{nullptr};
+  // All at once.
+  struct WholeSlots {
+    mutable std::array<Slot, kSlots> slots;
+    Slot* at(std::uint32_t index) const { return &slots[index]; }
+    Slot& make(std::uint32_t index) { return slots[index]; }
   };
-  using Chunk = std::array<Slot, kChunkSlots>;
+  // 256 at a time, in their order, so that a table for many costs nothing while there are few.
+  struct ChunkedSlots {
+    using Chunk = std::array<Slot, 256>;
+    std::array<std::atomic<Chunk*>, kSlots / 256> chunks{};
+    ChunkedSlots() = default;
+    ChunkedSlots(const ChunkedSlots&) = delete;
+    ChunkedSlots& operator=(const ChunkedSlots&) = delete;
+    ~ChunkedSlots() {
+      for (auto& chunk : chunks) delete chunk.load(std::memory_order_relaxed);
+    }
+    Slot* at(std::uint32_t index) const {
+      Chunk* chunk = chunks[index / 256].load(std::memory_order_acquire);  // pairs with make()
+      return chunk == nullptr ? nullptr : &(*chunk)[index % 256];
+    }
+    Slot& make(std::uint32_t index) {
+      auto& place = chunks[index / 256];
+      Chunk* there = place.load(std::memory_order_acquire);
+      if (there == nullptr) {
+        auto made = std::make_unique<Chunk>();
+        if (place.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+          there = made.release();
+      }
+      return (*there)[index % 256];
+    }
+  };
 
-  Slot* slot(std::uint64_t index) const {
-    Chunk* chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : &(*chunk)[index % kChunkSlots];
+  static Handle as_handle(std::uint64_t number) {
+    if constexpr (kIsNumber)
+      return number;
+    else
+      return reinterpret_cast<Handle>(number);
+  }
+  static std::uint64_t as_number(Given handle) {
+    if constexpr (kIsNumber)
+      return handle;
+    else
+      return reinterpret_cast<std::uint64_t>(handle);
+  }
+  // Null when no handle can be this number.
+  Slot* slot_of(std::uint64_t number) const {
+    if constexpr (kIsNumber) {
+      if (number == 0) return nullptr;  // which a free slot has
+    } else {
+      if (number >> 48 != static_cast<std::uint64_t>(kind)) return nullptr;
+    }
+    if ((number & 0xffff) >= kSlots) return nullptr;
+    return slots_.at(static_cast<std::uint32_t>(number & 0xffff));
   }
 
-  mutable Mutex mutex_;
-  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
-  std::uint32_t used_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::vector<std::uint32_t> free_ MEMSPAN_GUARDED_BY(mutex_);
+  std::conditional_t<kIsNumber, ChunkedSlots, WholeSlots> slots_;
+  std::atomic<std::uint32_t> first_{0};  // where a free slot may be; none is before it, most times
 };
 
 }  // namespace memspan::capi

@@ -18,7 +18,7 @@
 #include "core/mutex.h"
 #include "pgas/collective/collective.h"
 #include "pgas/order.h"
-#include "world/program_sharing.h"
+#include "world/static_sharing.h"
 
 namespace memspan::capi {
 
@@ -40,6 +40,8 @@ constinit Lifecycle lifecycle;
 
 void forget_job() {
   World* world = process_state.world;
+  if (world->membership().again && process_state.again == nullptr)
+    process_state.again = new Rendezvous(*world->membership().again);
   __atomic_store_n(&process_state.world, nullptr, __ATOMIC_RELEASE);
   process_state.routes = RouteTable{};
   process_state.has_links = false;
@@ -54,7 +56,10 @@ void forget_job() {
 }
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
-  MEMSPAN_PASS(pgas::quiet_links(process_state.routes));
+  const Status completed = pgas::quiet_links(process_state.routes);
+  // Where somebody died the others do not wait for all, and what has left answers no more: then the
+  // end tells of the death.
+  if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);
   MEMSPAN_PASS(process_state.world->end(what, how));
   process_state.world->leave();
   // All have met, so a store that does not answer any more changes nothing for anybody.
@@ -79,14 +84,14 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   new (&lifecycle) Lifecycle;  // a thread of the parent may have held the mutex
   lifecycle.has_exit_handler = has_exit_handler;
   if (!is_started()) return;
-  process_state.world->membership().forget_in_child();
+  process_state.world->forget_in_child();
   of_parent = std::exchange(process_state, ProcessState{});
   process_state.is_forked = true;
 }
 
 // Before main and before the program's own constructors.
 [[gnu::constructor]] void share_variables() {
-  share_program_data_at_start();
+  share_static_segment_at_start();
 }
 
 void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
@@ -115,15 +120,15 @@ Status join(const Start& how) {
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   auto local_teams = std::make_unique<LocalTeams>(*world);
-  MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split(how.what, TeamShape{0, 1, world->size()}),
-                     "making the team of this host");
-  // Making that team was a meeting: all peers have shared theirs.
-  story.step("meeting");
-  MEMSPAN_TRY(world->connect_program_data(), "connecting to the peers");
+  MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split_mapped(how.what),
+                     "making the team of shared memory");
+  // Making that team was a barrier: all peers have shared theirs.
+  story.step("barrier");
+  MEMSPAN_TRY(world->connect_static_segments(), "connecting to the peers");
   story.step("connecting the variables");
   story.tell(*world, how_joined);
-  if (process_state.teams == nullptr) process_state.teams = new HandleTable<Team>;
-  if (process_state.contexts == nullptr) process_state.contexts = new HandleTable<Context>;
+  if (process_state.teams == nullptr) process_state.teams = new TeamTable;
+  if (process_state.contexts == nullptr) process_state.contexts = new ContextTable;
   process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
@@ -138,6 +143,14 @@ Status join(const Start& how) {
 }
 
 }  // namespace
+
+RouteTable routes_of(ContextNumber context) {
+  RouteTable routes = process_state.routes;
+  if (context == kDefaultContext || process_state.contexts == nullptr) return routes;
+  if (const Context* found = process_state.contexts->find(context))
+    routes.operations = found->operations.get();
+  return routes;
+}
 
 Status start(const Start& how, Sharing sharing) {
   MutexLock lock(lifecycle.mutex);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only globals of the library: the job this process is in, and what the faces keep about it.
+// The job this process is in, and what the API bindings keep about it.
 //
 // The hot path reads `process_state.routes`, one flat structure; before init and after finalize
 // it is empty, so that every address check fails and the slow path (failures.h) says why.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "capi/handle_table.h"
 #include "core/clock.h"
@@ -19,13 +21,21 @@
 
 namespace memspan::capi {
 
-// What a face's context is: the team that its PE numbers count in. Communication itself keeps no
-// state per context. A value.
+using TeamTable = HandleTable<Team, HandleKind::kNumber, 65536>;
+
+// What a context of OpenSHMEM is: the team that its PE numbers count in, and what its operations
+// have outstanding at PEs that are not mapped.
 struct Context {
   Team* team;
-  HandleTable<Team>::Number team_number;  // as the OpenSHMEM face spells it
-  bool is_private;                        // the user destroys it, not the team
+  TeamTable::Handle team_number;  // as the OpenSHMEM API spells it
+  bool is_private;                // the user destroys it, not the team
+  std::unique_ptr<OperationContext> operations = std::make_unique<OperationContext>();
 };
+using ContextTable = HandleTable<Context, HandleKind::kNumber, 65536>;
+
+// The handle of a context as a number; 1 is that of the default context.
+using ContextNumber = std::uint64_t;
+inline constexpr ContextNumber kDefaultContext = 1;
 
 struct ProcessState {
   RouteTable routes;       // a copy of world->routes(); empty when not in a job
@@ -37,14 +47,19 @@ struct ProcessState {
   pgas::ActiveSets* active_sets = nullptr;
   LocalTeams* local_teams = nullptr;
   // Made at the first start and kept, so that handles of a job that is over stay stale.
-  HandleTable<Team>* teams = nullptr;  // those that were split off
-  HandleTable<Context>* contexts = nullptr;
+  TeamTable* teams = nullptr;  // those that were split off
+  ContextTable* contexts = nullptr;
+  // Made when a job is left whose place another vendor's launcher told, for the next start.
+  const Rendezvous* again = nullptr;
   bool compares_collectives = false;  // whether the members of one gave the same arguments
   bool is_forked = false;             // a child that fork() made of a member: it is in no job
 };
 
 // Hidden, or every access would go through the global offset table.
 extern ProcessState process_state [[gnu::visibility("hidden")]];
+
+// The routes with what the context has outstanding. For calls that are not the fast case.
+RouteTable routes_of(ContextNumber context);
 
 inline bool is_started() {
   return __atomic_load_n(&process_state.world, __ATOMIC_ACQUIRE) != nullptr;
@@ -67,11 +82,11 @@ enum class Sharing {
 // exit handler, in the process that started only; after exit(status) with another status than 0
 // it does not wait for anybody, so that the peers learn of the failure. Thread-safe.
 Status start(const Start& how, Sharing sharing);
-// Completes and meets all peers; the last user's call also leaves. kUnavailable when there is no
-// job. When the meeting fails the process is still in the job. The caller's threads are in no other
+// Completes, and waits for all peers; the last user's call also leaves. kUnavailable when there is
+// no job. When that fails the process is still in the job. The caller's threads are in no other
 // call. Thread-safe.
 Status stop(const char* what);
-// Leaves without meeting anybody: for a job whose end cannot be agreed on any more.
+// Leaves without a barrier: for a job whose end cannot be agreed on any more.
 void abandon();
 
 // SHMEM_SYMMETRIC_SIZE (or the deprecated SMA_SYMMETRIC_SIZE), 1 GiB when not set.

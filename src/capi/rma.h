@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put and get as the faces have them. In line is the one case that has to be fast: an address that
-// is symmetric and a peer whose memory is mapped. Everything else (no bytes, a mistake, a link) is
-// behind one jump, with the same arguments, to the _otherwise functions.
+// Put and get as the API bindings have them. In line is the one case that has to be fast: an
+// address that is symmetric and a peer whose memory is mapped. Everything else (no bytes, a
+// mistake, a link) is behind one jump, with the same arguments, to the _slow_path functions.
 #pragma once
 
 #include <cstddef>
@@ -11,55 +11,61 @@
 
 namespace memspan::capi {
 
-[[gnu::cold]] void put_otherwise(const char* call, void* dest, const void* source,
-                                 std::size_t bytes, int pe);
-[[gnu::cold]] void get_otherwise(const char* call, void* dest, const void* source,
-                                 std::size_t bytes, int pe);
+[[gnu::cold]] void put_slow_path(const char* call, void* dest, const void* source,
+                                 std::size_t bytes, int pe, ContextNumber context);
+[[gnu::cold]] void get_slow_path(const char* call, void* dest, const void* source,
+                                 std::size_t bytes, int pe, ContextNumber context);
 
 // `count` elements.
 template <std::size_t kElementBytes>
-inline void put(const char* call, void* dest, const void* source, std::size_t count, int pe) {
+inline void put(const char* call, void* dest, const void* source, std::size_t count, int pe,
+                ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(dest, count, pe);
   if (route == nullptr || is_null(source)) [[unlikely]]
-    return put_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
+    return put_slow_path(call, dest, source, bytes_of(count, kElementBytes), pe, context);
   require(call, pgas::put(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
 template <std::size_t kElementBytes>
-inline void get(const char* call, void* dest, const void* source, std::size_t count, int pe) {
+inline void get(const char* call, void* dest, const void* source, std::size_t count, int pe,
+                ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(source, count, pe);
   if (route == nullptr || is_null(dest)) [[unlikely]]
-    return get_otherwise(call, dest, source, bytes_of(count, kElementBytes), pe);
+    return get_slow_path(call, dest, source, bytes_of(count, kElementBytes), pe, context);
   require(call, pgas::get(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
 // By value, so that the in-line path needs no place in memory for it.
 template <typename T>
-[[gnu::cold, gnu::noinline]] void put_value_otherwise(const char* call, T* dest, T value, int pe) {
-  put_otherwise(call, dest, &value, sizeof(T), pe);
+[[gnu::cold, gnu::noinline]] void put_value_slow_path(const char* call, T* dest, T value, int pe,
+                                                      ContextNumber context) {
+  put_slow_path(call, dest, &value, sizeof(T), pe, context);
 }
 template <typename T>
-[[gnu::cold, gnu::noinline]] T get_value_otherwise(const char* call, const T* source, int pe) {
+[[gnu::cold, gnu::noinline]] T get_value_slow_path(const char* call, const T* source, int pe,
+                                                   ContextNumber context) {
   T value;
-  get_otherwise(call, &value, source, sizeof(T), pe);
+  get_slow_path(call, &value, source, sizeof(T), pe, context);
   return value;
 }
 
 // One element. Up to 8 bytes it is one store that never tears.
 template <typename T>
-inline void put_value(const char* call, T* dest, T value, int pe) {
+inline void put_value(const char* call, T* dest, T value, int pe,
+                      ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(dest, pe);
   if (route == nullptr) [[unlikely]]
-    return put_value_otherwise(call, dest, value, pe);
+    return put_value_slow_path(call, dest, value, pe, context);
   *static_cast<volatile T*>(route->address(dest)) = value;
   route->notify();
 }
 
 template <typename T>
-inline T get_value(const char* call, const T* source, int pe) {
+inline T get_value(const char* call, const T* source, int pe,
+                   ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
   if (route == nullptr) [[unlikely]]
-    return get_value_otherwise(call, source, pe);
+    return get_value_slow_path(call, source, pe, context);
   const T value = *static_cast<const volatile T*>(route->address(source));
   pgas::complete_get();
   return value;

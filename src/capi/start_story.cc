@@ -8,18 +8,13 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "memory/budget.h"
+#include "node/host_identity.h"
 
 namespace memspan::capi {
 namespace {
 
 double milliseconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
-}
-
-std::string host_name() {
-  char name[256] = "?";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 std::string describe_budget() {
@@ -56,13 +51,15 @@ void StartStory::step(const char* what) {
 }
 
 void StartStory::tell(const World& world, std::string_view how_joined) const {
+  if (log_level() <= LogLevel::kInfo)
+    log_line(LogLevel::kInfo, fmt::format("{}: {}", call_, world.describe_routes()));
   if (!is_told_) return;
   auto say = [&](const std::string& line) {
     log_line(LogLevel::kDebug, fmt::format("{}: {}", call_, line));
   };
   say(fmt::format("who: memspan {}, process {} is PE {} of {}, {}", MEMSPAN_VERSION, getpid(),
                   world.rank(), world.size(), how_joined));
-  const bool is_crowded = world.board().header().oversubscribed != 0;
+  const bool is_crowded = world.segment().header().oversubscribed != 0;
   say(fmt::format("where: host {}, {} core{} for this process; waits {}", host_name(),
                   usable_cores(), usable_cores() == 1 ? "" : "s",
                   is_crowded ? "yield at once, since there are more PEs than cores"
@@ -70,8 +67,8 @@ void StartStory::tell(const World& world, std::string_view how_joined) const {
   say(describe_memory(world));
   int direct = 0;
   for (int peer = 0; peer < world.size(); ++peer) direct += world.route(peer).is_direct() ? 1 : 0;
-  say(fmt::format("route: transport \"{}\"; loads and stores reach {} of {} PEs, links the others",
-                  world.transport_name(), direct, world.size()));
+  say(fmt::format("route: loads and stores reach {} of {} PEs, links the others", direct,
+                  world.size()));
   say(fmt::format("time: {}; {:.2f} ms in all", steps_, milliseconds(last_ - begin_)));
 }
 

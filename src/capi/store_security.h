@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program said about protecting the store, before it joins anything: one choice for all
-// faces of this process.
+// API bindings of this process.
 #pragma once
 
 #include <cstddef>

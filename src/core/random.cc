@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "core/check.h"
+#include "core/hex.h"
 
 namespace memspan {
 
@@ -16,14 +17,7 @@ std::string random_hex(std::size_t bytes) {
     if (got > 0) have += static_cast<std::size_t>(got);
     MEMSPAN_CHECK(got > 0 || errno == EINTR);
   }
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes);
-  for (unsigned char byte : raw) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
+  return to_hex(raw);
 }
 
 }  // namespace memspan

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/unix_socket.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstddef>
 #include <cstring>
 
-#include "core/interrupt.h"
+#include "core/poll.h"
 
 namespace memspan {
 namespace {
@@ -38,13 +37,7 @@ Result<Fd> make_socket(int how = 0) {
 
 Status wait_readable(const Fd& socket, Deadline deadline) {
   pollfd polled{socket.get(), POLLIN, 0};
-  while (true) {
-    int ready = poll(&polled, 1, until_next_look(deadline).remaining_poll_ms());
-    if (ready > 0) return Status::ok();
-    if (ready < 0 && errno != EINTR) return Status::from_errno("poll of a Unix socket");
-    if (is_interrupted() || deadline.has_passed())
-      return end_of_wait("nothing arrived on the Unix socket in time");
-  }
+  return poll_ready({&polled, 1}, deadline, "nothing arrived on the Unix socket in time");
 }
 
 void collect_descriptors(msghdr& header, std::vector<Fd>& into) {

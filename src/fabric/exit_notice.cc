@@ -35,7 +35,7 @@ Status ExitNotice::listen(Call call, Deadline deadline) {
 // The key goes with who announced it, so that nothing is left at the store.
 Status ExitNotice::announce(int status, Deadline deadline) {
   auto announced = member_->store().compare_and_swap(key_, "", std::to_string(status), deadline,
-                                                     StoreOwner::kSession);
+                                                     KeyLife::kLease);
   return announced.is_ok() ? Status::ok() : announced.status().annotate("announcing the exit");
 }
 

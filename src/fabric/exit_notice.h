@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word to all members that the program shall end: the first status that anybody announces, told
-// once to every process that listens. It is a key of the store that all of them watch.
+// Global exit: a process announces a status, and every process that listens is called once with the
+// first status that anybody announced. It is a key of the store that all of them watch.
 #pragma once
 
 #include <atomic>

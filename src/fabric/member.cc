@@ -1,16 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/member.h"
 
-#include "transport/host_identity.h"
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/environment.h"
+#include "core/log.h"
+#include "node/host_identity.h"
+#include "world/carrier_choice.h"
 
 namespace memspan {
+namespace {
+
+constexpr Duration kTellPatience = std::chrono::seconds(5);
+// How often a member that is asked for its address is looked for.
+constexpr Duration kLookInterval = std::chrono::milliseconds(200);
+
+std::string wanted_key(std::uint64_t session) {
+  return fmt::format("member/{}/wanted", session);
+}
+
+std::string address_key(std::uint64_t session) {
+  return fmt::format("member/{}/address", session);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(auto door, Door::open(), "joining a store");
+  MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
+  MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
   auto store = StoreClient::connect(access, deadline);
   if (!store.is_ok()) return store.status();
-  return std::shared_ptr<Member>(
-      new Member(std::move(door), std::move(store).value(), host_identity()));
+  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
+                                            std::move(store).value(), host_identity(),
+                                            access.endpoint));
+}
+
+Result<std::string_view> Member::choose_transport(
+    const MemberIdentity& other, std::initializer_list<std::string_view> candidates) const {
+  const Pair pair{.from = identity().name(),
+                  .to = other.name(),
+                  .same_node = is_near(other),
+                  .no_process_access = {},
+                  .no_message_address = {}};
+  auto choice = allowed_.choose(pair, {candidates.begin(), candidates.size()});
+  if (!choice.is_ok()) return choice.status();
+  return choice->name;
+}
+
+void Member::forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  if (remote_ != nullptr) remote_->forget_in_child();
+}
+
+MemberIdentity Member::identity() const {
+  return {.session = store_->session(), .process = ::getpid(), .host = host_};
+}
+
+// The store's threads, which may be in tell_address(), end first.
+Member::~Member() {
+  store_->end();
+}
+
+Status Member::be_reachable(Deadline deadline) {
+  MutexLock lock(reaching_);
+  if (watch_) return Status::ok();
+  auto watch = store_->watch(
+      wanted_key(store_->session()),
+      [this](const StoreChange& change) {
+        if (change.event == StoreEvent::kSet) tell_address();
+      },
+      deadline);
+  if (!watch.is_ok()) return watch.status().annotate("becoming reachable for other hosts");
+  watch_ = *watch;
+  return Status::ok();
+}
+
+void Member::tell_address() {
+  const auto access = remote_access();
+  Status status = access.status();
+  if (status.is_ok())
+    status = store_->set(address_key(store_->session()), (*access)->address(),
+                         Deadline::after(kTellPatience), KeyLife::kLease);
+  if (!status.is_ok() && status.code() != Code::kStoreLost)
+    log_line(LogLevel::kWarn,
+             fmt::format("members on other hosts cannot reach this process: {}", status.message()));
+}
+
+Result<RemoteAccess*> Member::remote_access() {
+  MutexLock lock(mutex_);
+  if (remote_ == nullptr) {
+    // Hosts that were named are parts of one machine.
+    const Reach reach = environment("MEMSPAN_HOST_ID") ? Reach::kOneKernel : Reach::kNetwork;
+    auto carrier = choose_carrier(reach, store_endpoint_);
+    if (!carrier.is_ok()) return carrier.status().annotate("reaching other hosts");
+    auto made = RemoteAccess::create(services_, identity(), *carrier);
+    if (!made.is_ok()) return made.status();
+    remote_ = std::move(made).value();
+  }
+  return remote_.get();
+}
+
+Result<std::string> Member::ask_address(const MemberIdentity& who,
+                                        const CheckPresence& check_presence,
+                                        const Deadline& deadline) {
+  const std::string key = address_key(who.session);
+  auto address = store_->get_now(key, deadline);
+  if (address.code() != Code::kNotFound) return address;
+  const std::string wanted = wanted_key(who.session);
+  MEMSPAN_PASS(store_->set(wanted, host_, deadline, KeyLife::kLease));
+  Status there;
+  do {
+    there = check_presence(deadline);
+    if (there.is_ok()) address = store_->get(key, deadline.within(kLookInterval));
+  } while (there.is_ok() && address.code() == Code::kTimeout && !deadline.has_passed());
+  static_cast<void>(store_->remove(wanted, deadline));
+  if (!there.is_ok()) return there;
+  if (address.code() != Code::kTimeout) return address;
+  return Status(Code::kTimeout, "it did not tell its address in time");
+}
+
+Result<std::shared_ptr<RemotePeer>> Member::remote_peer(const MemberIdentity& who,
+                                                        const CheckPresence& check_presence,
+                                                        Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = peers_.find(who.session); known != peers_.end())
+      if (auto peer = known->second.lock(); peer != nullptr && !peer->is_lost()) return peer;
+  }
+  auto access = remote_access();
+  if (!access.is_ok()) return access.status();
+  auto address = ask_address(who, check_presence, deadline);
+  if (!address.is_ok()) return address.status().annotate(fmt::format("reaching {}", who.name()));
+  auto peer = (*access)->connect(who, *address);
+  if (!peer.is_ok()) return peer;
+  MutexLock lock(mutex_);
+  std::erase_if(peers_, [](const auto& entry) { return entry.second.expired(); });
+  peers_[who.session] = *peer;
+  return peer;
 }
 
 }  // namespace memspan

@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process as a member of one store: what its pools, spaces and endpoints share.
+//
+// Members on the same host find each other by their descriptor brokers, whose addresses stand in
+// the records that they write into the store. Members on other hosts talk by messages. Whoever
+// meets one for the first time asks it, by a key of the store, for its message address:
+//
+//   this process                        store                               the other one
+//   remote_peer(session) ──set──► member/<session>/wanted ──watch──► makes its RemoteAccess
+//                        ◄──get── member/<session>/address ◄──set──
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/status.h"
-#include "fabric/door.h"
+#include "fabric/member_identity.h"
+#include "fabric/remote_access.h"
+#include "fabric/services.h"
+#include "node/descriptor_broker.h"
 #include "store/client.h"
+#include "transport/registry.h"
 
 namespace memspan {
 
@@ -16,20 +35,74 @@ namespace memspan {
 // the store keeps for this process.
 class Member {
  public:
-  // Connects, as StoreClient::connect() does.
+  // Connects, as StoreClient::connect() does. kInvalidArgument when MEMSPAN_TRANSPORT names
+  // something that is no transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
+  ~Member();
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
 
   StoreClient& store() { return *store_; }
-  Door& door() { return *door_; }
+  DescriptorBroker& broker() { return *broker_; }
   // Members with the same one can share memory.
   const std::string& host() const { return host_; }
+  MemberIdentity identity() const;
+  bool is_near(const MemberIdentity& other) const { return other.host == host_; }
+  // Which of the transports, best first, leads to a member. kUnreachable names both processes.
+  Result<std::string_view> choose_transport(
+      const MemberIdentity& other, std::initializer_list<std::string_view> candidates) const;
+  // Whether MEMSPAN_TRANSPORT lets processes of this host map each other's memory.
+  bool may_map() const { return allowed_.has("mapped"); }
+
+  // What other hosts' members may call.
+  Services& services() { return services_; }
+  // From now on they can ask for this process's address. Asks the store at the first call.
+  Status be_reachable(Deadline deadline) MEMSPAN_EXCLUDES(reaching_);
+  // Held while this process claims addresses: a claim tries places before it has one, where another
+  // thread's pool may be by then.
+  Mutex& claiming() { return claiming_; }
+
+  // Whether anybody on another host was met.
+  bool has_remote_access() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return remote_ != nullptr;
+  }
+  // In a child of fork(), which is not this member: gives up what peers could take for it. Takes no
+  // lock, since threads of the parent may hold them.
+  void forget_in_child();
+  // Made at the first call.
+  Result<RemoteAccess*> remote_access() MEMSPAN_EXCLUDES(mutex_);
+  // A member on another host that is reachable. kTimeout when it does not tell its address. While
+  // it is waited for, `check_presence` is called now and then, and its failure passed on.
+  using CheckPresence = std::function<Status(const Deadline& deadline)>;
+  Result<std::shared_ptr<RemotePeer>> remote_peer(const MemberIdentity& who,
+                                                  const CheckPresence& check_presence,
+                                                  Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  Member(std::unique_ptr<Door> door, std::unique_ptr<StoreClient> store, std::string host)
-      : host_(std::move(host)), door_(std::move(door)), store_(std::move(store)) {}
+  Member(AllowedTransports allowed, std::unique_ptr<DescriptorBroker> broker,
+         std::unique_ptr<StoreClient> store, std::string host, Endpoint store_endpoint)
+      : allowed_(std::move(allowed)),
+        host_(std::move(host)),
+        store_endpoint_(std::move(store_endpoint)),
+        broker_(std::move(broker)),
+        store_(std::move(store)) {}
+  void tell_address();
+  Result<std::string> ask_address(const MemberIdentity& who, const CheckPresence& check_presence,
+                                  const Deadline& deadline);
+
+  const AllowedTransports allowed_;
   const std::string host_;
-  std::unique_ptr<Door> door_;
-  std::unique_ptr<StoreClient> store_;
+  const Endpoint store_endpoint_;
+  Services services_;
+  std::unique_ptr<DescriptorBroker> broker_;
+  Mutex reaching_;
+  Mutex claiming_;
+  std::optional<std::uint64_t> watch_ MEMSPAN_GUARDED_BY(reaching_);
+  Mutex mutex_;
+  std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unique_ptr<StoreClient> store_;  // its threads call the others
 };
 
 }  // namespace memspan

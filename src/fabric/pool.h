@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool: memory that processes give, at the same addresses in all of them.
+// A pool: memory that processes contribute, at the same addresses in all of them.
 //
-//   create  addresses (address_book.h) and this process's own slices, mapped in its stripes
-//   join    a record of it in the store, which goes with the process, and the others' slices on
-//           this host, which their doors hand over; those who come later are noticed by a watch
-//   leave   the record goes, the others' slices are unmapped
+//   create  claims the address range (address_registry.h) and maps this process's contributions
+//   join    writes a record into the store, which goes with the process; maps the contributions of
+//           members on this host, which their descriptor brokers give; a watch tells of later ones
+//   leave   removes the record and unmaps the others' contributions
 //
-// When a join returns, those who were there have this process's slices mapped, and when a leave
-// does they have not any more (attendance.h). No step waits for a member that is stuck for longer
-// than a second: it maps and is mapped when it goes on, and only copies to it wait.
+// When a join returns, the members on this host have this process's memory mapped, and when a leave
+// returns none of them has (node/mapper_table.h). Neither waits longer than a second for a member
+// that is stopped: it does its part when it goes on, and only copies to it wait.
 #pragma once
 
 #include <array>
@@ -22,24 +22,26 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "fabric/address_book.h"
-#include "fabric/attendance.h"
+#include "fabric/address_registry.h"
+#include "fabric/copy_plan.h"
 #include "fabric/member.h"
-#include "fabric/stripes.h"
+#include "fabric/rank_windows.h"
 #include "fabric/tags.h"
+#include "node/mapper_table.h"
 
 namespace memspan {
 
 inline constexpr std::uint64_t kMostHostBytes = std::uint64_t{2} << 40;
 inline constexpr std::uint64_t kMostDeviceBytes = std::uint64_t{64} << 30;
 
-// Device memory of the host device is DRAM, too, in a space of its own.
-enum class SpaceKind : std::uint8_t { kHost = 0, kDevice = 1 };
-inline constexpr std::size_t kSpaces = 2;
+// Device memory of the host device is DRAM, too, in an address range of the pool of its own.
+enum class RangeKind : std::uint8_t { kHost = 0, kDevice = 1 };
+inline constexpr std::size_t kRanges = 2;
+inline constexpr std::array<RangeKind, kRanges> kRangeKinds{RangeKind::kHost, RangeKind::kDevice};
 
-// What this process gives to a space. A value.
-struct SliceWish {
-  std::uint64_t most = 0;   // of any rank: the stride, rounded up; 0: the pool has no such space
+// What this process contributes to an address range. A value.
+struct ContributionRequest {
+  std::uint64_t most = 0;   // of any rank: the stride, rounded up; 0: the pool has no such range
   std::uint64_t bytes = 0;  // of this one
 };
 
@@ -48,9 +50,9 @@ struct PoolOptions {
   std::string name;  // "bm/7": the same in all members
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::array<SliceWish, kSpaces> slices = {};
-  Fd host_memory = {};           // where the host slice lies; none: new memory
-  std::optional<int> numa = {};  // the node of the host slice; -1: that of the caller
+  std::array<ContributionRequest, kRanges> contributions = {};
+  Fd host_memory = {};           // where the host contribution lies; none: new memory
+  std::optional<int> numa = {};  // the node of the host contribution; -1: that of the caller
   TagRules tags = {};
 };
 
@@ -66,82 +68,114 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Waits until members on this host are mapped here and this one there, but for stuck ones. Ok
-  // when joined.
-  // kUnavailable when another process is in the pool with this rank.
+  // Waits until members on this host are mapped here and this one there, but for stopped ones. Ok
+  // when it has joined already. kUnavailable when another process is in the pool with this rank.
   Status join(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kUnavailable when not joined.
   Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
-  const SliceWish& slice(SpaceKind kind) const { return options_.slices[index_of(kind)]; }
-  Stripes& space(SpaceKind kind) { return kind == SpaceKind::kHost ? host_ : device_; }
+  const ContributionRequest& contribution(RangeKind kind) const {
+    return options_.contributions[index_of(kind)];
+  }
+  RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
 
-  // Waits until what `rank` gives to a space is mapped, and says how many bytes that are. kPeerLost
-  // when it is not in the pool, kTimeout when it does not hand its memory over, kNotSupported when
-  // it is on another host, kUnreachable when this process has not joined.
-  Result<std::uint64_t> await(std::uint32_t rank, SpaceKind kind, Deadline deadline)
+  // Waits until what `rank` contributes to an address range can be reached, and says how many bytes
+  // that are. kPeerLost when it is not in the pool, kTimeout when it does not hand its memory over,
+  // kUnreachable when this process has not joined.
+  Result<std::uint64_t> await(std::uint32_t rank, RangeKind kind, Deadline deadline)
+      MEMSPAN_EXCLUDES(mutex_);
+  // Whether a member, now, is on another host.
+  bool is_remote(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return peers_[rank].stage == Peer::Stage::kRemote;
+  }
+  // False while all members have been on this host.
+  bool is_spread() const { return is_spread_.load(std::memory_order_acquire); }
+  // The window of a rank on another host; null when no such rank is in the pool (any more). Asks
+  // the rank for it at the first call, and again when the link has ended. kPeerLost as await().
+  Result<std::shared_ptr<const RemoteWindow>> remote_window(std::uint32_t rank, RangeKind kind,
+                                                            Deadline deadline)
+      MEMSPAN_EXCLUDES(mutex_, connecting_);
+  // After a window of `generation` was refused because that join of the rank is over: ok when the
+  // rank may be in the pool again, for which the store is asked. kPeerLost when it is not.
+  Status await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_);
   // Whether the tags of two ranks have a way between them; kUnreachable names both.
-  Status check_way(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
+  Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
   // False while the tags allow every pair, so that nobody needs to ask.
-  bool has_rules() const { return has_rules_.load(std::memory_order_acquire); }
+  bool is_restricted() const { return is_restricted_.load(std::memory_order_acquire); }
 
  private:
   // What the store says of a member.
   struct Record;
+  using RemoteWindows = std::array<std::shared_ptr<const RemoteWindow>, kRanges>;
   struct Peer {
-    enum class Stage { kAbsent, kAsked, kMapped, kFailed };
+    enum class Stage { kAbsent, kFetching, kMapped, kRemote, kFailed };
     Stage stage = Stage::kAbsent;
-    std::uint64_t news = 0;        // how many records were seen to come or go
+    std::uint64_t events = 0;      // how many records were seen to come or go
     Status why = {};               // kFailed
     std::uint64_t generation = 0;  // of the record, while there is one
-    std::array<std::uint64_t, kSpaces> bytes = {};
+    MemberIdentity who = {};
+    std::array<std::uint64_t, kRanges> bytes = {};
     std::string tag = {};
-    std::optional<Attendance> attendance = {};  // its own; kMapped
-    std::uint64_t asked = 0;     // which attempt; an answer to another one is dropped
-    std::uint64_t question = 0;  // at the door
+    std::optional<MapperTable> mappers = {};  // its own; kMapped
+    RemoteWindows windows = {};               // kRemote, once they were asked for
+    std::uint64_t asked = 0;                  // which attempt; an answer to another one is dropped
+    std::uint64_t fetch = 0;                  // at the broker, under way
   };
 
   Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
-       Attendance attendance);
-  static std::size_t index_of(SpaceKind kind) { return static_cast<std::size_t>(kind); }
+       MapperTable mappers);
+  static std::size_t index_of(RangeKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
-  std::string offer_of(std::uint32_t rank) const {
+  std::string published_name(std::uint32_t rank) const {
     return options_.name + "/" + std::to_string(rank);
   }
   static Status gone(std::uint32_t rank);
-  Status give(SpaceKind kind);
+  Status give(RangeKind kind);
   Status publish(Deadline deadline) MEMSPAN_REQUIRES(joining_);
-  Status part(Deadline deadline) MEMSPAN_REQUIRES(joining_) MEMSPAN_EXCLUDES(mutex_);
-  void take_news(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
-  void appear(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
-  void vanish(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
-  void ask(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_);
-  void answered(std::uint32_t rank, std::uint64_t attempt, const Record& record,
-                Result<DoorAnswer> answer) MEMSPAN_EXCLUDES(mutex_);
-  Status map_slices(std::uint32_t rank, const Record& record, DoorAnswer answer)
+  Status detach(Deadline deadline) MEMSPAN_REQUIRES(joining_) MEMSPAN_EXCLUDES(mutex_);
+  void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
+  void on_peer_joined(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
+  void on_peer_left(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
+  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_);
+  // The answer to members on other hosts: this process's windows as regions.
+  Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
+  Result<RemoteWindows> connect(std::uint32_t rank, const Peer& peer, const Deadline& deadline);
+  void on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
+                  Result<FetchedDescriptors> answer) MEMSPAN_EXCLUDES(mutex_);
+  Status map_contributions(std::uint32_t rank, const Record& record, FetchedDescriptors answer)
       MEMSPAN_REQUIRES(mutex_);
-  Status await_news(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
-  bool is_asking() const MEMSPAN_REQUIRES(mutex_);
-  void await_marks(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  bool are_marks(bool are_set) MEMSPAN_EXCLUDES(mutex_);
+  Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  // What the store says of a join: kStale when the rank has joined again since, kPeerLost when it
+  // is not in the pool.
+  Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
+  bool is_fetching() const MEMSPAN_REQUIRES(mutex_);
+  void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
   AddressRange range_;
-  Stripes host_;
-  Stripes device_;
-  std::array<std::optional<Pages>, kSpaces> own_;
-  Attendance attendance_;
-  std::atomic<bool> has_rules_;
+  RankWindows host_;
+  RankWindows device_;
+  std::array<std::optional<Pages>, kRanges> own_;
+  MapperTable mappers_;
+  std::atomic<bool> is_restricted_{false};
+  std::atomic<bool> is_spread_{false};
 
   Mutex joining_;  // one join or leave at a time
   std::uint64_t watch_ MEMSPAN_GUARDED_BY(joining_) = 0;
   std::uint64_t joins_ MEMSPAN_GUARDED_BY(joining_) = 0;
   bool is_published_ MEMSPAN_GUARDED_BY(joining_) = false;
 
+  Mutex exposing_;
+  std::uint64_t generation_ MEMSPAN_GUARDED_BY(exposing_) = 0;  // of the join; 0: none
+  std::array<std::unique_ptr<ExposedRegion>, kRanges> exposed_ MEMSPAN_GUARDED_BY(exposing_);
+
+  Mutex connecting_;  // one thread at a time asks for remote windows; taken before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
   bool is_joined_ MEMSPAN_GUARDED_BY(mutex_) = false;

@@ -12,10 +12,11 @@ Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said
   PoolPlace place;
   if (said == CopyEnd::kLocal || find_place(pool, pointer, place)) return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("invalid param, {} {} is in neither of the pool's spaces", name, pointer)};
+          fmt::format("invalid param, {} {} is in neither of the pool's address ranges", name,
+                      pointer)};
 }
 
-// Waits until the range is mapped; what is in no space is.
+// Waits until the range is mapped; what is outside the pool is.
 Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
                  const Deadline& deadline) {
   PoolPlace place;
@@ -27,8 +28,13 @@ Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_
       Code::kInvalidArgument,
       fmt::format("invalid param, {} {} + {} bytes is not wholly in the {} bytes of {} memory "
                   "that rank {} gave (it begins at byte {} of them)",
-                  name, pointer, bytes, *given, place.kind == SpaceKind::kHost ? "host" : "device",
+                  name, pointer, bytes, *given, place.kind == RangeKind::kHost ? "host" : "device",
                   place.rank, place.offset)};
+}
+
+bool is_remote(Pool& pool, const void* pointer) {
+  PoolPlace place;
+  return find_place(pool, pointer, place) && pool.is_remote(place.rank);
 }
 
 std::uint32_t rank_of(Pool& pool, const void* pointer) {
@@ -40,39 +46,39 @@ std::uint32_t rank_of(Pool& pool, const void* pointer) {
 
 bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  for (const SpaceKind kind : {SpaceKind::kHost, SpaceKind::kDevice}) {
-    const Stripes& space = pool.space(kind);
-    if (!space.contains(address)) continue;
+  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
+    const RankWindows& windows = pool.windows(kind);
+    if (!windows.contains(address)) continue;
     place.kind = kind;
-    place.rank = space.rank_of(address);
-    place.offset = space.offset_of(address, place.rank);
+    place.rank = windows.rank_of(address);
+    place.offset = windows.offset_of(address, place.rank);
     return true;
   }
   return false;
 }
 
-void HeldStripes::release(Held& held) {
+void HeldWindows::release(Held& held) {
   if (held.mapped == 0) return;
-  held.space->release(held.rank);
+  held.windows->release(held.rank);
   held.mapped = 0;
 }
 
-void HeldStripes::release() {
+void HeldWindows::release() {
   for (Held& held : held_) release(held);
 }
 
-HeldStripes::Found HeldStripes::look(const void* pointer, std::uint64_t bytes) {
+HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
   PoolPlace place;
   if (!find_place(pool_, pointer, place)) return Found::kLocal;
-  Stripes& space = pool_.space(place.kind);
+  RankWindows& windows = pool_.windows(place.kind);
   Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
-  if (held.mapped == 0 || held.space != &space || held.rank != place.rank) {
+  if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
     release(held);
-    const std::uint64_t mapped = space.hold(place.rank);
+    const std::uint64_t mapped = windows.hold(place.rank);
     if (mapped == 0) return Found::kNot;
-    held.begin = reinterpret_cast<std::uint64_t>(space.begin_of(place.rank));
+    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
     held.mapped = mapped;
-    held.space = &space;
+    held.windows = &windows;
     held.rank = place.rank;
   }
   last_ = &held;
@@ -85,7 +91,7 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
   MEMSPAN_PASS(find(piece));
-  return move_guarded(piece);
+  return is_remote_ ? copy_remote(piece) : move_guarded(piece);
 }
 
 // Both ends are held as a whole for each part.
@@ -93,11 +99,91 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
     give_a_turn();
     MEMSPAN_PASS(find(piece));
+    if (is_remote_) return copy_remote(piece);
     MEMSPAN_PASS(move_guarded({static_cast<const std::byte*>(piece.from) + done,
                                static_cast<std::byte*>(piece.to) + done,
                                std::min(kBytesAtOnce, piece.bytes - done)}));
   }
   return Status::ok();
+}
+
+// An end on this host stays held until its bytes are there; so the copy is finished at once when
+// that is another rank's memory.
+Status PoolCopier::copy_remote(const CopyPiece& piece) {
+  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(limit_);
+  remote_->begun.push_back(piece);
+  Status status = begin_remote(piece);
+  const bool may_wait = completion_ == Completion::kTogether && from_.is_empty() &&
+                        to_.is_empty() && remote_->begun.size() < kMostBegun;
+  return status.is_ok() && may_wait ? status : settle(std::move(status));
+}
+
+// Of a piece whose ends await_end() was content with. A window that cannot be held was there a
+// moment ago.
+Status PoolCopier::begin_remote(const CopyPiece& piece) {
+  while (is_remote_) {
+    auto from = place_of(piece.from);
+    if (!from.is_ok()) return from.status().annotate("src");
+    auto to = place_of(piece.to);
+    if (!to.is_ok()) return to.status().annotate("dest");
+    if (hold_end(piece.from, piece.bytes, *from, from_) &&
+        hold_end(piece.to, piece.bytes, *to, to_)) {
+      is_remote_ = false;
+      return remote_->copies.begin(
+          plan_copy(std::move(from).value(), std::move(to).value(), piece.bytes));
+    }
+    MEMSPAN_PASS(find_late(piece));
+  }
+  return move_guarded(piece);
+}
+
+// A member that has left may be in the pool again, with other windows. What was begun before is
+// copied once more, as nobody knows which of it was refused.
+Status PoolCopier::settle(Status status) {
+  const Status settled = remote_->copies.settle();
+  if (status.is_ok()) status = settled;
+  while (const auto left = remote_->copies.take_retracted()) {
+    from_.release();
+    to_.release();
+    const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
+    if (again.is_ok() && !deadline_->has_passed()) {
+      remote_->copies.set_limit(deadline_->remaining());
+      status = copy_again();
+    } else if (!again.is_ok() && again.code() != Code::kPeerLost) {
+      status = again;
+    }
+  }
+  remote_->begun.clear();
+  return status;
+}
+
+Status PoolCopier::copy_again() {
+  for (const CopyPiece& piece : remote_->begun) {
+    MEMSPAN_PASS(find_late(piece));
+    const Status status = begin_remote(piece);
+    const Status settled = remote_->copies.settle();
+    MEMSPAN_PASS(status);
+    MEMSPAN_PASS(settled);
+  }
+  return Status::ok();
+}
+
+// Nothing is held while it asks for a window: who answers may wait for just that.
+Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
+  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)), .remote = {}};
+  PoolPlace where;
+  if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
+  auto window = pool_.remote_window(where.rank, where.kind, *deadline_);
+  if (!window.is_ok()) return window.status();
+  if (*window == nullptr) return place;
+  return CopyPlace{nullptr, std::move(window).value(), where.offset};
+}
+
+bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
+                          HeldWindows& held) const {
+  PoolPlace where;
+  return place.remote != nullptr || !find_place(pool_, pointer, where) ||
+         where.rank == pool_.rank() || held.find(pointer, bytes) == HeldWindows::Found::kHeld;
 }
 
 Status PoolCopier::move_guarded(const CopyPiece& piece) const {
@@ -130,7 +216,7 @@ Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const
 
 // False: find() knows what to do.
 bool PoolCopier::hold(const CopyPiece& piece) {
-  using Found = HeldStripes::Found;
+  using Found = HeldWindows::Found;
   if (piece.from == nullptr || piece.to == nullptr) return false;
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
@@ -142,9 +228,9 @@ bool PoolCopier::hold(const CopyPiece& piece) {
 
 // Holds both ends, or says what is wrong with them.
 Status PoolCopier::find(const CopyPiece& piece) {
-  using Found = HeldStripes::Found;
+  using Found = HeldWindows::Found;
   if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
-  if (pool_.has_rules()) MEMSPAN_PASS(check_way(piece));
+  if (pool_.is_restricted()) MEMSPAN_PASS(check_reachability(piece));
   if (hold(piece)) return Status::ok();
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
@@ -168,14 +254,14 @@ Status PoolCopier::check(const CopyPiece& piece) const {
   if (piece.bytes == 0) return invalid("invalid param, size is 0");
   MEMSPAN_PASS(check_end(pool_, "src", piece.from, ends_.from));
   MEMSPAN_PASS(check_end(pool_, "dest", piece.to, ends_.to));
-  return invalid("invalid param, neither src nor dest is in one of the pool's spaces");
+  return invalid("invalid param, neither src nor dest is in one of the pool's address ranges");
 }
 
 // Nothing is held while the pool is asked: it may be waiting for just that.
-Status PoolCopier::check_way(const CopyPiece& piece) {
+Status PoolCopier::check_reachability(const CopyPiece& piece) {
   from_.release();
   to_.release();
-  return pool_.check_way(rank_of(pool_, piece.from), rank_of(pool_, piece.to));
+  return pool_.check_reachability(rank_of(pool_, piece.from), rank_of(pool_, piece.to));
 }
 
 // The rare cases: a mistake, or a member whose memory is not here yet.
@@ -187,8 +273,10 @@ Status PoolCopier::find_late(const CopyPiece& piece) {
     to_.release();
     MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, deadline));
     MEMSPAN_PASS(await_end(pool_, "dest", piece.to, piece.bytes, deadline));
-    if (from_.find(piece.from, piece.bytes) != HeldStripes::Found::kNot &&
-        to_.find(piece.to, piece.bytes) != HeldStripes::Found::kNot)
+    is_remote_ = pool_.is_spread() && (is_remote(pool_, piece.from) || is_remote(pool_, piece.to));
+    if (is_remote_) return Status::ok();
+    if (from_.find(piece.from, piece.bytes) != HeldWindows::Found::kNot &&
+        to_.find(piece.to, piece.bytes) != HeldWindows::Found::kNot)
       return Status::ok();
   } while (!deadline.has_passed());
   return {Code::kTimeout, "a member came and went all the time"};

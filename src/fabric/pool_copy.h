@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from and to the addresses of a pool. What each end is, its address says; all that is
-// mapped here is memory, so that one copy does for any two ranks.
+// Copies from and to the addresses of a pool. What each end is, its address says. Whatever is
+// mapped here is plain memory, so that one copy does for any two ranks of this host; an end on
+// another host makes it a plan of steps on links (copy_plan.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/status.h"
 #include "device/host/copy.h"
 #include "device/host/guarded_copy.h"
+#include "fabric/copy_plan.h"
 #include "fabric/pool.h"
 
 namespace memspan {
@@ -23,6 +28,10 @@ struct CopyEnds {
   CopyEnd to = CopyEnd::kLocal;
 };
 
+// When a copy with an end on another host is waited for: at once, so that a failure is that
+// piece's, or together with the others.
+enum class Completion { kEach, kTogether };
+
 // A value; borrows both ends.
 struct CopyPiece {
   const void* from = nullptr;
@@ -32,39 +41,43 @@ struct CopyPiece {
 
 // Where an address is in a pool.
 struct PoolPlace {
-  SpaceKind kind = SpaceKind::kHost;
+  RangeKind kind = RangeKind::kHost;
   std::uint32_t rank = 0;
-  std::uint64_t offset = 0;  // in the rank's stripe
+  std::uint64_t offset = 0;  // in the rank's window
 };
-// False when the address is in no space.
+// False when the address is outside the pool.
 bool find_place(Pool& pool, const void* pointer, PoolPlace& place);
 
-// The stripes that one end of a row of copies needs, held from their first use on: to hold and
+// The windows that one end of a row of copies needs, held from their first use on: to hold and
 // release for each piece would cost more than small pieces do.
-class HeldStripes {
+class HeldWindows {
  public:
-  explicit HeldStripes(Pool& pool) : pool_(pool) {}
-  ~HeldStripes() { release(); }
-  HeldStripes(const HeldStripes&) = delete;
-  HeldStripes& operator=(const HeldStripes&) = delete;
+  explicit HeldWindows(Pool& pool) : pool_(pool) {}
+  ~HeldWindows() { release(); }
+  HeldWindows(const HeldWindows&) = delete;
+  HeldWindows& operator=(const HeldWindows&) = delete;
 
   enum class Found {
-    kLocal,  // in no space
-    kHeld,   // in a space, mapped, and stays so until release()
-    kNot,    // in a space, but not wholly in something that is mapped
+    kLocal,  // outside the pool
+    kHeld,   // in an address range of the pool, mapped, and stays so until release()
+    kNot,    // in an address range of the pool, but not wholly in something that is mapped
   };
   Found find(const void* pointer, std::uint64_t bytes) {
     return last_->contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
                                                                             : look(pointer, bytes);
   }
   void release();
+  bool is_empty() const {
+    return std::all_of(held_.begin(), held_.end(),
+                       [](const Held& held) { return held.mapped == 0; });
+  }
 
  private:
   struct Held {
     Held() {}  // NOLINT: clearing what an empty one does not use is a part of a small copy's time
     std::uint64_t begin = 0;
     std::uint64_t mapped = 0;  // 0: it is empty
-    Stripes* space;
+    RankWindows* windows;
     std::uint32_t rank;
 
     bool contains(std::uint64_t address, std::uint64_t bytes) const {
@@ -86,27 +99,32 @@ class PoolCopier {
  public:
   // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
   // together.
-  PoolCopier(Pool& pool, const CopyEnds& ends, Duration limit, std::uint64_t bytes)
+  PoolCopier(Pool& pool, const CopyEnds& ends, Duration limit, std::uint64_t bytes,
+             Completion completion = Completion::kTogether)
       : pool_(pool),
         ends_(ends),
         limit_(limit),
-        is_past_caches_(bytes >= copies_past_caches_from()),
+        completion_(completion),
+        is_non_temporal_(bytes >= copies_past_caches_from()),
         from_(pool),
         to_(pool) {
-    if (is_past_caches_) order_copies_past_caches();
+    if (is_non_temporal_) order_copies_past_caches();
   }
   ~PoolCopier() {
-    if (is_past_caches_) order_copies_past_caches();
+    if (is_non_temporal_) order_copies_past_caches();
   }
   PoolCopier(const PoolCopier&) = delete;
   PoolCopier& operator=(const PoolCopier&) = delete;
 
   // When it returns ok the bytes are there, for this thread; for all others when the copier has
-  // ended. kInvalidArgument when an end is null, is in no space although it is said to be, or is
-  // not wholly in what its rank gave, when both are local, or when there is no memory at a local
-  // end; kStale: a rank's memory is not there any more; and as Pool::await() and
-  // Pool::check_way().
+  // ended. What has an end on another host is there when finish() returned ok. kInvalidArgument
+  // when an end is null, is outside the pool although it is said to be inside, or is not wholly in
+  // what its rank gave, when both are local, or when there is no memory at a local end; kStale: a
+  // rank's memory is not there any more; and as Pool::await() and Pool::check_reachability().
   Status copy(const CopyPiece& piece);
+  // Waits for what copy() has begun with other hosts: the first failure of it. Pieces that a member
+  // refused because it had left are begun again when it has joined again.
+  Status finish() { return remote_ == nullptr ? Status::ok() : settle(Status::ok()); }
   // Copies the pieces that piece_at(i) gives, from `next` to count - 1. A failure is that of piece
   // `next`; those before it were copied.
   template <typename PieceAt>
@@ -149,23 +167,24 @@ class PoolCopier {
 
   // So many pieces ahead the caches are told what will come.
   static constexpr std::size_t kAhead = 4;
-  // After so many bytes who waits to unmap a stripe gets a turn.
+  // After so many bytes who waits to unmap a window gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
   void prefetch(const CopyPiece& piece) const {
-    prefetch_copy(is_past_caches_ ? nullptr : piece.to, piece.from, piece.bytes);
+    prefetch_copy(is_non_temporal_ ? nullptr : piece.to, piece.from, piece.bytes);
   }
   // Holds both ends of a piece and counts its bytes; false: copy() is needed, if only to say why
   // the piece cannot be.
   bool may_begin(const CopyPiece& piece) {
-    if (left_ < piece.bytes || piece.bytes == 0 || pool_.has_rules() || !hold(piece)) return false;
+    if (left_ < piece.bytes || piece.bytes == 0 || pool_.is_restricted() || !hold(piece))
+      return false;
     left_ -= piece.bytes;
     return true;
   }
   bool hold(const CopyPiece& piece);
   Status find(const CopyPiece& piece);
   void move(void* to, const void* from, std::uint64_t bytes) const {
-    if (is_past_caches_)
+    if (is_non_temporal_)
       copy_past_caches(to, from, bytes);
     else
       copy_bytes(to, from, bytes);
@@ -174,18 +193,37 @@ class PoolCopier {
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
-  Status check_way(const CopyPiece& piece);
+  Status check_reachability(const CopyPiece& piece);
   Status find_late(const CopyPiece& piece);
   Status copy_in_parts(const CopyPiece& piece);
+  [[gnu::cold]] Status copy_remote(const CopyPiece& piece);
+  Status begin_remote(const CopyPiece& piece);
+  Status settle(Status status);
+  Status copy_again();
+  Result<CopyPlace> place_of(const void* pointer);
+  bool hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
+                HeldWindows& held) const;
+
+  // What has an end on another host.
+  struct RemotePieces {
+    explicit RemotePieces(Duration limit) : copies(limit) {}
+    RemoteCopies copies;
+    std::vector<CopyPiece> begun;  // and not settled
+  };
+  // So many of them are under way at once.
+  static constexpr std::size_t kMostBegun = 4096;
 
   Pool& pool_;
   const CopyEnds ends_;
   const Duration limit_;
-  const bool is_past_caches_;
+  const Completion completion_;
+  const bool is_non_temporal_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait
   std::uint64_t left_ = kBytesAtOnce;
-  HeldStripes from_;
-  HeldStripes to_;
+  bool is_remote_ = false;  // find() has found a piece with an end on another host
+  HeldWindows from_;
+  HeldWindows to_;
+  std::unique_ptr<RemotePieces> remote_;  // once there was such a piece; ends before what is held
 };
 
 }  // namespace memspan

@@ -28,10 +28,9 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
       MutexLock lock(mutex_);
       mark = fmt::format("{}.{}", store.session(), ++attempts_);
     }
-    MEMSPAN_TRY_ASSIGN(
-        std::string now,
-        store.compare_and_swap(key_of(number), "", mark, deadline, StoreOwner::kSession),
-        "taking a number");
+    MEMSPAN_TRY_ASSIGN(std::string now,
+                       store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
+                       "taking a number");
     if (now != mark) continue;  // somebody else was faster, so somebody got on
     MutexLock lock(mutex_);
     mine_.insert(number);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/agreement.h"
 #include "core/bytes.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
@@ -18,21 +19,21 @@ namespace {
 // For what is only told to others, when nobody waits for it.
 constexpr Duration kEndPatience = std::chrono::seconds(5);
 
-// So many of the names under which some met learn that this process is gone; as many as the store
-// remembers.
-constexpr std::size_t kMostMet = 1024;
+// So many of the names under which some gathered learn that this process is gone; as many as the
+// store remembers.
+constexpr std::size_t kMostGatheredNames = 1024;
 
 // What a member says of itself before anything is made.
 struct Introduction {
   std::uint64_t bytes = 0;
   std::string host;
-  std::string ticket;
+  std::string broker_address;
 
   std::string encode() const {
     ByteWriter writer;
     writer.u64(bytes);
     writer.text(host);
-    writer.text(ticket);
+    writer.text(broker_address);
     return writer.take();
   }
   static Result<Introduction> decode(std::string_view text) {
@@ -40,31 +41,12 @@ struct Introduction {
     Introduction read;
     read.bytes = reader.u64();
     read.host = reader.text();
-    read.ticket = reader.text();
+    read.broker_address = reader.text();
     if (!reader.is_finished())
       return Status(Code::kInvalidArgument, "what a member says of itself is malformed");
     return read;
   }
 };
-
-// Nothing when ok.
-std::string encode(const Status& status) {
-  if (status.is_ok()) return {};
-  ByteWriter writer;
-  writer.u8(static_cast<std::uint8_t>(status.code()));
-  writer.text(status.message());
-  return writer.take();
-}
-
-Status decode_status(std::string_view text) {
-  if (text.empty()) return Status::ok();
-  ByteReader reader(text);
-  const auto code = static_cast<Code>(reader.u8());
-  std::string message(reader.text());
-  if (!reader.is_finished() || code <= Code::kOk || code > Code::kInternal)
-    return {Code::kInternal, "what a member says of its failure is malformed"};
-  return {code, std::move(message)};
-}
 
 Status check(const SpaceOptions& options) {
   if (options.ranks == 0 || options.rank >= options.ranks)
@@ -83,32 +65,34 @@ Status check(const SpaceOptions& options) {
 
 }  // namespace
 
-// A wait at the store under a name, which close() ends; of all ranks' meetings there is one at a
-// time.
+// A wait at the store under a name, which close() ends; of the collectives of all ranks there is
+// one at a time.
 class Space::Waiting {
  public:
   enum class Kind { kAll, kSome };
   Waiting(Space& space, Kind kind, std::string name, const Deadline& deadline)
       : space_(space), kind_(kind), name_(std::move(name)) {
     MutexLock lock(space_.mutex_);
-    while (kind_ == Kind::kAll && space_.is_meeting_ && !space_.is_closed_)
+    while (kind_ == Kind::kAll && space_.is_in_collective_ && !space_.is_closed_)
       if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
     if (space_.is_closed_) {
       status_ = {Code::kUnavailable, "the space is being destroyed"};
-    } else if (kind_ == Kind::kAll && space_.is_meeting_) {
-      status_ = end_of_wait("timeout: another thread of this process is in a meeting");
+    } else if (kind_ == Kind::kAll && space_.is_in_collective_) {
+      status_ =
+          end_of_wait("timeout: another thread of this process is in a collective of the space");
     } else {
       is_in_ = true;
-      if (kind_ == Kind::kAll) space_.is_meeting_ = true;
+      if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
       space_.waits_.insert(name_);
-      if (kind_ == Kind::kSome && space_.met_.size() < kMostMet) space_.met_.insert(name_);
+      if (kind_ == Kind::kSome && space_.gathered_names_.size() < kMostGatheredNames)
+        space_.gathered_names_.insert(name_);
     }
   }
   ~Waiting() {
     if (!is_in_) return;
     MutexLock lock(space_.mutex_);
     space_.waits_.erase(space_.waits_.find(name_));
-    if (kind_ == Kind::kAll) space_.is_meeting_ = false;
+    if (kind_ == Kind::kAll) space_.is_in_collective_ = false;
     space_.changed_.notify_all();
   }
   Waiting(const Waiting&) = delete;
@@ -135,23 +119,23 @@ Space::Space(std::shared_ptr<Member> member, SpaceOptions options, std::string g
 
 Space::~Space() {
   close();
-  member_->door().withdraw(group_name_);
+  member_->broker().retract(group_name_);
 }
 
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
                                              const SpaceOptions& options, Deadline deadline) {
   MEMSPAN_PASS(check(options));
   const Introduction mine{
-      .bytes = options.bytes, .host = member->host(), .ticket = member->door().ticket()};
-  auto assembly =
-      member->store().assemble(options.name, static_cast<int>(options.rank),
-                               static_cast<int>(options.ranks), mine.encode(), deadline);
-  if (!assembly.is_ok()) return assembly.status();
-  std::unique_ptr<Space> space(new Space(std::move(member), options, std::move(assembly->group)));
-  MEMSPAN_PASS(space->read_parts(assembly->parts));
+      .bytes = options.bytes, .host = member->host(), .broker_address = member->broker().address()};
+  auto created =
+      member->store().create_group(options.name, static_cast<int>(options.rank),
+                                   static_cast<int>(options.ranks), mine.encode(), deadline);
+  if (!created.is_ok()) return created.status();
+  std::unique_ptr<Space> space(new Space(std::move(member), options, std::move(created->name)));
+  MEMSPAN_PASS(space->read_parts(created->contributions));
   MEMSPAN_PASS(space->agree(space->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->take_memory(deadline), deadline));
-  space->member_->door().withdraw(space->group_name_);  // all have it
+  space->member_->broker().retract(space->group_name_);  // all have it
   return space;
 }
 
@@ -163,15 +147,18 @@ std::size_t Space::all_bytes() const {
 Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
   for (const std::string& part : parts) {
-    MEMSPAN_TRY_ASSIGN(members.emplace_back(), Introduction::decode(part), "meeting the others");
+    MEMSPAN_TRY_ASSIGN(members.emplace_back(), Introduction::decode(part),
+                       "exchanging what each contributes");
     if (members.back().bytes != members.front().bytes)
       return {Code::kInvalidArgument,
               fmt::format("the sizes of the parts differ: rank {} says {} bytes, rank 0 said {}",
                           members.size() - 1, members.back().bytes, members.front().bytes)};
   }
-  for (const Introduction& one : members) is_near_.push_back(one.host == member_->host());
+  for (std::size_t rank = 0; rank < members.size(); ++rank)
+    is_near_.push_back(rank == options_.rank ||
+                       (members[rank].host == member_->host() && member_->may_map()));
   const auto lowest = std::find(is_near_.begin(), is_near_.end(), true) - is_near_.begin();
-  if (lowest != options_.rank) leader_ = members[static_cast<std::size_t>(lowest)].ticket;
+  if (lowest != options_.rank) leader_ = members[static_cast<std::size_t>(lowest)].broker_address;
   return Status::ok();
 }
 
@@ -195,14 +182,14 @@ Status Space::prepare(const Deadline& deadline) {
   std::vector<Fd> descriptors;
   descriptors.push_back(std::move(descriptor));
   pages_.emplace(std::move(pages).value());
-  return member_->door().offer(group_name_, std::move(descriptors));
+  return member_->broker().publish(group_name_, std::move(descriptors));
 }
 
 // Maps this host's memory, and takes that of the own part.
 Status Space::take_memory(const Deadline& deadline) {
   if (all_bytes() == 0) return Status::ok();
   if (!leader_.empty()) {
-    auto answer = member_->door().ask_and_wait(leader_, group_name_, deadline);
+    auto answer = member_->broker().fetch_and_wait(leader_, group_name_, deadline);
     if (!answer.is_ok()) return answer.status();
     if (answer->descriptors.size() != 1)
       return {Code::kInternal, "the memory of the space was not handed over"};
@@ -211,35 +198,49 @@ Status Space::take_memory(const Deadline& deadline) {
   }
   if (pages_->bytes() < all_bytes() || pages_->bytes() > range_->reservation().bytes())
     return {Code::kInternal, "the memory of the space has another size"};
-  MEMSPAN_PASS(range_->reservation().map(0, *pages_, 0, pages_->bytes()));
+  MEMSPAN_PASS(map_near_parts());
   if (pages_->is_huge()) return Status::ok();
   const std::size_t begin = options_.bytes * options_.rank;
   return commit_within_budget(*pages_, begin, options_.bytes, "the part of the space");
 }
 
-// Ok when all are; else what is wrong with the first who is not.
-Status Space::agree(const Status& mine, const Deadline& deadline) {
-  auto all = meet(encode(mine), deadline);
-  if (!all.is_ok()) return mine.is_ok() ? all.status() : mine;
-  for (std::size_t rank = 0; rank < all->size(); ++rank)
-    MEMSPAN_TRY(decode_status((*all)[rank]), fmt::format("rank {}", rank));
+// The parts of ranks on other hosts have addresses, but no memory here. A page that a near part and
+// a far one share is mapped.
+Status Space::map_near_parts() {
+  const auto end = is_near_.end();
+  for (auto from = is_near_.begin(); from != end;) {
+    from = std::find(from, end, true);
+    const auto to = std::find(from, end, false);
+    const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - is_near_.begin()); };
+    const std::size_t begin = index_of(from) * options_.bytes / page_size() * page_size();
+    const std::size_t past =
+        to == end ? pages_->bytes() : align_up(index_of(to) * options_.bytes, page_size());
+    if (from != end) MEMSPAN_PASS(range_->reservation().map(begin, *pages_, begin, past - begin));
+    from = to;
+  }
   return Status::ok();
 }
 
-Result<std::vector<std::string>> Space::meet(std::string_view mine, Deadline deadline) {
+// Ok when all are; else what is wrong with the first who is not.
+Status Space::agree(const Status& mine, const Deadline& deadline) {
+  return memspan::agree([&](const std::string& text) { return all_gather(text, deadline); }, mine,
+                        "rank");
+}
+
+Result<std::vector<std::string>> Space::all_gather(std::string_view mine, Deadline deadline) {
   const Waiting waiting(*this, Waiting::Kind::kAll, group_name_, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   return group_.allgather(mine, deadline);
 }
 
-Result<std::vector<std::string>> Space::meet_some(std::string_view key, std::uint32_t rank,
-                                                  std::uint32_t size, std::string_view mine,
-                                                  Deadline deadline) {
+Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, std::uint32_t rank,
+                                                        std::uint32_t size, std::string_view mine,
+                                                        Deadline deadline) {
   const std::string name = fmt::format("{}/sub/{}", group_name_, key);
   const Waiting waiting(*this, Waiting::Kind::kSome, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
-  return member_->store().gather(name, static_cast<int>(rank), static_cast<int>(size), mine,
-                                 deadline);
+  return member_->store().allgather(name, static_cast<int>(rank), static_cast<int>(size), mine,
+                                    deadline);
 }
 
 // A wait that has not reached the store yet is ended by a later round.
@@ -253,9 +254,10 @@ void Space::close() {
       is_closed_ = true;
       changed_.notify_all();
       names.insert(waits_.begin(), waits_.end());
-      names.merge(met_);
+      names.merge(gathered_names_);
     }
-    for (const std::string& name : names) static_cast<void>(member_->store().leave(name, deadline));
+    for (const std::string& name : names)
+      static_cast<void>(member_->store().leave_group(name, deadline));
     MutexLock lock(mutex_);
     if (waits_.empty() || deadline.has_passed()) return;
     changed_.wait_until(mutex_, Deadline::after(kAgain));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A symmetric space: a number of processes make it together, and it has a part of the same size for
-// each of them, at the same addresses in all.
+// A symmetric space: a fixed number of processes create it together. Each has a part of the same
+// size, and all parts are at the same addresses in all processes.
 //
 //   base | part of rank 0 | part of rank 1 | ...    parts begin `bytes` apart, whatever that is
 //        |<----- one memfd of each host, which its lowest rank makes and the others map ----->|
 //
-// Making one is a few meetings: all say what they want and who they are; all have the addresses and
-// the memory is there to be mapped; all have taken the memory of their parts. What fails in one
-// process fails in all, for the same reason.
+// Creating one takes three barriers: all have said their options and who they are; all have the
+// addresses, and the memory can be mapped; all have committed the memory of their parts. What fails
+// in one process fails in all, for the same reason.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "fabric/address_book.h"
+#include "fabric/address_registry.h"
 #include "fabric/exit_notice.h"
 #include "fabric/member.h"
 #include "fabric/shared_numbers.h"
-#include "store/group.h"
+#include "store/recipes/group.h"
 
 namespace memspan {
 
@@ -40,8 +40,8 @@ struct SpaceOptions {
   std::uint64_t bytes = 0;  // of each part, up to kMostSpaceBytes
 };
 
-// Thread-safe. Meetings of all that threads of this process call at the same time happen one after
-// the other.
+// Thread-safe. Collectives of all ranks that threads of this process call at the same time happen
+// one after the other.
 class Space {
  public:
   // Waits for the others. kTimeout names who did not come, kPeerLost who is gone, kInvalidArgument
@@ -59,14 +59,15 @@ class Space {
   bool reaches(std::uint32_t rank) const { return is_near_[rank]; }
 
   // Everybody's bytes, by rank; those of all ranks have the same length, and together at most 8
-  // MiB. As Group: kTimeout names who did not come, and a failed meeting counts.
-  Result<std::vector<std::string>> meet(std::string_view mine, Deadline deadline)
+  // MiB. As StoreGroup: kTimeout names who did not come, and a failed all-gather counts.
+  Result<std::vector<std::string>> all_gather(std::string_view mine, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
   // The same among `size` of the ranks, who agree on a key and number themselves.
-  Result<std::vector<std::string>> meet_some(std::string_view key, std::uint32_t rank,
-                                             std::uint32_t size, std::string_view mine,
-                                             Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
-  // Ends the meetings that this process waits in and refuses others; the other members' fail.
+  Result<std::vector<std::string>> all_gather_some(std::string_view key, std::uint32_t rank,
+                                                   std::uint32_t size, std::string_view mine,
+                                                   Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Ends the collectives that this process waits in and refuses later ones; those of the other
+  // members fail.
   void close() MEMSPAN_EXCLUDES(mutex_);
 
   SharedNumbers& numbers() { return numbers_; }
@@ -81,6 +82,7 @@ class Space {
   Status read_parts(const std::vector<std::string>& parts);
   Status prepare(const Deadline& deadline);
   Status take_memory(const Deadline& deadline);
+  Status map_near_parts();
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   std::size_t all_bytes() const;
 
@@ -88,7 +90,8 @@ class Space {
   const SpaceOptions options_;
   const std::string group_name_;  // no other space has it
   std::vector<bool> is_near_;     // by rank: on this host
-  std::string leader_;            // the ticket of who makes this host's memory; empty: this process
+  // The broker address of who makes this host's memory; empty: this process.
+  std::string leader_;
   std::optional<AddressRange> range_;
   std::optional<Pages> pages_;
   SharedNumbers numbers_;
@@ -97,11 +100,12 @@ class Space {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  bool is_meeting_ MEMSPAN_GUARDED_BY(mutex_) = false;           // somebody uses group_
+  bool is_in_collective_ MEMSPAN_GUARDED_BY(mutex_) = false;     // somebody uses group_
   std::multiset<std::string> waits_ MEMSPAN_GUARDED_BY(mutex_);  // names at the store
-  std::set<std::string> met_ MEMSPAN_GUARDED_BY(mutex_);  // where some met; the first so many
+  // Of all-gathers among some of the ranks; the first so many.
+  std::set<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
   std::string context_ MEMSPAN_GUARDED_BY(mutex_);
-  Group group_;  // by who has set is_meeting_
+  StoreGroup group_;  // by who has set is_in_collective_
 };
 
 }  // namespace memspan

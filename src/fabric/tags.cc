@@ -28,7 +28,7 @@ Status check_tag(std::string_view what, std::string_view text) {
                       what, text, kMostTagBytes)};
 }
 
-Result<std::pair<std::string, std::string>> parse_way(std::string_view entry) {
+Result<std::pair<std::string, std::string>> parse_link_type(std::string_view entry) {
   const std::size_t first = entry.find(':');
   const std::size_t second = first == std::string_view::npos ? first : entry.find(':', first + 1);
   if (second == std::string_view::npos)
@@ -50,23 +50,23 @@ Result<std::pair<std::string, std::string>> parse_way(std::string_view entry) {
 }  // namespace
 
 bool TagRules::allows(std::string_view one, std::string_view other) const {
-  return one == other || std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
+  return one == other || std::any_of(links.begin(), links.end(), [&](const auto& way) {
            return (way.first == one && way.second == other) ||
                   (way.first == other && way.second == one);
          });
 }
 
-Result<TagRules> parse_tags(std::string_view tag, std::string_view ways) {
+Result<TagRules> parse_tags(std::string_view tag, std::string_view links) {
   TagRules rules;
   if (!tag.empty()) MEMSPAN_PASS(check_tag("tag", tag));
   rules.tag = tag;
-  while (!ways.empty()) {
-    const std::size_t comma = ways.find(',');
-    auto way = parse_way(ways.substr(0, comma));
+  while (!links.empty()) {
+    const std::size_t comma = links.find(',');
+    auto way = parse_link_type(links.substr(0, comma));
     if (!way.is_ok()) return way.status();
-    rules.ways.push_back(std::move(way).value());
+    rules.links.push_back(std::move(way).value());
     if (comma == std::string_view::npos) break;
-    ways.remove_prefix(comma + 1);
+    links.remove_prefix(comma + 1);
   }
   return rules;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges that a program said it will copy from and to. Inside a host nothing needs them; they are
-// kept so that mistakes are found here and not where a network is.
+// Memory that a program has registered for copies. The copies do not need it; the ranges are kept
+// so that mistakes in registering are found on one host already.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace memspan {
 
 std::uint64_t heap_file_stride(std::uint64_t memory_bytes) {
-  return std::bit_ceil(memory_bytes + kInternalBytes + kProgramDataBytes);
+  return std::bit_ceil(memory_bytes + kInternalBytes + kStaticSegmentBytes);
 }
 
 }  // namespace memspan

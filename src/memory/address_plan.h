@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kPoolWindowBytes = kHeapWindow + kHeapWindowBytes
 
 // The library's own part of each rank's segment; only touched pages cost memory.
 inline constexpr std::size_t kInternalBytes = std::size_t{64} << 20;
-inline constexpr std::size_t kProgramDataBytes = std::size_t{8} << 30;
+inline constexpr std::size_t kStaticSegmentBytes = std::size_t{8} << 30;
 inline constexpr std::size_t kHeapGranularity = std::size_t{2} << 20;
 
 // Bytes between two ranks' parts of the heap memfd: enough for a heap as large as all of memory,

@@ -3,10 +3,19 @@
 
 #include <fmt/format.h>
 
+#include "node/wait.h"
 #include "pgas/atomic.h"
-#include "world/wait.h"
 
 namespace memspan::pgas {
+namespace {
+
+// One set has one team: | 0 | 1 | start: 15 | stride: 16 | size: 16 |.
+Team::Id id_of(const TeamShape& shape) {
+  return Team::Id{1} << 62 | static_cast<Team::Id>(shape.start) << 32 |
+         static_cast<Team::Id>(shape.stride) << 16 | static_cast<Team::Id>(shape.size);
+}
+
+}  // namespace
 
 Team* ActiveSets::find(const TeamShape& shape) {
   MutexLock lock(mutex_);
@@ -23,27 +32,32 @@ Result<Team*> ActiveSets::find_or_make(const char* what, const TeamShape& shape,
                   fmt::format("PE {} is not in the active set of start {}, stride {}, size {}",
                               world_.rank(), shape.start, shape.stride, shape.size));
   // Not under the mutex: other threads' sets may have to be made first for this one to be.
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t place, agree_on_place(what, shape, sync), "an active set");
-  auto team = Team::at(world_, shape, place);
+  const Result<std::uint64_t> place = agree_on_place(what, shape, sync);
+  if (place.code() == Code::kOutOfMemory) Team::tell_no_room(world_, shape, id_of(shape), 1);
+  if (!place.is_ok()) return place.status().annotate("an active set");
+  auto team = Team::at(world_, shape, *place, id_of(shape));
   Team* const made = team.get();
   MutexLock lock(mutex_);
   teams_.push_back(std::move(team));
   return made;
 }
 
-// The first member makes the area and tells the others where: the place plus one, or what is no
-// place when there was no room.
+// On each node the first member there makes the area and tells the others where: the place plus
+// one, or what is no place when there was no room.
 Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamShape& shape,
                                                  long* sync) {
   constexpr std::uint64_t kNoRoom = ~std::uint64_t{0};
   static_assert(sizeof(long) == sizeof(std::uint64_t));
   auto* word = reinterpret_cast<std::uint64_t*>(sync);
   std::uint64_t told = kNoRoom;
-  if (shape.start == world_.rank()) {
+  const int first = shape.peer_of(first_near_member(world_, shape));
+  if (first == world_.rank()) {
     if (const auto place = Team::make_area(world_, shape.size)) told = *place + 1;
     const RouteTable& table = world_.routes();
-    for (int member = 1; member < shape.size; ++member) {
-      const Route& route = table.route_of(word, shape.peer_of(member));
+    for (int member = 0; member < shape.size; ++member) {
+      const int peer = shape.peer_of(member);
+      if (peer == first || !world_.is_near(peer)) continue;
+      const Route& route = table.route_of(word, peer);
       Status status = atomic<AtomicKind::kSet, std::uint64_t>(table, route, word, told, 0, nullptr);
       if (!status.is_ok()) return status;
     }
@@ -51,7 +65,7 @@ Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamSha
     MEMSPAN_PASS(wait_for(
         world_.waiting(), WaitsFor::kData, what, Deadline::never(),
         [&] { return (told = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != 0; },
-        [&] { return world_.waiting().is_gone(shape.start) ? shape.start : -1; }));
+        [&] { return world_.waiting().is_gone(first) ? first : -1; }));
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
   }
   if (told == kNoRoom) return Status(Code::kOutOfMemory, "no room for another active set");

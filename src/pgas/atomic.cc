@@ -11,7 +11,8 @@ Status atomic_at(const RouteTable& table, const Route& route, const AtomicOp& op
     auto* target = route.address(static_cast<std::byte*>(const_cast<void*>(word)));
     MEMSPAN_TRY(BoundedMemory(target, op.width).atomic(op, 0, fetched), "atomic");
   } else {
-    MEMSPAN_TRY(route.link->atomic(op, table.offset_of(word), fetched), "atomic");
+    MEMSPAN_TRY(route.link->atomic(*table.operations, op, table.place_of(route, word), fetched),
+                "atomic");
   }
   if (op.kind != AtomicKind::kFetch) route.notify();
   return Status::ok();

@@ -7,15 +7,24 @@
 
 #include "core/check.h"
 #include "memory/address_plan.h"
+#include "node/wait.h"
 #include "pgas/team.h"
-#include "world/wait.h"
 
 namespace memspan {
 namespace {
 
+std::uint64_t directory_place(const World& world, int peer) {
+  // Only a node's leader has something before it: the area of the world team.
+  if (peer != world.nodes().leader_of(world.nodes().node_of(peer))) return 0;
+  const std::uint64_t area = SyncArea::bytes_for(world.size());
+  return (area + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
+}
+
+}  // namespace
+
 // | 1 | list: 1 | start: 15 | stride + 2^15: 16 | size: 16 |, or a hash of the list.
-std::uint64_t key_of(const TeamShape& shape) {
-  static_assert(kMostPeersPerHost < 1 << 15);
+std::uint64_t LocalTeams::key_of(const TeamShape& shape) {
+  static_assert(kMostPeers < 1 << 15);
   constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
   constexpr std::uint64_t kList = std::uint64_t{1} << 62;
   const auto size = static_cast<std::uint64_t>(shape.size);
@@ -31,15 +40,6 @@ std::uint64_t key_of(const TeamShape& shape) {
   return kUsed | kList | hash;
 }
 
-std::uint64_t directory_place(const World& world, int peer) {
-  // Only the first peer has something before it: the area of the world team.
-  if (peer != 0) return 0;
-  const std::uint64_t area = SyncArea::bytes_for(world.size());
-  return (area + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
-}
-
-}  // namespace
-
 LocalTeams::LocalTeams(World& world) : world_(world) {
   const auto place = world.allocate_internal(sizeof(Directory));
   MEMSPAN_CHECK(place == directory_place(world, world.rank()));
@@ -54,7 +54,7 @@ LocalTeams::Directory& LocalTeams::directory(int peer) const {
 }
 
 Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape& shape) {
-  const int first = shape.peer_of(0);
+  const int first = shape.peer_of(first_near_member(world_, shape));
   const std::uint64_t key = key_of(shape);
   Directory& there = directory(first);
   Entry* found = nullptr;
@@ -63,21 +63,24 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
     found = attach_to(there, key);
     if (found == nullptr) found = make(shape, key);
   } else {
-    const BoardPeer& maker = world_.board().peer(first);
-    MEMSPAN_TRY(wait_for(
-                    world_.waiting(), WaitsFor::kMeeting, what, Deadline::never(),
-                    [&] {
-                      // Before the look at what there is: after it nothing is made.
-                      const bool is_full = there.is_full.load(std::memory_order_acquire) != 0;
-                      found = attach_to(there, key);
-                      return found != nullptr || is_full;
-                    },
-                    [&] { return maker.death.load(std::memory_order_acquire) != 0 ? first : -1; }),
-                fmt::format("PE {}, the first member of the team, did not come", first));
+    const PeerSlot& maker = world_.segment().peer(first);
+    MEMSPAN_TRY(
+        wait_for(
+            world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+            [&] {
+              // Before the look at what there is: after it nothing is made.
+              const bool is_full = there.is_full.load(std::memory_order_acquire) != 0;
+              found = attach_to(there, key);
+              return found != nullptr || is_full;
+            },
+            [&] { return maker.death.load(std::memory_order_acquire) != 0 ? first : -1; }),
+        fmt::format("PE {}, the first member of the team on this node, did not come", first));
   }
   if (found != nullptr) return found;
-  return Status(Code::kOutOfMemory,
-                fmt::format("PE {}, the first member of the team, has no room for another", first));
+  return Status(
+      Code::kOutOfMemory,
+      fmt::format("PE {}, the first member of the team on this node, has no room for another",
+                  first));
 }
 
 // Null when there is none. Sequentially consistent against take_back_unused(): either that sees
@@ -106,15 +109,21 @@ LocalTeams::Entry* LocalTeams::make(const TeamShape& shape, std::uint64_t key) {
     if (entry != nullptr) place = Team::make_area(world_, shape.size);
   }
   if (place) {
+    if (TeamNodes::of(world_, shape) != nullptr) {
+      Past& past = pasts_[key];
+      past.members = shape.size;
+      area_at(*place, shape.size).begin_after(past.last_barrier);
+    }
     entry->place.store(*place, std::memory_order_relaxed);
     entry->users.fetch_add(1, std::memory_order_relaxed);
-    // Pairs with attach_to(): the area is zero and its place there before the key is.
+    // Pairs with attach_to(): the area is new and its place there before the key is.
     entry->key.store(key, std::memory_order_seq_cst);
   } else {
     mine.is_full.store(1, std::memory_order_release);
   }
-  for (int member = 1; member < shape.size; ++member)
-    world_.route(shape.peer_of(member)).notify_meeting();
+  for (int member = 0; member < shape.size; ++member)
+    if (const int peer = shape.peer_of(member); peer != world_.rank() && world_.is_near(peer))
+      world_.route(peer).notify_sync();
   return place ? entry : nullptr;
 }
 
@@ -137,11 +146,25 @@ void LocalTeams::take_back_unused(Directory& mine) {
     const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
     if (key == 0 || entry.users.load(std::memory_order_seq_cst) != 0) continue;
     entry.key.store(0, std::memory_order_seq_cst);
-    if (entry.users.load(std::memory_order_seq_cst) == 0)
-      world_.free_internal(entry.place.load(std::memory_order_relaxed));
-    else
+    if (entry.users.load(std::memory_order_seq_cst) != 0) {
       entry.key.store(key, std::memory_order_seq_cst);  // somebody came just now
+      continue;
+    }
+    const std::uint64_t place = entry.place.load(std::memory_order_relaxed);
+    if (const auto past = pasts_.find(key); past != pasts_.end())
+      past->second.last_barrier = area_at(place, past->second.members).last_barrier();
+    world_.free_internal(place);
   }
+}
+
+// Members on other nodes, whose area stays, count it as well.
+std::uint64_t LocalTeams::count_failed_barrier(const TeamShape& shape) {
+  MutexLock lock(mutex_);
+  return ++pasts_[key_of(shape)].last_barrier;
+}
+
+SyncArea LocalTeams::area_at(std::uint64_t place, int members) const {
+  return {world_.internal_area(world_.rank()) + place, members};
 }
 
 }  // namespace memspan

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where teams meet that each member makes alone, without a meeting (CANN SHMEM's). Members agree on
-// an area at the team's first collective: its first member makes the area and enters it in the
-// directory of its internal area, where the others look for the team's members.
+// Teams that each member creates alone, without communication (CANN SHMEM's). Members agree on a
+// sync area at the team's first collective: on each node its first member there allocates the area
+// and enters it in the directory of its internal area, where the others look it up by the team's
+// members.
 //
 //   directory of a process:  | count | is full | entry 0 | entry 1 | ...
 //   entry                    | key: the members | users | place in its internal area |
 //
 // Teams of the same members share an area, however often each process has made and destroyed them:
-// numbers of meetings go on from what the area shows. An area that nobody uses is taken back when
-// there is no room for another.
+// sequence numbers go on from what the area shows. An area that no team uses is taken back when
+// there is no room for another. Members on other nodes do not know of that, so who takes back the
+// area of a team on several nodes remembers its last number, and a new area goes on from there.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <unordered_map>
 
 #include "core/mutex.h"
 #include "core/status.h"
+#include "pgas/sync_area.h"
 #include "world/team_shape.h"
 #include "world/world.h"
 
@@ -26,12 +30,14 @@ class LocalTeams {
   struct Entry {
     std::atomic<std::uint64_t> key;  // 0: none
     std::atomic<std::uint64_t> place;
-    std::atomic<std::uint64_t> users;  // teams of all members that have attached
+    std::atomic<std::uint64_t> users;  // teams of this node's members that have attached
   };
   static constexpr std::uint32_t kMost = 2048;
+  // Names the teams of these members, among nodes as well.
+  static std::uint64_t key_of(const TeamShape& shape);
 
   // Allocates this process's directory. All do it right after Team::world(), so that it lies at a
-  // place that all know, and look into others' after they have met.
+  // place that all know, and look into others' after a barrier.
   explicit LocalTeams(World& world);
   LocalTeams(const LocalTeams&) = delete;
   LocalTeams& operator=(const LocalTeams&) = delete;
@@ -41,6 +47,9 @@ class LocalTeams {
   // makes it when it gets here. kOutOfMemory on all members when that one has no room, which is
   // then so for all teams that are not there yet. Thread-safe.
   Result<Entry*> attach(const char* what, const TeamShape& shape) MEMSPAN_EXCLUDES(mutex_);
+  // For the first member on its node, of a team on several nodes that it has no room for: the
+  // number of the barrier that fails for that.
+  std::uint64_t count_failed_barrier(const TeamShape& shape) MEMSPAN_EXCLUDES(mutex_);
   // Its user does not use it any more.
   static void detach(Entry& entry) { entry.users.fetch_sub(1, std::memory_order_seq_cst); }
 
@@ -58,9 +67,16 @@ class LocalTeams {
   Entry* make(const TeamShape& shape, std::uint64_t key) MEMSPAN_REQUIRES(mutex_);
   Entry* free_entry(Directory& mine) MEMSPAN_REQUIRES(mutex_);
   void take_back_unused(Directory& mine) MEMSPAN_REQUIRES(mutex_);
+  SyncArea area_at(std::uint64_t place, int members) const;
 
   World& world_;
   Mutex mutex_;  // of who makes entries
+  // Of a team on several nodes.
+  struct Past {
+    int members = 0;
+    std::uint64_t last_barrier = 0;  // before its area was taken back
+  };
+  std::unordered_map<std::uint64_t, Past> pasts_ MEMSPAN_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace memspan

@@ -3,8 +3,8 @@
 
 #include <bit>
 
+#include "node/wait.h"
 #include "pgas/atomic.h"
-#include "world/wait.h"
 
 namespace memspan::pgas {
 namespace {

@@ -2,7 +2,7 @@
 // Locks in a symmetric 64-bit word, first come first served.
 //
 // A queue (Mellor-Crummey and Scott) whose nodes are the processes' own copies of the word, so that
-// each waiter looks at its own memory and is woken by its own bell:
+// each waiter looks at its own memory and is woken by its own doorbell:
 //
 //   | 63 ... 32: tail | 31: busy | 30: waits | 29 ... 0: next |
 //

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fence and quiet over all routes of a process.
+// Fence and quiet over the links that were used since the last quiet.
 #pragma once
-
-#include <atomic>
 
 #include "core/status.h"
 #include "world/route.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/rma.h"
 
+#include <vector>
+
 namespace memspan::pgas {
 namespace {
 
@@ -27,12 +29,36 @@ Status for_each_block(void* dest, const void* source, const Strides& strides,
   return Status::ok();
 }
 
+// All blocks by vectors of pieces.
+Status move_strided(MoveDirection direction, const RouteTable& table, const Route& route,
+                    void* dest, const void* source, const Strides& strides,
+                    std::size_t element_bytes) {
+  constexpr std::size_t kMostPieces = 1024;
+  std::vector<MovePiece> pieces;
+  const auto flush = [&] {
+    Status status = route.link->move(*table.operations, direction, pieces);
+    pieces.clear();
+    return status;
+  };
+  MEMSPAN_PASS(for_each_block(dest, source, strides, element_bytes,
+                              [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+                                const bool is_put = direction == MoveDirection::kPut;
+                                // Only read by a put.
+                                pieces.push_back({is_put ? const_cast<std::byte*>(from) : to,
+                                                  route.region, table.offset_of(is_put ? to : from),
+                                                  bytes});
+                                return pieces.size() < kMostPieces ? Status::ok() : flush();
+                              }));
+  return pieces.empty() ? Status::ok() : flush();
+}
+
 }  // namespace
 
 Status put_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
                    std::size_t bytes) {
   if (bytes == 0) return Status::ok();
-  MEMSPAN_TRY(route.link->put(table.offset_of(dest), source, bytes), "put");
+  MEMSPAN_TRY(route.link->put(*table.operations, table.place_of(route, dest), source, bytes),
+              "put");
   route.notify();
   return Status::ok();
 }
@@ -40,16 +66,13 @@ Status put_by_link(const RouteTable& table, const Route& route, void* dest, cons
 Status get_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
                    std::size_t bytes) {
   if (bytes == 0) return Status::ok();
-  return route.link->get(dest, table.offset_of(source), bytes);
+  return route.link->get(*table.operations, dest, table.place_of(route, source), bytes);
 }
 
 Status put_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
                    const Strides& strides, std::size_t element_bytes) {
   if (!route.is_direct())
-    return for_each_block(dest, source, strides, element_bytes,
-                          [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                            return put_by_link(table, route, to, from, bytes);
-                          });
+    return move_strided(MoveDirection::kPut, table, route, dest, source, strides, element_bytes);
   Status status =
       for_each_block(route.address(static_cast<std::byte*>(dest)), source, strides, element_bytes,
                      [](std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -63,10 +86,7 @@ Status put_strided(const RouteTable& table, const Route& route, void* dest, cons
 Status get_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
                    const Strides& strides, std::size_t element_bytes) {
   if (!route.is_direct())
-    return for_each_block(dest, source, strides, element_bytes,
-                          [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                            return get_by_link(table, route, to, from, bytes);
-                          });
+    return move_strided(MoveDirection::kGet, table, route, dest, source, strides, element_bytes);
   Status status =
       for_each_block(dest, route.address(static_cast<const std::byte*>(source)), strides,
                      element_bytes, [](std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -6,11 +6,10 @@
 
 #include "core/status.h"
 #include "pgas/rma.h"
+#include "transport/link.h"
 #include "world/route.h"
 
 namespace memspan::pgas {
-
-enum class SignalOp : int { kSet = 0, kAdd = 1 };
 
 // Updates the peer's copy of `signal` after everything this thread put to that peer before.
 Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,

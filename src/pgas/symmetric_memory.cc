@@ -6,13 +6,14 @@
 #include "core/environment.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
+#include "pgas/call_signature.h"
 
 namespace memspan::pgas {
 namespace {
 
 enum class Step : std::uint64_t { kAllocate = 1, kFree = 2, kReallocate = 3, kCommit = 4 };
 
-constexpr const char* step_name(std::uint64_t step) {
+const char* step_name(std::uint64_t step) {
   switch (static_cast<Step>(step)) {
     case Step::kAllocate:
       return "an allocation";
@@ -26,6 +27,23 @@ constexpr const char* step_name(std::uint64_t step) {
   return "another call";
 }
 
+// What the two numbers of a Request are.
+const char* first_name(Step step) {
+  return step == Step::kFree || step == Step::kReallocate ? "the block's offset" : "the size";
+}
+const char* second_name(Step step) {
+  switch (step) {
+    case Step::kAllocate:
+      return "the alignment";
+    case Step::kReallocate:
+      return "the new size";
+    case Step::kFree:
+    case Step::kCommit:
+      break;
+  }
+  return "the memory still needed";
+}
+
 // What one process asks for: the step, two numbers that describe it, and how it went (0 or a Code).
 struct Request {
   Step step;
@@ -33,37 +51,27 @@ struct Request {
   std::uint64_t second = 0;
 };
 
-Status describe_difference(const Team& team, int member, const Request& mine) {
-  return {Code::kInvalidArgument,
-          fmt::format("PE {} asked for {} ({}, {}) while PE {} asked for {} ({}, {}): all must "
-                      "make the same call with "
-                      "the same sizes",
-                      team.index(), step_name(static_cast<std::uint64_t>(mine.step)), mine.first,
-                      mine.second, member, step_name(team.word(member, 0)), team.word(member, 1),
-                      team.word(member, 2))};
-}
-
-// Meets, compares the requests and gives the worst outcome: kInvalidArgument when they differ,
-// else the first code that is not ok.
+// Compares the requests of all and gives the worst outcome: kInvalidArgument when they differ, else
+// the first code that is not ok.
 Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
-  const std::uint64_t words[] = {static_cast<std::uint64_t>(mine.step), mine.first, mine.second,
+  const SignatureField fields[] = {{"the call", static_cast<std::uint64_t>(mine.step), step_name},
+                                   {first_name(mine.step), mine.first},
+                                   {second_name(mine.step), mine.second}};
+  const std::uint64_t words[] = {fields[0].value, mine.first, mine.second,
                                  static_cast<std::uint64_t>(outcome)};
-  MEMSPAN_PASS(team.meet(what, words, 4));
-  for (int member = 0; member < team.size(); ++member)
-    if (team.word(member, 0) != words[0] || team.word(member, 1) != words[1] ||
-        team.word(member, 2) != words[2])
-      return describe_difference(team, member, mine);
+  MEMSPAN_PASS(team.barrier(what, words, 4));
+  MEMSPAN_PASS(compare_with_all(team, fields));
   for (int member = 0; member < team.size(); ++member)
     if (team.word(member, 3) != 0)
       return {static_cast<Code>(team.word(member, 3)), fmt::format("it failed on PE {}", member)};
   return Status::ok();
 }
 
-// One process of the host measures for all: they would add up the same numbers.
+// One process of each node measures for all there: they would add up the same numbers.
 Status check_budget(const Team& team, std::uint64_t bytes_each) {
-  if (team.index() != 0) return Status::ok();
+  if (!team.is_node_leader()) return Status::ok();
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  auto members = static_cast<std::uint64_t>(team.size());
+  auto members = static_cast<std::uint64_t>(team.near_members());
   if (bytes_each <= budget.available / members) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("{} more is needed ({} for each PE), {} is available ({})",
@@ -143,7 +151,7 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
                      "moving a block");
   copy_bytes(moved, pointer, std::min<std::size_t>(*old_bytes, bytes));
   // Every process copies its own block; nobody may reuse the old one before all are done.
-  MEMSPAN_PASS(world_team.meet(what));
+  MEMSPAN_PASS(world_team.barrier(what));
   heap.free(pointer);
   return moved;
 }

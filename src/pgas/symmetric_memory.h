@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collective allocation: every process does the same step on its own heap, and one meeting of the
+// Collective allocation: every process does the same step on its own heap, and one barrier of the
 // world team compares what each asked for and how it went. An asymmetric call is an error that
 // names both sides; a shortage is a failure on all alike, before any memory is taken.
 //

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team: an arithmetic progression of peers, this process's place in it, and where it meets.
+// A team: which PEs are its members, this process's place among them, and how they synchronise.
+//
+// On one node that is a sync area in shared memory. On several, each node has an area, and the
+// nodes' first members exchange by messages what was gathered there (team_nodes.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +12,7 @@
 #include "core/status.h"
 #include "pgas/local_teams.h"
 #include "pgas/sync_area.h"
+#include "pgas/team_nodes.h"
 #include "world/team_shape.h"
 #include "world/world.h"
 
@@ -23,23 +27,23 @@ enum class CollectiveKind : std::uint8_t {
   kScan
 };
 
-// What all members of a collective have to give alike, as far as a word has room for it: a mistake
-// is then found in the meeting that the collective makes anyway.
-struct Alike {
+// What all members of a collective say alike, as far as one word has room for it: a mistake is then
+// found in the barrier that the collective needs anyway.
+struct CollectiveSignature {
   CollectiveKind kind;
   std::size_t bytes;  // of a member's elements; modulo 2^40
   int root = 0;
 
-  // | kind: 4 | meeting: 6 | root: 14 | bytes: 40 |. The meeting's number tells the word from what
+  // | kind: 4 | barrier: 6 | root: 14 | bytes: 40 |. The barrier's number tells the word from what
   // an earlier one left.
-  std::uint64_t encode(std::uint64_t meeting) const {
-    return static_cast<std::uint64_t>(kind) << 60 | (meeting & 0x3f) << 54 |
+  std::uint64_t encode(std::uint64_t barrier) const {
+    return static_cast<std::uint64_t>(kind) << 60 | (barrier & 0x3f) << 54 |
            static_cast<std::uint64_t>(root) << 40 | (bytes & 0xff'ffff'ffff);
   }
 };
-static_assert(kMostPeersPerHost <= 1 << 14);
+static_assert(kMostPeers <= 1 << 14);
 
-// One thread at a time for anything that meets (as OpenSHMEM has it); queries are thread-safe.
+// One thread at a time for collective calls (as OpenSHMEM has it); queries are thread-safe.
 class Team {
  public:
   // The team of all peers; costs no communication.
@@ -47,12 +51,20 @@ class Team {
   // A place for a team of so many in the internal area of this process, all zero; nullopt when
   // there is no room.
   static std::optional<std::uint64_t> make_area(World& world, int members);
-  // The team of `shape`, peers of the world and this process among them, which meets at `place` of
-  // its first member's internal area. All members know that by other means.
-  static std::unique_ptr<Team> at(World& world, const TeamShape& shape, std::uint64_t place);
-  // The team of `shape`, peers of the world and this process among them, which meets where its
-  // members agree to when they first do. Not collective: members make it when they like.
+  // Names the team in messages: never used twice, the same on all members.
+  using Id = std::uint64_t;
+  // That of a team of which `maker` made the area at `place`.
+  static Id id_of(int maker, std::uint64_t place);
+  // The team of `shape`, peers of the world and this process among them, whose sync area is at
+  // `place` in the internal area of its first member on this node. All members know both by other
+  // means.
+  static std::unique_ptr<Team> at(World& world, const TeamShape& shape, std::uint64_t place, Id id);
+  // The team of `shape`, peers of the world and this process among them, whose members agree on an
+  // area at their first barrier. Not collective: members make it when they like.
   static std::unique_ptr<Team> local(LocalTeams& teams, const TeamShape& shape);
+  // Ends barrier `sequence` of a team whose area this process, its first member on this node, could
+  // not make, on the other nodes.
+  static void tell_no_room(World& world, const TeamShape& shape, Id id, std::uint64_t sequence);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
@@ -61,6 +73,14 @@ class Team {
   int size() const { return shape_.size; }
   int index() const { return index_; }  // of this process
   int peer_of(int member) const { return shape_.peer_of(member); }
+  // Null when all members are on this node.
+  const TeamNodes* nodes() const { return nodes_.get(); }
+  // Whether this is the first of the members on this node, and how many those are.
+  bool is_node_leader() const { return index_ == (nodes_ ? nodes_->my_leader() : 0); }
+  int near_members() const {
+    return nodes_ ? static_cast<int>(nodes_->near().size()) : shape_.size;
+  }
+  Id id() const { return id_; }
   int num_contexts() const { return num_contexts_; }
   void set_num_contexts(int count) { num_contexts_ = count; }
 
@@ -68,69 +88,101 @@ class Team {
   // one (kInvalidArgument on all callers when they differ or the shape does not fit). Members of
   // the new team get it, others get null. `what` names the call in messages.
   Result<std::unique_ptr<Team>> split(const char* what, const TeamShape& shape);
+  // Collective over this team: the team of those of its members whose memory this process has
+  // mapped: those of its node, or itself alone where MEMSPAN_TRANSPORT does not allow that.
+  Result<std::unique_ptr<Team>> split_mapped(const char* what);
   // Collective over the living members of this team, in step or not: a team of those, in the same
   // order. kPeerLost when another died meanwhile; then call it again. Deaths up to now end only
   // what needs the dead.
   Result<std::unique_ptr<Team>> shrink(const char* what);
   // Collective over this team, unless it is local(): after it nobody uses the team's memory and its
   // area is given back. The object is then good for destruction only.
-  Status disband(const char* what);
+  Status destroy(const char* what);
 
-  // Ahead of anything of a collective but meet() itself: the number of its meeting and the scratch
+  // Ahead of anything of a collective but barrier() itself: the number of its barrier and the eager
   // buffer may be used after it.
   Status prepare(const char* what) {
     return local_teams_ == nullptr ? Status::ok() : prepare_local(what);
   }
 
-  // Collective: returns when all members have arrived; their earlier stores are then visible. After
-  // a kTimeout, which names who did not come, or a kPeerLost the members are out of step, and every
-  // later meeting fails in the same way.
-  Status meet(const char* what);
-  // The same, carrying up to kMeetingWords words of each member, readable through word() until
-  // this process's next meeting.
-  Status meet(const char* what, const std::uint64_t* words, int count);
-  // The same, carrying up to kAlikeWord words. kInvalidArgument when the next member gave something
-  // else than `mine`, or is in another call: of members that differ at least one gets that.
-  Status meet_alike(const char* what, const Alike& mine, const std::uint64_t* words = nullptr,
-                    int count = 0);
-  // The number of this process's last meeting, the same on all members.
+  // Collective: returns when all members have entered it; their earlier stores are then visible.
+  // After a kTimeout, which names who did not come, or a kPeerLost the members are out of step, and
+  // every later barrier fails in the same way.
+  Status barrier(const char* what);
+  // The same, carrying up to kPayloadWords words of each member, readable through word() until
+  // this process's next barrier.
+  Status barrier(const char* what, const std::uint64_t* words, int count);
+  // The same, carrying up to kSignatureWord words. kInvalidArgument when the next member gave
+  // something else than `mine`, or is in another call: of members that differ at least one gets
+  // that.
+  Status barrier_checked(const char* what, const CollectiveSignature& mine,
+                         const std::uint64_t* words = nullptr, int count = 0);
+  // The number of this process's last barrier, the same on all members.
   std::uint64_t sequence() const { return sequence_; }
   std::uint64_t word(int member, int i) const {
     return area_.line(member, sequence_).words[i].load(std::memory_order_relaxed);
   }
-  // This process's scratch buffer for its next meeting, and a member's for the last one.
-  std::size_t scratch_bytes() const { return area_.scratch_bytes(); }
-  std::byte* my_scratch() const { return area_.scratch(index_, sequence_ + 1); }
-  const std::byte* scratch(int member) const { return area_.scratch(member, sequence_); }
+  // This process's eager buffer for its next barrier, and a member's for the last one.
+  std::size_t eager_bytes() const { return area_.eager_bytes(); }
+  std::byte* my_eager_buffer() const { return area_.eager_buffer(index_, sequence_ + 1); }
+  const std::byte* eager_buffer(int member) const { return area_.eager_buffer(member, sequence_); }
 
  private:
   Team(World& world, const TeamShape& shape);
-  Team(World& world, const TeamShape& shape, std::uint64_t place);
   void move_to(std::uint64_t place);
   Status prepare_local(const char* what);
   void catch_up();
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status explain_difference(std::uint64_t mine, int member) const;
+
   bool is_alive(int member) const;
-  // A peer that is gone and without whom meeting `sequence` cannot be, or -1. So a meeting is over
-  // for all the living, or fails for all: who came before it died does not fail it.
-  int lost_by_flags(std::uint64_t sequence) const;
-  int lost_by_counter(std::uint64_t sequence) const;
+  bool has_entered(int member, std::uint64_t sequence) const {
+    return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
+  }
+  // A peer that is gone and without whom barrier `sequence` cannot be, or -1. So a barrier is over
+  // for all the living, or fails for all: who entered it and died then does not fail it.
+  int missing_from_flags(std::uint64_t sequence) const;
+  int missing_from_counter(std::uint64_t sequence) const;
+  int missing_on_node(std::uint64_t sequence) const;
+  void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
+  Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
+  Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
+  void release(std::uint64_t sequence);
+
+  // Of a team that is local or on several nodes.
+  Status uncommon_barrier(const char* what, const std::uint64_t* words, int count);
+  Status barrier_among_nodes(const char* what, std::uint64_t sequence);
+  Status follow_leader(const char* what, std::uint64_t sequence);
+  Status lead(const char* what, std::uint64_t sequence);
+  Status gather_near(const char* what, std::uint64_t sequence);
+  LeaderExchange::Place exchange_place(const char* what, std::uint64_t sequence) const {
+    return {world_, shape_, *nodes_, {MessageKind::kBarrier, id_, sequence}, what};
+  }
+  LeaderExchange::Block lines_of_node(std::uint64_t sequence) const;
+  Status take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence);
+  std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
+  Status failure_of_leader() const;
+
+  // What a proposal of a team of the living says, beside where its area is.
+  struct Living;
+  Status propose(Living& living);
   Status propose_living();
-  Status meet_by_flags(const char* what, std::uint64_t sequence);
-  Status meet_by_counter(const char* what, std::uint64_t sequence);
+  std::optional<Living> proposal_of(int maker);
 
   World& world_;
   TeamShape shape_;
   int index_;
   SyncArea area_;
-  std::uint64_t area_offset_ = 0;  // in the first member's internal area
-  std::uint64_t sequence_ = 0;     // of the last meeting
-  bool by_counter_;
+  std::uint64_t area_offset_ = 0;  // in the internal area of the node's first member
+  std::uint64_t sequence_ = 0;     // of the last barrier
+  bool uses_central_counter_;
+  bool is_uncommon_;  // local, or on several nodes
   int num_contexts_ = 0;
-  Status broken_;                       // why the team cannot meet any more
+  Status broken_;                       // why the team can have no more barriers
   LocalTeams* local_teams_ = nullptr;   // of a local one
-  LocalTeams::Entry* entry_ = nullptr;  // the same, once it has met
+  LocalTeams::Entry* entry_ = nullptr;  // the same, once it has had one
+  std::unique_ptr<TeamNodes> nodes_;    // null on one node
+  Id id_ = 0;
 };
 
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.

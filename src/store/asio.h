@@ -12,12 +12,8 @@
 
 // Asio's fences only add to the locks that every hand-over between threads takes anyway, and the
 // thread sanitizer does not understand fences.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MEMSPAN_STORE_TSAN_ 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(MEMSPAN_STORE_TSAN_)
+#include "core/thread_sanitizer.h"
+#ifdef MEMSPAN_THREAD_SANITIZER_
 #define ASIO_DISABLE_FENCED_BLOCK 1
 #endif
 

@@ -145,8 +145,8 @@ class Attempts {
 
 }  // namespace
 
-StoreClient::StoreClient(std::unique_ptr<Connection> connection)
-    : connection_(std::move(connection)) {}
+StoreClient::StoreClient(std::unique_ptr<Connection> connection, std::string member)
+    : member_(std::move(member)), connection_(std::move(connection)) {}
 StoreClient::~StoreClient() = default;
 
 Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_view member,
@@ -161,7 +161,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
                      Connection::greet(make_plain_stream(std::move(socket)), "on an adopted socket",
                                        hello, deadline),
                      "greeting the store");
-  return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection)));
+  return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection), hello.member));
 }
 
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& access,
@@ -184,7 +184,8 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
       hello.silence_ms = silence_ms(access, (*stream)->socket());
       auto connection = Connection::greet(std::move(stream).value(), where, hello, deadline);
       if (connection.is_ok())
-        return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection).value()));
+        return std::unique_ptr<StoreClient>(
+            new StoreClient(std::move(connection).value(), access.member));
       last = attempts.judge(connection.status());
     }
     if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
@@ -203,12 +204,12 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
 }
 
 Status StoreClient::set(std::string_view key, std::string_view value, Deadline deadline,
-                        StoreOwner owner) {
+                        KeyLife life) {
   return connection_
       ->call({.operation = StoreOperation::kSet,
               .keys = {std::string(key)},
               .value = std::string(value),
-              .is_owned = owner == StoreOwner::kSession},
+              .is_owned = life == KeyLife::kLease},
              deadline)
       .status();
 }
@@ -224,20 +225,20 @@ Result<std::string> StoreClient::get_now(std::string_view key, Deadline deadline
 }
 
 Result<std::int64_t> StoreClient::add(std::string_view key, std::int64_t delta, Deadline deadline,
-                                      StoreOwner owner) {
+                                      KeyLife life) {
   return connection_->number_of({.operation = StoreOperation::kAdd,
                                  .keys = {std::string(key)},
                                  .delta = delta,
-                                 .is_owned = owner == StoreOwner::kSession},
+                                 .is_owned = life == KeyLife::kLease},
                                 deadline);
 }
 
 Result<std::uint64_t> StoreClient::append(std::string_view key, std::string_view value,
-                                          Deadline deadline, StoreOwner owner) {
+                                          Deadline deadline, KeyLife life) {
   auto length = connection_->number_of({.operation = StoreOperation::kAppend,
                                         .keys = {std::string(key)},
                                         .value = std::string(value),
-                                        .is_owned = owner == StoreOwner::kSession},
+                                        .is_owned = life == KeyLife::kLease},
                                        deadline);
   if (!length.is_ok()) return length.status();
   return static_cast<std::uint64_t>(*length);
@@ -245,12 +246,12 @@ Result<std::uint64_t> StoreClient::append(std::string_view key, std::string_view
 
 Result<std::string> StoreClient::compare_and_swap(std::string_view key, std::string_view expected,
                                                   std::string_view desired, Deadline deadline,
-                                                  StoreOwner owner) {
+                                                  KeyLife life) {
   return connection_->value_of({.operation = StoreOperation::kCompareAndSwap,
                                 .keys = {std::string(key)},
                                 .value = std::string(desired),
                                 .expected = std::string(expected),
-                                .is_owned = owner == StoreOwner::kSession},
+                                .is_owned = life == KeyLife::kLease},
                                deadline);
 }
 
@@ -267,11 +268,11 @@ Status StoreClient::wait(const std::vector<std::string>& keys, Deadline deadline
   return connection_->call({.operation = StoreOperation::kWait, .keys = keys}, deadline).status();
 }
 
-Result<StoreClient::Listing> StoreClient::list(std::string_view prefix, Deadline deadline) {
+Result<StoreListing> StoreClient::list(std::string_view prefix, Deadline deadline) {
   auto texts = connection_->texts_of(
       {.operation = StoreOperation::kList, .keys = {std::string(prefix)}}, deadline);
   if (!texts.is_ok()) return texts.status();
-  Listing listing;
+  StoreListing listing;
   for (std::size_t i = 0; i + 1 < texts->size(); i += 2)
     listing.emplace_back(std::move((*texts)[i]), std::move((*texts)[i + 1]));
   return listing;
@@ -303,10 +304,11 @@ Status StoreClient::give_rank(std::string_view scope, Deadline deadline) {
       .status();
 }
 
-Result<std::vector<std::string>> StoreClient::meet(std::string_view group, std::uint64_t operation,
-                                                   int rank, int size, std::string_view mine,
-                                                   Deadline deadline) {
-  return connection_->texts_of({.operation = StoreOperation::kMeet,
+Result<std::vector<std::string>> StoreClient::group_allgather(std::string_view group,
+                                                              std::uint64_t operation, int rank,
+                                                              int size, std::string_view mine,
+                                                              Deadline deadline) {
+  return connection_->texts_of({.operation = StoreOperation::kGroupAllgather,
                                 .keys = {std::string(group)},
                                 .value = std::string(mine),
                                 .delta = static_cast<std::int64_t>(operation),
@@ -315,9 +317,9 @@ Result<std::vector<std::string>> StoreClient::meet(std::string_view group, std::
                                deadline);
 }
 
-Result<std::vector<std::string>> StoreClient::gather(std::string_view name, int rank, int size,
-                                                     std::string_view mine, Deadline deadline) {
-  return connection_->texts_of({.operation = StoreOperation::kGather,
+Result<std::vector<std::string>> StoreClient::allgather(std::string_view name, int rank, int size,
+                                                        std::string_view mine, Deadline deadline) {
+  return connection_->texts_of({.operation = StoreOperation::kAllgather,
                                 .keys = {std::string(name)},
                                 .value = std::string(mine),
                                 .rank = rank,
@@ -325,9 +327,9 @@ Result<std::vector<std::string>> StoreClient::gather(std::string_view name, int 
                                deadline);
 }
 
-Result<StoreClient::Assembly> StoreClient::assemble(std::string_view name, int rank, int size,
-                                                    std::string_view mine, Deadline deadline) {
-  auto parts = connection_->texts_of({.operation = StoreOperation::kAssemble,
+Result<CreatedGroup> StoreClient::create_group(std::string_view name, int rank, int size,
+                                               std::string_view mine, Deadline deadline) {
+  auto parts = connection_->texts_of({.operation = StoreOperation::kCreateGroup,
                                       .keys = {std::string(name)},
                                       .value = std::string(mine),
                                       .rank = rank,
@@ -335,17 +337,21 @@ Result<StoreClient::Assembly> StoreClient::assemble(std::string_view name, int r
                                      deadline);
   if (!parts.is_ok()) return parts.status();
   if (parts->size() != static_cast<std::size_t>(size) + 1)
-    return Status(Code::kInternal, "the store's answer to an assembly is malformed");
-  Assembly assembly{.group = std::move(parts->back()), .parts = {}};
+    return Status(Code::kInternal, "the store's answer to the creation of a group is malformed");
+  CreatedGroup created{.name = std::move(parts->back()), .contributions = {}};
   parts->pop_back();
-  assembly.parts = std::move(*parts);
-  return assembly;
+  created.contributions = std::move(*parts);
+  return created;
 }
 
-Status StoreClient::leave(std::string_view group, Deadline deadline) {
+Status StoreClient::leave_group(std::string_view group, Deadline deadline) {
   return connection_
-      ->call({.operation = StoreOperation::kLeave, .keys = {std::string(group)}}, deadline)
+      ->call({.operation = StoreOperation::kLeaveGroup, .keys = {std::string(group)}}, deadline)
       .status();
+}
+
+const std::string& StoreClient::member() const {
+  return member_;
 }
 
 void StoreClient::end() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One member's connection to the store: keys, waits, counters, compare-and-swap, watches, ranks and
-// meetings.
+// collectives.
 //
 // Every call is a request and its answer on one connection; calls from several threads are
 // served one after the other, and a call that waits does not keep other threads' calls waiting
@@ -24,8 +24,9 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
+#include "store/collective_service.h"
 #include "store/endpoint.h"
-#include "store/ranks.h"
+#include "store/key_value_store.h"
 #include "store/security.h"
 #include "store/wire.h"
 
@@ -44,23 +45,8 @@ struct StoreAccess {
   std::uint64_t epoch = 0;  // of the store that is expected, when it was met before
 };
 
-// Who a key belongs to after it was changed.
-enum class StoreOwner {
-  kNobody,   // it stays (a set), or belongs to whom it did (everything else)
-  kSession,  // it goes with this connection
-};
-
-// What a watch sees. A value.
-struct StoreChange {
-  StoreEvent event = StoreEvent::kSet;
-  std::string key;
-  std::string value;  // empty when removed
-};
-using StoreWatcher = std::function<void(const StoreChange&)>;
-
-// Thread-safe. Keys are 1 to 8192 bytes, values at most 8 MiB; anything else is kInvalidArgument.
-// In a child made by fork() every call returns kForked.
-class StoreClient {
+// Thread-safe. In a child made by fork() every call returns kForked.
+class StoreClient final : public KeyValueStore, public CollectiveService {
  public:
   // Connects, retrying while nobody listens yet, until the deadline: kTimeout then names the
   // endpoint and the last reason. Counts as connected only after the server's own welcome was
@@ -72,76 +58,53 @@ class StoreClient {
   // StoreServer adopted).
   static Result<std::unique_ptr<StoreClient>> adopt(Fd socket, std::string_view member,
                                                     Deadline deadline);
-  ~StoreClient();
-  StoreClient(const StoreClient&) = delete;
-  StoreClient& operator=(const StoreClient&) = delete;
+  ~StoreClient() override;
 
+  // The plain verbs (key_value_store.h). The store itself says when the time of a get is over; only
+  // when it is silent does a get or a wait end a second after the deadline.
   Status set(std::string_view key, std::string_view value, Deadline deadline,
-             StoreOwner owner = StoreOwner::kNobody);
-  // Waits until the key exists. kTimeout names the key. The store itself says when the time is
-  // over; only when it is silent does a get or a wait end a second after the deadline.
-  Result<std::string> get(std::string_view key, Deadline deadline);
-  // kNotFound when the key does not exist.
-  Result<std::string> get_now(std::string_view key, Deadline deadline);
+             KeyLife life = KeyLife::kPermanent) override;
+  Result<std::string> get(std::string_view key, Deadline deadline) override;
+  Result<std::string> get_now(std::string_view key, Deadline deadline) override;
+  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
+                                       std::string_view desired, Deadline deadline,
+                                       KeyLife life = KeyLife::kPermanent) override;
+  Result<bool> remove(std::string_view key, Deadline deadline) override;
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override;
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override;
+  Status unwatch(std::uint64_t watch, Deadline deadline) override;
+  void end() override;
+  std::uint64_t lease() const override { return session(); }
+  const std::string& member() const override;
+  CollectiveService* collectives() override { return this; }
+
   // Adds to a decimal counter (a missing one is 0) and gives the sum. kInvalidArgument when the
   // value is not a number or the sum would overflow.
   Result<std::int64_t> add(std::string_view key, std::int64_t delta, Deadline deadline,
-                           StoreOwner owner = StoreOwner::kNobody);
+                           KeyLife life = KeyLife::kPermanent);
   // Appends to the value (a missing one is empty) and gives the new length.
   Result<std::uint64_t> append(std::string_view key, std::string_view value, Deadline deadline,
-                               StoreOwner owner = StoreOwner::kNobody);
-  // Sets the key to `desired` when its value is `expected`; gives the value that the key has
-  // afterwards. A missing key counts as empty in both.
-  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
-                                       std::string_view desired, Deadline deadline,
-                                       StoreOwner owner = StoreOwner::kNobody);
-  // True when the key existed.
-  Result<bool> remove(std::string_view key, Deadline deadline);
+                               KeyLife life = KeyLife::kPermanent);
   // Waits until all keys, at most 65536, exist at the same time. kTimeout names the ones that do
   // not (the first 16).
   Status wait(const std::vector<std::string>& keys, Deadline deadline);
-  // Keys and values, by key; all together at most 8 MiB.
-  using Listing = std::vector<std::pair<std::string, std::string>>;
-  Result<Listing> list(std::string_view prefix, Deadline deadline);
 
-  // From when this returns, `watcher` is called for every change of a key with the prefix, in
-  // their order, on a thread of the client; it may call the client, but not destroy it. Gives the
-  // watch's id.
-  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher, Deadline deadline);
-  // No call of the watcher runs or begins after this returned (the watcher itself may end its
-  // watch). kTimeout when a call of it did not end; the watch is over all the same.
-  Status unwatch(std::uint64_t watch, Deadline deadline);
-
-  // Takes a rank of a scope until the session ends: `rank`, or the lowest that is free when it is
-  // -1. `size` 0: the store knows, or will be told.
-  Result<StoreRank> take_rank(std::string_view scope, int rank, int size, Deadline deadline);
-  // Gives it up before that; kNotFound when this session has none in the scope.
-  Status give_rank(std::string_view scope, Deadline deadline);
-  // Comes to an operation of a group as one of `size` and waits for all; gives everybody's bytes,
-  // by rank. kTimeout names who did not come, kPeerLost who is gone. Group (group.h) counts the
-  // operations.
-  Result<std::vector<std::string>> meet(std::string_view group, std::uint64_t operation, int rank,
-                                        int size, std::string_view mine, Deadline deadline);
-  // The same under a name, of whoever comes as one of `size` who number themselves for it: the next
-  // ones may be others. Comes to the first round that this member's rank has not come to, so that
-  // one that failed counts. kUnavailable: somebody else comes as that rank.
-  Result<std::vector<std::string>> gather(std::string_view name, int rank, int size,
-                                          std::string_view mine, Deadline deadline);
-  // The same, all or nothing: who gives up has not come, and who goes, or says another size, ends
-  // it for all. Those who come are members of a new group from that moment, whose name is given:
-  // for Group, and to leave().
-  struct Assembly {
-    std::string group;
-    std::vector<std::string> parts;
-  };
-  Result<Assembly> assemble(std::string_view name, int rank, int size, std::string_view mine,
-                            Deadline deadline);
-  // Gives up the place in the group, or what this member waits for in gatherings of that name.
-  Status leave(std::string_view group, Deadline deadline);
-
-  // Ends the session as the destructor does: every pending and later call returns kStoreLost, and
-  // no watcher runs or begins after this returned. Not for watchers.
-  void end();
+  // The recipes that the store answers in one round trip (store/recipes/ says what they promise).
+  Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
+                              Deadline deadline) override;
+  Status give_rank(std::string_view scope, Deadline deadline) override;
+  // Takes part in the first epoch to which this member's rank has not contributed. What a caller
+  // contributed that timed out stays, until another caller takes its rank.
+  Result<std::vector<std::string>> allgather(std::string_view name, int rank, int size,
+                                             std::string_view mine, Deadline deadline) override;
+  Result<CreatedGroup> create_group(std::string_view name, int rank, int size,
+                                    std::string_view mine, Deadline deadline) override;
+  Result<std::vector<std::string>> group_allgather(std::string_view group, std::uint64_t operation,
+                                                   int rank, int size, std::string_view mine,
+                                                   Deadline deadline) override;
+  // Leaves the group, or ends this member's ad-hoc all-gathers of that name.
+  Status leave_group(std::string_view group, Deadline deadline) override;
 
   // Of the store and of this connection to it.
   std::uint64_t epoch() const;
@@ -149,7 +112,8 @@ class StoreClient {
 
  private:
   class Connection;
-  explicit StoreClient(std::unique_ptr<Connection> connection);
+  StoreClient(std::unique_ptr<Connection> connection, std::string member);
+  const std::string member_;
   std::unique_ptr<Connection> connection_;
 };
 

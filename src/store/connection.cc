@@ -10,6 +10,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/poll.h"
 #include "core/thread.h"
 #include "store/notice.h"
 
@@ -30,15 +31,16 @@ Status lost(std::string because) {
 
 bool is_blocking(const StoreRequest& request) {
   return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait ||
-         request.operation == StoreOperation::kMeet ||
-         request.operation == StoreOperation::kGather ||
-         request.operation == StoreOperation::kAssemble;
+         request.operation == StoreOperation::kGroupAllgather ||
+         request.operation == StoreOperation::kAllgather ||
+         request.operation == StoreOperation::kCreateGroup;
 }
 
 // What the caller waits for when it waits for other members; empty when it does not.
 std::string awaited_members(const StoreRequest& request, const std::string& where) {
-  if (request.operation != StoreOperation::kMeet && request.operation != StoreOperation::kGather &&
-      request.operation != StoreOperation::kAssemble)
+  if (request.operation != StoreOperation::kGroupAllgather &&
+      request.operation != StoreOperation::kAllgather &&
+      request.operation != StoreOperation::kCreateGroup)
     return {};
   return fmt::format("rank {} of {} waits at the store {} for others who have not come to {}",
                      request.rank, request.size, where, list_keys(request.keys));
@@ -75,9 +77,7 @@ Status finish_handshake(StoreStream& stream, const Deadline& deadline) {
         return step.failure;
     }
     pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
-    const int ready = ::poll(&polled, 1, until_next_look(deadline).remaining_poll_ms());
-    if (is_interrupted() || (ready == 0 && deadline.has_passed()))
-      return end_of_wait("the TLS handshake did not end in time");
+    MEMSPAN_PASS(poll_ready({&polled, 1}, deadline, "the TLS handshake did not end in time"));
   }
 }
 
@@ -90,7 +90,7 @@ Result<std::unique_ptr<StoreClient::Connection>> StoreClient::Connection::greet(
       new Connection(std::move(stream), std::move(wake).value(), std::move(where),
                      std::chrono::milliseconds(hello.silence_ms)));
   MEMSPAN_PASS(connection->say_hello(hello, deadline));
-  if (hello.silence_ms != 0) MEMSPAN_PASS(connection->need_attendant());
+  if (hello.silence_ms != 0) MEMSPAN_PASS(connection->need_event_thread());
   return connection;
 }
 
@@ -124,22 +124,22 @@ StoreClient::Connection::~Connection() {
 }
 
 void StoreClient::Connection::end() {
-  std::unique_ptr<std::thread> attendant;
+  std::unique_ptr<std::thread> event_thread;
   {
     MutexLock lock(mutex_);
     is_ending_ = true;
-    attendant = std::move(attendant_);
+    event_thread = std::move(event_thread_);
     changed_.notify_all();
     if (::getpid() != process_) {
-      static_cast<void>(attendant.release());  // fork() did not take the thread along
+      static_cast<void>(event_thread.release());  // fork() did not take the thread along
       return;
     }
     lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
                                                                     // fork() may hold the socket
   }
-  if (attendant == nullptr) return;
+  if (event_thread == nullptr) return;
   wake_.ring();
-  attendant->join();
+  event_thread->join();
 }
 
 std::uint64_t StoreClient::Connection::next_id() {
@@ -193,7 +193,7 @@ Result<std::vector<std::string>> StoreClient::Connection::texts_of(StoreRequest 
 // The watcher is there before the first change can come.
 Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWatcher watcher,
                                                      Deadline deadline) {
-  MEMSPAN_PASS(need_attendant());
+  MEMSPAN_PASS(need_event_thread());
   const std::uint64_t id = next_id();
   {
     MutexLock lock(mutex_);
@@ -212,7 +212,8 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
     MutexLock lock(mutex_);
     watchers_.erase(watch);
     // A watcher may end its own watch; everybody else waits for a call that runs.
-    const bool is_own = attendant_ != nullptr && attendant_->get_id() == std::this_thread::get_id();
+    const bool is_own =
+        event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
     while (!is_own && called_watch_ == watch && !deadline.has_passed())
       changed_.wait_until(mutex_, deadline);
     if (!is_own && called_watch_ == watch)
@@ -324,16 +325,16 @@ void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
   changed_.notify_all();
 }
 
-Status StoreClient::Connection::need_attendant() {
+Status StoreClient::Connection::need_event_thread() {
   MutexLock lock(mutex_);
-  if (attendant_ != nullptr) return Status::ok();
-  auto attendant = start_thread("a store's client", [this] { attend(); });
-  if (!attendant.is_ok()) return attendant.status();
-  attendant_ = std::make_unique<std::thread>(std::move(attendant).value());
+  if (event_thread_ != nullptr) return Status::ok();
+  auto event_thread = start_thread("a store's client", [this] { run_events(); });
+  if (!event_thread.is_ok()) return event_thread.status();
+  event_thread_ = std::make_unique<std::thread>(std::move(event_thread).value());
   return Status::ok();
 }
 
-void StoreClient::Connection::attend() {
+void StoreClient::Connection::run_events() {
   MutexLock lock(mutex_);
   while (!is_ending_ && lost_.is_ok()) {
     if (!events_.empty()) {

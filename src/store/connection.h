@@ -6,7 +6,7 @@
 //
 //   caller A  send ---- wait ----------------- answered, leaves: B drives
 //   caller B        send ---- wait ----------------------------- drives ----
-//   attendant   (only for watches and pings)  drives when nobody else does, calls watchers
+//   event thread   (only for watches and pings)  drives when nobody else does, calls watchers
 //
 // Always holds: with somebody waiting, exactly one drives or is about to. A driver works without
 // the lock, so a slow socket keeps nobody from sending.
@@ -100,9 +100,9 @@ class StoreClient::Connection {
   void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
   void lose(const Status& why) MEMSPAN_REQUIRES(mutex_);
 
-  // The attendant's.
-  Status need_attendant();
-  void attend();
+  // The event thread's.
+  Status need_event_thread();
+  void run_events();
   void call_watchers() MEMSPAN_REQUIRES(mutex_);
   void keep_in_touch() MEMSPAN_REQUIRES(mutex_);
 
@@ -126,14 +126,14 @@ class StoreClient::Connection {
   std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<Outgoing> unsent_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, std::shared_ptr<StoreWatcher>> watchers_
-      MEMSPAN_GUARDED_BY(mutex_);  // shared with the attendant while it calls one
+      MEMSPAN_GUARDED_BY(mutex_);  // shared with the event thread while it calls one
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;         // the welcome has come
   std::uint64_t called_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // whose watcher runs now; 0: none
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<std::thread> attendant_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Of the driver, who takes and leaves that role under mutex_.
   FrameReader reader_;

@@ -171,10 +171,8 @@ StoreAnswer StoreKeys::list(const StoreRequest& request) const {
   for (auto entry = entries_.lower_bound(prefix);
        entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
     bytes += entry->first.size() + entry->second.value.size();
-    if (bytes > kMaxValueBytes)
-      return invalid(request, fmt::format("the keys and values have more than {} bytes; a longer "
-                                          "prefix names fewer",
-                                          kMaxValueBytes));
+    if (Status status = check_store_listing(bytes); !status.is_ok())
+      return invalid(request, status.message());
     texts.emplace_back(entry->first);
     texts.emplace_back(entry->second.value.text());
   }

@@ -8,7 +8,8 @@ namespace memspan {
 
 // A value.
 struct StoreQuota {
-  std::size_t keys = std::size_t{128} << 10;  // as many waits, and as many groups
+  std::size_t keys = std::size_t{128} << 10;  // as many waits, groups and
+                                              // ad-hoc all-gathers that are not over
   std::size_t bytes = std::size_t{1} << 30;   // of keys and values; as many again of what members
                                               // of groups bring
   std::size_t watches = 4096;

@@ -5,8 +5,6 @@
 
 #include <vector>
 
-#include "core/bytes.h"
-
 namespace memspan {
 namespace {
 
@@ -16,24 +14,6 @@ std::size_t rank_bytes(const std::string& scope) {
 }
 
 }  // namespace
-
-std::string StoreRank::encode() const {
-  ByteWriter writer;
-  writer.u32(static_cast<std::uint32_t>(rank));
-  writer.u32(size);
-  writer.u64(generation);
-  return writer.take();
-}
-
-Result<StoreRank> StoreRank::decode(std::string_view bytes) {
-  ByteReader reader(bytes);
-  StoreRank taken;
-  taken.rank = static_cast<int>(reader.u32());
-  taken.size = reader.u32();
-  taken.generation = reader.u64();
-  if (!reader.is_finished()) return Status(Code::kInvalidArgument, "a malformed rank");
-  return taken;
-}
 
 StoreAnswer StoreRanks::take(SessionId from, const std::string& member,
                              const StoreRequest& request) {

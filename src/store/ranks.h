@@ -12,20 +12,10 @@
 
 #include "store/answers.h"
 #include "store/charges.h"
+#include "store/collective_service.h"
 #include "store/quota.h"
 
 namespace memspan {
-
-// What take_rank gives.
-struct StoreRank {
-  int rank = 0;
-  std::uint32_t size = 0;        // 0: nobody has said it yet
-  std::uint64_t generation = 0;  // of the store's all takings; never the same twice
-
-  std::string encode() const;
-  static Result<StoreRank> decode(std::string_view bytes);
-  bool operator==(const StoreRank&) const = default;
-};
 
 // One thread at a time.
 class StoreRanks {

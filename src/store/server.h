@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store's process side: sockets, TLS and one thread around the pure StoreState.
 //
-//   listener ──► doorkeeper ──► session (handshake, hello) ──► StoreState
-//   adopt()  ─────────────────► session (hello) ─────────────►
+//   listener ──► admission control ──► session (handshake, hello) ──► StoreState
+//   adopt()  ─────────────────────────► session (hello) ─────────────►
 //
 // An allocation that fails ends the session that it was for, and no other. Nothing is read or
-// handshaken on the accept path, and what is at the door is bounded in number, in memory and in
-// time. Strangers are written to the log, at most a line a second.
+// handshaken on the accept path, and connections that are not authenticated are bounded in number,
+// in memory and in time. Refused connections are logged, at most a line a second.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 #include "core/fd.h"
 #include "core/status.h"
-#include "store/doorkeeper.h"
+#include "store/admission.h"
 #include "store/endpoint.h"
 #include "store/quota.h"
 #include "store/security.h"
@@ -30,7 +30,7 @@ struct StoreServerOptions {
   std::string job = {};  // members of another job are refused; empty: any
   StoreQuota quota = {};
   StorePatience patience = {};
-  StoreDoorkeeper::Limits door = {};
+  StoreAdmission::Limits admission = {};
   std::map<std::string, std::uint32_t> sizes = {};  // of scopes of ranks, where the host knows them
 };
 
@@ -54,8 +54,9 @@ class StoreServer {
   const Endpoint& endpoint() const;
   // The secret that it published or was given; empty with certificates and without TLS.
   const std::string& secret() const;
-  // Reads certificates, keys and lists again (the same kind as before), for new connections;
-  // closes those whose certificate is not good any more. On failure nothing changes.
+  // Reads certificates, keys and lists again (the same kind as before). They count for who connects
+  // after the return; connections whose certificate is not good any more are closed by then. On
+  // failure nothing changes.
   Status reload(const StoreSecurity& security);
 
  private:

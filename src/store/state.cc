@@ -11,7 +11,7 @@ namespace memspan {
 
 void StoreState::connect(SessionId id, Member member, Clock::time_point now) {
   auto [found, is_new] =
-      sessions_.emplace(id, Session{.member = std::move(member), .heard = now, .alarm = {}});
+      sessions_.emplace(id, Session{.member = std::move(member), .heard = now, .timer = {}});
   MEMSPAN_CHECK(is_new);
   arm(id, found->second);
 }
@@ -24,20 +24,16 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
   const std::string& member = session.member.name;
   StoreAnswers answers;
   switch (request.operation) {
-    case StoreOperation::kMeet:
-      meetings_.meet(from, member, std::move(request), now, answers);
+    case StoreOperation::kGroupAllgather:
+    case StoreOperation::kAllgather:
+    case StoreOperation::kCreateGroup:
+      collectives_.contribute(from, member, std::move(request), now, answers);
       break;
-    case StoreOperation::kLeave: {
-      StoreAnswer own = meetings_.leave(from, request, answers);
-      if (own.code == Code::kNotFound) own = gatherings_.leave(from, request, answers);
+    case StoreOperation::kLeaveGroup: {
+      StoreAnswer own = collectives_.leave(from, request, answers);
       answers.push_back({from, std::move(own)});
       break;
     }
-    case StoreOperation::kGather:
-    case StoreOperation::kAssemble:
-      if (auto assembled = gatherings_.come(from, member, std::move(request), now, answers))
-        meetings_.found(assembled->group, assembled->members);
-      break;
     case StoreOperation::kTakeRank:
       answers.push_back({from, take_rank(from, session.member, request)});
       break;
@@ -74,12 +70,12 @@ std::size_t StoreState::memory_for(const StoreRequest& request) const {
   constexpr std::size_t kAlways = std::size_t{64} << 10;
   std::size_t kept = 4 * (request.value.size() + request.expected.size());
   for (const std::string& key : request.keys) kept += 512 + 8 * key.size();
-  const std::size_t answers = std::min(request.size, StoreMeetings::kMostMembers) +
+  const std::size_t answers = std::min(request.size, kMostMembers) +
                               (request.keys.empty() ? 0 : keys_.listeners(request.keys.front()));
   return kAlways + kept + 3 * answers * sizeof(StoreOutgoing);
 }
 
-// The alarm stays where it is; expire() moves it when it comes.
+// The timer stays where it is; expire() moves it when it comes.
 void StoreState::hear(SessionId session, Clock::time_point now) {
   if (auto found = sessions_.find(session); found != sessions_.end()) found->second.heard = now;
 }
@@ -87,11 +83,10 @@ void StoreState::hear(SessionId session, Clock::time_point now) {
 StoreAnswers StoreState::disconnect(SessionId id, const std::string& why) {
   auto session = sessions_.extract(id);
   if (session.empty()) return {};
-  if (session.mapped().alarm) alarms_.erase({*session.mapped().alarm, id});
+  if (session.mapped().timer) timers_.erase({*session.mapped().timer, id});
   StoreAnswers answers;
   ranks_.disconnect(id);
-  meetings_.disconnect(id, why, answers);
-  gatherings_.disconnect(id, why, answers);
+  collectives_.disconnect(id, why, answers);
   keys_.disconnect(id, answers);
   return answers;
 }
@@ -99,13 +94,12 @@ StoreAnswers StoreState::disconnect(SessionId id, const std::string& why) {
 StoreState::Expired StoreState::expire(Clock::time_point now) {
   Expired expired;
   keys_.expire(now, expired.answers);
-  meetings_.expire(now, expired.answers);
-  gatherings_.expire(now, expired.answers);
-  while (!alarms_.empty() && alarms_.begin()->first <= now) {
-    const SessionId id = alarms_.begin()->second;
+  collectives_.expire(now, expired.answers);
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const SessionId id = timers_.begin()->second;
     Session& session = sessions_.at(id);
-    alarms_.erase(alarms_.begin());
-    session.alarm.reset();
+    timers_.erase(timers_.begin());
+    session.timer.reset();
     if (session.heard + *session.member.silence > now) {
       arm(id, session);
       continue;
@@ -123,16 +117,15 @@ std::optional<Clock::time_point> StoreState::next_deadline() const {
   const auto consider = [&](std::optional<Clock::time_point> when) {
     if (when && (!next || *when < *next)) next = when;
   };
-  consider(meetings_.next_deadline());
-  consider(gatherings_.next_deadline());
-  if (!alarms_.empty()) consider(alarms_.begin()->first);
+  consider(collectives_.next_deadline());
+  if (!timers_.empty()) consider(timers_.begin()->first);
   return next;
 }
 
 void StoreState::arm(SessionId id, Session& session) {
   if (!session.member.silence) return;
-  session.alarm = session.heard + *session.member.silence;
-  alarms_.emplace(*session.alarm, id);
+  session.timer = session.heard + *session.member.silence;
+  timers_.emplace(*session.timer, id);
 }
 
 }  // namespace memspan

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store without its sockets: sessions, and what they ask of keys, groups, gatherings and
-// ranks.
+// The store without its sockets: sessions, and what they ask of keys, collectives and ranks.
 //
-//   connect ──► session ── requests ──► StoreKeys, StoreMeetings, ... ──► answers
+//   connect ──► session ── requests ──► StoreKeys, StoreCollectives, ... ──► answers
 //                  │
 //                  └── ends (disconnect, or silent for too long): what it owned goes with it
 //
@@ -18,9 +17,8 @@
 
 #include "core/clock.h"
 #include "store/charges.h"
-#include "store/gatherings.h"
+#include "store/collectives.h"
 #include "store/keys.h"
-#include "store/meetings.h"
 #include "store/quota.h"
 #include "store/ranks.h"
 
@@ -46,8 +44,7 @@ class StoreState {
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
       : charges_(quota),
         keys_(quota, charges_),
-        meetings_(quota, charges_),
-        gatherings_(quota, charges_),
+        collectives_(quota, charges_),
         ranks_(quota, charges_, std::move(sizes)) {}
 
   // A number that was not used before.
@@ -72,17 +69,16 @@ class StoreState {
   struct Session {
     Member member;
     Clock::time_point heard;
-    std::optional<Clock::time_point> alarm;  // its entry in alarms_, not later than is due
+    std::optional<Clock::time_point> timer;  // its entry in timers_, not later than is due
   };
   StoreAnswer take_rank(SessionId from, const Member& member, StoreRequest& request);
   void arm(SessionId id, Session& session);
 
   std::map<SessionId, Session> sessions_;
-  std::set<std::pair<Clock::time_point, SessionId>> alarms_;
+  std::set<std::pair<Clock::time_point, SessionId>> timers_;
   StoreCharges charges_;
   StoreKeys keys_;
-  StoreMeetings meetings_;
-  StoreGatherings gatherings_;
+  StoreCollectives collectives_;
   StoreRanks ranks_;
 };
 

@@ -8,7 +8,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,21 +16,16 @@
 #include <vector>
 
 #include "core/environment.h"
-#include "core/interrupt.h"
+#include "core/poll.h"
+#include "store/resolver.h"
 
 namespace memspan {
 namespace {
 
-struct Address {
-  sockaddr_storage storage = {};
-  socklen_t length = sizeof(sockaddr_storage);
+using Address = SocketAddress;
 
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  bool operator==(const Address& other) const {
-    return length == other.length && std::memcmp(&storage, &other.storage, length) == 0;
-  }
-};
+// A name that no server answers for is not worth a longer wait to who would listen there.
+constexpr Duration kNamePatience = std::chrono::seconds(10);
 
 bool is_loopback(const Address& address) {
   if (address.storage.ss_family == AF_INET) {
@@ -48,33 +42,6 @@ Status unavailable(const Endpoint& endpoint, std::string_view what, std::string_
 
 Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
   return unavailable(endpoint, what, Status::from_errno(what, error).message());
-}
-
-Result<std::vector<Address>> resolve(const Endpoint& endpoint) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const std::string port = std::to_string(endpoint.port);
-  if (int error = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &list); error != 0)
-    return unavailable(endpoint, "resolving the host of", gai_strerror(error));
-  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
-  std::vector<Address> addresses;
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    Address address{.length = entry->ai_addrlen};
-    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    addresses.push_back(address);
-  }
-  return addresses;
-}
-
-// IPv4 first: "localhost" then means 127.0.0.1 to both sides, and to those who write that instead.
-Result<std::vector<Address>> resolve_in_order(const Endpoint& endpoint) {
-  auto addresses = resolve(endpoint);
-  if (addresses.is_ok())
-    std::stable_partition(addresses->begin(), addresses->end(),
-                          [](const Address& a) { return a.storage.ss_family == AF_INET; });
-  return addresses;
 }
 
 void set_port(Address& address, std::uint16_t port) {
@@ -142,13 +109,7 @@ Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) 
 // 0 or an errno.
 int finish_connecting(int socket, const Deadline& deadline) {
   pollfd entry{.fd = socket, .events = POLLOUT, .revents = 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&entry, 1, until_next_look(deadline).remaining_poll_ms());
-  } while (!is_interrupted() &&
-           ((ready < 0 && errno == EINTR) || (ready == 0 && !deadline.has_passed())));
-  if (ready < 0) return errno;
-  if (ready == 0) return ETIMEDOUT;
+  if (!poll_ready({&entry, 1}, deadline, "").is_ok()) return ETIMEDOUT;
   int error = 0;
   socklen_t length = sizeof error;
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
@@ -192,7 +153,7 @@ Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& addres
 Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
   std::vector<Address> addresses = addresses_of_interface(endpoint);
   if (addresses.empty()) {
-    MEMSPAN_TRY_ASSIGN(addresses, resolve_in_order(endpoint), "listening");
+    MEMSPAN_TRY_ASSIGN(addresses, resolve(endpoint, Deadline::after(kNamePatience)), "listening");
   }
   // With SO_REUSEADDR the kernel may pick a port for us that another process has picked and
   // listens at before we do; then we ask for another one.
@@ -208,7 +169,7 @@ Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
 }
 
 Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve_in_order(endpoint), "connecting");
+  MEMSPAN_TRY_ASSIGN(std::vector<Address> addresses, resolve(endpoint, deadline), "connecting");
   Status last;
   for (const Address& address : addresses) {
     auto connection = connect_to(endpoint, address, deadline);

@@ -31,11 +31,11 @@ struct TcpConnection {
   bool is_loopback = false;
 };
 
-// Host names resolve in the caller's thread (the resolver's own time-outs apply to them, not
-// ours). kUnavailable when the endpoint is taken or its name is unknown.
+// kUnavailable when the endpoint is taken, or its name is unknown or not resolved within 10 s.
 Result<TcpListener> listen_tcp(const Endpoint& endpoint);
 
-// One attempt at each of the endpoint's addresses. kUnavailable with the last address's reason.
+// One attempt at each of the endpoint's addresses; its name is resolved by the deadline, too.
+// kUnavailable with the last address's reason.
 Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline);
 
 // "192.0.2.7", or "" for a socket that has no address.

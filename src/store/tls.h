@@ -12,6 +12,7 @@
 //   tls_loaded.cc    libmemspan.so and oshrun: libmemspan_tls.so (tls_module.cc) has them and is
 //                    loaded when a connection first needs it, since a process that starts under
 //                    oshrun never does, and OpenSSL costs it more than everything else together
+//   tls_absent.cc    a build without OpenSSL (MEMSPAN_TLS=OFF)
 #pragma once
 
 #include <memory>
@@ -33,7 +34,7 @@ class TlsContext {
 
   // From a secret (which both sides have) or certificates. kInvalidArgument names the file and
   // what is wrong with it: also a certificate that is not ours to use, such as an expired one.
-  // kNotSupported when libmemspan_tls.so is not there.
+  // kNotSupported when libmemspan_tls.so is not there, or the build has no TLS.
   static Result<std::shared_ptr<const TlsContext>> from_secret(Side side, std::string_view secret);
   static Result<std::shared_ptr<const TlsContext>> from_certificates(
       Side side, const StoreCertificates& certificates);

@@ -34,18 +34,6 @@ Status malformed(std::string_view what) {
   return {Code::kInvalidArgument, fmt::format("a malformed {}", what)};
 }
 
-Status check_key(std::string_view key) {
-  if (!key.empty() && key.size() <= kMaxKeyBytes) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("a key has 1 to {} bytes, not {}", kMaxKeyBytes, key.size())};
-}
-
-Status check_value(std::string_view value) {
-  if (value.size() <= kMaxValueBytes) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("a value has at most {} bytes, not {}", kMaxValueBytes, value.size())};
-}
-
 bool is_operation(std::uint8_t number) {
   return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
          number <= static_cast<std::uint8_t>(StoreOperation::kGiveRank);
@@ -108,18 +96,18 @@ std::string_view operation_name(StoreOperation operation) {
       return "watch";
     case StoreOperation::kUnwatch:
       return "unwatch";
-    case StoreOperation::kMeet:
-      return "meet";
-    case StoreOperation::kLeave:
-      return "leave";
+    case StoreOperation::kGroupAllgather:
+      return "group_allgather";
+    case StoreOperation::kLeaveGroup:
+      return "leave_group";
     case StoreOperation::kTakeRank:
       return "take_rank";
     case StoreOperation::kPing:
       return "ping";
-    case StoreOperation::kGather:
-      return "gather";
-    case StoreOperation::kAssemble:
-      return "assemble";
+    case StoreOperation::kAllgather:
+      return "allgather";
+    case StoreOperation::kCreateGroup:
+      return "create_group";
     case StoreOperation::kGiveRank:
       return "give_rank";
   }
@@ -136,15 +124,15 @@ Status check_request(const StoreRequest& request) {
   std::size_t bytes = 0;
   for (const std::string& key : request.keys) {
     const bool may_be_empty = key.empty() && takes_a_prefix(request.operation);
-    if (Status status = check_key(key); !may_be_empty && !status.is_ok()) return status;
+    if (Status status = check_store_key(key); !may_be_empty && !status.is_ok()) return status;
     bytes += key.size() + kLengthBytes;
   }
   if (bytes > 2 * kMaxValueBytes)
     return {Code::kInvalidArgument,
             fmt::format("the keys of one request have at most {} bytes, not {}", 2 * kMaxValueBytes,
                         bytes)};
-  if (Status status = check_value(request.value); !status.is_ok()) return status;
-  return check_value(request.expected);
+  if (Status status = check_store_value(request.value); !status.is_ok()) return status;
+  return check_store_value(request.expected);
 }
 
 std::string encode(const StoreRequest& request) {

@@ -20,12 +20,11 @@
 #include <vector>
 
 #include "core/status.h"
+#include "store/key_value_store.h"
 #include "store/shared_text.h"
 
 namespace memspan {
 
-inline constexpr std::size_t kMaxKeyBytes = 8192;
-inline constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxKeysPerRequest = 65536;
 inline constexpr std::size_t kMaxMemberBytes = 256;
 // The largest request is a compare-and-swap of two whole values; the rest is room for the key and
@@ -53,17 +52,14 @@ enum class StoreOperation : std::uint8_t {
   kList = 9,
   kWatch = 10,
   kUnwatch = 11,
-  kMeet = 12,
-  kLeave = 13,
+  kGroupAllgather = 12,
+  kLeaveGroup = 13,
   kTakeRank = 14,
   kPing = 15,
-  kGather = 16,
-  kAssemble = 17,
+  kAllgather = 16,
+  kCreateGroup = 17,
   kGiveRank = 18,
 };
-
-// What a watch saw. The numbers are the wire's.
-enum class StoreEvent : std::uint8_t { kNone = 0, kSet = 1, kRemoved = 2 };
 
 // One connection of one member, numbered by the store and never used again.
 using SessionId = std::uint64_t;
@@ -71,18 +67,18 @@ using SessionId = std::uint64_t;
 // "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
 std::string_view operation_name(StoreOperation operation);
 
-// A value. Fields that an operation does not use stay as they are here.
+// A value. Fields that an operation does not use stay as they are here. The collectives are
+// group_allgather, allgather and create_group.
 struct StoreRequest {
   std::uint64_t id = 0;
   StoreOperation operation = StoreOperation::kGetNow;
   std::vector<std::string> keys;  // the key, prefix, group or scope; several for kWait only
-  std::string value = {};         // set, append, compare-and-swap: the new value; meet, gather,
-                                  // assemble: mine
+  std::string value = {};         // set, append, compare-and-swap: the new value; collectives: mine
   std::string expected = {};      // compare-and-swap
-  std::int64_t delta = 0;         // add; meet: the operation's number; unwatch: the watch's id
-  std::uint32_t timeout_ms = 0;   // get, wait, meet, gather, assemble: from its arrival
-  std::int32_t rank = -1;         // meet, gather, assemble; take_rank: -1 for the lowest free
-  std::uint32_t size = 0;         // meet, gather, assemble; take_rank: 0: not known
+  std::int64_t delta = 0;         // add; group_allgather: its number; unwatch: the watch's id
+  std::uint32_t timeout_ms = 0;   // get, wait, collectives: from its arrival
+  std::int32_t rank = -1;         // collectives; take_rank: -1 for the lowest free
+  std::uint32_t size = 0;         // collectives; take_rank: 0: not known
   bool is_owned = false;          // set, append, add, compare-and-swap: goes with the session
   bool operator==(const StoreRequest&) const = default;
 };
@@ -92,8 +88,7 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  SharedText value = {};     // get, get_now, compare-and-swap; list, meet, gather, assemble:
-                             // pack_texts()
+  SharedText value = {};     // get, get_now, compare-and-swap; list, collectives: pack_texts()
   std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
                              // take_rank: the rank
   // Only in what a watch says after its first answer.

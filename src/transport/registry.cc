@@ -3,36 +3,96 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/environment.h"
-#include "transport/fake/fake_transport.h"
-#include "transport/mapped/mapped_transport.h"
 
 namespace memspan {
+namespace {
 
-Result<std::unique_ptr<Transport>> TransportRegistry::choose(const std::string& wanted) const {
-  std::string names;
-  std::string reasons;
-  for (const Entry& entry : entries_) {
-    names += (names.empty() ? "" : ", ") + entry.name;
-    if (!wanted.empty() && wanted != entry.name) continue;
-    std::unique_ptr<Transport> transport = entry.make();
-    Status viable = transport->viable();
-    if (viable.is_ok()) return transport;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, viable.message());
-  }
-  if (!reasons.empty()) return Status(Code::kUnavailable, "no transport works here: " + reasons);
-  return Status(Code::kNotFound,
-                fmt::format("there is no transport \"{}\"; allowed are {}", wanted, names));
+constexpr const char* kVariable = "MEMSPAN_TRANSPORT";
+
+Status needs_node(const Pair& pair) {
+  return pair.same_node ? Status::ok() : Status(Code::kUnreachable, "they are on different hosts");
 }
 
-void add_builtin_transports(TransportRegistry& registry, Reservation& range) {
-  registry.add("mapped", [&range] { return make_mapped_transport(range); });
-  registry.add("fake", [&range] {
-    // A job over the fake transport delivers puts late on request and never fails of itself.
-    static const FakeFaults kHold{.hold_puts = environment_or("MEMSPAN_FAKE_HOLD_PUTS", "") == "1",
-                                  .before = {}};
-    return make_fake_transport(make_mapped_transport(range), kHold);
-  });
+Status mapped_reaches(const Pair& pair) {
+  MEMSPAN_PASS(needs_node(pair));
+  if (pair.memory_is_mappable) return Status::ok();
+  return {Code::kUnreachable, "the memory is not in a file that both can map"};
+}
+
+Status cma_reaches(const Pair& pair) {
+  MEMSPAN_PASS(needs_node(pair));
+  if (pair.no_process_access.empty()) return Status::ok();
+  return {Code::kUnreachable, pair.no_process_access};
+}
+
+Status message_reaches(const Pair& pair) {
+  if (pair.no_message_address.empty()) return Status::ok();
+  return {Code::kUnreachable, pair.no_message_address};
+}
+
+constexpr TransportEntry kTransports[] = {
+    {"mapped", "loads and stores to memory that both processes map", mapped_reaches,
+     "both are on one node and the memory is mapped"},
+    {"cma", "process_vm_readv and process_vm_writev on memory of one node", cma_reaches,
+     "both are on one node and the kernel lets them reach each other's memory"},
+    {"message", "the library's own protocol over sockets", message_reaches,
+     "a connection can be made"},
+};
+
+std::string names() {
+  std::string all;
+  for (const TransportEntry& entry : kTransports)
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", entry.name);
+  return all;
+}
+
+}  // namespace
+
+std::span<const TransportEntry> transports() {
+  return kTransports;
+}
+
+Result<AllowedTransports> AllowedTransports::parse(std::string_view text) {
+  AllowedTransports allowed;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string name(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (std::none_of(std::begin(kTransports), std::end(kTransports),
+                     [&](const TransportEntry& entry) { return entry.name == name; }))
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} names \"{}\"; allowed are {}, with commas between them",
+                                kVariable, name, names()));
+    allowed.names_.push_back(name);
+  }
+  return allowed;
+}
+
+Result<AllowedTransports> AllowedTransports::from_environment() {
+  return parse(environment_or(kVariable, ""));
+}
+
+bool AllowedTransports::has(std::string_view name) const {
+  return names_.empty() || std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+Result<TransportChoice> AllowedTransports::choose(
+    const Pair& pair, std::span<const std::string_view> candidates) const {
+  std::string reasons;
+  for (const TransportEntry& entry : kTransports) {
+    if (std::find(candidates.begin(), candidates.end(), entry.name) == candidates.end()) continue;
+    const Status reaches = has(entry.name) ? entry.reaches(pair)
+                                           : Status(Code::kUnreachable,
+                                                    fmt::format("{} does not allow it", kVariable));
+    if (reaches.is_ok())
+      return TransportChoice{entry.name, fmt::format("{}: {}", entry.name, entry.reason)};
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, reaches.message());
+  }
+  return Status(Code::kUnreachable, fmt::format("{} and {} have no transport in common ({})",
+                                                pair.from, pair.to, reasons));
 }
 
 }  // namespace memspan

@@ -1,38 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transports there are, best first, and which one serves: the first that is viable, or the one
-// that MEMSPAN_TRANSPORT names. Nothing registers itself; the caller fills the registry.
+// The transports there are, best first, and which of them two processes use: the first that is
+// allowed (MEMSPAN_TRANSPORT, a list with commas) and reaches. A new transport is one row here.
 #pragma once
 
-#include <functional>
-#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "device/reservation.h"
-#include "transport/transport.h"
+#include "core/status.h"
 
 namespace memspan {
 
-// One thread at a time.
-class TransportRegistry {
- public:
-  using Make = std::function<std::unique_ptr<Transport>()>;
-  void add(std::string name, Make make) { entries_.push_back({std::move(name), std::move(make)}); }
-
-  // `wanted` empty: the first viable one. kNotFound names what there is, kUnavailable why none
-  // works.
-  Result<std::unique_ptr<Transport>> choose(const std::string& wanted) const;
-
- private:
-  struct Entry {
-    std::string name;
-    Make make;
-  };
-  std::vector<Entry> entries_;
+// How two processes stand to each other. Set by who knows the job.
+struct Pair {
+  std::string from;  // for messages: "PE 0 on host a"
+  std::string to;
+  bool same_node = false;
+  bool memory_is_mappable = true;  // the peer's memory lies in a file that this process can have
+  std::string no_process_access;   // why process_vm_readv cannot reach the peer; empty if it can
+  std::string no_message_address;  // why there is no address to connect to; empty if there is
 };
 
-// mapped, then fake (which is never chosen unasked: mapped is always viable). `range` must outlive
-// the registry's transports.
-void add_builtin_transports(TransportRegistry& registry, Reservation& range);
+struct TransportEntry {
+  std::string_view name;
+  std::string_view what;  // in a line
+  // Why it does not reach, or ok. The message of ok's twin, why it does, is `reason`.
+  Status (*reaches)(const Pair& pair);
+  std::string_view reason;
+};
+
+std::span<const TransportEntry> transports();
+
+struct TransportChoice {
+  std::string_view name;
+  std::string why;  // "mapped: both are on one node"
+};
+
+// A value.
+class AllowedTransports {
+ public:
+  // All, or those that the text lists. kInvalidArgument names an unknown one and what there is.
+  static Result<AllowedTransports> parse(std::string_view text);
+  // MEMSPAN_TRANSPORT.
+  static Result<AllowedTransports> from_environment();
+
+  bool has(std::string_view name) const;
+  // `candidates` are the names that serve the purpose, in the order of transports(). kUnreachable
+  // names both processes and why each transport does not do.
+  Result<TransportChoice> choose(const Pair& pair,
+                                 std::span<const std::string_view> candidates) const;
+
+ private:
+  std::vector<std::string> names_;  // empty: all
+};
 
 }  // namespace memspan

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <array>
 #include <limits>
 #include <string>
 
@@ -15,28 +16,79 @@
 namespace memspan {
 namespace {
 
-struct Launcher {
+using Protocol = ForeignLauncher::Protocol;
+
+// What its processes have when it speaks that protocol with them.
+struct Speech {
+  Protocol protocol;
+  const char* variable;
+};
+constexpr Speech kPmi{Protocol::kPmi, "PMI_FD"};
+constexpr Speech kPmix{Protocol::kPmix, "PMIX_NAMESPACE"};
+constexpr Speech kNothing{Protocol::kNone, nullptr};
+
+struct Known {
   const char* who;
   const char* mark;  // every process that it starts has this
-  const char* size;  // and the number of processes here; null: it does not say
+  const char* rank;
+  const char* size;                // null: it does not say
+  std::array<const char*, 2> job;  // together they name it; null: not
+  std::array<Speech, 2> speaks;
+  const char* hint;
 };
 
 // The first whose mark is there started the process: the ones above run inside the ones below.
 // Slurm's mark is of a step (srun); the shell of a batch script has SLURM_NTASKS too, and is one.
-constexpr Launcher kLaunchers[] = {
-    {"Open MPI's launcher (mpirun, or its oshrun)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"},
-    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
-    {"PALS", "PALS_RANKID", "PMI_SIZE"},
-    {"a launcher with PMI (MPICH's mpiexec, for instance)", "PMI_SIZE", "PMI_SIZE"},
-    {"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS"},
-    {"a launcher with PMIx", "PMIX_RANK", nullptr},
-    {"torchrun, or what set its variables,", "WORLD_SIZE", "WORLD_SIZE"},
+constexpr Known kLaunchers[] = {
+    {"Open MPI's launcher (mpirun, or its oshrun)",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     {"PMIX_NAMESPACE", nullptr},
+     {kPmix, kNothing},
+     ""},
+    {"Flux",
+     "FLUX_TASK_RANK",
+     "FLUX_TASK_RANK",
+     "FLUX_JOB_SIZE",
+     {"FLUX_JOB_ID", nullptr},
+     {kPmi, kPmix},
+     ""},
+    {"PALS", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", {"PALS_APID", nullptr}, {kPmi, kPmix}, ""},
+    {"a launcher with PMI (MPICH's mpiexec, for instance)",
+     "PMI_SIZE",
+     "PMI_RANK",
+     "PMI_SIZE",
+     {nullptr, nullptr},
+     {kPmi, kPmix},
+     ""},
+    {"Slurm's srun",
+     "SLURM_STEP_NUM_TASKS",
+     "SLURM_PROCID",
+     "SLURM_STEP_NUM_TASKS",
+     {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+     {kPmix, kNothing},
+     "srun --mpi=pmix or --mpi=pmi2 offers one; "},
+    {"a launcher with PMIx",
+     "PMIX_RANK",
+     "PMIX_RANK",
+     nullptr,
+     {"PMIX_NAMESPACE", nullptr},
+     {kPmix, kNothing},
+     ""},
+    {"torchrun, or what set its variables,",
+     "WORLD_SIZE",
+     "RANK",
+     "WORLD_SIZE",
+     {nullptr, nullptr},
+     {kNothing, kNothing},
+     ""},
 };
 
 // The oshrun of this installation, by its path: another vendor's has the same name.
 std::string own_oshrun() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&check_no_foreign_launcher), &info) != 0) {
+  if (dladdr(reinterpret_cast<const void*>(&refuse), &info) != 0) {
     const std::string library = info.dli_fname;
     char path[PATH_MAX];
     const std::string guess = library.substr(0, library.rfind('/') + 1) + "../bin/oshrun";
@@ -45,28 +97,61 @@ std::string own_oshrun() {
   return "oshrun";
 }
 
-Status refuse(const Launcher& launcher, const std::string& seen, const std::string& count) {
-  return {Code::kNotSupported,
-          fmt::format("{} started this process ({}), and the processes of a memspan program cannot "
-                      "find each other through it; start the program with memspan's own {} -n {}, "
-                      "or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each process",
-                      launcher.who, seen, own_oshrun(), count)};
+Protocol protocol_of(const Known& known) {
+  for (const Speech& speech : known.speaks)
+    if (speech.variable != nullptr && environment(speech.variable)) return speech.protocol;
+  return Protocol::kNone;
+}
+
+std::string job_of(const Known& known) {
+  std::string job;
+  for (const char* const variable : known.job)
+    if (const auto part = variable == nullptr ? std::nullopt : environment(variable))
+      job += (job.empty() ? "" : ".") + *part;
+  return job;
+}
+
+Result<std::optional<int>> number(const char* variable, std::int64_t least) {
+  if (variable == nullptr) return std::optional<int>();
+  MEMSPAN_TRY_ASSIGN(const auto value,
+                     environment_integer(variable, least, std::numeric_limits<std::int32_t>::max()),
+                     "asking who started this process");
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+Result<std::optional<ForeignLauncher>> describe(const Known& known) {
+  ForeignLauncher launcher;
+  launcher.who = known.who;
+  launcher.hint = known.hint;
+  MEMSPAN_TRY_ASSIGN(launcher.size, number(known.size, 1), "joining the job");
+  MEMSPAN_TRY_ASSIGN(launcher.rank, number(known.rank, 0), "joining the job");
+  launcher.seen = launcher.size
+                      ? fmt::format("{} is {}", known.size, *launcher.size)
+                      : fmt::format("{} is {}", known.mark, environment_or(known.mark, ""));
+  launcher.protocol = protocol_of(known);
+  launcher.job = job_of(known);
+  return std::optional<ForeignLauncher>(std::move(launcher));
 }
 
 }  // namespace
 
-Status check_no_foreign_launcher() {
-  for (const Launcher& launcher : kLaunchers) {
-    const auto mark = environment(launcher.mark);
-    if (!mark) continue;
-    const auto text = launcher.size == nullptr ? std::nullopt : environment(launcher.size);
-    if (!text) return refuse(launcher, fmt::format("{} is {}", launcher.mark, *mark), "N");
-    auto size = parse_integer(launcher.size, *text, 1, std::numeric_limits<std::int32_t>::max());
-    if (size.is_ok() && *size == 1) return Status::ok();
-    return refuse(launcher, fmt::format("{} is {}", launcher.size, *text),
-                  size.is_ok() ? *text : "N");
-  }
-  return Status::ok();
+Result<std::optional<ForeignLauncher>> find_foreign_launcher() {
+  for (const Known& known : kLaunchers)
+    if (environment(known.mark)) return describe(known);
+  return std::optional<ForeignLauncher>();
+}
+
+Status refuse(const ForeignLauncher& launcher, const std::string& reason) {
+  return {
+      Code::kNotSupported,
+      fmt::format("{} started this process ({}), and the processes of a memspan program cannot "
+                  "find each other through it: {}; {}start the program with memspan's own {} "
+                  "-n {}, or set {}RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each process",
+                  launcher.who, launcher.seen, reason, launcher.hint, own_oshrun(),
+                  launcher.size ? std::to_string(*launcher.size) : "N",
+                  launcher.rank && launcher.size
+                      ? "MEMSPAN_STORE to the address of a running memspan-store, or "
+                      : "")};
 }
 
 }  // namespace memspan

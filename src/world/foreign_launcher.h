@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers of other vendors, recognised by the variables that they set.
-//
-// Their processes know that they are some of many, but we do not speak with their servers (PMI,
-// PMIx), so the processes could not find each other. Each alone would be a job of one.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "core/status.h"
 
 namespace memspan {
 
-// kNotSupported when the environment is that of one of several processes of another launcher, and
-// where the launcher does not tell how many they are. The message says whose launcher it is, and
-// how to start instead. Call it when nothing said how the processes meet.
-Status check_no_foreign_launcher();
+// What one of them says to a process. A value.
+struct ForeignLauncher {
+  enum class Protocol {
+    kNone,  // it offers its processes no way to find each other that we know
+    kPmi,   // launcher_channel.h
+    kPmix,
+  };
+  std::string who;   // for messages
+  std::string seen;  // "PMI_SIZE is 4"
+  std::string hint;  // what its user can do to make it offer a protocol; may be empty
+  Protocol protocol = Protocol::kNone;
+  // As far as the variables say.
+  std::optional<int> rank;
+  std::optional<int> size;
+  std::string job;  // its own name of the job; empty: it has none
+};
+
+// Who started this process; nullopt when no variable shows that anybody did. kInvalidArgument when
+// a rank or a size is none.
+Result<std::optional<ForeignLauncher>> find_foreign_launcher();
+
+// kNotSupported: says whose launcher it is, why its processes cannot find each other, and how to
+// start instead.
+Status refuse(const ForeignLauncher& launcher, const std::string& reason);
 
 }  // namespace memspan

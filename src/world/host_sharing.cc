@@ -1,136 +1,244 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that can exchange texts become a job on one host: the keeper makes the board and the
-// heap, hands out their descriptors and watches the others, who watch it.
+// Members that can exchange texts become a job. All tell who they are, on which host, and where
+// their descriptor brokers are. The leader of each node, its lowest rank, makes the node segment
+// and the heap and publishes them; the others of the node fetch them. The leader watches the
+// others, and they watch it.
 #include <fmt/format.h>
 
-#include "transport/host_identity.h"
-#include "world/hand_over.h"
+#include <algorithm>
+
+#include "core/agreement.h"
+#include "core/interrupt.h"
+#include "core/mutex.h"
+#include "node/descriptor_broker.h"
+#include "node/host_identity.h"
+#include "world/carrier_choice.h"
 #include "world/membership_steps.h"
-#include "world/pidfd.h"
 
 namespace memspan {
 namespace {
 
-constexpr int kKeeper = 0;  // the lowest rank of the host, and there is one host
+// What members are called in messages.
+constexpr const char* kKind = "PE";
 
-// What goes round is "=TEXT", or "!MESSAGE" of a member that cannot go on: then nobody does,
-// instead of waiting for it.
-Result<std::vector<std::string>> tell(const Exchange& exchange, const Result<std::string>& mine) {
-  MEMSPAN_TRY_ASSIGN(std::vector<std::string> all,
-                     exchange(mine.is_ok() ? "=" + mine.value() : "!" + mine.status().message()),
-                     "telling the others");
-  if (!mine.is_ok()) return mine.status();
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty() || all[rank][0] != '=')
-      return Status(Code::kUnavailable,
-                    fmt::format("PE {}: {}", rank, all[rank].empty() ? "" : all[rank].substr(1)));
-    all[rank].erase(0, 1);
-  }
-  return all;
+// "PROCESS NAMESPACE|BROKER|KERNEL|HOST".
+std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
+  return fmt::format("{}|{}|{}|{}", ProcessIdentity::own().to_string(),
+                     broker.address(joined.channel), kernel_identity(),
+                     joined.own_host.empty() ? host_identity() : joined.own_host);
 }
 
-Status check_one_host(const std::vector<std::string>& hosts, int rank) {
-  for (std::size_t peer = 0; peer < hosts.size(); ++peer)
-    if (hosts[peer] != hosts[static_cast<std::size_t>(rank)])
-      return {
-          Code::kNotSupported,
-          fmt::format("PE {} is on another host ({}) than PE {} ({}); this version connects the "
-                      "processes of one host",
-                      peer, hosts[peer], rank, hosts[static_cast<std::size_t>(rank)])};
+Result<MemberAddress> read_introduction(const std::string& text) {
+  const std::size_t broker = text.find('|');
+  const std::size_t kernel = text.find('|', broker + 1);
+  const std::size_t host = text.find('|', kernel + 1);
+  if (broker == std::string::npos || kernel == std::string::npos || host == std::string::npos)
+    return Status(Code::kInvalidArgument, fmt::format("a member says of itself \"{}\"", text));
+  MEMSPAN_TRY_ASSIGN(const ProcessIdentity process, ProcessIdentity::parse(text.substr(0, broker)),
+                     "reading who a member is");
+  return MemberAddress{text.substr(host + 1), text.substr(kernel + 1, host - kernel - 1), process,
+                       text.substr(broker + 1, kernel - broker - 1)};
+}
+
+// Which members are on which node, and how those of different nodes reach each other.
+Status find_nodes(Membership& joined) {
+  const std::string& own_kernel = joined.members[static_cast<std::size_t>(joined.rank)].kernel;
+  std::vector<std::string> hosts;
+  Reach reach = Reach::kOneKernel;
+  for (const MemberAddress& member : joined.members) {
+    hosts.push_back(member.host);
+    if (member.kernel != own_kernel) reach = Reach::kNetwork;
+  }
+  joined.nodes = NodeMap::of_hosts(hosts);
+  for (std::size_t rank = 0; rank < joined.members.size(); ++rank)
+    if (joined.members[rank].host == hosts[static_cast<std::size_t>(joined.rank)] &&
+        joined.members[rank].kernel != own_kernel)
+      return {Code::kInvalidArgument,
+              fmt::format("PE {} and PE {} say that they are on one host ({}), and they are not; "
+                          "MEMSPAN_HOST_ID has to differ",
+                          rank, joined.rank, joined.members[rank].host)};
+  if (joined.nodes.is_one()) return Status::ok();
+  const auto store = joined.store_endpoint;
+  MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, store), "choosing a carrier");
   return Status::ok();
 }
 
-Result<HandOver> open_host(Membership& joined, Channel channel) {
-  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(joined.size), "making the job's memory");
-  joined.board = std::move(memory.board);
-  joined.heap = std::move(memory.heap);
-  return HandOver::open(channel);
-}
-
-// What members tell of themselves, and the keeper after it where it is: "PROCESS NAMESPACE|TICKET".
-constexpr char kBeforeTicket = '|';
-
-Result<ProcessIdentity> identity_in(const std::string& text) {
-  return ProcessIdentity::parse(text.substr(0, text.find(kBeforeTicket)));
-}
-
-Status keep_host(Membership& joined, const Exchange& exchange, Channel channel,
-                 const std::function<Status()>& check, Deadline deadline) {
-  Result<HandOver> hand_over = open_host(joined, channel);
+Status introduce(Membership& joined, const Exchange& exchange) {
+  Result<std::unique_ptr<DescriptorBroker>> broker = DescriptorBroker::open();
   MEMSPAN_TRY_ASSIGN(
       const std::vector<std::string> texts,
-      tell(exchange, hand_over.is_ok() ? Result<std::string>(ProcessIdentity::own().to_string() +
-                                                             kBeforeTicket + hand_over->ticket())
-                                       : Result<std::string>(hand_over.status())),
-      "telling the address of this host's keeper");
-  std::vector<ProcessIdentity> identities;
+      agree(exchange,
+            broker.is_ok() ? introduction(**broker, joined) : Result<std::string>(broker.status()),
+            kKind),
+      "waiting for all processes of the job");
+  joined.broker = std::move(broker).value();
   for (const std::string& text : texts) {
-    MEMSPAN_TRY_ASSIGN(const ProcessIdentity member, identity_in(text), "meeting the others");
-    identities.push_back(member);
+    MEMSPAN_TRY_ASSIGN(MemberAddress member, read_introduction(text), "exchanging addresses");
+    joined.members.push_back(std::move(member));
   }
-  MEMSPAN_TRY_ASSIGN(std::vector<ServedMember> members,
-                     hand_over->serve(identities, joined.board->descriptor(),
-                                      joined.heap->descriptor(), deadline, check),
-                     "handing the memory to the other processes");
-  std::vector<FailureDetector::Watched> watched;
-  for (int rank = 1; rank < joined.size; ++rank) {
-    ServedMember& member = members[static_cast<std::size_t>(rank)];
-    watched.push_back({rank, std::move(member.pidfd), std::move(member.connection)});
+  return Status::ok();
+}
+
+// The lowest rank of this process's node, and the others there.
+int leader_of(const Membership& joined) {
+  return joined.nodes.leader_of(joined.nodes.node_of(joined.rank));
+}
+std::vector<int> followers_in(const Membership& joined) {
+  const int node = joined.nodes.node_of(joined.rank);
+  std::vector<int> followers;
+  for (int index = 1; index < joined.nodes.peers_in(node); ++index)
+    followers.push_back(joined.nodes.peer_of(node, index));
+  return followers;
+}
+
+// What the leader publishes for each member.
+std::string node_memory_name(int rank) {
+  return fmt::format("node/{}", rank);
+}
+
+// Who has fetched the node's memory; the leader watches them.
+class Arrivals {
+ public:
+  explicit Arrivals(std::vector<int> awaited) : awaited_(std::move(awaited)) {}
+
+  void enter(int rank, Fetcher fetcher) {
+    if (!fetcher.process.is_valid()) return;  // it cannot be watched, so it is none of ours
+    MutexLock lock(mutex_);
+    watched_.push_back({rank, std::move(fetcher.process), std::move(fetcher.connection)});
+    changed_.notify_all();
   }
-  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
+
+  // While somebody is missing `check` is asked ten times a second; its failure ends the wait.
+  // kTimeout names who did not come.
+  Result<std::vector<PeerWatch::Watched>> wait(Deadline deadline,
+                                               const std::function<Status()>& check) {
+    constexpr auto kCheckEvery = std::chrono::milliseconds(100);
+    while (true) {
+      std::string missing;
+      {
+        MutexLock lock(mutex_);
+        missing = missing_ranks();
+        if (!missing.empty() &&
+            changed_.wait_until(mutex_, until_next_look(deadline.within(kCheckEvery))))
+          continue;
+        if (missing.empty()) return std::move(watched_);
+      }
+      if (deadline.has_passed())
+        return Status(Code::kTimeout, "ranks that did not come: " + missing);
+      if (is_interrupted()) return interruption();
+      MEMSPAN_TRY(check(), "waiting for ranks " + missing);
+    }
+  }
+
+ private:
+  std::string missing_ranks() const MEMSPAN_REQUIRES(mutex_) {
+    std::string text;
+    for (const int rank : awaited_)
+      if (std::none_of(watched_.begin(), watched_.end(),
+                       [rank](const PeerWatch::Watched& one) { return one.rank == rank; }))
+        text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    return text;
+  }
+
+  const std::vector<int> awaited_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<PeerWatch::Watched> watched_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
+  MEMSPAN_TRY_ASSIGN(
+      HostMemory memory,
+      make_host_memory(joined.size, 1 + static_cast<int>(followers_in(joined).size())),
+      "making the job's memory");
+  joined.segment = std::move(memory.segment);
+  joined.heap = std::move(memory.heap);
+  std::vector<Fd> descriptors;
+  descriptors.push_back(duplicate(joined.segment->descriptor()));
+  descriptors.push_back(duplicate(joined.heap->descriptor()));
+  for (const Fd& descriptor : descriptors)
+    if (!descriptor.is_valid()) return Status::from_errno("duplicating a descriptor");
+  const auto shared = std::make_shared<const std::vector<Fd>>(std::move(descriptors));
+  for (const int rank : followers_in(joined)) {
+    Access access{.channel = joined.channel,
+                  .processes = {joined.members[static_cast<std::size_t>(rank)].process},
+                  .fetched = [arrivals, rank](Fetcher fetcher) {
+                    arrivals->enter(rank, std::move(fetcher));
+                  }};
+    MEMSPAN_PASS(joined.broker->publish(node_memory_name(rank), shared, std::move(access)));
+  }
+  return Status::ok();
+}
+
+// `ready`: whether this member may go on.
+Status lead_host(Membership& joined, const Status& ready, const Exchange& exchange,
+                 const std::function<Status()>& check, Deadline deadline) {
+  const auto arrivals =
+      std::make_shared<Arrivals>(followers_in(joined));  // owners: this and the broker
+  MEMSPAN_TRY(agree(exchange, ready.is_ok() ? open_host(joined, arrivals) : ready, kKind),
+              "making this host's memory");
+  auto watched = arrivals->wait(deadline, check);
+  for (const int rank : followers_in(joined)) joined.broker->retract(node_memory_name(rank));
+  if (!watched.is_ok())
+    return watched.status().annotate("handing the memory to the other processes");
+  MEMSPAN_TRY_ASSIGN(joined.detector, PeerWatch::start(*joined.segment, std::move(watched).value()),
                      "watching the others");
   return Status::ok();
 }
 
-Status take_from_keeper(Membership& joined, const Exchange& exchange, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
-                     tell(exchange, ProcessIdentity::own().to_string()),
-                     "waiting for the keeper of this host");
-  const std::string& of_keeper = texts[kKeeper];
-  MEMSPAN_TRY_ASSIGN(const ProcessIdentity keeper, identity_in(of_keeper),
-                     "waiting for the keeper of this host");
-  const std::string ticket =
-      of_keeper.substr(std::min(of_keeper.find(kBeforeTicket), of_keeper.size() - 1) + 1);
-  MEMSPAN_TRY_ASSIGN(HandedOver handed, take_over(keeper, ticket, joined.rank, deadline),
+Status follow_leader(Membership& joined, const Status& ready, const Exchange& exchange,
+                     Deadline deadline) {
+  MEMSPAN_TRY(agree(exchange, ready, kKind), "waiting for the leader of this host");
+  const int leader_rank = leader_of(joined);
+  const MemberAddress& leader = joined.members[static_cast<std::size_t>(leader_rank)];
+  MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
+                     joined.broker->fetch_and_wait(leader.broker, node_memory_name(joined.rank),
+                                                   deadline, leader.process),
+                     "fetching the memory of this host");
+  if (fetched.descriptors.size() != 2 || !fetched.process.is_valid())
+    return {Code::kInternal, fmt::format("the leader of this host sent {} descriptors instead of 2",
+                                         fetched.descriptors.size())};
+  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(fetched.descriptors[0])),
                      "taking over the memory");
-  MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(handed.board)), "taking over the memory");
-  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(handed.heap)), "taking over the memory");
-  joined.board = std::make_unique<Board>(std::move(board));
+  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(fetched.descriptors[1])),
+                     "taking over the memory");
+  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
   joined.heap = std::make_unique<Pages>(std::move(heap));
-  std::vector<FailureDetector::Watched> watched;
-  watched.push_back({kKeeper, std::move(handed.keeper), std::move(handed.connection)});
-  MEMSPAN_TRY_ASSIGN(joined.detector, FailureDetector::start(*joined.board, std::move(watched)),
-                     "watching the keeper");
+  std::vector<PeerWatch::Watched> watched;
+  watched.push_back({leader_rank, std::move(fetched.process), std::move(fetched.connection)});
+  MEMSPAN_TRY_ASSIGN(joined.detector, PeerWatch::start(*joined.segment, std::move(watched)),
+                     "watching the leader");
   return Status::ok();
 }
 
-Status share(Membership& joined, const Exchange& exchange, Channel channel,
-             const std::function<Status()>& check, Deadline deadline) {
-  MEMSPAN_TRY(joined.rank == kKeeper ? keep_host(joined, exchange, channel, check, deadline)
-                                     : take_from_keeper(joined, exchange, deadline),
+Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
+             Deadline deadline) {
+  const Status ready = find_nodes(joined);
+  MEMSPAN_TRY(joined.rank == leader_of(joined) ? lead_host(joined, ready, exchange, check, deadline)
+                                               : follow_leader(joined, ready, exchange, deadline),
               "joining");
-  return claim_rank(*joined.board, joined.rank);
+  return claim_rank(*joined.segment, joined.rank);
 }
 
 }  // namespace
 
 Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> hosts, tell(exchange, host_identity()),
-                     "waiting for all processes of the job");
-  MEMSPAN_PASS(check_one_host(hosts, joined.rank));
-  const Status shared = share(joined, exchange, channel, check, deadline);
-  // Nobody goes on before all are on the board, or an early end would look like a death.
-  return tell(exchange, shared.is_ok() ? Result<std::string>(std::string()) : shared)
-      .status()
-      .annotate("waiting for all processes of the job");
+  joined.channel = channel;
+  MEMSPAN_PASS(introduce(joined, exchange));
+  const Status shared = share(joined, exchange, check, deadline);
+  // Nobody goes on before all are on the node segment, or an early end would look like a death.
+  return agree(exchange, shared, kKind).annotate("waiting for all processes of the job");
 }
 
-Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit) {
+Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit,
+                                    const std::string& host) {
   Membership joined(rank, size);
+  joined.own_host = host;
   joined.how = "met the others in the caller's way";
   MEMSPAN_TRY(share_host(joined, exchange, Channel::kOpen, Status::ok, Deadline::after(limit)),
               "joining the job");
+  joined.exchange = exchange;
   return joined;
 }
 

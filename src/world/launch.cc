@@ -4,13 +4,15 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <numeric>
 
 #include "core/environment.h"
+#include "node/segment.h"
 
 namespace memspan {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::int64_t kMostDescriptors = 1 << 20;
 
 Status invalid(const std::string& text) {
@@ -23,24 +25,40 @@ Status invalid(const std::string& text) {
 
 }  // namespace
 
+NodeMap Launch::nodes() const {
+  if (hosts.size() < 2) return NodeMap(size);
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < hosts.size(); ++host)
+    names.insert(names.end(), static_cast<std::size_t>(hosts[host]),
+                 simulated_host(static_cast<int>(host)));
+  return NodeMap::of_hosts(names);
+}
+
 std::string Launch::encode() const {
-  return fmt::format("{}:{}:{}:{}:{}:{}", kVersion, rank, size, board, heap, store);
+  return fmt::format("{}:{}:{}:{}:{}:{}:{}", kVersion, rank, size, segment, heap, store,
+                     format_host_sizes(hosts));
 }
 
 Result<Launch> Launch::decode(const std::string& text) {
   std::array<std::int64_t, 6> numbers{};
   std::string_view rest = text;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    std::size_t colon = rest.find(':');
-    if ((colon == std::string_view::npos) != (i + 1 == numbers.size())) return invalid(text);
+  for (std::int64_t& field : numbers) {
+    const std::size_t colon = rest.find(':');
+    if (colon == std::string_view::npos) return invalid(text);
     auto number = parse_integer(kLaunchVariable, rest.substr(0, colon), 0, kMostDescriptors);
     if (!number.is_ok()) return invalid(text);
-    numbers[i] = *number;
-    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
+    field = *number;
+    rest.remove_prefix(colon + 1);
   }
   if (numbers[0] != kVersion || numbers[1] >= numbers[2]) return invalid(text);
   auto as_int = [&](std::size_t i) { return static_cast<int>(numbers[i]); };
-  return Launch{as_int(1), as_int(2), as_int(3), as_int(4), as_int(5)};
+  Launch launch{as_int(1), as_int(2), as_int(3), as_int(4), as_int(5)};
+  if (rest.empty()) return launch;
+  auto hosts = parse_host_sizes(kLaunchVariable, rest);
+  if (!hosts.is_ok() || std::accumulate(hosts->begin(), hosts->end(), 0) != launch.size)
+    return invalid(text);
+  launch.hosts = std::move(*hosts);
+  return launch;
 }
 
 Result<std::optional<Launch>> Launch::from_environment() {
@@ -48,6 +66,27 @@ Result<std::optional<Launch>> Launch::from_environment() {
   if (!text) return std::optional<Launch>();
   MEMSPAN_TRY_ASSIGN(Launch launch, decode(*text), "reading what the launcher left");
   return std::optional<Launch>(launch);
+}
+
+Result<std::vector<int>> parse_host_sizes(const char* what, std::string_view text) {
+  std::vector<int> sizes;
+  for (std::string_view rest = text;;) {
+    const std::size_t plus = rest.find('+');
+    MEMSPAN_TRY_ASSIGN(const std::int64_t size,
+                       parse_integer(what, rest.substr(0, plus), 1, kMostPeers),
+                       "reading the sizes of hosts");
+    sizes.push_back(static_cast<int>(size));
+    if (plus == std::string_view::npos) return sizes;
+    rest.remove_prefix(plus + 1);
+  }
+}
+
+std::string format_host_sizes(const std::vector<int>& sizes) {
+  return fmt::format("{}", fmt::join(sizes, "+"));
+}
+
+std::string simulated_host(int number) {
+  return fmt::format("sim-{}", number);
 }
 
 }  // namespace memspan

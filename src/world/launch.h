@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launcher on this host hands to each process that it starts: one environment variable
-// that names inherited descriptors. Nothing is exchanged at start: the board and the heap are
-// there already, and the store is a socket pair.
+// that names inherited descriptors. Nothing is exchanged at start: the node segment and the heap
+// are there already, and the store is a socket pair.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/status.h"
+#include "world/node_map.h"
 
 namespace memspan {
 
@@ -17,15 +20,25 @@ inline constexpr const char* kLaunchVariable = "MEMSPAN_LAUNCH";
 struct Launch {
   int rank = 0;
   int size = 1;
-  int board = -1;  // memfd of the Board, which carries the job's secret too
-  int heap = -1;   // memfd of all symmetric heaps of the host, rank r at r * Board heap_stride
-  int store = -1;  // stream socket to the launcher's StoreServer
+  int segment = -1;  // memfd of the NodeSegment, which carries the job's secret too
+  int heap = -1;     // memfd of the heaps of the node's PEs: index i at i * NodeSegment heap_stride
+  int store = -1;    // stream socket to the launcher's StoreServer
+  // How many processes each simulated host has, in the order of ranks; empty: all are on one.
+  std::vector<int> hosts = {};
 
-  // "1:RANK:SIZE:BOARD:HEAP:STORE", the value of kLaunchVariable.
+  NodeMap nodes() const;
+  // "2:RANK:SIZE:SEGMENT:HEAP:STORE:HOSTS", the value of kLaunchVariable; HOSTS as "2+2", or empty.
   std::string encode() const;
   static Result<Launch> decode(const std::string& text);
   // nullopt when the variable is not set.
   static Result<std::optional<Launch>> from_environment();
 };
+
+// "2+1" as {2, 1}; kInvalidArgument when it is not numbers above 0 with "+" in between.
+Result<std::vector<int>> parse_host_sizes(const char* what, std::string_view text);
+std::string format_host_sizes(const std::vector<int>& sizes);
+
+// What MEMSPAN_HOST_ID is on the simulated host with this number.
+std::string simulated_host(int number);
 
 }  // namespace memspan

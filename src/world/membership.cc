@@ -12,7 +12,6 @@
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "world/foreign_launcher.h"
 #include "world/membership_steps.h"
 
 namespace memspan {
@@ -55,8 +54,8 @@ void Membership::forget_in_child() {
     close(lifeline.descriptor);
 }
 
-Status claim_rank(const Board& board, int rank) {
-  BoardPeer& self = board.peer(rank);
+Status claim_rank(const NodeSegment& segment, int rank) {
+  PeerSlot& self = segment.peer(rank);
   PeerState state = self.state.load(std::memory_order_acquire);
   if (state == PeerState::kJoined || state == PeerState::kLost)
     return {Code::kUnavailable,
@@ -71,42 +70,55 @@ Status claim_rank(const Board& board, int rank) {
   return Status::ok();
 }
 
-Result<HostMemory> make_host_memory(int peers) {
+Result<HostMemory> make_host_memory(int peers, int near) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "sizing the heap");
   std::uint64_t stride = heap_file_stride(budget.total);
-  MEMSPAN_TRY_ASSIGN(Board board, Board::create(peers, stride, peers > usable_cores()),
+  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::create(peers, stride, near > usable_cores()),
                      "making the job's memory");
   MEMSPAN_TRY_ASSIGN(Pages heap,
-                     Pages::create(static_cast<std::size_t>(peers) * stride, "memspan-heap"),
+                     Pages::create(static_cast<std::size_t>(near) * stride, "memspan-heap"),
                      "making the job's memory");
-  return HostMemory{std::make_unique<Board>(std::move(board)),
+  return HostMemory{std::make_unique<NodeSegment>(std::move(segment)),
                     std::make_unique<Pages>(std::move(heap))};
 }
 
 Result<Membership> join_launched(const Launch& launch) {
   Membership joined(launch.rank, launch.size);
   joined.how = "started by oshrun";
-  MEMSPAN_TRY_ASSIGN(Fd board_descriptor, inherit(launch.board), "joining the job");
+  MEMSPAN_TRY_ASSIGN(Fd segment_descriptor, inherit(launch.segment), "joining the job");
   MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, inherit(launch.heap), "joining the job");
-  MEMSPAN_TRY_ASSIGN(Board board, Board::attach(std::move(board_descriptor)), "joining the job");
+  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(segment_descriptor)),
+                     "joining the job");
   MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(heap_descriptor)), "joining the job");
-  if (board.peers() != launch.size ||
-      heap.bytes() / board.header().heap_stride < static_cast<std::size_t>(launch.size))
-    return Status(Code::kInvalidArgument, fmt::format("{} says {} processes, the board {}",
-                                                      kLaunchVariable, launch.size, board.peers()));
-  MEMSPAN_TRY(claim_rank(board, launch.rank), "joining the job");
+  joined.nodes = launch.nodes();
+  // Simulated hosts: all are in one kernel.
+  if (!joined.nodes.is_one()) {
+    MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(Reach::kOneKernel, std::nullopt),
+                       "choosing a carrier");
+  }
+  const int near = joined.nodes.peers_in(joined.nodes.node_of(launch.rank));
+  if (segment.peers() != launch.size ||
+      heap.bytes() / segment.header().heap_stride < static_cast<std::size_t>(near))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} says {} processes, the node segment {}", kLaunchVariable,
+                              launch.size, segment.peers()));
+  MEMSPAN_TRY(claim_rank(segment, launch.rank), "joining the job");
   joined.lifeline = hold_lifeline(launch.store);
-  joined.board = std::make_unique<Board>(std::move(board));
+  joined.is_launched = true;
+  // As share_static_segment_at_start() does for who has the library from the start.
+  segment.header().library_seen.store(1, std::memory_order_relaxed);
+  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
   joined.heap = std::make_unique<Pages>(std::move(heap));
+  joined.exchange = exchange_over_launcher(launch, *joined.segment);
   return joined;
 }
 
 Result<Membership> join_single() {
-  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(1), "starting a job of one");
-  MEMSPAN_TRY(claim_rank(*memory.board, 0), "starting a job of one");
+  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(1, 1), "starting a job of one");
+  MEMSPAN_TRY(claim_rank(*memory.segment, 0), "starting a job of one");
   Membership joined(0, 1);
   joined.how = "alone, since nothing in the environment names a job";
-  joined.board = std::move(memory.board);
+  joined.segment = std::move(memory.segment);
   joined.heap = std::move(memory.heap);
   return joined;
 }
@@ -128,6 +140,29 @@ Result<std::optional<Endpoint>> master_from_environment() {
   return std::optional<Endpoint>(Endpoint{*address, static_cast<std::uint16_t>(port + offset)});
 }
 
+// Rank and size; false when nothing says them.
+Result<bool> read_place(Rendezvous& rendezvous) {
+  if (environment("RANK") && environment("WORLD_SIZE")) {
+    MEMSPAN_TRY_ASSIGN(const auto size, environment_integer("WORLD_SIZE", 1, kMostPeers),
+                       "reading the environment");
+    MEMSPAN_TRY_ASSIGN(const auto rank, environment_integer("RANK", 0, *size - 1),
+                       "reading the environment");
+    rendezvous.rank = static_cast<int>(*rank);
+    rendezvous.size = static_cast<int>(*size);
+    return true;
+  }
+  MEMSPAN_TRY_ASSIGN(const auto launcher, find_foreign_launcher(), "reading the environment");
+  if (!launcher || !launcher->rank || !launcher->size) return false;
+  if (*launcher->rank >= *launcher->size || *launcher->size > kMostPeers)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} says that this is process {} of {}; allowed are up to {}",
+                              launcher->who, *launcher->rank, *launcher->size, kMostPeers));
+  rendezvous.rank = *launcher->rank;
+  rendezvous.size = *launcher->size;
+  if (!launcher->job.empty()) rendezvous.job = launcher->job;
+  return true;
+}
+
 }  // namespace
 
 Result<std::optional<Rendezvous>> rendezvous_from_environment() {
@@ -136,23 +171,19 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
   if (url) {
     MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(*url), "reading MEMSPAN_STORE");
     rendezvous.host = Rendezvous::Host::kElsewhere;
-    rendezvous.job = environment_or("MEMSPAN_JOB", rendezvous.job);
   } else {
     MEMSPAN_TRY_ASSIGN(auto master, master_from_environment(), "joining the job");
     if (!master) return std::optional<Rendezvous>();
     rendezvous.store = *master;
   }
-  if (!environment("RANK") || !environment("WORLD_SIZE")) return std::optional<Rendezvous>();
-  MEMSPAN_TRY_ASSIGN(auto size, environment_integer("WORLD_SIZE", 1, kMostPeersPerHost),
-                     "reading the environment");
-  MEMSPAN_TRY_ASSIGN(auto rank, environment_integer("RANK", 0, *size - 1),
-                     "reading the environment");
-  rendezvous.rank = static_cast<int>(*rank);
-  rendezvous.size = static_cast<int>(*size);
+  MEMSPAN_TRY_ASSIGN(const bool has_place, read_place(rendezvous), "joining the job");
+  if (!has_place) return std::optional<Rendezvous>();
+  if (url) rendezvous.job = environment_or("MEMSPAN_JOB", rendezvous.job);
   return std::optional<Rendezvous>(std::move(rendezvous));
 }
 
-Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security) {
+Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security,
+                                         const std::optional<Rendezvous>& again) {
   MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "joining the job");
   if (launch) return join_launched(*launch);
   MEMSPAN_TRY_ASSIGN(auto rendezvous, rendezvous_from_environment(), "joining the job");
@@ -160,8 +191,13 @@ Result<Membership> join_from_environment(Duration limit, const StoreSecurity& se
     rendezvous->security = security;
     return join_rendezvous(*rendezvous, limit);
   }
-  MEMSPAN_PASS(check_no_foreign_launcher());
-  return join_single();
+  if (again) {
+    MEMSPAN_TRY_ASSIGN(Membership joined, join_rendezvous(*again, limit), "joining the job again");
+    joined.again = again;
+    return joined;
+  }
+  MEMSPAN_TRY_ASSIGN(const auto launcher, find_foreign_launcher(), "joining the job");
+  return launcher ? join_by_foreign_launcher(*launcher, limit, security) : join_single();
 }
 
 }  // namespace memspan

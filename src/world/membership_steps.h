@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that the ways of becoming a member share. Used by membership.cc, rendezvous.cc and
-// host_sharing.cc.
+// Steps that the ways of becoming a member share. Used by membership.cc, rendezvous.cc,
+// launcher_rendezvous.cc and host_sharing.cc.
 #pragma once
 
 #include <functional>
@@ -8,24 +8,28 @@
 
 #include "core/status.h"
 #include "device/pages.h"
-#include "world/board.h"
-#include "world/hand_over.h"
+#include "node/segment.h"
 #include "world/membership.h"
 
 namespace memspan {
 
-// What the keeper of a host makes.
+// The job's store, at that endpoint.
+Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
+                                                    const Endpoint& endpoint);
+
+// What a node leader makes.
 struct HostMemory {
-  std::unique_ptr<Board> board;
+  std::unique_ptr<NodeSegment> segment;
   std::unique_ptr<Pages> heap;
 };
-Result<HostMemory> make_host_memory(int peers);
+// For a job of `peers` PEs of which `near` are on this node.
+Result<HostMemory> make_host_memory(int peers, int near);
 
-// Enters this process on the board. kUnavailable when the rank is taken or its process died.
-Status claim_rank(const Board& board, int rank);
+// Enters this process on the segment. kUnavailable when the rank is taken or its process died.
+Status claim_rank(const NodeSegment& segment, int rank);
 
-// Gives `joined` the host's memory, its place there and a detector. Members exchange texts three
-// times, all as often, over `channel`; while the keeper waits for somebody it asks `check`, whose
+// Gives `joined` its node's memory, its place there and a detector. Members exchange texts three
+// times, all as often, over `channel`; while the leader waits for somebody it asks `check`, whose
 // failure ends that. What fails for one fails for all.
 Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meeting over the store: who is there, then all become a job on this host.
+// Rendezvous over the store: who is there, then all become a job.
 #include <fmt/format.h>
 
 #include <set>
 #include <string>
 
-#include "store/group.h"
+#include "store/recipes/group.h"
 #include "world/membership.h"
 #include "world/membership_steps.h"
 
@@ -25,7 +25,7 @@ std::string here_prefix(const Membership& joined) {
 }
 
 Status check_all_here(const Membership& joined, StoreClient& store, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const StoreClient::Listing here, store.list(here_prefix(joined), deadline),
+  MEMSPAN_TRY_ASSIGN(const StoreListing here, store.list(here_prefix(joined), deadline),
                      "looking who is there");
   std::set<std::string> ranks;
   for (const auto& [key, value] : here) ranks.insert(value);
@@ -40,15 +40,20 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   if (joined.rank != 0 || joined.server != nullptr ||
       rendezvous.host == Rendezvous::Host::kElsewhere)
     return Status::ok();
-  // The host's word on the size counts, whoever comes first.
-  StoreServerOptions options{.security = rendezvous.security};
-  options.sizes[rendezvous.job] = static_cast<std::uint32_t>(rendezvous.size);
-  MEMSPAN_TRY_ASSIGN(joined.server, StoreServer::listen(rendezvous.store, std::move(options)),
+  MEMSPAN_TRY_ASSIGN(joined.server, listen_for_job(rendezvous, rendezvous.store),
                      "hosting the job's store");
   return Status::ok();
 }
 
 }  // namespace
+
+Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
+                                                    const Endpoint& endpoint) {
+  // The host's word on the size counts, whoever comes first.
+  StoreServerOptions options{.security = rendezvous.security};
+  options.sizes[rendezvous.job] = static_cast<std::uint32_t>(rendezvous.size);
+  return StoreServer::listen(endpoint, std::move(options));
+}
 
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit) {
   Deadline deadline = Deadline::after(limit);
@@ -69,14 +74,20 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   StoreClient& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
   const std::string rank = std::to_string(joined.rank);
-  MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, StoreOwner::kSession),
+  MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, KeyLife::kLease),
               "joining the job");
-  Group group(store, joined.job + "/join", joined.rank, joined.size);
-  MEMSPAN_TRY(
-      share_host(
-          joined, [&](const std::string& mine) { return group.allgather(mine, deadline); },
-          Channel::kPrivate, [&] { return check_all_here(joined, store, deadline); }, deadline),
-      "joining the job");
+  joined.store_endpoint = rendezvous.store;
+  // Owner: the function, which ends before the store does.
+  const auto group =
+      std::make_shared<StoreGroup>(store, joined.job + "/join", joined.rank, joined.size);
+  const Exchange exchange = [group, deadline](const std::string& mine) {
+    return group->allgather(mine, deadline);
+  };
+  MEMSPAN_TRY(share_host(
+                  joined, exchange, Channel::kPrivate,
+                  [&] { return check_all_here(joined, store, deadline); }, deadline),
+              "joining the job");
+  joined.exchange = exchange;
   return joined;
 }
 
@@ -84,7 +95,7 @@ Status leave_rendezvous(Membership& member, Duration limit) {
   if (member.store == nullptr) return Status::ok();
   member.detector.reset();
   Deadline deadline = Deadline::after(limit);
-  Group group(*member.store, member.job + "/leave", member.rank, member.size);
+  StoreGroup group(*member.store, member.job + "/leave", member.rank, member.size);
   MEMSPAN_TRY(group.barrier(deadline), "leaving the job");
   // The same address may serve the next job at once: the others wait until this store is gone.
   if (member.server == nullptr && member.host == Rendezvous::Host::kRankZero) {

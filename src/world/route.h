@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "node/segment.h"
 #include "transport/link.h"
-#include "world/board.h"
 
 namespace memspan {
 
@@ -22,8 +22,9 @@ struct Route {
   static constexpr std::ptrdiff_t kNoDelta = 1;
 
   std::ptrdiff_t delta = kNoDelta;
-  BoardPeer* board = nullptr;  // the peer's doorbell; null on another host
+  PeerSlot* slot = nullptr;  // the peer's doorbell; null on another host
   Link* link = nullptr;
+  const RemoteRegion* region = nullptr;  // of the link; null when there is no link
 
   bool is_direct() const { return (delta & kNoDelta) == 0; }
   template <typename T>
@@ -32,17 +33,17 @@ struct Route {
                                 static_cast<std::uintptr_t>(delta));
   }
   // Wakes the peer if it sleeps: notify() after every store of the user's that it may wait for,
-  // notify_meeting() after one of ours. The fence keeps the compiler from moving the load up; the
+  // notify_sync() after one of ours. The fence keeps the compiler from moving the load up; the
   // sleeper's membarrier does the rest.
   void notify() const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (board != nullptr && board->armed_for_data.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      Board::ring(*board);
+    if (slot != nullptr && slot->sleeps_for_data.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      NodeSegment::ring(*slot);
   }
-  void notify_meeting() const {
+  void notify_sync() const {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (board != nullptr && board->armed.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      Board::ring(*board);
+    if (slot != nullptr && slot->sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      NodeSegment::ring(*slot);
   }
 };
 
@@ -51,7 +52,7 @@ struct SymmetricRegion {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   const Route* routes = nullptr;
-  std::size_t link_offset = 0;  // of `base` inside a link's segment
+  std::size_t link_offset = 0;  // of `base` inside a route's region
 
   bool contains(const void* address, std::size_t length) const {
     std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
@@ -64,6 +65,7 @@ struct RouteTable {
   SymmetricRegion heap;
   SymmetricRegion data;  // global and static variables of the main program
   std::uint32_t peers = 0;
+  OperationContext* operations = nullptr;  // the default context's
 
   // The route to `peer` when [address, address + length) is symmetric; null when the address or
   // the peer is not valid (end_for_bad_access() then says which).
@@ -105,7 +107,11 @@ struct RouteTable {
   const Route& route_of(const void* address, int peer) const {
     return region_of(address).routes[peer];
   }
-  // For links: the offset of a local symmetric address in every peer's segment.
+  // For links: where the peer's copy of a local symmetric address is.
+  RemotePlace place_of(const Route& route, const void* address) const {
+    return {*route.region, offset_of(address)};
+  }
+  // The offset of a local symmetric address in every peer's region.
   std::uint64_t offset_of(const void* address) const {
     const SymmetricRegion& region = region_of(address);
     return reinterpret_cast<std::uintptr_t>(address) - region.base + region.link_offset;

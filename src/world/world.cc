@@ -4,18 +4,25 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/check.h"
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "node/futex.h"
+#include "transport/mapped/mapped_transport.h"
 #include "transport/registry.h"
-#include "world/futex.h"
-#include "world/program_sharing.h"
+#include "world/static_sharing.h"
 
 namespace memspan {
 namespace {
 
 // About a microsecond: a pause is 40 to 140 cycles on today's processors.
 constexpr int kSpins = 40;
+
+// How long an end waits for other nodes to have everything that came before it. A PE that dies ends
+// the wait for it earlier.
+constexpr auto kEndLimit = std::chrono::seconds(5);
+constexpr auto kNoticeLimit = std::chrono::seconds(2);  // on a loaded machine
 
 constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
 constexpr const char* kCommitNames[] = {"allocation", "touch"};  // by CommitMode
@@ -29,11 +36,11 @@ Result<CommitMode> commit_mode_from_environment() {
                             kCommitNames[0], kCommitNames[1]));
 }
 
-// Allocating is a meeting of all when memory is taken with it.
-Status check_same_commit_mode(const Board& board, CommitMode mode) {
+// Allocating is a barrier of all when memory is taken with it.
+Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
   std::uint32_t agreed = 0;
   const auto mine = static_cast<std::uint32_t>(mode) + 1;
-  if (board.header().commit_mode.compare_exchange_strong(agreed, mine) || agreed == mine)
+  if (segment.header().commit_mode.compare_exchange_strong(agreed, mine) || agreed == mine)
     return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("{} is {} in this process and {} in another one of the job; all must have "
@@ -45,7 +52,7 @@ Status check_same_commit_mode(const Board& board, CommitMode mode) {
 // whose memory is taken at the first use may never be filled.
 Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride, CommitMode mode) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  std::uint64_t most = stride - kInternalBytes - kProgramDataBytes;
+  std::uint64_t most = stride - kInternalBytes - kStaticSegmentBytes;
   if (mode == CommitMode::kAtAllocation) most = std::min<std::uint64_t>(budget.total, most);
   if (heap_bytes <= most) return Status::ok();
   return {Code::kOutOfMemory,
@@ -54,9 +61,10 @@ Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride, CommitMode 
                       format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source)};
 }
 
-Status check_same_heap_size(const Board& board, std::size_t heap_bytes) {
+Status check_same_heap_size(const NodeSegment& segment, std::size_t heap_bytes) {
   std::uint64_t agreed = 0;
-  if (board.header().heap_bytes.compare_exchange_strong(agreed, heap_bytes) || agreed == heap_bytes)
+  if (segment.header().heap_bytes.compare_exchange_strong(agreed, heap_bytes) ||
+      agreed == heap_bytes)
     return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("this process asks for a symmetric heap of {} bytes, another one of the "
@@ -67,17 +75,19 @@ Status check_same_heap_size(const Board& board, std::size_t heap_bytes) {
 }  // namespace
 
 Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes,
-                                             ProgramVariables variables) {
-  std::uint64_t stride = membership.board->header().heap_stride;
+                                             StaticVariables variables) {
+  std::uint64_t stride = membership.segment->header().heap_stride;
   heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
   MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
                      "making the symmetric heap");
-  MEMSPAN_TRY(check_same_commit_mode(*membership.board, mode), "making the symmetric heap");
+  MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
   MEMSPAN_TRY(check_heap_size(heap_bytes, stride, mode), "making the symmetric heap");
-  MEMSPAN_TRY(check_same_heap_size(*membership.board, heap_bytes), "making the symmetric heap");
+  MEMSPAN_TRY(check_same_heap_size(*membership.segment, heap_bytes), "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode));
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
-  MEMSPAN_TRY(world->connect_peers(), "connecting to the peers");
+  MEMSPAN_PASS(world->choose_transports());
+  MEMSPAN_TRY(world->map_node(), "connecting to the peers");
+  MEMSPAN_PASS(world->link_peers());
   world->fill_table();
   allow_fences_from_peers();
   return world;
@@ -89,109 +99,225 @@ World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
       commit_mode_(mode),
       part_bytes_(kInternalBytes + heap_bytes),
       internal_allocator_(kInternalBytes) {
-  waiting_.board = membership_.board.get();
-  waiting_.self = &membership_.board->peer(membership_.rank);
+  waiting_.segment = membership_.segment.get();
+  waiting_.self = &membership_.segment->peer(membership_.rank);
   waiting_.rank = membership_.rank;
   waiting_.generation = waiting_.self->generation.load(std::memory_order_relaxed);
-  waiting_.spins = membership_.board->header().oversubscribed != 0 ? 0 : kSpins;
+  waiting_.spins = membership_.segment->header().oversubscribed != 0 ? 0 : kSpins;
 }
 
 World::~World() {
   // A launcher's memory is there for the next job as well; what processes made themselves goes.
-  if (!membership_.job.empty()) take_back_program_data();
+  if (!membership_.job.empty()) take_back_static_segment();
+  membership_.detector.reset();  // it tells linked_ of losses, which goes next
 }
 
-Status World::map_segments(ProgramVariables variables) {
-  const bool is_the_job = variables == ProgramVariables::kShared;
-  if (is_the_job) program_data_ = share_program_data(*membership_.board, *membership_.heap, rank());
-  const std::size_t each = part_bytes_ + program_data_.bytes;
-  const std::size_t bytes = each * static_cast<std::size_t>(size());
-  if (bytes / each != static_cast<std::size_t>(size()) || bytes > kHeapWindowBytes)
+Status World::map_segments(StaticVariables variables) {
+  const bool is_the_job = variables == StaticVariables::kShared;
+  if (is_the_job)
+    static_segment_ = share_static_segment(*membership_.segment, *membership_.heap, rank(),
+                                           nodes().index_of(rank()));
+  const std::size_t each = part_bytes_ + static_segment_.bytes;
+  const std::size_t bytes = each * parts();
+  if (bytes / each != parts() || bytes > kHeapWindowBytes)
     return {Code::kOutOfMemory,
-            fmt::format("{} heaps of {} do not fit the address window of {}", size(),
+            fmt::format("{} heaps of {} do not fit the address window of {}", parts(),
                         format_size(each), format_size(kHeapWindowBytes))};
   MEMSPAN_TRY_ASSIGN(
       Reservation range,
       Reservation::make(bytes, is_the_job ? reinterpret_cast<void*>(kHeapWindow) : nullptr),
       "reserving addresses");
   range_ = std::make_unique<Reservation>(std::move(range));
-  TransportRegistry registry;
-  add_builtin_transports(registry, *range_);
-  MEMSPAN_TRY_ASSIGN(transport_, registry.choose(environment_or("MEMSPAN_TRANSPORT", "")),
-                     "MEMSPAN_TRANSPORT");
+  transport_ = make_mapped_transport(*range_, *membership_.heap);
   return Status::ok();
 }
 
-Status World::connect_peers() {
-  std::uint64_t stride = membership_.board->header().heap_stride;
-  for (int peer = 0; peer < size(); ++peer) {
-    auto index = static_cast<std::size_t>(peer);
-    PeerSegment segment{peer, membership_.heap.get(), index * stride, part_bytes_,
-                        index * part_bytes_};
-    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect(segment),
-                       fmt::format("PE {}", peer));
+// One choice for the PEs of this node and one for all others. What is said of a failure names the
+// first of each.
+Status World::choose_transports() {
+  MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::from_environment(),
+                     "choosing a transport");
+  constexpr std::string_view kCandidates[] = {"mapped", "message"};
+  for (const bool is_near : {true, false}) {
+    int peer = 0;
+    while (peer < size() && (peer == rank() || this->is_near(peer) != is_near)) ++peer;
+    if (peer == size()) continue;
+    const Pair pair{.from = nodes().describe(rank()),
+                    .to = nodes().describe(peer),
+                    .same_node = is_near,
+                    .no_process_access = {},
+                    .no_message_address = {}};
+    MEMSPAN_TRY_ASSIGN((is_near ? near_ : far_), allowed.choose(pair, kCandidates),
+                       "choosing a transport");
+  }
+  return Status::ok();
+}
+
+// Also where `mapped` carries no data: the library's own areas are shared in a node.
+Status World::map_node() {
+  const std::uint64_t stride = membership_.segment->header().heap_stride;
+  const int node = nodes().node_of(rank());
+  for (int index = 0; index < nodes().peers_in(node); ++index) {
+    const int peer = nodes().peer_of(node, index);
+    const std::size_t place = place_of(peer);
+    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect({peer, {}, {}}),
+                       "mapping the heaps of this node");
+    MEMSPAN_PASS(link->attach(describe_mapped({.base = nullptr,
+                                               .bytes = part_bytes_,
+                                               .number = kHeapRegion,
+                                               .pages_offset = place * stride,
+                                               .mapped_at = place * part_bytes_})));
     links_.push_back(std::move(link));
   }
   return Status::ok();
 }
 
+Status World::link_peers() {
+  const bool are_near_linked = near_.name == "message";
+  if (!are_near_linked && far_.name.empty()) return Status::ok();
+  if (membership_.exchange == nullptr)
+    return {Code::kNotSupported, "a job that was joined in this way has mapped peers only"};
+  const LinkedPeers::Memory memory{internal_area(rank()) + kInternalBytes, heap_bytes_,
+                                   static_cast<std::uint32_t>(commit_mode_), static_segment_};
+  MEMSPAN_TRY_ASSIGN(linked_,
+                     LinkedPeers::make(membership_, waiting_, messages_, memory,
+                                       are_near_linked ? LinkedPeers::Which::kAll
+                                                       : LinkedPeers::Which::kOtherNodes),
+                     "connecting to other nodes");
+  membership_.exchange = nullptr;
+  waiting_.engine = &linked_->engine();
+  if (nodes().is_one()) return Status::ok();
+  waiting_.name_of = [this](int peer) { return nodes().describe(peer); };
+  waiting_.on_loss = [this](int peer, int how) { linked_->tell({Notice::Kind::kLoss, peer, how}); };
+  if (membership_.detector == nullptr) return Status::ok();
+  membership_.detector->set_listener(waiting_.on_loss);
+  for (int peer = 0; peer < size(); ++peer) {  // what was noted before that
+    const PeerSlot& slot = membership_.segment->peer(peer);
+    if (is_near(peer) && slot.state.load(std::memory_order_acquire) == PeerState::kLost)
+      waiting_.on_loss(peer, slot.wait_status.load(std::memory_order_relaxed));
+  }
+  return Status::ok();
+}
+
 void World::fill_table() {
-  std::byte* mine = range_->base() + static_cast<std::size_t>(rank()) * part_bytes_;
+  std::byte* mine = internal_area(rank());
   routes_.resize(static_cast<std::size_t>(size()));
-  for (std::size_t peer = 0; peer < routes_.size(); ++peer) {
-    Route& route = routes_[peer];
-    route.link = links_[peer].get();
-    route.board = &membership_.board->peer(static_cast<int>(peer));
-    if (std::byte* direct = route.link->direct(0)) route.delta = direct - mine;
-    if (peer == static_cast<std::size_t>(rank()))
-      route.delta = 0;  // its own memory, whatever the transport
+  for (int peer = 0; peer < size(); ++peer) {
+    Route& route = routes_[static_cast<std::size_t>(peer)];
+    if (is_near(peer)) route.slot = &membership_.segment->peer(peer);
+    route.link = linked_ == nullptr ? nullptr : linked_->link(peer);
+    if (route.link == nullptr)
+      route.delta = internal_area(peer) - mine;
+    else
+      route.region = linked_->heap_of(peer);
   }
   table_.heap = {reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
-                 routes_.data(), kInternalBytes};
+                 routes_.data(), 0};
   table_.peers = static_cast<std::uint32_t>(size());
-  std::size_t file_offset =
-      static_cast<std::size_t>(rank()) * membership_.board->header().heap_stride;
+  table_.operations = &operations_;
+  const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
                                           mine + kInternalBytes, heap_bytes_, commit_mode_);
 }
 
-Status World::connect_program_data() {
-  if (program_data_.is_empty()) return Status::ok();
+Status World::connect_static_segments() {
+  if (static_segment_.is_empty()) return Status::ok();
   data_routes_.resize(static_cast<std::size_t>(size()));
-  for (int peer = 0; peer < size(); ++peer)
-    MEMSPAN_TRY(connect_program_data(peer), fmt::format("the variables of PE {}", peer));
-  table_.data = {reinterpret_cast<std::uintptr_t>(program_data_.base), program_data_.bytes,
+  for (int peer = 0; peer < size(); ++peer) {
+    if (routes_[static_cast<std::size_t>(peer)].link != nullptr)
+      connect_far_segment(peer);
+    else
+      MEMSPAN_TRY(connect_near_segment(peer), fmt::format("the variables of PE {}", peer));
+  }
+  table_.data = {reinterpret_cast<std::uintptr_t>(static_segment_.base), static_segment_.bytes,
                  data_routes_.data(), 0};
   return Status::ok();
 }
 
-Status World::connect_program_data(int peer) {
+void World::connect_far_segment(int peer) {
   Route& route = data_routes_[static_cast<std::size_t>(peer)];
-  route.board = &membership_.board->peer(peer);
+  route.slot = routes_[static_cast<std::size_t>(peer)].slot;
+  route.region = linked_->data_of(peer);
+  if (route.region != nullptr) route.link = linked_->link(peer);
+}
+
+Status World::connect_near_segment(int peer) {
+  Route& route = data_routes_[static_cast<std::size_t>(peer)];
+  route.slot = &membership_.segment->peer(peer);
   if (peer == rank()) route.delta = 0;
-  // Pairs with the release in share_program_data().
-  if (size() == 1 || route.board->program.load(std::memory_order_acquire) != program_data_.identity)
+  // Pairs with the release in share_static_segment().
+  if (size() == 1 || peer == rank() ||
+      route.slot->program.load(std::memory_order_acquire) != static_segment_.identity)
     return Status::ok();
-  const PeerSegment segment{peer, membership_.heap.get(),
-                            program_data_offset(*membership_.board, peer), program_data_.bytes,
-                            part_bytes_ * static_cast<std::size_t>(size()) +
-                                static_cast<std::size_t>(peer) * program_data_.bytes};
-  MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect(segment), "connecting");
-  route.link = link.get();
-  data_links_.push_back(std::move(link));
-  if (std::byte* direct = route.link->direct(0); direct != nullptr && peer != rank())
-    route.delta = direct - program_data_.base;
+  const std::size_t at = part_bytes_ * parts() + place_of(peer) * static_segment_.bytes;
+  const RemoteRegion region = describe_mapped(
+      {.base = nullptr,
+       .bytes = static_segment_.bytes,
+       .number = kStaticRegion,
+       .pages_offset = static_segment_offset(*membership_.segment, nodes().index_of(peer)),
+       .mapped_at = at});
+  Link& link = *links_[place_of(peer)];
+  MEMSPAN_TRY(link.attach(region), "mapping them");
+  route.delta = link.direct({region, 0}) - static_segment_.base;
   return Status::ok();
 }
 
+std::string World::describe_route(int peer) const {
+  if (peer == rank()) return "own: it is this process's memory";
+  return is_near(peer) ? near_.why : far_.why;
+}
+
+std::string_view World::transport_to(int peer) const {
+  if (peer == rank()) return "own";
+  return is_near(peer) ? near_.name : far_.name;
+}
+
+std::string World::describe_routes() const {
+  const int near = nodes().peers_in(nodes().node_of(rank())) - 1;
+  const int far = size() - 1 - near;
+  std::string text = nodes().is_one() ? std::string("all PEs are on one node")
+                                      : fmt::format("PE {} is on host {}, one of {} nodes", rank(),
+                                                    nodes().host_of(rank()), nodes().count());
+  if (near > 0) text += fmt::format("; {} PE(s) of this node by {}", near, near_.why);
+  if (far > 0) text += fmt::format("; {} PE(s) of other nodes by {}", far, far_.why);
+  return text;
+}
+
+std::vector<MessageCounter> World::message_counters() const {
+  return linked_ == nullptr ? std::vector<MessageCounter>() : linked_->counters();
+}
+
+void World::depart() {
+  membership_.segment->mark_departed(rank());
+  if (linked_ == nullptr || nodes().is_one()) return;
+  linked_->tell({Notice::Kind::kDeparture, rank()});
+  linked_->flush(kNoticeLimit);
+}
+
+void World::request_exit(int code) {
+  // Other nodes first: on this one processes may end, and with them this one, as soon as they see
+  // it.
+  if (linked_ != nullptr && !nodes().is_one()) {
+    linked_->tell({Notice::Kind::kExit, rank(), code});
+    linked_->flush(kNoticeLimit);
+  }
+  membership_.segment->request_exit(rank(), code);
+}
+
+void World::forget_in_child() {
+  membership_.forget_in_child();
+  if (linked_ != nullptr) linked_->forget_in_child();
+}
+
 std::byte* World::internal_area(int peer) const {
-  return range_->base() + static_cast<std::size_t>(peer) * part_bytes_;
+  MEMSPAN_CHECK(is_near(peer));
+  return range_->base() + place_of(peer) * part_bytes_;
 }
 
 Status World::keep_pages(const void* address, std::size_t bytes) {
   const auto at =
       reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(range_->base());
-  const std::size_t all = part_bytes_ * static_cast<std::size_t>(size());
+  const std::size_t all = part_bytes_ * parts();
   if (at < all && bytes <= all - at) return range_->keep(at, bytes);
   return {Code::kInvalidArgument,
           fmt::format("{} ({} bytes) is in no PE's heap as this process maps it", address, bytes)};
@@ -213,27 +339,40 @@ std::uint64_t World::internal_bytes_in_use() {
 }
 
 Status World::end(const char* what, EndKind how) {
-  const Board& board = *membership_.board;
+  const NodeSegment& segment = *membership_.segment;
   const std::uint32_t generation = waiting_.generation;
+  const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
+  // Who learns of the end has got everything that came before it.
+  if (has_other_nodes) linked_->flush(kEndLimit);
   waiting_.self->end_kind.store(how, std::memory_order_relaxed);
   // Pairs with is_gone(). Sequentially consistent: of two that come last one sees both.
   waiting_.self->ended.store(generation, std::memory_order_seq_cst);
-  board.header().ending.store(generation, std::memory_order_release);
+  segment.header().ending.store(generation, std::memory_order_release);
+  if (has_other_nodes) {
+    linked_->tell({Notice::Kind::kEnd, rank(), static_cast<std::int32_t>(how), generation});
+    linked_->flush(kEndLimit);
+  }
+  return wait_for_ends(what);
+}
+
+Status World::wait_for_ends(const char* what) {
+  const NodeSegment& segment = *membership_.segment;
+  const std::uint32_t generation = waiting_.generation;
   int next = 0;  // who has come so far has come for good
   auto all_have_come = [&] {
-    while (next < size() && board.peer(next).ended.load(std::memory_order_seq_cst) >= generation)
+    while (next < size() && segment.peer(next).ended.load(std::memory_order_seq_cst) >= generation)
       ++next;
     return next == size();
   };
   if (all_have_come()) {
-    board.ring_all();
+    segment.ring_all();
     return Status::ok();
   }
   const Status status =
-      wait_for(waiting_, WaitsFor::kMeeting, what, Deadline::never(), all_have_come, [&] {
+      wait_for(waiting_, WaitsFor::kSync, what, Deadline::never(), all_have_come, [&] {
         for (int peer = next; peer < size(); ++peer)
-          if (board.peer(peer).death.load(std::memory_order_acquire) != 0 &&
-              board.peer(peer).ended.load(std::memory_order_acquire) < generation)
+          if (segment.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+              segment.peer(peer).ended.load(std::memory_order_acquire) < generation)
             return peer;
         return -1;
       });
@@ -250,13 +389,13 @@ Status World::explain_end(const Status& status) const {
   if (status.code() != Code::kTimeout) return status;
   std::string missing;
   for (int peer = 0; peer < size(); ++peer)
-    if (membership_.board->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
+    if (membership_.segment->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer);
   return status.annotate(fmt::format("PE {} did not come", missing));
 }
 
 void World::leave() {
-  membership_.board->peer(rank()).state.store(PeerState::kLeft, std::memory_order_release);
+  membership_.segment->peer(rank()).state.store(PeerState::kLeft, std::memory_order_release);
 }
 
 }  // namespace memspan

@@ -15,18 +15,22 @@
 #include "core/status.h"
 #include "memory/address_plan.h"
 #include "memory/allocator.h"
-#include "memory/program_data.h"
+#include "memory/static_segment.h"
 #include "memory/symmetric_heap.h"
+#include "node/segment.h"
+#include "node/wait.h"
+#include "transport/registry.h"
 #include "transport/transport.h"
-#include "world/board.h"
+#include "world/linked_peers.h"
 #include "world/membership.h"
+#include "world/messages.h"
+#include "world/node_map.h"
 #include "world/route.h"
-#include "world/wait.h"
 
 namespace memspan {
 
 // Whether the variables of the main program are symmetric in a World: in one of a process.
-enum class ProgramVariables { kShared, kOwn };
+enum class StaticVariables { kShared, kOwn };
 
 // Members order is destruction order: links before transport before mappings before descriptors.
 class World {
@@ -35,30 +39,46 @@ class World {
   // `membership`. Touches no heap memory.
   static Result<std::unique_ptr<World>> create(
       Membership membership, std::size_t heap_bytes,
-      ProgramVariables variables = ProgramVariables::kShared);
+      StaticVariables variables = StaticVariables::kShared);
   // Maps the variables of all peers that run the same program. To be called once all have made
   // their World; before it, and for other programs' peers, they are not symmetric.
-  Status connect_program_data();
+  Status connect_static_segments();
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   int rank() const { return membership_.rank; }
   int size() const { return membership_.size; }
-  const Board& board() const { return *membership_.board; }
+  const NodeMap& nodes() const { return membership_.nodes; }
+  // Whether this process and `peer` share memory: only then there is an internal_area() of it.
+  bool is_near(int peer) const { return nodes().share_node(peer, rank()); }
+  // To and from PEs of other nodes.
+  Messages& messages() { return messages_; }
+  // Of this node. It has a slot for every PE of the job; those of other nodes' PEs are written when
+  // this node is told of their ends and deaths.
+  const NodeSegment& segment() const { return *membership_.segment; }
   Membership& membership() { return membership_; }
   const RouteTable& routes() const { return table_; }
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
-  WaitPlace& waiting() { return waiting_; }
+  WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
   CommitMode commit_mode() const { return commit_mode_; }
-  std::string_view transport_name() const { return transport_->name(); }
+  // What the default context has outstanding on links.
+  OperationContext& operations() { return operations_; }
+  // How this process reaches `peer`, and why so: "message: they are on different hosts".
+  std::string describe_route(int peer) const;
+  std::string_view transport_to(int peer) const;  // "own", "mapped" or "message"
+  // Of all PEs in a line.
+  std::string describe_routes() const;
+  // Of the transport "message"; empty where it is not in use.
+  std::vector<MessageCounter> message_counters() const;
 
-  // `peer`'s heap as this process sees it (same host).
+  // The heap of a PE of this node as this process sees it.
   std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }
-  // The library's own area in the segment of `peer` (same host): kInternalBytes bytes.
+  // The library's own area in the segment of a PE of this node: kInternalBytes bytes. A PE of
+  // another node is a mistake of ours and aborts: ask is_near().
   std::byte* internal_area(int peer) const;
-  // The pages of that memory in a heap, whoever's, stay when this ends (Reservation::keep).
+  // The pages of that memory in a heap of this node stay when this ends (Reservation::keep).
   // kInvalidArgument when it is in none.
   Status keep_pages(const void* address, std::size_t bytes);
   // A piece of this process's internal area, at whole pairs of cache lines; nullopt when there is
@@ -72,34 +92,55 @@ class World {
   // this one will not come, and kUnavailable here says that one waited. kTimeout names who did not
   // come. The caller has completed its puts.
   Status end(const char* what, EndKind how);
+  // Takes this process out for good, also during its calls (NodeSegment::mark_departed()).
+  void depart();
+  // Asks all processes of the job, on all nodes, to end with `code`.
+  void request_exit(int code);
+  // In a child of fork(): gives up what the peers could take for this process.
+  void forget_in_child();
   // Notes that this process leaves on purpose. The caller has made sure (by end()) that no peer
   // uses its memory any more.
   void leave();
 
  private:
   World(Membership membership, std::size_t heap_bytes, CommitMode mode);
-  Status map_segments(ProgramVariables variables);
-  Status connect_peers();
+  Status map_segments(StaticVariables variables);
+  Status choose_transports();
+  Status map_node();
+  Status link_peers();
   void fill_table();
-  Status connect_program_data(int peer);
+  void connect_far_segment(int peer);
+  Status connect_near_segment(int peer);
+  Status wait_for_ends(const char* what);
   Status explain_end(const Status& status) const;
 
   Membership membership_;
   std::size_t heap_bytes_;
   CommitMode commit_mode_;
-  std::size_t part_bytes_;  // internal area + heap: what one rank has in the address range
-  ProgramData program_data_;
-  std::unique_ptr<Reservation> range_;  // all parts, then all program data
-  std::unique_ptr<Transport> transport_;
-  std::vector<std::unique_ptr<Link>> links_;
+  std::size_t part_bytes_;  // internal area + heap: what one PE has in the address range
+  StaticSegment static_segment_;
+  // Of this node's PEs, by index: all parts, then all static segments.
+  std::unique_ptr<Reservation> range_;
+  std::unique_ptr<Transport> transport_;      // `mapped`
+  std::vector<std::unique_ptr<Link>> links_;  // of this node's PEs, by index
+  // How PEs of this node are reached, and those of others; empty when there are none.
+  TransportChoice near_;
+  TransportChoice far_;
+  OperationContext operations_;
   std::vector<Route> routes_;
-  std::vector<std::unique_ptr<Link>> data_links_;
   std::vector<Route> data_routes_;
   RouteTable table_;
   std::unique_ptr<SymmetricHeap> heap_;
   Mutex internal_mutex_;
   Allocator internal_allocator_ MEMSPAN_GUARDED_BY(internal_mutex_);
-  WaitPlace waiting_;
+  WaitContext waiting_;
+  Messages messages_{waiting_};
+  std::unique_ptr<LinkedPeers> linked_;  // null when all are mapped
+
+  std::size_t place_of(int peer) const { return static_cast<std::size_t>(nodes().index_of(peer)); }
+  std::size_t parts() const {
+    return static_cast<std::size_t>(nodes().peers_in(nodes().node_of(rank())));
+  }
 };
 
 }  // namespace memspan

@@ -36,8 +36,8 @@ def main():
                               text=True).stdout.split()
     symbols = exported(library)
     problems = [problem for name in declared for problem in problems_of(name, symbols)]
-    twins = {name for name in symbols if name.startswith("pshmem_")}
-    problems += [f"{name} is exported but not declared" for name in sorted(twins - {"p" + d for d in declared})]
+    aliases = {name for name in symbols if name.startswith("pshmem_")}
+    problems += [f"{name} is exported but not declared" for name in sorted(aliases - {"p" + d for d in declared})]
     print("\n".join(problems))
     print(f"{len(declared)} functions declared, {len(problems)} problems")
     return 1 if problems or not declared else 0

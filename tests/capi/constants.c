@@ -2,7 +2,7 @@
  * The constants can stand where C wants a constant. */
 #include <shmem.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static shmem_team_t teams[] = {SHMEM_TEAM_INVALID, SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED};
 static shmem_ctx_t contexts[] = {SHMEM_CTX_INVALID, SHMEM_CTX_DEFAULT};

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "check.h"
+#include "support/check.h"
 
 int main() {
   // Where something else has been.

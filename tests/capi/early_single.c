@@ -4,7 +4,7 @@
 #include <shmem_api.h>
 #include <string.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static int lines;
 

@@ -2,7 +2,7 @@
  * Teams of the early CANN names: any process makes one alone, with arguments of its own. */
 #include <shmem_api.h>
 
-#include "check.h"
+#include "support/check.h"
 
 enum { kRanks = 4, kRounds = 200 };
 static int rank;

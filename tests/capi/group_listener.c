@@ -2,15 +2,17 @@
  * A process that hears all that the members of a group tell each other while they meet: it gets
  * nothing of the group by it, neither as the same user nor as another. */
 #define _GNU_SOURCE
-#include <memspan/group.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "group_job.h"
+#include "capi/group_job.h"
 
-enum { kListener = 2, kMostWords = 16, kDone = 0, kRoundOfAddress = 1 };
+enum { kListener = 2, kMostWords = 16, kDone = 0, kRoundOfAddress = 0, kRoundOfMemory = 1 };
 
 /* The abstract socket of this name, or -1. */
 static int connect_to(const char* name) {
@@ -47,7 +49,7 @@ static void greet(int to, char* text) {
   close(self);
 }
 
-/* The answer: nothing, and the end. */
+/* The answer has no descriptor: it is an end, or says that there is no such thing. */
 static void get_nothing(int from) {
   char bytes[256];
   union control control;
@@ -56,10 +58,10 @@ static void get_nothing(int from) {
                            .msg_iovlen = 1,
                            .msg_control = &control,
                            .msg_controllen = sizeof control};
-  const struct timeval limit = {kSeconds, 0};
+  const struct timeval limit = {30, 0};
   CHECK(setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
   const ssize_t got = recvmsg(from, &message, 0);
-  CHECK(got < 0 || (got == 0 && message.msg_controllen == 0));
+  CHECK(got < 0 || message.msg_controllen == 0);
 }
 
 static void try_all_words(char* words[], int count) {
@@ -68,7 +70,7 @@ static void try_all_words(char* words[], int count) {
     for (int secret = -1; secret < count; ++secret) {
       if (strncmp(words[name], "memspan-", 8) != 0) break;
       char text[kMostText];
-      snprintf(text, sizeof text, "%s 1", secret < 0 ? "" : words[secret]);
+      snprintf(text, sizeof text, "%s node/1", secret < 0 ? "" : words[secret]);
       const int to = connect_to(words[name]);
       CHECK(to >= 0);
       greet(to, text);
@@ -79,13 +81,13 @@ static void try_all_words(char* words[], int count) {
   CHECK(tried > 0);
 }
 
-static void listen_and_try(struct board* board) {
-  CHECK(wait_for_count(&board->here[kRoundOfAddress], 2));
+static void listen_and_try(void) {
+  while (atomic_load(&page->here[kRoundOfMemory]) < 2) sched_yield();
   char texts[2][kMostText];
   char* words[kMostWords];
   int count = 0;
   for (int member = 0; member < 2; ++member) {
-    const char* const text = board->texts[kRoundOfAddress][member];
+    const char* const text = page->texts[kRoundOfAddress][member];
     uint32_t bytes = 0;
     memcpy(&bytes, text, sizeof bytes);
     CHECK(bytes < kMostText - sizeof bytes);
@@ -110,32 +112,31 @@ static void listen_and_try(struct board* board) {
     int status = 1;
     CHECK(waitpid(other, &status, 0) == other && status == 0);
   }
-  atomic_store(&board->said[kDone], 1);
+  atomic_store(&page->words[kDone], 1);
 }
 
 /* Member 1 knows where to go, and goes when the listener has been there. */
 static int exchange_before_the_listener(void* user, const void* mine, size_t bytes, void* all) {
-  struct meeting* self = user;
+  struct talk* self = user;
   const int round = self->round;
   const int code = exchange(user, mine, bytes, all);
-  if (code == 0 && round == kRoundOfAddress && self->rank == 1)
-    CHECK(wait_for_count(&self->board->said[kDone], 1));
+  if (code == 0 && round == kRoundOfMemory && self->rank == 1) await_word(kDone, 1);
   return code;
 }
 
-static void run(struct meeting* meeting) {
-  if (meeting->rank == kListener) {
-    listen_and_try(meeting->board);
+static void run(int rank) {
+  if (rank == kListener) {
+    listen_and_try();
     return;
   }
-  meeting->members = 2;
+  struct talk talk = {2, rank, 0};
   memspan_group_t group = NULL;
-  CHECK(memspan_group_create(meeting->rank, 2, exchange_before_the_listener, meeting,
-                             1000 * kSeconds, &group) == SMEM_OK);
+  CHECK(memspan_group_create(rank, 2, exchange_before_the_listener, &talk, kTimeoutMs, &group) ==
+        SMEM_OK);
   CHECK(memspan_group_barrier(group) == SMEM_OK);
   CHECK(memspan_group_destroy(group) == SMEM_OK);
 }
 
 int main(void) {
-  return run_members(3, run, -1);
+  return run_members(3, run, NULL);
 }

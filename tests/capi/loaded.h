@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static void* library;
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static long sync_words[SHMEM_BARRIER_SYNC_SIZE];
 

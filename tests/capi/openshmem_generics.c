@@ -2,7 +2,7 @@
  * The type-generic names reach the function of the type. */
 #include <shmem.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static signed char small[2];
 static long double large[2];

@@ -2,7 +2,7 @@
 // The overloads of the type-generic names in C++.
 #include <shmem.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static long longs[2];
 static unsigned char bytes[2];

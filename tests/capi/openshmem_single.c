@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static void check_memory(void) {
   char* block = shmem_align(4096, 100);

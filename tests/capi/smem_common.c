@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "support/check.h"
 #include "support/free_url.h"
 
 static int lines;

@@ -4,7 +4,7 @@
 #include <mpp/shmem.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "support/check.h"
 
 static long sync_words[_SHMEM_REDUCE_SYNC_SIZE] = {_SHMEM_SYNC_VALUE};
 static long lock;

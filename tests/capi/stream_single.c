@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "support/check.h"
 
 /* Work of the stream waits at it until it is opened. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

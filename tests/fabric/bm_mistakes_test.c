@@ -7,33 +7,29 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pools.h"
+#include "fabric/pools.h"
 
 /* A local end that is unmapped, constant or no address at all is a mistake like another, for single
  * copies, batches and in the background; nobody dies and all else goes on. */
-static int wild_buffers_are_refused(int number) {
-  if (begin(number) != 0) return 1;
+SCENARIO(wild_buffers_are_refused, 1, int number) {
+  begin(number);
   smem_bm_t pool = plain_pool(1, kSize, 0);
   char* place = host_of(pool, number);
   char* gone = mmap(NULL, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(gone != MAP_FAILED && munmap(gone + 4096, kSize - 4096) == 0);
+  CHECK(gone != MAP_FAILED && munmap(gone + 4096, kSize - 4096) == 0);
   char* constant = mmap(NULL, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(constant != MAP_FAILED);
-  EXPECT_FAILURE(copy(pool, gone, place, kSize, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM,
-                 "src: there is no memory at");
-  EXPECT_FAILURE(copy(pool, place, gone + 4096, 8, SMEMB_COPY_G2H, 0), SMEM_INVALID_PARAM,
-                 "dest: there is no memory at");
-  EXPECT_FAILURE(copy(pool, place, constant, 8, SMEMB_COPY_G2H, 0), SMEM_INVALID_PARAM,
-                 "may not be written");
-  EXPECT_FAILURE(copy(pool, place, (void*)(uintptr_t)0x1234567812345678, 8, SMEMB_COPY_G2H, 0),
-                 SMEM_INVALID_PARAM, "there is no memory");
-  EXPECT_FAILURE(copy(pool, (void*)8, place, 8, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "there is no memory at 0x8");
+  CHECK(constant != MAP_FAILED);
+  REFUSES(copy(pool, gone, place, kSize, SMEMB_COPY_H2G, 0), "src: there is no memory at");
+  REFUSES(copy(pool, place, gone + 4096, 8, SMEMB_COPY_G2H, 0), "dest: there is no memory at");
+  REFUSES(copy(pool, place, constant, 8, SMEMB_COPY_G2H, 0), "may not be written");
+  REFUSES(copy(pool, place, (void*)(uintptr_t)0x1234567812345678, 8, SMEMB_COPY_G2H, 0),
+          "there is no memory");
+  REFUSES(copy(pool, (void*)8, place, 8, SMEMB_COPY_AUTO, 0), "there is no memory at 0x8");
   /* Threads that begin now may have their stacks where nothing was. */
   char* closed = mmap(NULL, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(closed != MAP_FAILED);
-  EXPECT(copy(pool, closed, place, 64, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) == SMEM_OK);
-  EXPECT_FAILURE(smem_bm_wait(pool), SMEM_INVALID_PARAM, "may not be read");
+  CHECK(closed != MAP_FAILED);
+  CHECK(copy(pool, closed, place, 64, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) == SMEM_OK);
+  REFUSES(smem_bm_wait(pool), "may not be read");
 
   enum { kCount = 5 };
   char bytes[kCount] = {1, 2, 3, 4, 5};
@@ -44,130 +40,118 @@ static int wild_buffers_are_refused(int number) {
   smem_batch_copy_params batch = {from, to, sizes, kCount};
   smem_batch_copy_result results = {codes, kCount};
   memset(place, 0, 8);
-  EXPECT_FAILURE(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM,
-                 "element 2 of 5");
-  EXPECT(memcmp(place, "\1\2\0\0\0", kCount) == 0);
-  EXPECT_FAILURE(smem_bm_copy_batch_partial_succeed(pool, &batch, SMEMB_COPY_H2G, 0, &results),
-                 SMEM_PARTIAL_FAILED, "1 of 5 elements");
-  EXPECT(memcmp(place, "\1\2\0\4\5", kCount) == 0);
-  EXPECT(codes[2] == SMEM_INVALID_PARAM && codes[1] == SMEM_OK && codes[4] == SMEM_OK);
-  EXPECT(smem_bm_leave(pool, 0) == SMEM_OK);
-  return 0;
+  REFUSES(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_H2G, 0), "element 2 of 5");
+  CHECK(memcmp(place, "\1\2\0\0\0", kCount) == 0);
+  FAILS(smem_bm_copy_batch_partial_succeed(pool, &batch, SMEMB_COPY_H2G, 0, &results),
+        SMEM_PARTIAL_FAILED, "1 of 5 elements");
+  CHECK(memcmp(place, "\1\2\0\4\5", kCount) == 0);
+  CHECK(codes[2] == SMEM_INVALID_PARAM && codes[1] == SMEM_OK && codes[4] == SMEM_OK);
+  CHECK(smem_bm_leave(pool, 0) == SMEM_OK);
 }
 
 /* Member 1's memory is a file of its own, which it makes smaller: whoever copies there is told, and
  * copies on once the memory is back. */
-static int memory_that_shrinks_is_told(int number) {
-  if (begin(number) != 0) return 1;
+SCENARIO(memory_that_shrinks_is_told, 2, int number) {
+  begin(number);
   const int memory = memfd_create("callers", MFD_CLOEXEC);
-  EXPECT(memory >= 0);
+  CHECK(memory >= 0);
   smem_bm_create_option_t option = {.maxDramSize = kSize,
                                     .localDRAMSize = kSize,
                                     .dataOpType = SMEMB_DATA_OP_SDMA,
                                     .flags = SMEM_BM_FLAG_CREATE_WITH_SHM,
                                     .dramShmFd = memory};
   smem_bm_t pool = smem_bm_create2(3, &option);
-  EXPECT(pool != NULL && smem_bm_join(pool, 0, NULL) == SMEM_OK);
+  CHECK(pool != NULL && smem_bm_join(pool, 0, NULL) == SMEM_OK);
   static char bytes[kSize];
   meet(members);
-  if (number == 0) EXPECT(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  if (number == 0) CHECK(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
   meet(members);
-  if (number == 1) EXPECT(ftruncate(memory, 4096) == 0);
+  if (number == 1) CHECK(ftruncate(memory, 4096) == 0);
   meet(members);
-  EXPECT_FAILURE(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0), SMEM_NOT_EXIST,
-                 "the memory of rank 1 at");
-  EXPECT_FAILURE(copy(pool, host_of(pool, 1) + 4096, bytes, 8, SMEMB_COPY_G2H, 0), SMEM_NOT_EXIST,
-                 "is not there any more");
-  EXPECT(copy(pool, bytes, host_of(pool, 1), 4096, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  FAILS(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0), SMEM_NOT_EXIST,
+        "the memory of rank 1 at");
+  FAILS(copy(pool, host_of(pool, 1) + 4096, bytes, 8, SMEMB_COPY_G2H, 0), SMEM_NOT_EXIST,
+        "is not there any more");
+  CHECK(copy(pool, bytes, host_of(pool, 1), 4096, SMEMB_COPY_H2G, 0) == SMEM_OK);
   meet(members);
-  if (number == 1) EXPECT(ftruncate(memory, kSize) == 0);
+  if (number == 1) CHECK(ftruncate(memory, kSize) == 0);
   meet(members);
-  EXPECT(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  CHECK(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0) == SMEM_OK);
   close(memory);
   meet(members);
-  return 0;
 }
 
-static int layouts_must_agree(int number) {
-  if (begin(number) != 0) return 1;
-  if (number == 0) EXPECT(plain_pool(1, kSize, 0) != NULL);
+SCENARIO(layouts_must_agree, 2, int number) {
+  begin(number);
+  if (number == 0) CHECK(plain_pool(1, kSize, 0) != NULL);
   meet(members);
   if (number == 1) {
-    EXPECT(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, 2 * kSize, 0, 0) == NULL);
-    EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, "create BM entity(1) failed");
-    EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, "others have it of");
+    REFUSES_TO_MAKE(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, 2 * kSize, 0, 0),
+                    "create BM entity(1) failed");
+    REFUSES(smem_get_last_err_code(), "others have it of");
     /* The id is free again, and another pool is no neighbour of the first. */
-    EXPECT(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
+    CHECK(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
     smem_bm_t other = smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, 2 * kSize, 0, 0);
-    EXPECT(other != NULL);
+    CHECK(other != NULL);
     smem_bm_uninit(0);
   }
   meet(members);
   /* Nobody has pool 2 any more, so that it may be another one. */
-  if (number == 0) EXPECT(smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
-  return 0;
+  if (number == 0) CHECK(smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
 }
 
-static int a_rank_is_one_process(int number) {
+SCENARIO(a_rank_is_one_process, 2, int number) {
   const smem_bm_config_t made = config(0);
-  if (number == 0) EXPECT(smem_bm_init(page->url, 2, 0, &made) == SMEM_OK);
+  if (number == 0) CHECK(smem_bm_init(page->url, 2, 0, &made) == SMEM_OK);
   meet(members);
   if (number == 1) {
-    EXPECT_FAILURE(smem_bm_init(page->url, 2, 0, &made), SMEM_RES_IN_USE,
-                   "rank 0 is taken by process");
-    EXPECT_FAILURE(smem_bm_init(page->url, 3, 0, &made), SMEM_INVALID_PARAM, "3 ranks");
+    FAILS(smem_bm_init(page->url, 2, 0, &made), SMEM_RES_IN_USE, "rank 0 is taken by process");
+    REFUSES(smem_bm_init(page->url, 3, 0, &made), "3 ranks");
     const smem_bm_config_t next = config(1);
-    EXPECT(smem_bm_init(page->url, 2, 0, &next) == SMEM_OK);
+    CHECK(smem_bm_init(page->url, 2, 0, &next) == SMEM_OK);
   }
   meet(members);
-  return 0;
 }
 
-static int refuses_nonsense(int number) {
-  (void)number;
+SCENARIO(refuses_nonsense, 1, int number) {
   smem_bm_config_t made = config(0);
-  EXPECT_FAILURE(smem_bm_config_init(NULL), SMEM_INVALID_PARAM, "config is null");
-  EXPECT_FAILURE(smem_bm_init(page->url, 0, 0, &made), SMEM_INVALID_PARAM, "worldSize is 0");
-  EXPECT_FAILURE(smem_bm_init(page->url, 1025, 0, &made), SMEM_INVALID_PARAM,
-                 "worldSize is too large");
-  EXPECT_FAILURE(smem_bm_init(NULL, 1, 0, &made), SMEM_INVALID_PARAM, "storeURL is null");
-  EXPECT_FAILURE(smem_bm_init("udp://x:1", 1, 0, &made), SMEM_INVALID_PARAM, "udp://x:1");
-  EXPECT_FAILURE(smem_bm_init(page->url, 1, 0, NULL), SMEM_INVALID_PARAM, "config is null");
+  REFUSES(smem_bm_config_init(NULL), "config is null");
+  REFUSES(smem_bm_init(page->url, 0, 0, &made), "worldSize is 0");
+  REFUSES(smem_bm_init(page->url, 1025, 0, &made), "worldSize is too large");
+  REFUSES(smem_bm_init(NULL, 1, 0, &made), "storeURL is null");
+  REFUSES(smem_bm_init("udp://x:1", 1, 0, &made), "udp://x:1");
+  REFUSES(smem_bm_init(page->url, 1, 0, NULL), "config is null");
   made.unifiedAddressSpace = false;
-  EXPECT_FAILURE(smem_bm_init(page->url, 1, 0, &made), SMEM_INVALID_PARAM,
-                 "unifiedAddressSpace must be true");
+  REFUSES(smem_bm_init(page->url, 1, 0, &made), "unifiedAddressSpace must be true");
   made = config(0);
   made.initTimeout = 0;
-  EXPECT_FAILURE(smem_bm_init(page->url, 1, 0, &made), SMEM_INVALID_PARAM, "initTimeout is zero");
+  REFUSES(smem_bm_init(page->url, 1, 0, &made), "initTimeout is zero");
   made = config(5);
-  EXPECT_FAILURE(smem_bm_init(page->url, 5, 0, &made), SMEM_INVALID_PARAM, "rankId is 5");
+  REFUSES(smem_bm_init(page->url, 5, 0, &made), "rankId is 5");
   made = config(0);
   memset(made.hcomUrl, 'x', sizeof made.hcomUrl);
-  EXPECT_FAILURE(smem_bm_init(page->url, 1, 0, &made), SMEM_INVALID_PARAM, "hcomUrl has no end");
+  REFUSES(smem_bm_init(page->url, 1, 0, &made), "hcomUrl has no end");
   made = config(0);
   made.initTimeout = 1;
-  EXPECT_FAILURE(smem_bm_init("tcp://127.0.0.1:1", 1, 0, &made), SMEM_TIMEOUT,
-                 "init bm entry manager failed");
+  FAILS(smem_bm_init("tcp://127.0.0.1:1", 1, 0, &made), SMEM_TIMEOUT,
+        "init bm entry manager failed");
 
-  EXPECT_FAILURE((int32_t)smem_bm_get_rank_id() == -1 ? smem_get_last_err_code() : 0, SMEM_NOT_INIT,
-                 "smem bm not initialized yet");
+  FAILS((int32_t)smem_bm_get_rank_id() == -1 ? smem_get_last_err_code() : 0, SMEM_NOT_INIT,
+        "smem bm not initialized yet");
   /* What is wrong with the arguments is said first. */
   smem_copy_params wrong = {0};
-  EXPECT_FAILURE(smem_bm_join(NULL, 0, NULL), SMEM_INVALID_PARAM, "handle is NULL");
-  EXPECT_FAILURE(smem_bm_join(&made, 0, NULL), SMEM_NOT_INIT, "smem bm not initialized yet");
-  EXPECT_FAILURE(smem_bm_copy(&made, NULL, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "params is null");
-  EXPECT_FAILURE(smem_bm_copy(&made, &wrong, SMEMB_COPY_BUTT, 0), SMEM_INVALID_PARAM,
-                 "type invalid");
-  EXPECT(smem_bm_create2(0, NULL) == NULL);
-  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, "option is null");
-  EXPECT(smem_bm_create(0, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) == NULL);
-  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_NOT_INIT, "not initialized");
-  if (begin(0) != 0) return 1;
-  EXPECT_FAILURE(smem_bm_join(NULL, 0, NULL), SMEM_INVALID_PARAM, "handle is NULL");
-  EXPECT_FAILURE(smem_bm_join(&made, 0, NULL), SMEM_NOT_EXIST, "handle is invalid");
+  REFUSES(smem_bm_join(NULL, 0, NULL), "handle is NULL");
+  FAILS(smem_bm_join(&made, 0, NULL), SMEM_NOT_INIT, "smem bm not initialized yet");
+  REFUSES(smem_bm_copy(&made, NULL, SMEMB_COPY_AUTO, 0), "params is null");
+  REFUSES(smem_bm_copy(&made, &wrong, SMEMB_COPY_BUTT, 0), "type invalid");
+  REFUSES_TO_MAKE(smem_bm_create2(0, NULL), "option is null");
+  MAKES_NOTHING(smem_bm_create(0, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0), SMEM_NOT_INIT,
+                "not initialized");
+  begin(0);
+  REFUSES(smem_bm_join(NULL, 0, NULL), "handle is NULL");
+  FAILS(smem_bm_join(&made, 0, NULL), SMEM_NOT_EXIST, "handle is invalid");
   smem_bm_destroy(NULL);
-  EXPECT(smem_bm_create2(0, NULL) == NULL && strstr(smem_get_last_err_msg(), "option is null"));
+  CHECK(smem_bm_create2(0, NULL) == NULL && strstr(smem_get_last_err_msg(), "option is null"));
   static const struct {
     smem_bm_create_option_t option;
     const char* words;
@@ -195,78 +179,55 @@ static int refuses_nonsense(int number) {
       {{.maxDramSize = 1ULL << 60, .dataOpType = 1}, "more addresses than pools may have"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
-    EXPECT(smem_bm_create2(9, &bad[i].option) == NULL);
-    EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, bad[i].words);
+    REFUSES_TO_MAKE(smem_bm_create2(9, &bad[i].option), bad[i].words);
   }
   smem_bm_t pool = smem_bm_create(9, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0);
-  EXPECT(pool != NULL);
-  EXPECT(smem_bm_create(9, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) == NULL);
-  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_DUPLICATED, "create BM entity(9) failed: -2006");
-  EXPECT(smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_LOCAL_HOST, 0) == NULL);
-  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM,
-                 "input mem type is invalid, memType: 1");
-  EXPECT(smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_HOST, 1) == NULL);
-  EXPECT_FAILURE(smem_get_last_err_code(), SMEM_INVALID_PARAM, "peerRankId too large");
+  CHECK(pool != NULL);
+  MAKES_NOTHING(smem_bm_create(9, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0), SMEM_DUPLICATED,
+                "create BM entity(9) failed: -2006");
+  REFUSES_TO_MAKE(smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_LOCAL_HOST, 0),
+                  "input mem type is invalid, memType: 1");
+  REFUSES_TO_MAKE(smem_bm_ptr_by_mem_type(pool, SMEM_MEM_TYPE_HOST, 1), "peerRankId too large");
 
   char bytes[8] = {0};
   char* place = host_of(pool, 0);
-  EXPECT_FAILURE(smem_bm_copy(pool, NULL, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "params is null");
-  EXPECT_FAILURE(copy(pool, NULL, place, 8, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM, "src is NULL");
-  EXPECT_FAILURE(copy(pool, bytes, NULL, 8, SMEMB_COPY_G2H, 0), SMEM_INVALID_PARAM, "dest is NULL");
-  EXPECT_FAILURE(copy(pool, bytes, place, 0, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM, "size is 0");
-  EXPECT_FAILURE(copy(pool, bytes, place, 8, SMEMB_COPY_BUTT, 0), SMEM_INVALID_PARAM,
-                 "type invalid: 10");
-  EXPECT_FAILURE(copy(pool, bytes, bytes, 4, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "neither src nor dest");
-  EXPECT_FAILURE(copy(pool, bytes, place, 8, SMEMB_COPY_G2G, 0), SMEM_INVALID_PARAM, "src 0x");
-  EXPECT_FAILURE(copy(pool, place, bytes, 8, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM, "dest 0x");
-  EXPECT_FAILURE(copy(pool, bytes, place + kSize - 4, 8, SMEMB_COPY_H2G, 0), SMEM_INVALID_PARAM,
-                 "not wholly in");
+  REFUSES(smem_bm_copy(pool, NULL, SMEMB_COPY_AUTO, 0), "params is null");
+  REFUSES(copy(pool, NULL, place, 8, SMEMB_COPY_H2G, 0), "src is NULL");
+  REFUSES(copy(pool, bytes, NULL, 8, SMEMB_COPY_G2H, 0), "dest is NULL");
+  REFUSES(copy(pool, bytes, place, 0, SMEMB_COPY_H2G, 0), "size is 0");
+  REFUSES(copy(pool, bytes, place, 8, SMEMB_COPY_BUTT, 0), "type invalid: 10");
+  REFUSES(copy(pool, bytes, bytes, 4, SMEMB_COPY_AUTO, 0), "neither src nor dest");
+  REFUSES(copy(pool, bytes, place, 8, SMEMB_COPY_G2G, 0), "src 0x");
+  REFUSES(copy(pool, place, bytes, 8, SMEMB_COPY_H2G, 0), "dest 0x");
+  REFUSES(copy(pool, bytes, place + kSize - 4, 8, SMEMB_COPY_H2G, 0), "not wholly in");
   void* one[1] = {bytes};
   smem_batch_copy_params batch = {one, one, NULL, 1};
-  EXPECT_FAILURE(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "dataSizes is NULL");
+  REFUSES(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_AUTO, 0), "dataSizes is NULL");
   batch.batchSize = 0;
   batch.dataSizes = (const uint64_t*)bytes;
-  EXPECT_FAILURE(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_AUTO, 0), SMEM_INVALID_PARAM,
-                 "batchSize is 0");
-  EXPECT(smem_bm_wait(pool) == SMEM_OK);
+  REFUSES(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_AUTO, 0), "batchSize is 0");
+  CHECK(smem_bm_wait(pool) == SMEM_OK);
 
-  EXPECT_FAILURE(smem_bm_register_user_mem(pool, 0, 1), SMEM_INVALID_PARAM, "addr eq 0");
-  EXPECT_FAILURE(smem_bm_register_user_mem(pool, 4096, 0), SMEM_INVALID_PARAM, "size is 0");
-  EXPECT(smem_bm_register_user_mem(pool, 4096, 10000) == SMEM_OK);
-  EXPECT(smem_bm_register_user_mem(pool, 4096, 10000) == SMEM_OK);
-  EXPECT(smem_bm_register_user_mem(pool, 8192, 10000) == SMEM_OK);
-  EXPECT_FAILURE(smem_bm_register_user_mem(pool, 4096, 9), SMEM_RES_IN_USE, "10000 bytes");
-  EXPECT(smem_bm_unregister_user_mem(pool, 4096) == SMEM_OK);
-  EXPECT(smem_bm_unregister_user_mem(pool, 4096) == SMEM_OK);
-  EXPECT(smem_bm_register_user_mem(pool, 4096, 9) == SMEM_OK);
+  REFUSES(smem_bm_register_user_mem(pool, 0, 1), "addr eq 0");
+  REFUSES(smem_bm_register_user_mem(pool, 4096, 0), "size is 0");
+  CHECK(smem_bm_register_user_mem(pool, 4096, 10000) == SMEM_OK);
+  CHECK(smem_bm_register_user_mem(pool, 4096, 10000) == SMEM_OK);
+  CHECK(smem_bm_register_user_mem(pool, 8192, 10000) == SMEM_OK);
+  FAILS(smem_bm_register_user_mem(pool, 4096, 9), SMEM_RES_IN_USE, "10000 bytes");
+  CHECK(smem_bm_unregister_user_mem(pool, 4096) == SMEM_OK);
+  CHECK(smem_bm_unregister_user_mem(pool, 4096) == SMEM_OK);
+  CHECK(smem_bm_register_user_mem(pool, 4096, 9) == SMEM_OK);
   smem_bm_destroy(pool);
-  EXPECT_FAILURE(smem_bm_leave(pool, 0), SMEM_NOT_EXIST, "handle is invalid");
-  return 0;
+  FAILS(smem_bm_leave(pool, 0), SMEM_NOT_EXIST, "handle is invalid");
 }
 
 /* A host with little memory: the failure names the sizes, and the id is free again. */
-static int too_little_memory(int number) {
+SCENARIO(too_little_memory, 1, int number) {
   setenv("MEMSPAN_MEMORY_LIMIT", "8M", 1);
-  if (begin(number) != 0) return 1;
+  begin(number);
   for (int i = 0; i < 3; ++i) {
-    EXPECT(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, 64 * kMiB, 0, 0) == NULL);
-    EXPECT_FAILURE(smem_get_last_err_code(), SMEM_MALLOC_FAILED, "MEMSPAN_MEMORY_LIMIT");
+    MAKES_NOTHING(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, 64 * kMiB, 0, 0), SMEM_MALLOC_FAILED,
+                  "MEMSPAN_MEMORY_LIMIT");
   }
-  EXPECT(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
-  return 0;
-}
-
-int main(int argc, char** argv) {
-  static const struct test_case cases[] = {
-      {"wild_buffers_are_refused", 1, wild_buffers_are_refused, 0},
-      {"memory_that_shrinks_is_told", 2, memory_that_shrinks_is_told, 0},
-      {"layouts_must_agree", 2, layouts_must_agree, 0},
-      {"a_rank_is_one_process", 2, a_rank_is_one_process, 0},
-      {"refuses_nonsense", 1, refuses_nonsense, 0},
-      {"too_little_memory", 1, too_little_memory, 0},
-      {NULL, 0, NULL, 0}};
-  return run_case(argc, argv, cases);
+  CHECK(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0) != NULL);
 }

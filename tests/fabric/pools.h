@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools of the tests of Big Memory, and bytes that every process can make again. */
+ * Pools of the tests of Big Memory. */
 #ifndef MEMSPAN_TESTS_FABRIC_POOLS_H
 #define MEMSPAN_TESTS_FABRIC_POOLS_H
 
 #include <smem/host/smem_bm.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "family.h"
-
-enum { kMiB = 1 << 20, kSize = 2 * kMiB };
+#include "fabric/smem_test.h"
 
 static inline smem_bm_config_t config(int number) {
   smem_bm_config_t made;
@@ -23,10 +22,9 @@ static inline smem_bm_config_t config(int number) {
   return made;
 }
 
-static inline int begin(int number) {
+static inline void begin(int number) {
   const smem_bm_config_t made = config(number);
-  EXPECT(smem_bm_init(page->url, (uint32_t)members, 0, &made) == SMEM_OK);
-  return 0;
+  CHECK(smem_bm_init(page->url, (uint32_t)members, 0, &made) == SMEM_OK);
 }
 
 /* A pool of the same size everywhere, joined. */
@@ -50,13 +48,23 @@ static inline int32_t copy(smem_bm_t pool, const void* from, void* to, size_t by
   return smem_bm_copy(pool, &params, type, flags);
 }
 
-static inline void fill(char* bytes, size_t count, int seed) {
-  for (size_t i = 0; i < count; ++i) bytes[i] = (char)(i * 7 + (size_t)seed * 31 + i / 251);
+/* Plain loads and stores reach another rank's memory: not where the ranks are on several hosts. */
+static inline int is_one_host(void) {
+  return getenv("MEMSPAN_TEST_HOSTS") == NULL;
 }
-static inline int is_filled(const char* bytes, size_t count, int seed) {
-  for (size_t i = 0; i < count; ++i)
-    if (bytes[i] != (char)(i * 7 + (size_t)seed * 31 + i / 251)) return 0;
-  return 1;
+/* Puts bytes at an address of the pool, or takes them from there: by stores and loads where these
+ * reach, else by a copy. */
+static inline void store_bytes(smem_bm_t pool, char* to, const char* from, size_t bytes) {
+  if (is_one_host())
+    memcpy(to, from, bytes);
+  else
+    CHECK(copy(pool, from, to, bytes, SMEMB_COPY_H2G, 0) == SMEM_OK);
+}
+static inline void load_bytes(smem_bm_t pool, char* to, const char* from, size_t bytes) {
+  if (is_one_host())
+    memcpy(to, from, bytes);
+  else
+    CHECK(copy(pool, from, to, bytes, SMEMB_COPY_G2H, 0) == SMEM_OK);
 }
 
 #endif

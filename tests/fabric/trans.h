@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "fabric/sides.h"
+#include "support/sides.h"
 
 namespace trans {
 

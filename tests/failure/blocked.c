@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "holdings.h"
+#include "support/holdings.h"
 
 enum { kWords = 4, kMany = 3000, kMostPes = 8 };
 

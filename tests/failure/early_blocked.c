@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "holdings.h"
+#include "support/holdings.h"
 
 static shmem_init_attr_t* attributes;
 static int rank, size;

@@ -37,7 +37,7 @@ for program in bin/oshrun tests/failure_victim tests/failure_blocked; do
 done
 
 export MEMSPAN_OSHRUN=$build/bin/oshrun MEMSPAN_VICTIM=$build/tests/failure_victim
-export MEMSPAN_UNITTEST=$build/bin/shmem_unittest PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here
+export MEMSPAN_UNITTEST=$build/bin/shmem_unittest PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here:$here/../support
 command=(python3 -m rows --build "$build" ${arguments[@]+"${arguments[@]}"})
 
 own_places='

@@ -24,7 +24,7 @@
 
 #include "core/clock.h"
 #include "store/client.h"
-#include "store/group.h"
+#include "store/recipes/group.h"
 
 namespace memspan {
 namespace {
@@ -51,7 +51,7 @@ std::vector<Call> calls(int rank) {
       {"wait", false, [=](StoreClient& s) { return s.wait({"never"}, later()); }},
       {"meet", false,
        [=](StoreClient& s) {
-         return s.meet(fmt::format("lonely-{}", rank), 1, 0, 2, "", later()).status();
+         return s.group_allgather(fmt::format("lonely-{}", rank), 1, 0, 2, "", later()).status();
        }},
   };
 }

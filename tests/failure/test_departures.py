@@ -28,13 +28,14 @@ CALLS = {
 class Job:
     """A job of the program, under oshrun or by hand; its stdin stays open until close()."""
 
-    def __init__(self, launch, ranks, *arguments, **environment):
+    def __init__(self, launch, ranks, *arguments, hosts="1", **environment):
         # A pipe that nobody writes to: the process that is no member any more reads it.
         self.input, self.writer = os.pipe()
         command = [PROGRAM, *map(str, arguments)]
         if launch == "oshrun":
             reader = "exec 0<&9; exec \"$@\""  # oshrun gives its own stdin to rank 0 only
-            command = [jobs.OSHRUN, "-n", str(ranks), "--timeout", "60", "sh", "-c", reader, "sh", *command]
+            command = [jobs.OSHRUN, "-n", str(ranks), "--simulate-hosts", hosts, "--timeout", "60", "sh", "-c",
+                       reader, "sh", *command]
             self.processes = [self.start(command, environment)]
             self.pids = jobs.read_ready(self.processes[0].stdout, ranks)
         else:
@@ -100,14 +101,18 @@ class DeparturesTest(unittest.TestCase):
                     self.check(launch, ranks, ranks - 1, how, call)
 
     def test_who_waits_for_anybodys_store_hears_of_an_exit(self):
-        """Another PE may still store the word, so the wait goes on; one line names who will not."""
-        job = Job("oshrun", 3, "leave", 1, "exit", "served")
-        line = ""
-        while "nothing comes from there" not in line:
-            line = job.processes[0].stderr.readline()
-            self.assertNotEqual(line, "", "no line about the exit")
-        self.assertRegex(line, r"PE 0: shmem_long_wait_until waits, and PE 1 \(process \d+\) ended \(exit")
-        self.assertEqual([code for code, _, _ in job.close()], [0])
+        """Another PE may still store the word, so the wait goes on; one line names who will not. That one
+        may be on another host, while all of this one wait."""
+        for hosts in ("1", "2+1"):
+            with self.subTest(hosts=hosts):
+                job = Job("oshrun", 3, "leave", 1, "exit", "served", hosts=hosts)
+                line = ""
+                while "nothing comes from there" not in line:
+                    line = job.processes[0].stderr.readline()
+                    self.assertNotEqual(line, "", "no line about the exit")
+                self.assertRegex(line, r"PE 0.*: shmem_long_wait_until waits, and PE 1( on host sim-0)? "
+                                       r"\(process \d+\) ended \(exit")
+                self.assertEqual([code for code, _, _ in job.close()], [0])
 
     def test_exit_is_a_finalize_where_nobody_needs_more(self):
         job = Job("oshrun", 3, "leave", 1, "exit", "finalize")
@@ -145,22 +150,23 @@ class UnlikeTest(unittest.TestCase):
             for pair in counts:
                 with self.subTest(call=call, counts=pair):
                     bytes_of = [8 * count for count in pair]
-                    self.unlike(
-                        [rf"shmem_long_\w+: the elements have {bytes_of[0]} bytes here and {bytes_of[1]} on PE 1|"
-                         rf"shmem_long_\w+: the elements have {bytes_of[1]} bytes here and {bytes_of[0]} on PE 0"],
-                        "unlike", call, *pair)
+                    sides = [rf"{bytes_of[0]} here and {bytes_of[1]} on PE 1",
+                             rf"{bytes_of[1]} here and {bytes_of[0]} on PE 0"]
+                    self.unlike([rf"shmem_long_\w+: the size of the elements in bytes is ({'|'.join(sides)})"],
+                                "unlike", call, *pair)
 
     def test_one_of_many_differs(self):
         for odd in range(5):
             counts = [7 if rank == odd else 6 for rank in range(5)]
             with self.subTest(odd=odd):
-                self.unlike(["the elements have (48|56) bytes here and (56|48)"], "unlike", "reduce", *counts)
+                self.unlike(["the size of the elements in bytes is (48|56) here and (56|48)"],
+                            "unlike", "reduce", *counts)
 
     def test_roots(self):
         self.unlike([r"PE_root is [01] here and [01] on PE"], "roots", 0, 1)
 
     def test_a_collective_against_a_barrier(self):
-        self.unlike(["PE 1 is in another call meanwhile"], "unlike", "reduce", 3, "-")
+        self.unlike(["the call is a reduction here and another one on PE 1"], "unlike", "reduce", 3, "-")
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ class MisuseTest(unittest.TestCase):
     def test_sizes_that_differ_end_the_job_and_both_are_named(self):
         code, _, errors = jobs.finish(jobs.oshrun(2, "asymmetric-sizes"))
         self.assertNotEqual(code, 0)
-        self.assertIn("(100, ", errors)
-        self.assertIn("(200, ", errors)
+        self.assertIn("the size is 100 here and 200 on PE 1", errors)
+        self.assertIn("the size is 200 here and 100 on PE 0", errors)
 
 
 if __name__ == "__main__":

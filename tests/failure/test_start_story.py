@@ -11,8 +11,9 @@ STORY = [
     r"shmem_init: where: host \S+, \d+ cores? for this process; waits ",
     r"shmem_init: memory: a symmetric heap of 1 GiB at 0x[0-9a-f]+, taken at {commit}; .* variables are "
     r"symmetric; .* may be taken \(",
-    r"shmem_init: route: transport \"mapped\"; loads and stores reach 2 of 2 PEs",
-    r"shmem_init: time: joining [\d.]+ ms, mapping [\d.]+ ms, meeting [\d.]+ ms, .*; [\d.]+ ms in all",
+    r"shmem_init: all PEs are on one node; 1 PE\(s\) of this node by mapped: ",
+    r"shmem_init: route: loads and stores reach 2 of 2 PEs",
+    r"shmem_init: time: joining [\d.]+ ms, mapping [\d.]+ ms, barrier [\d.]+ ms, .*; [\d.]+ ms in all",
 ]
 
 
@@ -38,9 +39,17 @@ class StartStoryTest(unittest.TestCase):
                        commit="the first use of each page")
 
     def test_nothing_is_told_otherwise(self):
-        for level in ("INFO", "WARN", ""):
+        for level in ("WARN", ""):
             code, _, errors = jobs.finish(jobs.oshrun(2, "hello", MEMSPAN_LOG_LEVEL=level))
             self.assertEqual((code, errors), (0, ""))
+
+    def test_one_line_of_routes_is_told_at_info(self):
+        code, _, errors = jobs.finish(jobs.oshrun(2, "hello", MEMSPAN_LOG_LEVEL="INFO"))
+        self.assertEqual(code, 0, errors)
+        lines = errors.splitlines()
+        self.assertEqual(len(lines), 2, errors)
+        for line in lines:
+            self.assertIn("shmem_init: all PEs are on one node; 1 PE(s) of this node by mapped", line)
 
     def test_a_wrong_level_is_an_error(self):
         for variable in ("MEMSPAN_LOG_LEVEL", "SHMEM_LOG_LEVEL"):

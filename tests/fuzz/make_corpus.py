@@ -14,8 +14,8 @@ import sys
 VERSION = 3
 MAGIC = 0x5370736D
 OPERATIONS = (
-    "set get get_now add append compare_and_swap remove wait list watch unwatch meet leave "
-    "take_rank ping gather assemble give_rank"
+    "set get get_now add append compare_and_swap remove wait list watch unwatch group_allgather "
+    "leave_group take_rank ping allgather create_group give_rank"
 ).split()
 NO_TIMEOUT = 0xFFFFFFFF
 
@@ -106,12 +106,12 @@ def store_state():
     yield "silence", connect(0, 100) + connect(1, 50) + wait(40) + command(4, 1) + wait(40) + wait(100)
     yield "owned", two + short(0, "set", 0, 1) + short(1, "watch") + short(1, "get") + leave(0)
     yield "wait_then_set", two + short(1, "wait", 0x31, 0xF0) + short(0, "set", 0) + short(0, "set", 1)
-    meet = [request("meet", keys=(b"g",), value=b"m", timeout=NO_TIMEOUT, rank=rank, size=3, number=rank) for rank in range(3)]
+    ours = [request("group_allgather", keys=(b"g",), value=b"m", timeout=NO_TIMEOUT, rank=rank, size=3, number=rank) for rank in range(3)]
     three = two + connect(2)
-    yield "meet_all", three + b"".join(send(rank, meet[rank]) for rank in range(3)) + leave(1)
-    yield "meet_gone", three + send(0, meet[0]) + send(2, meet[2]) + leave(2) + send(1, meet[1]) + leave(0) + leave(1)
-    yield "meet_alone", connect(0) + b"".join(send(0, meet[rank]) for rank in range(2)) + leave(0)
-    for name in ("gather", "assemble"):
+    yield "group_allgather_all", three + b"".join(send(rank, ours[rank]) for rank in range(3)) + leave(1)
+    yield "group_allgather_gone", three + send(0, ours[0]) + send(2, ours[2]) + leave(2) + send(1, ours[1]) + leave(0) + leave(1)
+    yield "group_allgather_alone", connect(0) + b"".join(send(0, ours[rank]) for rank in range(2)) + leave(0)
+    for name in ("allgather", "create_group"):
         came = [request(name, keys=(b"g",), value=b"m", timeout=100, rank=rank, size=3, number=rank) for rank in range(3)]
         yield name + "_all", three + b"".join(send(rank, came[rank]) for rank in range(3)) + leave(1) + send(0, came[0])
         yield name + "_late", three + send(0, came[0]) + send(1, came[1]) + wait(100) + send(2, came[2]) + send(0, came[0])
@@ -148,9 +148,39 @@ def tls_info():
     yield "texts_count", struct.pack("<I", 0xFFFFFFFF) + text(b"one")
 
 
+def message_frame(kind, payload=b"", tag=1, region=1, generation=0, offset=0, length=0, operand=0, compare=0, atomic=0, width=0, flags=0):
+    """A frame of the transport "message"; the target sets the seal."""
+    head = struct.pack("<BBBBIQIIQQQQQ", kind, atomic, width, flags, len(payload), tag, region, generation, offset, length, operand, compare, 0)
+    return head + payload
+
+
+HELLO, PUT, GET, ATOMIC, FLUSH, MESSAGE, DATA, FETCHED, FLUSHED, REFUSED, BYE = range(1, 12)
+
+
+def message():
+    put = message_frame(PUT, b"0123456789", offset=8)
+    get = message_frame(GET, offset=8, length=10)
+    add = message_frame(ATOMIC, offset=16, operand=5, atomic=4, width=8, flags=1)
+    yield "put_get", b"\1" + put + get
+    yield "atomics", b"\2" + b"".join(
+        message_frame(ATOMIC, offset=8 * kind, operand=kind, compare=1, atomic=kind, width=width, flags=1) for kind in range(9) for width in (4, 8)
+    )
+    yield "all", b"\3" + put + get + add + message_frame(FLUSH) + message_frame(MESSAGE, b"hello") + message_frame(BYE)
+    yield "whole_region", b"\4" + message_frame(PUT, b"x" * 192) + message_frame(GET, length=192)
+    yield "out_of_bounds", b"\5" + message_frame(PUT, b"x" * 10, offset=190) + message_frame(GET, offset=2**64 - 1, length=2) + add
+    yield "wrong_region", b"\6" + message_frame(PUT, b"x", region=2) + message_frame(PUT, b"x", generation=1) + get
+    yield "signal_after_refused_put", b"\7" + message_frame(PUT, b"x" * 10, offset=190) + message_frame(ATOMIC, atomic=1, width=8, operand=9, flags=2)
+    yield "unaligned", b"\10" + message_frame(ATOMIC, offset=4, atomic=4, width=8) + message_frame(ATOMIC, atomic=99, width=8)
+    for name, kind in (("hello", HELLO), ("data", DATA), ("fetched", FETCHED), ("flushed", FLUSHED), ("refused", REFUSED), ("none", 0), ("high", 200)):
+        yield "type_" + name, b"\11" + put + message_frame(kind, b"text") + put
+    yield "half", b"\12" + put[:70]
+    yield "bad_seal", b"\13" + put + b"\xff" * 64
+    yield "region", b"\15" + struct.pack("<IIQB", 1, 7, 4096, 0) + text(b"key")
+
+
 def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
-    for target in (frames, store_state, tls_info):
+    for target in (frames, message, store_state, tls_info):
         folder = root / target.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in target():

@@ -62,6 +62,7 @@ case_setup() {
     include/memspan/stream.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
+  [[ ! -e $build/lib/libmemspan_ucx.so || -e $prefix/$libdir/libmemspan_ucx.so ]] || fail "the module over UCX is not installed"
   # The place of installation must appear in no text file: the tree can be moved.
   ! grep -rlIF -- "$work/first place" "$prefix" >"$work/found" || fail "knows its place: $(cat "$work/found")"
 }
@@ -69,8 +70,9 @@ case_setup() {
 case_cmake() {
   { cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/build"; } \
     >"$work/log" 2>&1 || fail "$(tail -n 20 "$work/log")"
-  ring "$work/build/ring_c"
-  ring "$work/build/ring_cc"
+  local program
+  for program in ring_c ring_cc early_ring; do ring "$work/build/$program"; done
+  "$work/build/host_store" >"$work/out" || fail "host_store: $(cat "$work/out")"
 }
 
 case_cmake_other_major_version() {
@@ -88,6 +90,15 @@ case_pkg_config() {
     "${CC:-cc}" "$here/consumer/ring.c" -o "$work/ring_$package" "${flags[@]}"
     LD_LIBRARY_PATH="$prefix/$libdir" ring "$work/ring_$package"
   done
+  # package_builds PACKAGE SOURCE: as $work/SOURCE.
+  package_builds() {
+    eval "flags=($(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs "$1"))"
+    "${CC:-cc}" "$here/consumer/$2.c" -o "$work/$2" "${flags[@]}"
+  }
+  package_builds aclshmem early_ring
+  LD_LIBRARY_PATH="$prefix/$libdir" ring "$work/early_ring"
+  package_builds smem host_store
+  LD_LIBRARY_PATH="$prefix/$libdir" "$work/host_store" >"$work/out" || fail "host_store: $(cat "$work/out")"
 }
 
 case_oshcc() {
@@ -126,12 +137,12 @@ case_oshcc_asked() {
   ask -link-info "cc -L$library -Wl,-rpath,$library -lshmem"
   ask -showme "cc -I$prefix/include -L$library -Wl,-rpath,$library -lshmem"
   "$wrapper" -showme:version | grep -q "oshcc (memspan) $(cat "$prefix/share/doc/memspan/VERSION")" || fail "no version"
-  "$wrapper" ring.c -o ring -show | grep -q '^cc ring.c -o ring -I' || fail "-show after other words"
+  grep -q '^cc ring.c -o ring -I' <<<"$("$wrapper" ring.c -o ring -show)" || fail "-show after other words"
   ! "$wrapper" -showme:nonsense >"$work/out" 2>&1 || fail "-showme:nonsense is accepted"
   grep -q 'allowed is command' "$work/out" || fail "-showme:nonsense: $(cat "$work/out")"
   # The wrapper's own lines, then the compiler's.
   "$wrapper" --help >"$work/out"
-  head -n 1 "$work/out" | grep -q '^Usage: oshcc ' || fail "--help does not begin with a line of ours"
+  grep -q '^Usage: oshcc ' <<<"$(head -n 1 "$work/out")" || fail "--help does not begin with a line of ours"
   grep -q -e '-shared\|-fsyntax-only\|-dumpversion' "$work/out" || fail "--help lacks the compiler's own"
   # Nothing to link: no complaint about a missing main.
   "$wrapper" -v 2>"$work/out" || fail "-v alone: $(cat "$work/out")"
@@ -265,7 +276,7 @@ case_manual() {
   for program in oshrun memspan-store; do
     "$prefix/bin/$program" --help >"$work/help"
     for option in $(grep -Eo -- '(^|[ ,])--?[a-z][a-z-]+' "$work/help" | tr -d ' ,' | sort -u); do
-      sed 's/\\//g' "$pages/$program.1" | grep -qF -e "$option" || fail "$program.1 does not have $option"
+      grep -qF -e "$option" <<<"$(sed 's/\\//g' "$pages/$program.1")" || fail "$program.1 does not have $option"
       grep -qF -e "$option" "$prefix/share/bash-completion/completions/$program" ||
         fail "the completion of $program does not have $option"
     done
@@ -289,7 +300,7 @@ case_completion() {
   [[ $(offered oshrun -n 2 --output l) == live ]] || fail "no live"
   [[ $(offered oshrun -n 2 prog : --keep) == --keep-going ]] || fail "no option of a second program"
   [[ -z $(offered oshrun -n 2 prog --keep) ]] || fail "an option of ours among the program's arguments"
-  offered oshrun -n 2 tru | grep -qx true || fail "no programs"
+  grep -qx true <<<"$(offered oshrun -n 2 tru)" || fail "no programs"
 }
 
 declare -F "case_$name" >/dev/null || fail "there is no case \"$name\""

@@ -140,5 +140,26 @@ TEST(RmaTest, ContextsReachTheSameMemory) {
   shmem_barrier_all();
 }
 
+// Wherever the peer is: what a context put is there after its own quiet, and after no other's.
+TEST(RmaTest, TheQuietOfAContextCompletesItsPuts) {
+  constexpr std::size_t kCount = 5000;
+  Symmetric<long> data(kCount);
+  shmem_ctx_t contexts[2];
+  for (shmem_ctx_t& context : contexts) ASSERT_EQ(shmem_ctx_create(0, &context), 0);
+  std::vector<long> sent(kCount);
+  std::vector<long> got(kCount);
+  for (long round = 0; round < 20; ++round) {
+    shmem_ctx_t context = contexts[round % 2];
+    std::fill(sent.begin(), sent.end(), 1000 * round + me());
+    shmem_ctx_long_put_nbi(context, data.get(), sent.data(), kCount, next());
+    shmem_ctx_quiet(context);
+    shmem_ctx_long_get(contexts[1 - round % 2], got.data(), data.get(), kCount, next());
+    ASSERT_EQ(got, sent);
+    EXPECT_EQ(shmem_ctx_long_atomic_fetch_add(context, data.get(), 1, next()), sent[0]);
+  }
+  for (shmem_ctx_t context : contexts) shmem_ctx_destroy(context);
+  shmem_barrier_all();
+}
+
 }  // namespace
 }  // namespace memspan::multi

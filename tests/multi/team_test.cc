@@ -9,9 +9,20 @@ namespace {
 TEST(TeamTest, TheWorldIsEverybodyInOrder) {
   EXPECT_EQ(shmem_team_my_pe(SHMEM_TEAM_WORLD), me());
   EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_WORLD), peers());
-  EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_SHARED), peers());
   EXPECT_EQ(shmem_team_my_pe(SHMEM_TEAM_INVALID), -1);
   EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_INVALID), -1);
+}
+
+// Those whose memory this process reaches by loads and stores.
+TEST(TeamTest, TheSharedTeamIsThoseThatShareMemory) {
+  Symmetric<long> word(1);
+  int sharing = 0;
+  for (int pe = 0; pe < peers(); ++pe) {
+    const int member = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED);
+    EXPECT_EQ(member, shmem_ptr(word.get(), pe) != nullptr ? sharing++ : -1) << pe;
+  }
+  EXPECT_EQ(shmem_team_n_pes(SHMEM_TEAM_SHARED), sharing);
+  EXPECT_EQ(shmem_team_sync(SHMEM_TEAM_SHARED), 0);
 }
 
 TEST(TeamTest, StridedSplitsTranslateAndNest) {

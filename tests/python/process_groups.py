@@ -3,8 +3,6 @@
 
 import torch
 
-FORMS = {"compiled": {}, "python": {"MEMSPAN_TORCH_BUILD": "0"}}
-
 
 class Block(torch.nn.Module):
     def __init__(self, width):

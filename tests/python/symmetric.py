@@ -5,7 +5,10 @@ its seed, so that results are compared with what one process computes."""
 import math
 import zlib
 
+import jobs
+import memspan.errors
 import memspan.torch
+import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
@@ -30,6 +33,23 @@ def start(backend="gloo", **options):
     memspan.torch.enable_symmetric_memory()
     memspan.torch.enable_symmetric_memory()
     return dist.group.WORLD
+
+
+def on_two_hosts(rank, ranks):
+    for backend in ("gloo", "memspan"):
+        group = start(backend) if backend == "gloo" else dist.new_group(backend=backend)
+        tensor = symm_mem.empty(4, device="cpu")
+        names = "test-host-0.*test-host-1|test-host-1.*test-host-0"
+        with pytest.raises(memspan.errors.Error, match=names):
+            symm_mem.rendezvous(tensor, group)
+
+
+def check_the_refusal():
+    """Memory of a process on another host is not mapped: both hosts are named."""
+    jobs.run(on_two_hosts, 2)
+
+
+one_host = pytest.mark.one_host(reason="peers' memory is a tensor", instead=check_the_refusal)
 
 
 def symmetric(shape, dtype, group, around=0):

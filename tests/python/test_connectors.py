@@ -20,7 +20,7 @@ BLOCKS, BLOCK_TOKENS, HEADS, HEAD = 64, 16, 2, 32
 PROMPT = list(range(5 * BLOCK_TOKENS - 3))  # five blocks, the last one not full
 
 
-def meeting(rank, ranks):
+def shared_space(rank, ranks):
     url = os.environ["MEMSPAN_TEST_URL"]
     assert mf_smem.shm.initialize(url, ranks, rank, 0, mf_smem.shm.ShmConfig()) == 0
     return mf_smem.shm.create(0, ranks, rank, 0)
@@ -111,7 +111,7 @@ def check(engine, seed, keys_first, mine, theirs):
 
 
 def pull(rank, ranks, keys_first=True):
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     if rank == 0:
         engine = Engine("pull", 1, keys_first)
         request = new_request(do_remote_decode=True)
@@ -153,7 +153,7 @@ def pull_blocks_first(rank, ranks):
 
 
 def push(rank, ranks):
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     if rank == 0:
         engine = Engine("push", 1, True)
         params = hand_over(space, None)
@@ -191,7 +191,7 @@ def untouched(engine):
 
 def pull_of_what_differs(rank, ranks):
     """Whatever does not fit, all blocks that would have come are named, and nothing is moved."""
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     engine = Engine("pull", 1 + rank, True)
     for i, difference in enumerate(DIFFERENCES):
         blocks = [3, 9, 4, 60, 1]
@@ -214,7 +214,7 @@ def pull_of_what_differs(rank, ranks):
 
 def push_of_what_differs(rank, ranks):
     """The prefill engine tells the decode engine, which names the blocks."""
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     engine = Engine("push", 1 + rank, True)
     for i, difference in enumerate(DIFFERENCES):
         if rank == 0:
@@ -230,7 +230,7 @@ def push_of_what_differs(rank, ranks):
             params = request.kv_transfer_params
             hand_over(space, {name: params[name] for name in params if name.startswith("decode")})
             assert space.barrier() == 0
-            if i == 1:  # the news comes before the step that begins the request
+            if i == 1:  # the message comes before the step that begins the request
                 assert engine.worker.get_finished(set()) == (None, None)
             engine.step_until(1, f"here-{i}")
             assert engine.worker.get_block_ids_with_load_errors() == {63, 0, 12, 13, 30}
@@ -301,7 +301,7 @@ def as_sglang(rank, ranks):
 
     memspan.connectors.sglang.install()
     memspan.connectors.sglang.install()  # again is nothing
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     transfer = SglangsEngine("127.0.0.1")
     layers = list(caches(rank, False).values())
     addresses = [layer.data_ptr() for layer in layers]

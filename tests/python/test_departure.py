@@ -16,7 +16,6 @@ import torch.distributed as dist  # noqa: E402
 from memspan.torch import native  # noqa: E402
 from torch.distributed import distributed_c10d as c10d  # noqa: E402
 
-FORMS = {"compiled": {}, "python": {"MEMSPAN_TORCH_BUILD": "0"}}
 AT_ONCE_S = 0.1
 LIMIT = datetime.timedelta(seconds=60)
 
@@ -120,16 +119,14 @@ def check_that_waits_end(function, ranks, leaver, **environment):
         assert max(a - b for a, b in zip(ended, when[leaver])) < AT_ONCE_S, found
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_rank_that_destroys_its_group_ends_every_wait(form):
-    check_that_waits_end(destroys_one_after_another, 2, 0, **FORMS[form])
+def test_a_rank_that_destroys_its_group_ends_every_wait():
+    check_that_waits_end(destroys_one_after_another, 2, 0)
 
 
 @pytest.mark.parametrize("function", [fails, ends, destroys])
 @pytest.mark.parametrize("leaver", [0, 2])
-@pytest.mark.parametrize("form", FORMS)
-def test_a_rank_ends_the_waits_of_two_others_however_it_leaves(form, leaver, function):
-    check_that_waits_end(function, 3, leaver, **FORMS[form])
+def test_a_rank_ends_the_waits_of_two_others_however_it_leaves(leaver, function):
+    check_that_waits_end(function, 3, leaver)
 
 
 # ---- what was done stays
@@ -177,9 +174,8 @@ def sends_and_leaves(rank, ranks):
 
 @pytest.mark.parametrize("function", [starts_and_ends, sends_and_leaves])
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("form", FORMS)
-def test_what_a_rank_did_before_it_left_stays_with_the_others(form, ranks, function):
-    jobs.run(function, ranks, **FORMS[form])
+def test_what_a_rank_did_before_it_left_stays_with_the_others(ranks, function):
+    jobs.run(function, ranks)
 
 
 def forks(rank, ranks):
@@ -237,7 +233,6 @@ def begins_again(rank, ranks):
         store.wait(["done"])
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_groups_use_the_connection_of_the_store_that_is_there(form):
-    jobs.run(begins_again, 2, **FORMS[form])
+def test_groups_use_the_connection_of_the_store_that_is_there():
+    jobs.run(begins_again, 2)
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 
+from jobs import hosts
 import jobs
 import memspan
 import pytest
@@ -78,7 +79,7 @@ def make_certificates(folder):
 
 def launcher_of(how):
     if "oshrun" in how:
-        return [os.environ["MEMSPAN_OSHRUN"], "-n", how["oshrun"]]
+        return [os.environ["MEMSPAN_OSHRUN"], *hosts.launcher_options(int(how["oshrun"])), "-n", how["oshrun"]]
     if "torchrun" not in how:
         return []
     pytest.importorskip("torch", reason="PyTorch is not here")
@@ -102,16 +103,17 @@ def test_a_program(block, tmp_path):
     # Unbuffered, a line would leave in pieces, and those of others come between.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment["OMP_NUM_THREADS"] = "1"
+    count = int(how.get("processes", 1))
     processes = [
         subprocess.Popen(
             command + [str(rank)] * ("rank" in how),
             cwd=tmp_path,
-            env=environment,
+            env={**environment, **hosts.environment(rank, count)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for rank in range(int(how.get("processes", 1)))
+        for rank in range(count)
     ]
     try:
         ends = [process.communicate(timeout=jobs.LIMIT_S) for process in processes]

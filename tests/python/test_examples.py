@@ -11,6 +11,7 @@ import sys
 
 import jobs
 import pytest
+from jobs import hosts
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 TORCH = "symmetric_tensors.py"
@@ -31,7 +32,7 @@ def run(*command, **environment):
 
 
 def of_job(ranks, program, *arguments):
-    launcher = [os.environ["MEMSPAN_OSHRUN"], "-n", ranks, sys.executable]
+    launcher = [os.environ["MEMSPAN_OSHRUN"], "-n", ranks, *hosts.launcher_options(ranks), sys.executable]
     return run(*launcher, program, *arguments, SHMEM_IP_PORT=store())
 
 
@@ -57,6 +58,14 @@ def symmetric_tensors(rank, ranks):
     runpy.run_path(str(EXAMPLES / TORCH), run_name="__main__")
 
 
+def far_symmetric_tensors_are_refused():
+    ends = jobs.Job(symmetric_tensors, 2, SHMEM_IP_PORT=store()).ends()
+    if importlib.util.find_spec("torch") is not None:
+        assert all(code != 0 for code, _, _ in ends)
+        assert "rank 1 is on another host than rank 0" in ends[0][2], ends
+
+
+@pytest.mark.one_host(reason="peers' memory is a tensor", instead=far_symmetric_tensors_are_refused)
 def test_symmetric_tensors():
     said = jobs.run(symmetric_tensors, 2, SHMEM_IP_PORT=store())
     if importlib.util.find_spec("torch") is None:
@@ -88,11 +97,12 @@ def test_two_processes(first, said, verdict):
     environment = {**os.environ, "MEMSPAN_STORE_URL": where}
     program = EXAMPLES / first.pop(0)
     command = [sys.executable, program, *first]
+    environment.update(hosts.environment(0, 2))
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as waiting:
         try:
             python, *second = shlex.split(waiting.stdout.readline())
             assert (python, second[0]) == ("python", str(program))
-            done = run(sys.executable, *second, MEMSPAN_STORE_URL=where)
+            done = run(sys.executable, *second, MEMSPAN_STORE_URL=where, **hosts.environment(1, 2))
             assert (done.returncode, done.stdout) == (0, said + "\n"), done.stderr
             line = waiting.stdout.readline()
             assert line.startswith(verdict) and line.endswith(", PASS\n")

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import shmem
 from memfabric_hybrid import TransferEngine
-from memspan import _core
 
 HEAP = 1 << 24
 NOTICED_S = 0.1
@@ -87,7 +86,7 @@ def waits_of_shmem(rank, ranks):
         word = shmem.shmem_calloc(1, 4)
         shmem.shmem_int64_wait_until(flag, shmem.CmpOp.CMP_EQ, 1)
     sys.stdout.flush()
-    os._exit(0)  # they cannot meet any more
+    os._exit(0)  # no barrier would end any more
 
 
 def test_ctrl_c_ends_waits_barriers_and_streams():
@@ -120,22 +119,6 @@ def waits_of_pools(rank, ranks):
 
 def test_ctrl_c_ends_a_space_that_waits_for_its_ranks():
     jobs.run(waits_of_pools, 1)
-
-
-def waits_of_groups(rank, ranks):
-    group = _core.group
-    code, handle = group.create(0, 1, lambda mine: mine, LONG_MS)
-    box = np.zeros(8, "uint8")
-    code, request = group.post(False, handle, 0, 5, box.ctypes.data, box.nbytes)
-    assert code == 0
-    check_interrupts(lambda: group.wait(request, LONG_MS))
-    group.free(request)
-    assert group.barrier(handle) == 0
-    assert group.destroy(handle) == 0
-
-
-def test_ctrl_c_ends_waits_of_groups():
-    jobs.run(waits_of_groups, 1)
 
 
 def calls_from_signal_functions(rank, ranks):
@@ -252,6 +235,6 @@ def test_engines_refuse_what_is_none_of_theirs():
 
 def test_engines_cannot_be_pickled_or_copied():
     engine = TransferEngine()
-    for twin in (pickle.dumps, copy.copy, copy.deepcopy):
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="TransferEngine .*this process"):
-            twin(engine)
+            copied(engine)

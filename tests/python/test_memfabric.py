@@ -16,6 +16,7 @@ import mf_adapter
 import mf_smem
 import numpy as np
 import pytest
+from jobs import hosts
 from memspan import mooncake
 from memspan.fabric.engine import TransferRequest
 
@@ -27,8 +28,8 @@ def url():
     return os.environ["MEMSPAN_TEST_URL"]
 
 
-def meeting(rank, ranks):
-    """A space of Share Memory, for meetings."""
+def shared_space(rank, ranks):
+    """A space of Share Memory, for its barriers."""
     config = mf_smem.shm.ShmConfig()
     assert mf_smem.shm.initialize(url(), ranks, rank, 0, config) == 0, mf_smem.get_last_err_msg()
     return mf_smem.shm.create(63, ranks, rank, 0)
@@ -39,7 +40,7 @@ def meeting(rank, ranks):
 
 def use_pool(rank, ranks):
     bm = mf_smem.bm
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     config = bm.BmConfig()
     config.auto_ranking = False
     config.rank_id = rank
@@ -105,7 +106,7 @@ def test_a_pool(ranks):
 
 def create2(rank, ranks):
     bm = memfabric_hybrid.bm
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     assert bm.initialize(url(), ranks, 0, bm.BmConfig()) == 0
     rank_there = bm.bm_rank_id()
     memory = os.memfd_create("test")
@@ -157,11 +158,13 @@ def use_space(rank, ranks):
     assert space.query_support_data_operation() & shm.ShmDataOpType.MTE
     assert space.all_gather(bytes([rank] * 3)) == b"".join(bytes([r] * 3) for r in range(ranks))
     assert space.barrier() == 0
-    assert shm.ShmDataOpType.MTE in space.topology_can_reach((rank + 1) % ranks)
-    ways = [0]
-    assert space.topology_can_reach(0, ways) == 0 and ways[0] & 1
-    ways = np.zeros(1, np.uint32)
-    assert space.topology_can_reach(0, ways) == 0 and ways[0] & 1
+    mte = shm.ShmDataOpType.MTE
+    for other in range(ranks):
+        are_near = hosts.are_near(rank, other, ranks)
+        assert (mte in space.topology_can_reach(other)) == are_near
+        for ways in [0], np.zeros(1, np.uint32):
+            assert space.topology_can_reach(other, ways) == 0
+            assert (ways[0] & int(mte) != 0) == are_near
     assert space.set_context(b"context") == 0 and space.get_context() == b"context"
     group = f"parity {rank % 2}"
     members = [r for r in range(ranks) if r % 2 == rank % 2]
@@ -214,7 +217,7 @@ def test_a_gathering_of_not_all_is_an_exception(tmp_path):
 
 def use_engine(rank, ranks):
     engine_type = memfabric_hybrid.TransferEngine
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     engine = engine_type()
     assert engine.transfer_sync_write("127.0.0.1:1", 1, 1, 1) == -1
     assert "not initialized" in memfabric_hybrid.get_last_err_msg()
@@ -269,14 +272,14 @@ def use_engine(rank, ranks):
 
 
 def test_transfers():
-    jobs.run(use_engine, 2)
+    jobs.run(use_engine, 2, MEMSPAN_TRANS_WAIT="1")
 
 
 def streams_and_memory(rank, ranks):
     import shmem
 
     engine = mf_adapter.TransferEngine()
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     # vllm-ascend's order: the host's name first, the port afterwards.
     assert (
         engine.initialize(url(), "127.0.0.1", "Both", 0, store_server_role="Prefill") == 0
@@ -306,7 +309,7 @@ def test_streams_and_library_memory():
 
 
 def as_mooncake(rank, ranks):
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     os.environ["MEMSPAN_STORE_URL"] = url()
     engine = mooncake.TransferEngine()
     assert engine.initialize("127.0.0.1", "P2PHANDSHAKE", "carrier pigeon", "") == -1
@@ -346,7 +349,7 @@ def test_mooncakes_methods_from_many_threads():
 
 
 def in_background(rank, ranks):
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     engine = mooncake.TransferEngine()
     assert engine.batch_transfer_async_write("127.0.0.1:1", [1], [1], [1]) == 0
     assert "not initialized" in memfabric_hybrid.get_last_err_msg()
@@ -418,11 +421,11 @@ def in_background(rank, ranks):
 
 
 def test_mooncakes_transfers_in_the_background():
-    jobs.run(in_background, 2)
+    jobs.run(in_background, 2, MEMSPAN_TRANS_WAIT="1")
 
 
 def watch_a_death(rank, ranks):
-    space = meeting(rank, ranks)
+    space = shared_space(rank, ranks)
     engine = mf_adapter.TransferEngine()
     session = f"127.0.0.1:{engine.get_rpc_port()}"
     assert engine.initialize(url(), session, "Both", 0) == 0
@@ -448,6 +451,50 @@ def test_the_death_of_a_peer_is_told():
     ends = jobs.Job(watch_a_death, 2).ends()
     assert [code for code, _, _ in ends] == [0, -9]
     assert ends[0][1] == "noticed\n"
+
+
+# ---- MEMSPAN_TRANSPORT
+
+
+@pytest.mark.parametrize("function", [use_pool, streams_and_memory])
+def test_over_links_on_one_host(function):
+    jobs.run(function, 2, MEMSPAN_TRANSPORT="message")
+
+
+def uses_links(rank, ranks):
+    """Every way to the other process needs a carrier, and there is none of that name."""
+    os.environ["MEMSPAN_CARRIER"] = "pigeon"
+    bm = mf_smem.bm
+    space = shared_space(rank, ranks)
+    assert space.topology_can_reach(1 - rank) == mf_smem.shm.ShmDataOpType(0)
+    assert bm.initialize(url(), ranks, 0, bm.BmConfig(auto_ranking=False, rank_id=rank)) == 0
+    with bm.create(1, SLICE, 0) as pool:
+        assert pool.join() == 0
+        assert space.barrier() == 0
+        there = pool.peer_rank_ptr(1 - rank, bm.BmMemType.HOST)
+        assert pool.copy_data(b"12345678", there, 8, bm.BmCopyType.H2G) != 0
+        assert 'MEMSPAN_CARRIER is "pigeon"' in mf_smem.get_last_err_msg()
+        assert space.barrier() == 0
+    engine = mf_adapter.TransferEngine()
+    assert engine.initialize(url(), "127.0.0.1", "Both", 0) == 0
+    session = space.all_gather(engine.session_id.encode().ljust(64))[64 * (1 - rank) :].split()[0]
+    assert engine.probe(session.decode()) < 0
+    assert 'MEMSPAN_CARRIER is "pigeon"' in mf_smem.get_last_err_msg()
+    assert space.barrier() == 0
+
+
+def test_only_links_are_used_where_they_alone_are_allowed():
+    jobs.run(uses_links, 2, MEMSPAN_TRANSPORT="message")
+
+
+def knows_no_pigeons(rank, ranks):
+    config = mf_smem.bm.BmConfig()
+    assert mf_smem.bm.initialize(url(), 1, 0, config) == -2000
+    assert 'MEMSPAN_TRANSPORT names "pigeon"; allowed are mapped' in mf_smem.get_last_err_msg()
+
+
+def test_an_unknown_transport_is_refused():
+    jobs.run(knows_no_pigeons, 1, MEMSPAN_TRANSPORT="pigeon")
 
 
 # ---- the store, the log, the settings

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torc
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native  # noqa: E402
-from process_groups import FORMS, losses, transformer  # noqa: E402
+from process_groups import losses, transformer  # noqa: E402
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
@@ -65,9 +65,8 @@ def callbacks_start_collectives(rank, ranks):
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_callbacks_start_collectives_when_a_rank_is_late(form):
-    jobs.run(callbacks_start_collectives, 2, **FORMS[form])
+def test_callbacks_start_collectives_when_a_rank_is_late():
+    jobs.run(callbacks_start_collectives, 2)
 
 
 def learns_with_power_sgd(rank, ranks):
@@ -98,6 +97,5 @@ def learns_with_power_sgd(rank, ranks):
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_power_sgd_learns_when_a_rank_is_late(form):
-    jobs.run(learns_with_power_sgd, 2, **FORMS[form])
+def test_power_sgd_learns_when_a_rank_is_late():
+    jobs.run(learns_with_power_sgd, 2)

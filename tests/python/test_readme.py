@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+from jobs import hosts
 import jobs
 import pytest
 
@@ -37,7 +38,7 @@ def run_with_four(program, launcher):
 def test_the_ring(document, tmp_path):
     ring = tmp_path / "ring.py"
     ring.write_text(next(p for p in programs_of(document) if "shmem_putmem" in p))
-    run_with_four(ring, [os.environ["MEMSPAN_OSHRUN"], "-n", "4", sys.executable])
+    run_with_four(ring, [os.environ["MEMSPAN_OSHRUN"], *hosts.launcher_options(4), "-n", "4", sys.executable])
 
 
 def test_the_ring_by_hand(tmp_path):
@@ -53,7 +54,7 @@ def test_the_ring_by_hand(tmp_path):
     processes = [
         subprocess.Popen(
             [sys.executable, ring],
-            env={**environment, "RANK": str(rank)},
+            env={**environment, **hosts.environment(rank, 4), "RANK": str(rank)},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 
+from jobs import hosts
 import jobs
 import numpy as np
 import pytest
@@ -31,12 +32,19 @@ def exchange(rank, ranks):
     got = bytearray(4000)
     shmem.shmem_getmem(got, inbox, 4000, following)
     assert np.frombuffer(got, np.int32)[0] == rank
-    direct = shmem.peer_array(inbox, following)
-    assert direct[0] == rank
-    direct[0] = 100 + rank
+    if hosts.ARE_MANY and shmem.shmem_ptr(inbox.ctypes.data, following) is None:
+        with pytest.raises(ValueError, match=f"process {following} is on another host"):
+            shmem.peer_array(inbox, following)
+        shmem.shmem_int32_p(inbox, 100 + rank, following)
+    else:
+        direct = shmem.peer_array(inbox, following)
+        assert direct[0] == rank
+        direct[0] = 100 + rank
+        del direct
     shmem.shmem_barrier_all()
     assert inbox[0] == 100 + before
-    assert shmem.tensor(4, "uint8", pe=following).shape == (4,)
+    of = rank if hosts.ARE_MANY else following
+    assert shmem.tensor(4, "uint8", pe=of).shape == (4,)
     # Elements, words, atomics.
     counter = shmem.shmem_calloc(1, 8)
     shmem.shmem_int64_atomic_add(counter, rank + 1, 0)
@@ -50,7 +58,7 @@ def exchange(rank, ranks):
     if rank == ranks - 1:
         shmem.shmem_uint64_wait_until(counter, shmem.CmpOp.CMP_EQ, 3)
     shmem.shmem_sync()
-    del inbox, direct
+    del inbox
     shmem.shmem_finalize()
 
 
@@ -241,7 +249,7 @@ def test_under_oshrun():
         "import sys; sys.stdout.write(f'PE {shmem.get_my_pe()}\\n')\n"
     )
     done = subprocess.run(
-        [os.environ["MEMSPAN_OSHRUN"], "-n", "3", sys.executable, "-c", program],
+        [os.environ["MEMSPAN_OSHRUN"], *hosts.launcher_options(3), "-n", "3", sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=jobs.LIMIT_S,

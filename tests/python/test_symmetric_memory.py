@@ -15,9 +15,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torc
 
 import torch.distributed as dist  # noqa: E402
 import torch.distributed._symmetric_memory as symm_mem  # noqa: E402
-from memspan.errors import PeerFailed, Timeout  # noqa: E402
+from memspan.errors import Error, PeerFailed, Timeout  # noqa: E402
 from memspan.torch import native  # noqa: E402
-from symmetric import GUARD, SOON_S, TYPES, numbers, start, symmetric  # noqa: E402
+from symmetric import GUARD, SOON_S, TYPES, numbers, one_host, start, symmetric  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,15 +104,11 @@ def lasting(group):
         assert view[rank] == -rank and not pad.view(torch.int32).any()
         dist.barrier(group)
 
-    def mappings():
-        with open("/proc/self/maps", encoding="ascii") as maps:
-            return sum("memspan-shareable" in line for line in maps)
-
     one(0)
-    before = mappings()
+    before = shared_mappings()
     for round in range(1, 20):
         one(round)
-    assert mappings() == before
+    assert shared_mappings() == before
     # What a process group had goes with it.
     kept = symm_mem.empty(1, device="cpu")
     counts = []
@@ -122,7 +118,7 @@ def lasting(group):
         torch.ops.symm_mem.one_shot_all_reduce(kept, "sum", few.group_name)
         dist.destroy_process_group(few)
         del few
-        counts.append(mappings())
+        counts.append(shared_mappings())
     assert counts[1:] == counts[:-1]
 
 
@@ -259,14 +255,63 @@ def everything(rank, ranks):
     dist.destroy_process_group()
     again = f"tcp://127.0.0.1:{os.environ['SECOND_PORT']}"
     dist.init_process_group("memspan", init_method=again, rank=rank, world_size=ranks)
-    for check in (handles, workspaces):
+    for check in (handles, lasting, workspaces):
         check(dist.group.WORLD)
     dist.destroy_process_group()
 
 
+@one_host
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_memory(ranks):
     jobs.run(everything, ranks, SECOND_PORT=str(jobs.free_port()))
+
+
+def threads_and_descriptors():
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+
+def shared_mappings():
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        return sum("memspan-shareable" in line for line in maps)
+
+
+def one_group(rank, ranks):
+    """A process group of memspan and its symmetric memory are one memspan group."""
+    group = start("memspan")
+    store = dist.distributed_c10d._get_default_store()
+    peer = (rank + 1) % ranks
+    tensors = [symm_mem.empty(4, device="cpu") for _ in range(2)]
+    dist.barrier()
+    before = threads_and_descriptors()
+    handle = symm_mem.rendezvous(tensors[0], group)
+    assert threads_and_descriptors() == before
+    # A mapping is one of the group's collectives: it takes its turn behind those under way.
+    if rank == 1:
+        store.wait(["queued"])
+    one = torch.ones(3)
+    work = dist.all_reduce(one, async_op=True)
+    if rank == 0:
+        store.set("queued", "")
+    symm_mem.rendezvous(tensors[1], group)
+    assert work.is_completed() and one[0] == ranks
+    tensors[0].fill_(rank)
+    handle.barrier()
+    view = handle.get_buffer(peer, (4,), torch.float32)
+    # The memory outlives the process group, its signals do not. What is freed then is unmapped.
+    dist.barrier()
+    dist.destroy_process_group()
+    assert view.eq(peer).all()
+    with pytest.raises(Error, match="left the group"):
+        handle.put_signal(peer)
+    mapped = shared_mappings()
+    del tensors[1]
+    assert shared_mappings() == mapped - ranks
+    assert view.eq(peer).all()
+
+
+@one_host
+def test_a_process_group_of_memspan_shares_its_group():
+    jobs.run(one_group, 2)
 
 
 def death(rank, ranks):
@@ -289,6 +334,7 @@ def death(rank, ranks):
     os._exit(0)  # gloo would wait for the dead
 
 
+@one_host
 def test_the_death_of_a_rank():
     ends = jobs.Job(death, 3).ends()
     assert ends[2][0] == -signal.SIGKILL

@@ -37,6 +37,36 @@ def numbers(shape, dtype, seed):
     return torch.randint(0, 2 if dtype == torch.bool else 50, shape, generator=generator).to(dtype)
 
 
+# ---- on two hosts
+
+
+def on_two_hosts(rank, ranks):
+    mine, other = sm.empty((4,)).fill_(rank), 1 - rank
+    handle = sm.rendezvous(mine)
+    for refused in (
+        lambda: heap().peer(mine, other),
+        lambda: handle.get_buffer(other, (4,), torch.float32),
+        lambda: handle.buffer_ptrs,
+    ):
+        with pytest.raises(ValueError, match=f"rank {other} is on another host than rank {rank}"):
+            refused()
+    handle.barrier()
+    assert heap().read(mine, other).eq(other).all()
+    handle.barrier()
+    heap().write(mine, other, torch.full((4,), 5.0))
+    handle.put_signal(other)
+    handle.wait_signal(other)
+    assert mine.eq(5).all()
+
+
+def check_the_refusal():
+    """Peers' tensors are refused there; put, get and signals are not."""
+    run(on_two_hosts, 2)
+
+
+one_host = pytest.mark.one_host(reason="peers' memory is a tensor", instead=check_the_refusal)
+
+
 # ---- memory
 
 
@@ -60,6 +90,7 @@ def tensors(rank, ranks):
     assert not heap().is_symmetric(torch.zeros(3))
 
 
+@one_host
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_tensors(ranks):
     run(tensors, ranks)
@@ -329,6 +360,7 @@ def handles(rank, ranks):
     assert (handle.get_signal_pad(rank, dtype=torch.int32) == 0).all()
 
 
+@one_host
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_rendezvous(ranks):
     run(handles, ranks)

@@ -109,7 +109,7 @@ case_tidy() {
   local git=(git -C "$work/tree" -c user.name=x -c user.email=x@y)
   "${git[@]}" init -q && "${git[@]}" add -A && "${git[@]}" commit -qm x
   gives 0 bash "$work/tree/scripts/test.sh" tidy
-  said 'git says that no C\+\+ file of src or tools changed'
+  said 'git says that no C\+\+ file of src, tools or python changed'
 }
 
 # The README's lines for Python, as they are pasted: a wheel that cannot be built is no success.

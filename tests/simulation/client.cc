@@ -156,12 +156,12 @@ StoreRequest World::key_request() {
 StoreRequest World::meet_request(Session& session) {
   if (session.group < group_) {
     session.group = group_;
-    session.next_meeting = 0;
+    session.next_operation = 0;
   }
-  return {.operation = StoreOperation::kMeet,
+  return {.operation = StoreOperation::kGroupAllgather,
           .keys = {fmt::format("g{}", session.group)},
           .value = fmt::format("{}.{}", session.id, ++ticks_),
-          .delta = session.next_meeting++,
+          .delta = session.next_operation++,
           .timeout_ms = random_time(),
           .rank = static_cast<std::int32_t>(session.client),
           .size = static_cast<std::uint32_t>(clients_.size())};
@@ -170,7 +170,7 @@ StoreRequest World::meet_request(Session& session) {
 StoreRequest World::leave_request(Session& session) {
   const int group = std::max(0, session.group);
   go_on_from_group(session, group);
-  return {.operation = StoreOperation::kLeave, .keys = {fmt::format("g{}", group)}};
+  return {.operation = StoreOperation::kLeaveGroup, .keys = {fmt::format("g{}", group)}};
 }
 
 void World::go_on_from_group(Session& session, int group) {
@@ -216,12 +216,14 @@ void World::read(SessionId id, const StoreAnswer& answer) {
   if (node.empty()) return fail(fmt::format("session {} did not ask {}", id, answer.id));
   const StoreRequest& request = node.mapped().request;
   say("reads", id, answer.id, fmt::format("{} \"{}\"", code_name(answer.code), answer.message));
-  if (request.operation == StoreOperation::kMeet) return read_meeting(session, request, answer);
+  if (request.operation == StoreOperation::kGroupAllgather)
+    return read_contributions(session, request, answer);
   remember(session, node.mapped(), &answer);
 }
 
 // All who got the parts of one operation got the same, and everybody finds its own in its place.
-void World::read_meeting(Session& session, const StoreRequest& request, const StoreAnswer& answer) {
+void World::read_contributions(Session& session, const StoreRequest& request,
+                               const StoreAnswer& answer) {
   if (answer.code == Code::kTimeout) return;
   if (answer.code != Code::kOk)
     return go_on_from_group(session, std::stoi(request.keys.front().substr(1)));
@@ -230,7 +232,7 @@ void World::read_meeting(Session& session, const StoreRequest& request, const St
       parts->at(static_cast<std::size_t>(request.rank)) != request.value)
     return fail(fmt::format("session {} meets and is not among those who did", session.id));
   for (const std::string& part : *parts)
-    if (meetings_.emplace(part, answer.value).first->second != answer.value)
+    if (contributions_.emplace(part, answer.value).first->second != answer.value)
       fail(fmt::format("two members of {} got different parts", request.keys.front()));
 }
 

@@ -35,10 +35,10 @@ void Reference::apply(SessionId from, const StoreRequest& request, Clock::time_p
     case StoreOperation::kUnwatch:
       watches_.at({from, static_cast<std::uint64_t>(request.delta)}).end = changes_.size();
       break;
-    case StoreOperation::kMeet:
+    case StoreOperation::kGroupAllgather:
       meet(from, request);
       break;
-    case StoreOperation::kLeave:
+    case StoreOperation::kLeaveGroup:
       leave(from, key);
       break;
     default:
@@ -145,7 +145,7 @@ bool Reference::may_wait(const StoreRequest& request) const {
   if (request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait)
     return !std::all_of(keys.begin(), keys.end(),
                         [&](const auto& key) { return keys_.contains(key); });
-  if (request.operation != StoreOperation::kMeet) return false;
+  if (request.operation != StoreOperation::kGroupAllgather) return false;
   const auto group = groups_.find(keys.front());
   if (group == groups_.end()) return false;
   const auto came = group->second.came.find(static_cast<std::uint64_t>(request.delta));

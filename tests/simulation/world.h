@@ -60,7 +60,7 @@ class World {
     std::map<std::uint64_t, std::vector<Change>> watches = {};  // what each was told
     std::set<std::uint64_t> unwatched = {};
     int group = -1;  // that it meets in
-    std::int64_t next_meeting = 0;
+    std::int64_t next_operation = 0;
   };
   struct Client {
     SessionId session = 0;  // 0: is away
@@ -89,7 +89,7 @@ class World {
   void transmit(Session& session, std::function<void()> arrive);
   void ask(Session& session, StoreRequest request);
   void read(SessionId session, const StoreAnswer& answer);
-  void read_meeting(Session& session, const StoreRequest& request, const StoreAnswer& answer);
+  void read_contributions(Session& session, const StoreRequest& request, const StoreAnswer& answer);
   void go_on_from_group(Session& session, int group);
   void remember(const Session& session, const Asked& asked, const StoreAnswer* answer);
 
@@ -120,7 +120,7 @@ class World {
   std::map<std::string, std::string> seen_;  // by key, the last value that anybody saw
   int group_ = 0;                            // the newest that anybody went on to
   std::map<std::string, std::vector<Operation>> history_;  // by key
-  std::map<std::string, std::string> meetings_;            // by each part, all that came with it
+  std::map<std::string, std::string> contributions_;       // by each part, all that came with it
   std::string failure_;
 };
 

@@ -12,7 +12,7 @@ _memspan_oshrun() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
       :) program=0 ;;
-      -n | -np | --np | --ntasks | --env | -x | -wdir | --output | --timeout | --bind | --bind-to | -H | --hostfile)
+      -n | -np | --np | --ntasks | --env | -x | -wdir | --output | --timeout | --bind | --bind-to | -H | --hostfile | --simulate-hosts)
         if ((program == 0)); then ((++i)); fi
         ;;
       -*) ;;
@@ -30,12 +30,13 @@ _memspan_oshrun() {
     -wdir) _memspan_files -d ;;
     --hostfile) _memspan_files -f ;;
     --env | -x) _memspan_files -v ;;
+    --simulate-hosts) _memspan_words '2 3 4 2+2 3+1' ;;
     --timeout | -H) COMPREPLY=() ;;
     *)
       case ${COMP_WORDS[COMP_CWORD]} in
         -*)
           _memspan_words '-n -np --env -x -wdir --label --tag-output --output --timeout --bind --bind-to
-            --keep-going --version --help -V -h -H --hostfile --oversubscribe --allow-run-as-root --'
+            --keep-going --simulate-hosts --version --help -V -h -H --hostfile --oversubscribe --allow-run-as-root --'
           ;;
         *) mapfile -t COMPREPLY < <(compgen -A command -A file -- "${COMP_WORDS[COMP_CWORD]}") ;;
       esac
@@ -52,7 +53,7 @@ _memspan_store() {
   esac
 }
 
-_memspan_info() { _memspan_words '--version --help'; }
+_memspan_info() { _memspan_words '--routes --version --help'; }
 
 complete -o filenames -F _memspan_oshrun oshrun shmemrun
 complete -o filenames -F _memspan_store memspan-store

@@ -53,10 +53,10 @@ def expand(function, tables):
             yield line.replace("@", name).replace("TYPE", c_type)
 
 
-def twins(function):
-    """The lines that declare the twins of one entry of the list, for all types of its table."""
+def aliases(function):
+    """The lines that declare the aliases of one entry of the list, for all types of its table."""
     if not function.table:
-        return [twin_of(prototype) + ";" for prototype in expand(function, {})]
+        return [alias_of(prototype) + ";" for prototype in expand(function, {})]
     # In a macro whose parameters are `name` and `type`; a name may end in its middle.
     pasted = dataclasses.replace(function, table="ANY")
     lines = [prototype.replace("shmem_", "pshmem_", 1).replace("##(", "(") + ";"
@@ -65,7 +65,7 @@ def twins(function):
             f"MEMSPAN_{function.table}_(MEMSPAN_DECLARE_, , )", "#undef MEMSPAN_DECLARE_"]
 
 
-def twin_of(prototype):
+def alias_of(prototype):
     name = functions.name_of(prototype)
     return prototype.replace(name + "(", "p" + name + "(", 1)
 
@@ -112,7 +112,7 @@ INCLUDE_GENERICS = """
 
 def render_all(tables):
     plain = declare(functions.OPENING, lambda function: [line + ";" for line in expand(function, tables)])
-    profiling = ["/* clang-format off */", *declare(functions.PROFILING_OPENING, twins), "/* clang-format on */"]
+    profiling = ["/* clang-format off */", *declare(functions.PROFILING_OPENING, aliases), "/* clang-format on */"]
     used = {function.table for section in functions.SECTIONS for function in section.functions}
     sets = {name: entries for name, entries in tables.items() if name in used} | generics.sets(tables)
     return {
@@ -139,7 +139,7 @@ def redeclare(tables):
     for prototype in all_prototypes(tables):
         # Without the attribute macros of the header: those need not be repeated.
         plain = prototype.replace("MEMSPAN_NORETURN ", "")
-        lines += [bracketed(plain) + ";", bracketed(twin_of(plain)) + ";"]
+        lines += [bracketed(plain) + ";", bracketed(alias_of(plain)) + ";"]
     lines += ["#ifdef __cplusplus", "}", "#endif"]
     return "\n".join(lines) + "\n"
 

@@ -173,7 +173,7 @@ typedef float _Complex memspan_complexf;
 """
 
 PROFILING_TITLE = """
-The profiling twins of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
+The profiling aliases of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
 
 A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
 same code. Units, ownership, threads and errors are those of <shmem.h>.
@@ -207,7 +207,7 @@ program that ends without it leaves by an exit handler.
 
 MEMORY = Section("""
 The symmetric heap. Collective over all PEs, with the same arguments everywhere; when memory is
-short every PE gets NULL. A size of 0 gives NULL without meeting the others.
+short every PE gets NULL. A size of 0 gives NULL without waiting for the others.
 """, [
     Function("void* shmem_malloc(size_t size)"),
     Function("void* shmem_calloc(size_t count, size_t size)"),
@@ -336,7 +336,7 @@ Waiting for, or looking at, symmetric words of the caller that other PEs change.
 OLD_WAIT = Section("""
 Deprecated: wait until the word is not `cmp_value`, and waits for longs.
 """, [
-    Function("void shmem_@_wait(TYPE* ivar, TYPE cmp_value)", "OLD_WAIT_TYPES"),
+    Function("void shmem_@_wait(TYPE* ivar, TYPE cmp_value)", "DEPRECATED_WAIT_TYPES"),
     Function("void shmem_wait(long* ivar, long cmp_value)"),
     Function("void shmem_wait_until(long* ivar, int cmp, long cmp_value)"),
 ])

@@ -9,9 +9,10 @@
 
 #include "core/cpu.h"
 #include "core/environment.h"
-#include "device/reservation.h"
+#include "info/routes.h"
 #include "memory/budget.h"
-#include "transport/host_identity.h"
+#include "node/host_identity.h"
+#include "transport/message/ucx/ucx_carrier.h"
 #include "transport/registry.h"
 
 namespace memspan {
@@ -31,43 +32,54 @@ Status show() {
   line("memory", fmt::format("{} available of {}, bounded by {}", format_size(budget.available),
                              format_size(budget.total), budget.source));
 
-  MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(page_size(), nullptr),
-                     "reserving a page of addresses");
-  TransportRegistry registry;
-  add_builtin_transports(registry, range);
-  MEMSPAN_TRY_ASSIGN(auto transport, registry.choose(environment_or("MEMSPAN_TRANSPORT", "")),
+  MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::from_environment(),
                      "choosing a transport");
-  const Capabilities& can = transport->capabilities();
-  line("transport", fmt::format("{} (loads and stores: {}, native atomics: {}, ordered: {})",
-                                transport->name(), can.direct ? "yes" : "no",
-                                can.native_atomics ? "yes" : "no", can.ordered ? "yes" : "no"));
-  line("engine MTE",
-       can.direct ? "in use: the caller's own loads and stores" : "no: peers are not mapped");
+  std::string_view what = "transport";
+  for (const TransportEntry& entry : transports()) {
+    line(what,
+         fmt::format("{}: {}{}", entry.name, entry.what,
+                     allowed.has(entry.name) ? "" : " (MEMSPAN_TRANSPORT does not allow it)"));
+    what = "";
+  }
+  line("engine MTE", allowed.has("mapped") ? "in use: the caller's own loads and stores"
+                                           : "no: peers are not mapped");
   line("engine SDMA", "not in this version; the caller copies");
-  line("engine RoCE", "not in this version; jobs run on one host");
+  line("carrier", "socket: Unix sockets in one network namespace, else TCP");
+  line("", has_ucx_module() ? "ucx: what UCX finds on the network (MEMSPAN_CARRIER=ucx)"
+                            : "ucx: not in this installation (libmemspan_ucx.so is missing)");
+  line("engine RoCE", "not by itself; the carrier ucx uses RDMA where UCX finds it");
   return Status::ok();
 }
 
 }  // namespace
 }  // namespace memspan
 
+namespace {
+
+int fail(const memspan::Status& status) {
+  std::fprintf(stderr, "memspan-info: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc > 1) {
-    const std::string_view word = argv[1];
-    if (word == "--version") {
-      std::puts("memspan-info " MEMSPAN_VERSION);
-    } else if (word == "--help" || word == "-h") {
-      std::puts("Usage: memspan-info [--version]\nSays what memspan finds on this host.");
-    } else {
-      std::fprintf(stderr, "memspan-info: there is no option \"%s\"; see memspan-info --help\n",
-                   argv[1]);
-      return 2;
-    }
-    return 0;
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word.empty() || word == "--routes") {
+    const memspan::Status status = word.empty() ? memspan::show() : memspan::show_routes();
+    return status.is_ok() ? 0 : fail(status);
   }
-  if (memspan::Status status = memspan::show(); !status.is_ok()) {
-    std::fprintf(stderr, "memspan-info: %s\n", status.message().c_str());
-    return 1;
+  if (word == "--version") {
+    std::puts("memspan-info " MEMSPAN_VERSION);
+  } else if (word == "--help" || word == "-h") {
+    std::puts(
+        "Usage: memspan-info [--routes | --version]\nSays what memspan finds on this host.\n"
+        "--routes, in a job (oshrun -n 4 memspan-info --routes): which transport is between which "
+        "PEs.");
+  } else {
+    std::fprintf(stderr, "memspan-info: there is no option \"%s\"; see memspan-info --help\n",
+                 argv[1]);
+    return 2;
   }
   return 0;
 }

@@ -46,9 +46,9 @@ Result<std::unique_ptr<Forwarding>> Forwarding::make(const Options& options, Cha
     MEMSPAN_PASS(control(made->epoll_, EPOLL_CTL_ADD, stream.epoll.get(), EPOLLIN, 0));
   }
   if (made->label_ == Label::kNone && channel == Channel::kTerminal) {
-    auto keeper = made->open_terminal(made->streams_[0], "");
-    if (keeper.is_ok())
-      made->keeper_ = std::move(*keeper);
+    auto leader = made->open_terminal(made->streams_[0], "");
+    if (leader.is_ok())
+      made->keeper_ = std::move(*leader);
     else  // a root without pseudo-terminals: lines come, only later
       made->channel_ = Channel::kOwn;
   }

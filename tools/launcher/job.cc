@@ -11,19 +11,16 @@
 #include <set>
 #include <string_view>
 
-#include "core/cpu.h"
 #include "core/environment.h"
-#include "device/pages.h"
 #include "launcher/binding.h"
 #include "launcher/rendezvous.h"
-#include "memory/address_plan.h"
 #include "world/launch.h"
 
 namespace memspan::launcher {
 
 struct NumberVariable {
   const char* name;
-  enum class Number { kRank, kSize } number;
+  enum class Number { kRank, kSize, kLocalRank, kLocalSize } number;
 };
 
 namespace {
@@ -31,14 +28,14 @@ namespace {
 using Number = NumberVariable::Number;
 
 // What each process is told of its place. Programs that know no OpenSHMEM look for the names that
-// torchrun made usual. One host: local and global are the same.
+// torchrun made usual.
 constexpr NumberVariable kOurs[] = {{"MEMSPAN_RANK", Number::kRank},
-                                    {"MEMSPAN_LOCAL_RANK", Number::kRank},
+                                    {"MEMSPAN_LOCAL_RANK", Number::kLocalRank},
                                     {"MEMSPAN_SIZE", Number::kSize}};
 constexpr NumberVariable kUsual[] = {{"RANK", Number::kRank},
-                                     {"LOCAL_RANK", Number::kRank},
+                                     {"LOCAL_RANK", Number::kLocalRank},
                                      {"WORLD_SIZE", Number::kSize},
-                                     {"LOCAL_WORLD_SIZE", Number::kSize}};
+                                     {"LOCAL_WORLD_SIZE", Number::kLocalSize}};
 
 bool is_executable_file(const std::string& path) {
   struct stat info {};
@@ -54,8 +51,20 @@ std::string_view key_of(std::string_view setting) {
   return setting.substr(0, setting.find('='));
 }
 
-std::uint64_t memory_of_host() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+constexpr const char* kHostVariable = "MEMSPAN_HOST_ID";
+
+int value_of(Number number, const NodeMap& nodes, int rank) {
+  switch (number) {
+    case Number::kRank:
+      return rank;
+    case Number::kSize:
+      return nodes.peers();
+    case Number::kLocalRank:
+      return nodes.index_of(rank);
+    case Number::kLocalSize:
+      break;
+  }
+  return nodes.peers_in(nodes.node_of(rank));
 }
 
 constexpr int kOpenFilesOfOurOwn = 64;
@@ -128,24 +137,16 @@ Result<Job> Job::make(Options options) {
   if (!cores.is_ok()) return cores.status();
   auto open_files = make_room_for_descriptors(options);
   if (!open_files.is_ok()) return open_files.status();
-  const std::uint64_t stride = heap_file_stride(memory_of_host());
-  const bool oversubscribed = processes > usable_cores();
-  MEMSPAN_TRY_ASSIGN(Board board, Board::create(processes, stride, oversubscribed),
-                     "preparing the job");
-  MEMSPAN_TRY_ASSIGN(Pages heap,
-                     Pages::create(stride * static_cast<std::uint64_t>(processes), "memspan-heap"),
-                     "making the heaps");
+  auto nodes = Nodes::make(options.hosts, processes);
+  if (!nodes.is_ok()) return nodes.status();
   const Channel channel = choose_channel(options);
-  Job job(std::move(options), channel, std::move(board));
-  MEMSPAN_TRY_ASSIGN(job.board_descriptor_, duplicate_high(job.board_.descriptor()),
-                     "preparing the job");
-  MEMSPAN_TRY_ASSIGN(job.heap_descriptor_, duplicate_high(heap.descriptor()), "preparing the job");
+  Job job(std::move(options), channel, std::move(*nodes));
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.files_ = std::move(files);
   const int port = free_port();  // one for all programs of the job
   for (const Program& program : job.options_.programs) {
-    job.environments_.push_back(environment_for(program, channel));
+    job.environments_.push_back(environment_for(program, channel, !job.nodes_.map().is_one()));
     add_rendezvous(job.environments_.back().common, port);
   }
   return job;
@@ -153,8 +154,9 @@ Result<Job> Job::make(Options options) {
 
 // In the order of precedence: what each rank gets of ours, the user's --env of which the last one
 // holds, the usual names, what suits the terminal, and our own environment.
-Job::Environment Job::environment_for(const Program& program, Channel channel) {
+Job::Environment Job::environment_for(const Program& program, Channel channel, bool is_simulation) {
   std::set<std::string_view> taken = {kLaunchVariable};
+  if (is_simulation) taken.insert(kHostVariable);
   Environment result;
   for (const NumberVariable& variable : kOurs) {
     taken.insert(variable.name);
@@ -175,11 +177,14 @@ Job::Environment Job::environment_for(const Program& program, Channel channel) {
 
 std::vector<std::string> Job::environment_of(std::size_t program, int rank, int store) const {
   std::vector<std::string> result = environments_[program].common;
-  Launch launch{rank, size(), board_for_children(), heap_for_children(), store};
+  const NodeMap& map = nodes_.map();
+  const Launch launch{
+      rank,  size(),        nodes_.segment_for_children(rank), nodes_.heap_for_children(rank),
+      store, options_.hosts};
   result.push_back(fmt::format("{}={}", kLaunchVariable, launch.encode()));
+  if (!map.is_one()) result.push_back(fmt::format("{}={}", kHostVariable, map.host_of(rank)));
   for (const NumberVariable* variable : environments_[program].numbers)
-    result.push_back(
-        fmt::format("{}={}", variable->name, variable->number == Number::kRank ? rank : size()));
+    result.push_back(fmt::format("{}={}", variable->name, value_of(variable->number, map, rank)));
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a job are started with: their programs, the board, the memory of their
+// What the processes of a job are started with: their programs, the nodes with their segments and
 // heaps, and their environment. Made before the first of them is started.
 #pragma once
 
@@ -11,8 +11,8 @@
 #include "core/fd.h"
 #include "core/status.h"
 #include "launcher/forwarding.h"
+#include "launcher/nodes.h"
 #include "launcher/options.h"
-#include "world/board.h"
 
 namespace memspan::launcher {
 
@@ -38,10 +38,7 @@ class Job {
   const std::string& file(std::size_t i) const { return files_[i]; }
   int size() const { return options_.processes(); }
   Channel channel() const { return channel_; }
-  const Board& board() const { return board_; }
-
-  int board_for_children() const { return board_descriptor_.get(); }
-  int heap_for_children() const { return heap_descriptor_.get(); }
+  const Nodes& nodes() const { return nodes_; }
   // Empty when nobody is bound, else one core a rank.
   const std::vector<int>& cores() const { return cores_; }
   // The limit on open files as it was, for the processes; the launcher's own was raised.
@@ -56,15 +53,13 @@ class Job {
     std::vector<std::string> common;
     std::vector<const NumberVariable*> numbers;  // those, as far as the user did not set them
   };
-  Job(Options options, Channel channel, Board board)
-      : options_(std::move(options)), channel_(channel), board_(std::move(board)) {}
-  static Environment environment_for(const Program& program, Channel channel);
+  Job(Options options, Channel channel, Nodes nodes)
+      : options_(std::move(options)), channel_(channel), nodes_(std::move(nodes)) {}
+  static Environment environment_for(const Program& program, Channel channel, bool is_simulation);
   Options options_;
   Channel channel_;
   std::vector<std::string> files_;
-  Board board_;
-  Fd board_descriptor_;
-  Fd heap_descriptor_;
+  Nodes nodes_;
   rlimit open_files_{};
   std::vector<int> cores_;
   std::vector<Environment> environments_;  // by program

@@ -47,6 +47,7 @@ constexpr Name kNames[] = {
     {"f", Meaning::kHostFile},
     {"hostfile", Meaning::kHostFile},
     {"machinefile", Meaning::kHostFile},
+    {"simulate-hosts", Meaning::kSimulateHosts},
     {"oversubscribe", Meaning::kNothing},
     {"allow-run-as-root", Meaning::kNothing},
     {"genvall", Meaning::kNothing},
@@ -66,8 +67,9 @@ constexpr Name kNames[] = {
 };
 
 constexpr Meaning kWithValue[] = {
-    Meaning::kProcesses, Meaning::kVariable, Meaning::kExport, Meaning::kFolder,   Meaning::kOutput,
-    Meaning::kTimeout,   Meaning::kBind,     Meaning::kHosts,  Meaning::kHostFile,
+    Meaning::kProcesses, Meaning::kVariable,      Meaning::kExport, Meaning::kFolder,
+    Meaning::kOutput,    Meaning::kTimeout,       Meaning::kBind,   Meaning::kHosts,
+    Meaning::kHostFile,  Meaning::kSimulateHosts,
 };
 
 bool is_number(std::string_view text) {
@@ -132,6 +134,9 @@ std::string_view help_text() {
          "                       there are enough; also --bind-to)\n"
          "  --keep-going         do not end the job when a process fails: for programs that\n"
          "                       survive it (shmemx_set_error_handler)\n"
+         "  --simulate-hosts N   part the processes into N hosts, as even as can be, or 2+1+1: as\n"
+         "                       many on each. Between hosts nothing is mapped: what goes there\n"
+         "                       goes over sockets, as on a network\n"
          "  -V, --version        print the version\n"
          "  -h, --help           print this\n"
          "\n"

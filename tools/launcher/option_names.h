@@ -22,6 +22,7 @@ enum class Meaning {
   kKeepGoing,
   kHosts,     // a list of hosts, which may only be this one
   kHostFile,  // the same, in a file
+  kSimulateHosts,
   kHelp,
   kVersion,
   kNothing,  // it is so without being asked for

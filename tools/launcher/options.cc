@@ -3,15 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "core/environment.h"
 #include "launcher/hosts.h"
 #include "launcher/option_names.h"
-#include "world/board.h"
+#include "node/segment.h"
+#include "world/launch.h"
 
 namespace memspan::launcher {
 namespace {
@@ -28,7 +31,7 @@ Status not_allowed(const Option& option, std::string_view allowed) {
 }
 
 Status set_processes(const Option& option, Program& program) {
-  auto count = parse_integer(option.typed, *option.value, 1, kMostPeersPerHost);
+  auto count = parse_integer(option.typed, *option.value, 1, kMostPeers);
   if (!count.is_ok()) return count.status();
   program.processes = static_cast<int>(*count);
   return Status::ok();
@@ -53,6 +56,45 @@ Status set_timeout(const Option& option, Options& options) {
   if (error != std::errc() || stopped != end || !(seconds > 0 && seconds <= kLongestTimeoutSeconds))
     return not_allowed(option, "a positive number of seconds");
   options.timeout = from_seconds(seconds);
+  return Status::ok();
+}
+
+// A number of hosts stands alone until all processes are known (spread_over_hosts()).
+Status set_hosts(const Option& option, Options& options) {
+  auto sizes = parse_host_sizes(option.typed.c_str(), *option.value);
+  if (!sizes.is_ok())
+    return not_allowed(option, "a number of hosts, or how many processes each has, as 2+1+1");
+  options.hosts = std::move(*sizes);
+  return Status::ok();
+}
+
+// For whole test suites: what --simulate-hosts says for jobs that do not say it, as far as there
+// are so many processes.
+constexpr const char* kHostsVariable = "MEMSPAN_SIMULATE_HOSTS";
+
+// The first hosts have one more where they cannot be even.
+Status spread_over_hosts(Options& options) {
+  std::vector<int>& hosts = options.hosts;
+  const int processes = options.processes();
+  const auto wanted = environment_integer(kHostsVariable, 1, kMostPeers);
+  if (!wanted.is_ok()) return wanted.status();
+  if (hosts.empty() && *wanted)
+    hosts.push_back(static_cast<int>(std::min<std::int64_t>(**wanted, processes)));
+  if (hosts.size() == 1) {
+    const int count = hosts[0];
+    if (count > processes)
+      return invalid(fmt::format("--simulate-hosts is {}, and there are only {} processes (-n)",
+                                 count, processes));
+    hosts.clear();
+    for (int host = 0; host < count; ++host)
+      hosts.push_back(processes / count + (host < processes % count ? 1 : 0));
+  }
+  const int sum = std::accumulate(hosts.begin(), hosts.end(), 0);
+  if (!hosts.empty() && sum != processes)
+    return invalid(
+        fmt::format("--simulate-hosts is \"{}\", which makes {} processes, and -n says {}",
+                    format_host_sizes(hosts), sum, processes));
+  if (hosts.size() == 1) hosts.clear();
   return Status::ok();
 }
 
@@ -96,6 +138,8 @@ Status apply(const Option& option, Program& program, Options& options) {
       return check_hosts(option.typed, *option.value);
     case Meaning::kHostFile:
       return check_host_file(option.typed, *option.value);
+    case Meaning::kSimulateHosts:
+      return set_hosts(option, options);
     case Meaning::kHelp:
     case Meaning::kVersion:
     case Meaning::kNothing:
@@ -157,9 +201,9 @@ Result<Asked> take_program(Words& words, Options& options) {
                               "of a program whose own argument it is, write --");
   if (program.command.empty()) return invalid("the program to start is missing");
   options.programs.push_back(std::move(program));
-  if (options.processes() > kMostPeersPerHost)
+  if (options.processes() > kMostPeers)
     return invalid(fmt::format("the programs together have {} processes; allowed is up to {}",
-                               options.processes(), kMostPeersPerHost));
+                               options.processes(), kMostPeers));
   return Asked::kJob;
 }
 
@@ -184,6 +228,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
       std::puts("oshrun (memspan) " MEMSPAN_VERSION);
     return std::optional<Options>();
   } while (!words.is_empty());
+  MEMSPAN_PASS(spread_over_hosts(options));
   return std::optional<Options>(std::move(options));
 }
 

@@ -44,6 +44,8 @@ struct Options {
   Binding binding = Binding::kWhenItFits;
   OnFailure on_failure = OnFailure::kEndJob;
   std::optional<Duration> timeout;
+  // How many processes each simulated host has; empty: there is no simulation.
+  std::vector<int> hosts = {};
 
   int processes() const;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child runs `enter_program` in the launcher's memory while the launcher waits (CLONE_VM and
-// CLONE_VFORK, as posix_spawn does): no page tables are copied, and the reason of a failure comes
-// back in a variable. So the child makes system calls only, and allocates nothing.
+// CLONE_VFORK, as posix_spawn does): no page tables are copied. So the child makes system calls
+// only, and allocates nothing. The reason of a failure comes back through a pipe, which the exec
+// closes: under TSan and in QEMU's user mode the child has a copy of our memory, and QEMU does not
+// wait.
 #include "launcher/spawn.h"
 
 #include <fcntl.h>
@@ -13,10 +15,27 @@
 
 #include <cerrno>
 
+#include "core/fd.h"
+#include "core/thread_sanitizer.h"
+
 namespace memspan::launcher {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+
+#ifdef MEMSPAN_THREAD_SANITIZER_
+// TSan's clone() ends the tracking in the child of a process with threads, so also in us where the
+// memory is the same.
+constexpr int kChildSharesMemory = 0;
+#else
+constexpr int kChildSharesMemory = CLONE_VM;
+#endif
+
+// What did not work in the child, as it comes through the pipe: `what` points into the program.
+struct Failure {
+  int error = 0;  // of errno
+  const char* what = nullptr;
+};
 
 struct Orders {
   const char* program;
@@ -29,17 +48,17 @@ struct Orders {
   const rlimit* open_files;
   const cpu_set_t* cores;  // null: not bound
   pid_t launcher;
-  int error;           // errno of what failed
-  const char* failed;  // and what that was
+  int failures;  // the end of the pipe that the child writes to
 };
 
-int give_up(Orders& orders, const char* what) {
-  orders.error = errno;
-  orders.failed = what;
+int give_up(const Orders& orders, const char* what) {
+  const Failure failure{errno, what};
+  // What cannot be told shows in the exit code.
+  [[maybe_unused]] const ssize_t told = write(orders.failures, &failure, sizeof failure);
   return 127;
 }
 
-bool take_over(int from, int to) {
+bool redirect(int from, int to) {
   return from < 0 || dup2(from, to) == to;
 }
 
@@ -52,8 +71,8 @@ __attribute__((no_sanitize("address"))) int enter_program(void* argument) {
   if (getppid() != orders.launcher) return give_up(orders, "the launcher is gone");
   if (orders.cores != nullptr && sched_setaffinity(0, sizeof *orders.cores, orders.cores) != 0)
     return give_up(orders, "binding to a core");
-  if (!take_over(start.input, STDIN_FILENO) || !take_over(start.output, STDOUT_FILENO) ||
-      !take_over(start.errors, STDERR_FILENO))
+  if (!redirect(start.input, STDIN_FILENO) || !redirect(start.output, STDOUT_FILENO) ||
+      !redirect(start.errors, STDERR_FILENO))
     return give_up(orders, "redirecting");
   for (int descriptor : start.inherited)
     if (fcntl(descriptor, F_SETFD, 0) != 0) return give_up(orders, "handing over a descriptor");
@@ -94,6 +113,10 @@ Result<pid_t> Spawner::spawn(const Start& start) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (start.core >= 0) CPU_SET(start.core, &mask);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe for a process");
+  const Fd failures(ends[0]);
+  Fd childs_end(ends[1]);
   Orders orders{program_.c_str(),
                 arguments.data(),
                 shell_arguments.data(),
@@ -104,15 +127,18 @@ Result<pid_t> Spawner::spawn(const Start& start) {
                 &open_files_,
                 start.core >= 0 ? &mask : nullptr,
                 getpid(),
-                0,
-                nullptr};
-  // The stack grows down; a block from the allocator is aligned enough.
-  pid_t pid =
-      clone(enter_program, stack_.get() + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &orders);
+                childs_end.get()};
+  pid_t pid = clone(enter_program, stack_.get() + kStackBytes,  // it grows down
+                    kChildSharesMemory | CLONE_VFORK | SIGCHLD, &orders);
   if (pid < 0) return Status::from_errno("starting a process");
-  if (orders.failed == nullptr) return pid;
+  childs_end.reset();
+  Failure failure;
+  ssize_t bytes = 0;
+  do bytes = read(failures.get(), &failure, sizeof failure);
+  while (bytes < 0 && errno == EINTR);
+  if (bytes != static_cast<ssize_t>(sizeof failure)) return pid;
   waitpid(pid, nullptr, 0);
-  Status reason = Status::from_errno(orders.failed, orders.error);
+  const Status reason = Status::from_errno(failure.what, failure.error);
   return Status(Code::kNotFound,
                 fmt::format("cannot start \"{}\": {}", program_, reason.message()));
 }

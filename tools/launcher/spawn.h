@@ -44,7 +44,7 @@ class Spawner {
   std::string folder_;
   sigset_t signals_;
   rlimit open_files_;
-  std::unique_ptr<std::byte[]> stack_;
+  std::unique_ptr<std::byte[]> stack_;  // of the child
 };
 
 }  // namespace memspan::launcher

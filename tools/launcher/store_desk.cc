@@ -3,8 +3,7 @@
 
 #include <sys/socket.h>
 
-#include <cerrno>
-
+#include "core/unix_socket.h"
 #include "launcher/job.h"
 
 namespace memspan::launcher {
@@ -19,15 +18,19 @@ Result<Fd> StoreDesk::open(int rank) {
 }
 
 Result<bool> StoreDesk::serve(int rank) {
-  char first = 0;
-  ssize_t count = recv(descriptor(rank), &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  Fd socket = std::move(sockets_[static_cast<std::size_t>(rank)]);
-  if (count <= 0) return true;
-  if (server_ == nullptr) {
-    MEMSPAN_TRY_ASSIGN(server_, StoreServer::without_listener(), "starting the job's store");
+  Fd& socket = sockets_[static_cast<std::size_t>(rank)];
+  auto came = unix_receive(socket, Deadline::after(Duration::zero()));
+  if (came.code() == Code::kTimeout) return false;
+  if (!came.is_ok()) {
+    socket.reset();
+    return true;
   }
-  MEMSPAN_PASS(server_->adopt(std::move(socket)));
+  for (Fd& connection : came->descriptors) {
+    if (server_ == nullptr) {
+      MEMSPAN_TRY_ASSIGN(server_, StoreServer::without_listener(), "starting the job's store");
+    }
+    MEMSPAN_PASS(server_->adopt(std::move(connection)));
+  }
   return false;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launcher's ends of the processes' sockets to the store.
 //
-// A job on one host may never talk to the store, so the server and its thread are made when the
-// first process does, and each socket is given to it when its process has something to say.
+// A socket stays open for as long as its process lives and runs its program: nothing but its end
+// need come. A process that has something to tell the store makes a socket pair and sends one end
+// here. A job on one host may never do, so the server and its thread are made for the first.
 #pragma once
 
 #include <memory>
@@ -21,9 +22,10 @@ class StoreDesk {
 
   // Makes rank's pair of sockets and returns the process's end, a high number.
   Result<Fd> open(int rank);
-  // The launcher's end, for epoll; -1 when it was adopted or closed.
+  // The launcher's end, for epoll; -1 when it was closed.
   int descriptor(int rank) const { return sockets_[static_cast<std::size_t>(rank)].get(); }
-  // Call when the launcher's end became readable. True when nobody has the process's end any more.
+  // Call when the launcher's end became readable: gives what came to the store. True when nobody
+  // has the process's end any more.
   Result<bool> serve(int rank);
 
  private:

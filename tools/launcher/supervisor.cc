@@ -10,7 +10,6 @@
 #include <cerrno>
 
 #include "core/log.h"
-#include "world/process_image.h"
 
 namespace memspan::launcher {
 namespace {
@@ -54,7 +53,7 @@ Supervisor::Supervisor(const Job& job, const Signals& signals, Guard guard, Fd e
       epoll_(std::move(epoll)),
       store_(job.size()),
       forwarding_(std::move(forwarding)),
-      judge_(job.board()),
+      judge_(job.nodes()),
       processes_(std::move(guard)) {}
 
 Status Supervisor::start() {
@@ -94,7 +93,8 @@ Status Supervisor::start_one(Spawner& spawner, std::size_t program, int rank) {
   start.input = input.get();
   start.output = output.get();
   start.errors = errors.get();
-  start.inherited = {job_.board_for_children(), job_.heap_for_children(), socket->get()};
+  start.inherited = {job_.nodes().segment_for_children(rank), job_.nodes().heap_for_children(rank),
+                     socket->get()};
   if (!job_.cores().empty()) start.core = job_.cores()[static_cast<std::size_t>(rank)];
   return processes_.start(spawner, rank, start);
 }
@@ -161,8 +161,6 @@ void Supervisor::serve(Source source, int rank) {
       handle_signals();
       break;
     case Source::kStore:
-      // The server watches an adopted socket from its own thread.
-      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, store_.descriptor(rank), nullptr);
       if (auto is_closed = store_.serve(rank); !is_closed.is_ok())
         log_line(LogLevel::kError, is_closed.status().to_string());
       else if (*is_closed)
@@ -231,11 +229,10 @@ void Supervisor::handle_endings() {
   std::vector<Ending> endings = processes_.reap();
   for (const Ending& ending : endings) forwarding_->finish(ending.rank);
   if (phase_ != Phase::kRunning) return;
-  if (auto code = judge_.requested_exit()) {
-    log_line(LogLevel::kDebug,
-             fmt::format("oshrun: PE {} ended the job with shmem_global_exit({})",
-                         job_.board().header().exit_rank.load(std::memory_order_relaxed), *code));
-    result_ = *code & 0xff;
+  if (auto request = job_.nodes().exit_request()) {
+    log_line(LogLevel::kDebug, fmt::format("oshrun: PE {} ended the job with shmem_global_exit({})",
+                                           request->rank, request->code));
+    result_ = request->code & 0xff;
     end_job(Phase::kSurviving, kGlobalExitPatience);
     return;
   }
@@ -245,20 +242,20 @@ void Supervisor::handle_endings() {
   }
   // Whoever waits for a process that ended without joining waits in vain. (One that left properly
   // is not marked.)
-  for (const Ending& ending : endings) job_.board().mark_lost(ending.rank, ending.wait_status);
+  for (const Ending& ending : endings) job_.nodes().mark_lost(ending.rank, ending.wait_status);
 }
 
 // All descriptors of a process are closed. When it ends, a signal tells; here is told what none
 // does.
 void Supervisor::handle_departure(int rank) {
-  if (phase_ != Phase::kRunning || !mark_replaced(job_.board(), rank)) return;
-  const Ending ending{rank, job_.board().peer(rank).pid.load(), 0};
+  if (phase_ != Phase::kRunning || !job_.nodes().mark_replaced(rank)) return;
+  const Ending ending{rank, job_.nodes().slot(rank).pid.load(), 0};
   fail({ending, 1, "left the job without shmem_finalize, as exec() does"});
 }
 
 void Supervisor::fail(const Failure& failure) {
   // Does nothing for one that is noted already.
-  job_.board().mark_lost(failure.ending.rank, failure.ending.wait_status);
+  job_.nodes().mark_lost(failure.ending.rank, failure.ending.wait_status);
   if (result_ == 0) result_ = failure.code;
   if (asked_ != 0 && failure.code == 128 + asked_)
     say(fmt::format("the job was ended by signal {}", describe_signal(asked_)));

@@ -13,17 +13,17 @@
 namespace memspan::launcher {
 namespace {
 
-PeerState state_of(const Board& board, int rank) {
-  return board.peer(rank).state.load(std::memory_order_acquire);
+PeerState state_of(const Nodes& nodes, int rank) {
+  return nodes.slot(rank).state.load(std::memory_order_acquire);
 }
 
-int weight(const Board& board, const Failure& failure) {
-  return (state_of(board, failure.ending.rank) == PeerState::kLost ? 2 : 0) +
+int weight(const Nodes& nodes, const Failure& failure) {
+  return (state_of(nodes, failure.ending.rank) == PeerState::kLost ? 2 : 0) +
          (WIFSIGNALED(failure.ending.wait_status) ? 1 : 0);
 }
 
-bool is_worse(const Board& board, const Failure& one, const Failure& other) {
-  int difference = weight(board, one) - weight(board, other);
+bool is_worse(const Nodes& nodes, const Failure& one, const Failure& other) {
+  int difference = weight(nodes, one) - weight(nodes, other);
   return difference != 0 ? difference > 0 : one.ending.rank < other.ending.rank;
 }
 
@@ -43,11 +43,11 @@ std::optional<Failure> Judge::first_failure(const std::vector<Ending>& endings) 
   std::optional<Failure> worst;
   for (const Ending& ending : endings) {
     std::optional<Failure> failure = examine(ending);
-    if (failure && (!worst || is_worse(board_, *failure, *worst))) worst = std::move(failure);
+    if (failure && (!worst || is_worse(nodes_, *failure, *worst))) worst = std::move(failure);
   }
   // Those that joined a job that one process had left before it began could only fail.
   if (never_joined_ &&
-      (worst ? state_of(board_, worst->ending.rank) == PeerState::kJoined : is_anyone_joined()))
+      (worst ? state_of(nodes_, worst->ending.rank) == PeerState::kJoined : is_anyone_joined()))
     worst = Failure{*never_joined_, 1, "exited with code 0 without shmem_init"};
   return worst;
 }
@@ -60,7 +60,7 @@ std::optional<Failure> Judge::examine(const Ending& ending) {
   }
   int code = WEXITSTATUS(ending.wait_status);
   if (code != 0) return Failure{ending, code, fmt::format("exited with code {}", code)};
-  switch (state_of(board_, ending.rank)) {
+  switch (state_of(nodes_, ending.rank)) {
     case PeerState::kLeft:
       break;
     case PeerState::kAbsent:
@@ -74,26 +74,18 @@ std::optional<Failure> Judge::examine(const Ending& ending) {
 }
 
 bool Judge::is_anyone_joined() const {
-  for (int rank = 0; rank < board_.peers(); ++rank)
-    if (state_of(board_, rank) == PeerState::kJoined) return true;
+  for (int rank = 0; rank < nodes_.size(); ++rank)
+    if (state_of(nodes_, rank) == PeerState::kJoined) return true;
   return false;
 }
 
 std::optional<std::string> Judge::warning_about_strangers() const {
-  if (board_.peers() == 1 || board_.header().library_seen.load(std::memory_order_relaxed) != 0)
-    return std::nullopt;
+  if (nodes_.size() == 1 || nodes_.is_library_seen()) return std::nullopt;
   return fmt::format(
       "warning: no process of this job uses memspan, so its {} processes ran without knowing of "
       "each "
       "other; an OpenSHMEM program for this oshrun is built with {}",
-      board_.peers(), own_wrapper());
-}
-
-std::optional<int> Judge::requested_exit() const {
-  const BoardHeader& header = board_.header();
-  if (header.exit_requested.load(std::memory_order_acquire) != 2)
-    return std::nullopt;  // pairs with request_exit
-  return header.exit_code.load(std::memory_order_relaxed);
+      nodes_.size(), own_wrapper());
 }
 
 }  // namespace memspan::launcher

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/nodes.h"
 #include "launcher/processes.h"
-#include "world/board.h"
 
 namespace memspan::launcher {
 
@@ -21,15 +21,13 @@ struct Failure {
 // Judges the processes' endings, in the order in which they are seen. One thread at a time.
 class Judge {
  public:
-  explicit Judge(const Board& board) : board_(board) {}
+  explicit Judge(const Nodes& nodes) : nodes_(nodes) {}
 
   // The process among `endings` (of one reap()) that made the job fail, if one did. Of several,
   // the one whose death others may have noticed already comes first, then the one that was
   // killed, then the lowest rank.
   std::optional<Failure> first_failure(const std::vector<Ending>& endings);
 
-  // The code of shmem_global_exit, when that was called.
-  std::optional<int> requested_exit() const;
   // For a job of several processes of which none has loaded memspan: a program that is built with
   // another library starts well here, as so many jobs of one process.
   std::optional<std::string> warning_about_strangers() const;
@@ -37,7 +35,7 @@ class Judge {
  private:
   std::optional<Failure> examine(const Ending& ending);
   bool is_anyone_joined() const;
-  const Board& board_;
+  const Nodes& nodes_;
   // Ended well without ever joining; a failure only when others do join.
   std::optional<Ending> never_joined_;
 };

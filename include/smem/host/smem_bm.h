@@ -3,12 +3,12 @@
  * Big Memory: pools of memory that processes join and leave, with the same addresses in all of
  * them. C99 or C++11. Names, arguments and values are MemFabric's.
  *
- *   host space    | stripe of rank 0 | stripe of rank 1 | ...    DRAM
- *   device space  | stripe of rank 0 | stripe of rank 1 | ...    device memory; here DRAM, too
+ *   host space    | window of rank 0 | window of rank 1 | ...    DRAM
+ *   device space  | window of rank 0 | window of rank 1 | ...    device memory; here DRAM, too
  *
- * Rank r's stripe begins at the space's base + r x maxDramSize (or maxHbmSize, each rounded up to
+ * Rank r's window begins at the space's base + r x maxDramSize (or maxHbmSize, each rounded up to
  * 2 MiB); what r gave is the beginning of it. An address in a space is a plain number that means
- * the same byte in every process. The stripes of members on this host may be read and written
+ * the same byte in every process. The windows of members on this host may be read and written
  * directly while both are joined; every member's may be copied to and from.
  *
  * Thread-safe, but for config_init. Functions that return a code return SMEM_OK or what is wrong,
@@ -56,7 +56,7 @@ void smem_bm_destroy(smem_bm_t handle);
 /* Shows this process's part to the others and maps those of members on this host, who have this
  * one's mapped, too, when it returns (but for members that are stuck). Members may come and go at
  * any time and in any order; one that is joined joins again with SMEM_OK. `flags` is for later.
- * *localGvaAddress (may be NULL) becomes the beginning of this rank's stripe of host memory, or of
+ * *localGvaAddress (may be NULL) becomes the beginning of this rank's window of host memory, or of
  * device memory in a pool without any. C++ may leave it out. A program that was built against a
  * library with three arguments in the symbol itself has to be compiled again. */
 #ifdef __cplusplus
@@ -71,10 +71,10 @@ int32_t smem_bm_leave(smem_bm_t handle, uint32_t flags);
 
 /* Bytes that this process gave (device or host, LOCAL_ or not); 0 for a bad handle or type. */
 uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType);
-/* Where the stripe of a rank begins in SMEM_MEM_TYPE_DEVICE or _HOST; NULL when the pool has no
+/* Where the window of a rank begins in SMEM_MEM_TYPE_DEVICE or _HOST; NULL when the pool has no
  * such space or no such rank. */
 void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType, uint16_t peerRankId);
-/* Whose stripe an address lies in; UINT32_MAX: in none. */
+/* Whose window an address lies in; UINT32_MAX: in none. */
 uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva);
 
 /* Copies. `t` says what each end is: G an address in one of the spaces, L and H memory of this

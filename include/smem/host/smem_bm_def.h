@@ -93,7 +93,7 @@ typedef struct {
   smem_tls_config storeTlsConfig;
 } smem_bm_config_t;
 
-/* Sizes are in bytes, of any value; a rank's stripe of a space is the largest size. */
+/* Sizes are in bytes, of any value; a rank's window of a space is the largest size. */
 typedef struct {
   uint64_t maxDramSize;
   uint64_t maxHbmSize;

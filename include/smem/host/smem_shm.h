@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Share Memory: symmetric spaces that a group of processes makes together, with meetings over the
- * store. C99 or C++11. Names, arguments and values are MemFabric's.
+ * Share Memory: symmetric spaces that a group of processes makes together, with collectives over
+ * the store. C99 or C++11. Names, arguments and values are MemFabric's.
  *
  *   gva | rank 0: symmetricSize bytes | rank 1 | ...     the same addresses in every process
  *
  * All of it may be read and written directly by members on the same host. Thread-safe, but that
- * members call the meetings of one object (or of one key) in the same order. Functions that return
- * a code return SMEM_OK or what is wrong, and smem_get_last_err_msg() says it in a sentence. Every
- * call that waits ends by the time-outs of the configuration, and at once when a member is gone. A
- * child of fork() has no spaces.
+ * members call the collectives of one object (or of one key) in the same order. Functions that
+ * return a code return SMEM_OK or what is wrong, and smem_get_last_err_msg() says it in a sentence.
+ * Every call that waits ends by the time-outs of the configuration, and at once when a member is
+ * gone. A child of fork() has no spaces.
  */
 #ifndef MEMSPAN_SMEM_SHM_H
 #define MEMSPAN_SMEM_SHM_H
@@ -38,7 +38,7 @@ uint32_t smem_shm_query_support_data_operation(void);
  * is free again after that. */
 smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId, uint64_t symmetricSize,
                            smem_shm_data_op_type dataOpType, uint32_t flags, void** gva);
-/* Local: others keep what they have mapped, and their meetings fail. */
+/* Local: others keep what they have mapped, and their collectives fail. */
 int32_t smem_shm_destroy(smem_shm_t handle, uint32_t flags);
 
 /* Keeps 1 to 65536 bytes for kernels that run with this object; replaces those before. */
@@ -52,7 +52,7 @@ uint32_t smem_shm_get_global_rank(smem_shm_t handle);
 uint32_t smem_shm_get_global_rank_size(smem_shm_t handle);
 
 /* Meetings of all ranks, up to controlOperationTimeout: SMEM_TIMEOUT names who did not come. One
- * that failed counts, so that the next one works. The gathering takes 1 to 65536 bytes from each
+ * that failed counts, so that the next one works. The allgather takes 1 to 65536 bytes from each
  * rank, the same number, at most 8 MiB together; recvSize is sendSize x ranks. */
 int32_t smem_shm_control_barrier(smem_shm_t handle);
 int32_t smem_shm_control_allgather(smem_shm_t handle, const char* sendBuf, uint32_t sendSize,

@@ -92,12 +92,12 @@ def _reserve_port() -> tuple[int, socket.socket | None]:
     """(port, socket): nobody else can bind the port while the socket is there."""
     # Workers that set the same seed must not draw the same ports.
     for port in random.SystemRandom().sample(_PORTS, 1000):
-        keeper = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            keeper.bind(("0.0.0.0", port))
-            return port, keeper
+            reserved.bind(("0.0.0.0", port))
+            return port, reserved
         except OSError:
-            keeper.close()
+            reserved.close()
     return 0, None
 
 
@@ -162,13 +162,13 @@ class TransferEngine(Owner):
         self._handle = 0
         self._name = ""
         self._port = 0
-        self._keeper: socket.socket | None = None
+        self._reserved: socket.socket | None = None
 
     def get_rpc_port(self) -> int:
         """A free port of this host, kept for this engine; 0 when there is none. Before
         ``initialize`` for a session id, or after."""
         if self._port == 0:
-            self._port, self._keeper = _reserve_port()
+            self._port, self._reserved = _reserve_port()
         return self._port
 
     def initialize(
@@ -215,9 +215,9 @@ class TransferEngine(Owner):
         handle, self._handle = getattr(self, "_handle", 0), 0
         if handle:
             _c.trans_destroy(handle, 0)
-        keeper, self._keeper = getattr(self, "_keeper", None), None
-        if keeper is not None:
-            keeper.close()
+        reserved, self._reserved = getattr(self, "_reserved", None), None
+        if reserved is not None:
+            reserved.close()
 
     def unInitialize(self) -> None:
         """Ends the endpoint, as ``destroy``."""

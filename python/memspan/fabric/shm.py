@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share Memory: symmetric spaces, and meetings of their members.
+"""Share Memory: symmetric memory of a group of ranks, and the group's barriers and all-gathers.
 
     shm.initialize("tcp://127.0.0.1:8570", world_size, rank, device_id, shm.ShmConfig())
     space = shm.create(0, world_size, rank, 1 << 20)

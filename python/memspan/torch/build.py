@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles what needs PyTorch's headers ahead of time (memspan.torch.native).
 
-    python -m memspan.torch.build [--out FOLDER]
+    python -m memspan.torch.build [--out FOLDER | --flags]
 
 FOLDER is what MEMSPAN_TORCH_BUILD_DIR says later, also to other users; without it, everything goes
-to where this user's processes look for it.
+to where this user's processes look for it. --flags prints what the compiler is told, a line each,
+for tools that read C++.
 """
 
 import argparse
@@ -20,10 +21,18 @@ def main():
         prog="python -m memspan.torch.build",
         description="Compiles what needs PyTorch's headers ahead of time.",
     )
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--out", metavar="FOLDER", help="what MEMSPAN_TORCH_BUILD_DIR says later, also to others"
     )
-    out = parser.parse_args().out
+    instead.add_argument(
+        "--flags", action="store_true", help="prints the compiler's flags, and compiles nothing"
+    )
+    given = parser.parse_args()
+    if given.flags:
+        print("\n".join(native.compile_flags()))
+        return 0
+    out = given.out
     failed = 0
     for name, piece in native.PIECES.items():
         if not os.path.exists(piece.source):

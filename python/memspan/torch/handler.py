@@ -429,7 +429,7 @@ class TorchSymmetricMemoryHandler:
         for step in range(job.world):
             rank = (job.rank + step) % job.world
             flags.wait_for(rank)
-            part = job.peer(mine, rank)
+            part = job.read(mine, rank)
             place = slice(rank * height, (rank + 1) * height)
             gather_out[place].copy_(part)
             c[place] = torch.mm(part, b)
@@ -467,7 +467,7 @@ class TorchSymmetricMemoryHandler:
         for step in range(1, job.world + 1):
             owner = (job.rank + step) % job.world
             rows = x1[owner * height : (owner + 1) * height]
-            job.peer(slots, owner)[job.rank].copy_(torch.mm(rows.to(wide), x2.to(wide)))
+            job.write(slots[job.rank], owner, torch.mm(rows.to(wide), x2.to(wide)))
             flags.raise_at(owner)
         total = None
         for rank in range(job.world):
@@ -550,6 +550,6 @@ def _move_all(outgoing, target, incoming):
             if first >= last:
                 continue
             place = places[rank] + first - my_begins[rank]
-            there = job.peer(stage.window, rank)[first - begin : last - begin]
-            target[place : place + last - first].copy_(there)
+            there = stage.window[first - begin : last - begin]
+            target[place : place + last - first].copy_(job.read(there, rank))
         job.barrier()

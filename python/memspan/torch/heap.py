@@ -157,17 +157,43 @@ class Heap:
         """Whether the job that it belongs to has not ended."""
         return _core.bytes_from(self._words.data_ptr()) > 0
 
-    def peer(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
-        """``rank``'s copy of a symmetric tensor, which shares its memory. ValueError when it cannot be used
-        directly."""
+    def _mapped(self, tensor: torch.Tensor, rank: int) -> "torch.Tensor | None":
+        """``rank``'s copy of a symmetric tensor, which shares its memory. None on another host."""
         if rank == self.rank or tensor.numel() == 0:
             return tensor
         there = _c.ptr(tensor.data_ptr(), rank)
         if there is None:
-            raise ValueError(f"rank {rank} has no copy of the tensor that can be used directly")
+            return None
         memory = _PeerMemory(there, tensor)
         flat = torch.frombuffer(memory, dtype=torch.uint8, count=span_bytes(tensor))
         return flat.view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+
+    def peer(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
+        """``rank``'s copy of a symmetric tensor, which shares its memory. ValueError when it is on
+        another host."""
+        there = self._mapped(tensor, rank)
+        if there is None:
+            raise ValueError(
+                f"rank {rank} is on another host than rank {self.rank}: its copy of the tensor is not "
+                f"mapped here, put and get reach it"
+            )
+        return there
+
+    def read(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
+        """``rank``'s copy of a contiguous symmetric tensor to read: its memory, or what a get brings."""
+        there = self._mapped(tensor, rank)
+        if there is None:
+            there = torch.empty_like(tensor)
+            _c.shmem_getmem(there.data_ptr(), tensor.data_ptr(), tensor.nbytes, rank)
+        return there
+
+    def write(self, tensor: torch.Tensor, rank: int, values: torch.Tensor) -> None:
+        """Copies contiguous values to ``rank``'s copy of a contiguous symmetric tensor."""
+        there = self._mapped(tensor, rank)
+        if there is None:
+            _c.shmem_putmem(tensor.data_ptr(), values.data_ptr(), tensor.nbytes, rank)
+        else:
+            there.copy_(values)
 
     def barrier(self) -> None:
         """Until all are here, and all that was put is there."""

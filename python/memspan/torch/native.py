@@ -9,8 +9,9 @@ says for which PyTorch, Python, sources and memspan it is, beside its checksum:
         libaclshmem_torch.so, libaclshmem_torch.so.sha256, libaclshmem_torch.so.lock
 
 so that an old or damaged one is compiled again. The first process that wants it compiles it, and
-says so when it takes longer than 3 s; the others wait. The compiler is that of $CXX, else c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 does
-without all of this, and ``python -m memspan.torch.build`` does it ahead of time.
+says so when it takes longer than 3 s; the others wait. The compiler is that of $CXX, else c++, g++ or
+clang++. MEMSPAN_TORCH_BUILD=0 compiles and loads nothing, and ``python -m memspan.torch.build`` compiles
+ahead of time.
 """
 
 import contextlib
@@ -163,12 +164,12 @@ def _base():
 
 def _folder_name():
     identity = hashlib.sha256()
-    for path in sorted(glob.glob(os.path.join(_CSRC, "*"))):
+    for path in sorted(glob.glob(os.path.join(_CSRC, "*.[ch]*"))):
         with open(path, "rb") as file:
             identity.update(os.path.basename(path).encode() + b"\0" + file.read() + b"\0")
     status = os.stat(_LIBMEMSPAN)
     about = (os.path.realpath(_LIBMEMSPAN), status.st_size, status.st_mtime_ns)
-    about += (_flags(), torch.version.git_version, memspan.__version__)
+    about += (compile_flags(), torch.version.git_version, memspan.__version__)
     identity.update(repr(about).encode())
     abi = sysconfig.get_config_var("SOABI")
     return f"torch-{torch.__version__}-{abi}-{identity.hexdigest()[:16]}"
@@ -204,7 +205,7 @@ def _is_whole(path):
 # ---- compiling
 
 
-def _flags():
+def compile_flags():
     """Of all pieces; what the folder's name stands for."""
     include = os.path.join(_TORCH, "include")
     flags = ["-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
@@ -237,7 +238,11 @@ def _compiler():
     for name in ("c++", "g++", "clang++"):
         if shutil.which(name) is not None:
             return [name]
-    raise CannotBuild("there is no C++ compiler: no c++, g++ or clang++, and CXX is not set")
+    raise CannotBuild(
+        "there is no C++ compiler: no c++, g++ or clang++, and CXX is not set. Install one; or, where "
+        "this installation has one, run python -m memspan.torch.build --out FOLDER, and set "
+        "MEMSPAN_TORCH_BUILD_DIR=FOLDER here"
+    )
 
 
 def _check_headers(piece):
@@ -356,7 +361,7 @@ def _compile(name, piece, path, compiler):
             f"{os.path.dirname(path)}; this takes about half a minute, once (python -m "
             f"memspan.torch.build does it ahead of time)"
         ):
-            _run([*compiler, *_flags(), *marks, piece.source, "-o", made, *_links(piece)])
+            _run([*compiler, *compile_flags(), *marks, piece.source, "-o", made, *_links(piece)])
         with open(made, "rb") as file:
             checksum = hashlib.sha256(file.read()).hexdigest()
         with open(f"{made}.sha256", "w", encoding="ascii") as file:

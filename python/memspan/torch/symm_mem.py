@@ -10,8 +10,10 @@
     handle.get_buffer(peer, (1024,), torch.float32)                 # the peer's memory itself
     torch.ops.symm_mem.fused_all_gather_matmul(a, [b], 0, group.group_name)
 
-Any process group of one host will do, with any backend: its members meet through its store, and its
-time-out bounds every wait that says none of its own. A dead peer is memspan.errors.PeerFailed, an
+Any process group of one host will do. Where its backend is memspan, symmetric memory uses its group:
+a rendezvous is then one of the group's collectives, in their order. For another backend's the members
+join a group of their own through its store. The process group's time-out bounds every wait that says
+none of its own. A dead peer is memspan.errors.PeerFailed, an
 end of time memspan.errors.Timeout (a TimeoutError). Wrong arguments are a ValueError, in operations
 on all ranks. After a time-out, a death or Ctrl-C in an operation, the group's later ones fail as
 well.
@@ -29,7 +31,8 @@ Other devices stay as they are. What there is on the CPU:
   order, one thread of a process at a time.
 
 Reductions combine in the order of ranks, the half types as floats that are rounded once, so that
-the bits do not depend on who does it. An all-reduce has sum, avg, min, max and product.
+the bits do not depend on who does it. An all-reduce has sum, avg, min, max and product; min and max
+are of no NaN.
 There is no multicast, and nothing of what is named after a device's library.
 """
 

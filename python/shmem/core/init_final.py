@@ -55,5 +55,5 @@ def init(
 
 
 def finalize() -> None:
-    """End; waits for all. AclshmemError when they cannot be met any more."""
+    """End; waits for all. AclshmemError when they cannot be reached any more."""
     startup.shmem_finalize()

@@ -28,8 +28,11 @@ def free(buf: Buffer) -> None:
 
 
 def get_peer_buffer(buf: Buffer, pe: int) -> Buffer:
-    """``pe``'s copy, which can be used directly; AclshmemError when it cannot."""
+    """``pe``'s copy, which can be used directly; AclshmemError when it is on another host."""
     address = _c.ptr(buf.addr, pe)
     if address is None:
-        raise AclshmemError(f"process {pe} has no copy that can be used directly")
+        raise AclshmemError(
+            f"process {pe} is on another host than process {_c.my_pe()}: its copy is not mapped here, "
+            f"put and get reach it"
+        )
     return Buffer(address, buf.length, owner=buf)

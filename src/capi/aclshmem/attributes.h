@@ -15,7 +15,7 @@ namespace memspan::capi {
 
 // The attribute object that shmem_set_attr() hands out, the unique id that
 // aclshmemx_set_attr_uniqueid_args() was given last, and the store of a unique id that this process
-// made and nobody has used yet. The face's only state.
+// made and nobody has used yet. The API's only state.
 struct AclshmemState {
   shmem_init_attr_t attributes{};
   aclshmemx_uniqueid_t given_id{};

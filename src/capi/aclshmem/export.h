@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a function of the CANN SHMEM face is defined. The installed header is included here, so that
+// How a function of the CANN SHMEM API is defined. The installed header is included here, so that
 // a definition which differs from the declaration does not compile.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symmetric heap of the CANN SHMEM face, and put and get in bytes.
+// The symmetric heap of the CANN SHMEM API, and put and get in bytes.
 #include <bit>
 #include <cstring>
 
@@ -14,7 +14,7 @@
 namespace memspan::capi {
 namespace {
 
-// As in the OpenSHMEM face: two objects never share a cache line.
+// As in the OpenSHMEM API: two objects never share a cache line.
 constexpr std::size_t kDefaultAlignment = kCacheLine;
 
 bool is_ready(const char* call) {
@@ -28,7 +28,7 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment) {
   if (!is_ready(call)) return nullptr;
   Team& team = *process_state.world_team;
   if (bytes == 0) {
-    // No bytes are a meeting all the same.
+    // No bytes are a barrier all the same.
     shmem_result(call, pgas::sync(team, call));
     return nullptr;
   }

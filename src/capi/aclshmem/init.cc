@@ -144,7 +144,8 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
 MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
                                                  data_op_engine_type_t value) {
   if (attributes == nullptr) return null_argument("shmem_set_data_op_engine_type", "attributes");
-  attributes->option_attr.data_op_engine_type = value;
+  // By bytes: C++ knows fewer values of the enumeration than C, and checks come with the use.
+  std::memcpy(&attributes->option_attr.data_op_engine_type, &value, sizeof value);
   return 0;
 }
 
@@ -251,7 +252,7 @@ MEMSPAN_EXPORT int aclshmem_finalize(void) {
 
 MEMSPAN_EXPORT void aclshmem_global_exit(int status) {
   require_started("shmem_global_exit");
-  process_state.world->board().request_exit(process_state.world->rank(), status);
+  process_state.world->request_exit(status);
   std::fflush(nullptr);
   _exit(status);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed put and get of the CANN SHMEM face, and put with signal. Its signals are 32-bit words,
+// Typed put and get of the CANN SHMEM API, and put with signal. Its signals are 32-bit words,
 // under whatever pointer type.
 #include "capi/rma.h"
 
@@ -24,7 +24,7 @@ void put_signal(const char* call, void* dest, const void* source, std::size_t by
     end_for_bad_number(call, "sig_op", signal.op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
   auto* word = static_cast<std::int32_t*>(signal.word);
   put<1>(call, dest, source, bytes, pe);
-  // Quiet, since the two may go by different links.
+  // Quiet, since an atomic may overtake a put.
   if (process_state.has_links) require(call, pgas::quiet_links(process_state.routes));
   // Both are release stores at least (pgas/atomic.h).
   if (signal.op == SHMEM_SIGNAL_SET)

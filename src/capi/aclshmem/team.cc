@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams of the CANN SHMEM face: 0 is all, other numbers are those of process_state.teams.
+// Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 #include "pgas/team.h"
 
 #include <fmt/format.h>
@@ -143,11 +143,9 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
     return;
   }
   auto number = static_cast<std::uint64_t>(team);
-  // The OpenSHMEM face may have made contexts of it.
-  for (auto context :
-       process_state.contexts->numbers_of([found](const Context& c) { return c.team == found; }))
-    process_state.contexts->remove(context);
-  require(kCall, found->disband(kCall));
+  // The OpenSHMEM API may have made contexts of it.
+  process_state.contexts->remove_if([found](const Context& c) { return c.team == found; });
+  require(kCall, found->destroy(kCall));
   process_state.teams->remove(number);
 }
 

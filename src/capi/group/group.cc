@@ -11,42 +11,42 @@
 #include <string>
 #include <vector>
 
-#include "capi/smem/object_table.h"
-#include "capi/smem/of_process.h"
+#include "capi/handle_table.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "pgas/group/collectives.h"
-#include "pgas/group/messages.h"
+#include "pgas/group/point_to_point.h"
 #include "pgas/group/shared_pages.h"
 
 namespace memspan::capi {
 namespace {
 
-using pgas::Elements;
 using pgas::Message;
 using pgas::ProcessGroup;
+using pgas::ReductionKernel;
 
 // A member of a group. Destruction order is member order, last first.
 struct Member : std::enable_shared_from_this<Member> {
   explicit Member(std::unique_ptr<ProcessGroup> joined)
       : group(std::move(joined)), messages(*group) {}
   std::unique_ptr<ProcessGroup> group;
-  pgas::Messages messages;
+  pgas::PointToPoint messages;
   pgas::MappedPages mapped;
 };
-using Groups = ObjectTable<std::shared_ptr<Member>, ObjectKind::kGroup>;
+using Groups = HandleTable<std::shared_ptr<Member>, HandleKind::kGroup>;
 
 // Of a group that may be gone.
 struct HeldMessage {
   std::weak_ptr<Member> member;
   std::shared_ptr<Message> message;  // owners: this and, while it is pending, the group
 };
-using MessageTable = ObjectTable<HeldMessage, ObjectKind::kMessage, 65536>;
+using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 
 // `action(member)` gives a Status, and `result` says what the call returns for it.
 template <typename Action>
 std::int32_t with_group(const char* call, const void* handle, Action action,
                         std::int32_t (*result)(const char*, const Status&) = smem_result) {
-  auto held = of_process<Groups>().use(handle);
+  auto held = fork_aware_singleton<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
   if ((*held)->group->has_left())
     return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
@@ -56,7 +56,7 @@ std::int32_t with_group(const char* call, const void* handle, Action action,
 // `action(member, message)` gives the code.
 template <typename Action>
 std::int32_t with_message(const char* call, const void* handle, Action action) {
-  auto held = of_process<MessageTable>().use(handle);
+  auto held = fork_aware_singleton<MessageTable>().use(handle);
   if (!held) return bad_handle(call, handle, "request");
   const auto member = held->member.lock();
   if (member == nullptr)
@@ -66,7 +66,7 @@ std::int32_t with_message(const char* call, const void* handle, Action action) {
 
 // At the end of the process: who waits for it need not wait until the kernel says that it is gone.
 void leave_all() {
-  auto& groups = of_process<Groups>();
+  auto& groups = fork_aware_singleton<Groups>();
   for (const void* handle : groups.handles())
     if (auto held = groups.use(handle)) (*held)->group->leave();
 }
@@ -119,7 +119,7 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
   // Owners: the table, and calls on its messages while they last.
   auto member =
       std::make_unique<std::shared_ptr<Member>>(std::make_shared<Member>(std::move(group)));
-  if (void* handle = of_process<Groups>().add(std::move(member))) return handle;
+  if (void* handle = fork_aware_singleton<Groups>().add(std::move(member))) return handle;
   return Status(Code::kOutOfMemory, "there are too many groups");
 }
 
@@ -131,15 +131,19 @@ Status check_memory(const void* memory, std::size_t bytes, const char* name) {
   return memory == nullptr && bytes != 0 ? null_pointer(name) : Status::ok();
 }
 
+template <typename Pointer>
+Status check_list(int entries, Pointer const* list, std::size_t bytes, const char* name) {
+  if (list == nullptr) return null_pointer(name);
+  for (int entry = 0; entry < entries; ++entry)
+    if (list[entry] == nullptr && bytes != 0)
+      return null_pointer(fmt::format("{}[{}]", name, entry).c_str());
+  return Status::ok();
+}
 // Lists of pointers with an entry for each member.
 template <typename Pointer>
 Status check_list(const ProcessGroup& group, Pointer const* list, std::size_t bytes,
                   const char* name) {
-  if (list == nullptr) return null_pointer(name);
-  for (int member = 0; member < group.size(); ++member)
-    if (list[member] == nullptr && bytes != 0)
-      return null_pointer(fmt::format("{}[{}]", name, member).c_str());
-  return Status::ok();
+  return check_list(group.size(), list, bytes, name);
 }
 
 template <typename Pointer>
@@ -161,11 +165,24 @@ static_assert(static_cast<int>(pgas::Operator::kAnd) == MEMSPAN_OP_AND);
 static_assert(pgas::kMostGroupMembers == MEMSPAN_GROUP_MEMBERS_MAX);
 static_assert(pgas::kAnybody == MEMSPAN_GROUP_ANYBODY);
 
-Result<Elements> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
-  MEMSPAN_TRY_ASSIGN(const Elements elements, pgas::elements_of(type, op), "invalid param");
+Result<ReductionKernel> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
+  MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, pgas::reduction_kernel(type, op),
+                     "invalid param");
   if (count > SIZE_MAX / elements.bytes)
     return invalid(fmt::format("invalid count, which is {}", count));
   return elements;
+}
+
+Status reduce_local(void* result, const void* const values[], int arrays, std::size_t count,
+                    memspan_type_t type, memspan_op_t op) {
+  MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
+                     "reduce_local");
+  if (arrays < 1)
+    return invalid(fmt::format("invalid arrays, which is {}: allowed are 1 and more", arrays));
+  MEMSPAN_PASS(check_memory(result, count, "result"));
+  MEMSPAN_PASS(check_list(arrays, values, count, "values"));
+  elements.combine(result, values, arrays, count);
+  return Status::ok();
 }
 
 std::int32_t post(const char* call, memspan_group_t group, Message message,
@@ -176,7 +193,7 @@ std::int32_t post(const char* call, memspan_group_t group, Message message,
                               message.kind == Message::Kind::kSend ? "values" : "result"));
     MEMSPAN_TRY_ASSIGN(auto posted, member.messages.post(std::move(message)), "posting");
     auto held = std::make_unique<HeldMessage>(HeldMessage{member.weak_from_this(), posted});
-    void* const handle = of_process<MessageTable>().add(std::move(held));
+    void* const handle = fork_aware_singleton<MessageTable>().add(std::move(held));
     if (handle == nullptr) {
       member.messages.forget(posted);
       return {Code::kOutOfMemory, "there are too many requests"};
@@ -208,7 +225,7 @@ MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_ex
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
-  auto held = of_process<Groups>().use(group);
+  auto held = fork_aware_singleton<Groups>().use(group);
   if (!held) return bad_handle("memspan_group_leave", group, "group");
   (*held)->group->leave();
   return SMEM_OK;
@@ -216,7 +233,8 @@ MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) {
   constexpr const char* kCall = "memspan_group_destroy";
-  if (of_process<Groups>().remove(group) == nullptr) return bad_handle(kCall, group, "group");
+  if (fork_aware_singleton<Groups>().remove(group) == nullptr)
+    return bad_handle(kCall, group, "group");
   return SMEM_OK;
 }
 
@@ -229,12 +247,12 @@ MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) {
-  auto held = of_process<Groups>().use(group);
+  auto held = fork_aware_singleton<Groups>().use(group);
   return held ? (*held)->group->rank() : -1;
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) {
-  auto held = of_process<Groups>().use(group);
+  auto held = fork_aware_singleton<Groups>().use(group);
   return held ? (*held)->group->size() : -1;
 }
 
@@ -274,7 +292,8 @@ MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* res
                                                 const void* values, size_t count,
                                                 memspan_type_t type, memspan_op_t op) {
   return with_group("memspan_group_all_reduce", group, [&](Member& member) -> Status {
-    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "all_reduce");
+    MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
+                       "all_reduce");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
     return pgas::group_all_reduce(*member.group, result, values, count, elements);
@@ -285,7 +304,7 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result,
                                             size_t count, memspan_type_t type, memspan_op_t op,
                                             int root) {
   return with_group("memspan_group_reduce", group, [&](Member& member) -> Status {
-    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "reduce");
+    MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op), "reduce");
     if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
     return pgas::group_reduce(*member.group, result, values, count, elements, root);
@@ -296,7 +315,8 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
                                                     const void* const values[], size_t count,
                                                     memspan_type_t type, memspan_op_t op) {
   return with_group("memspan_group_reduce_scatter", group, [&](Member& member) -> Status {
-    MEMSPAN_TRY_ASSIGN(const Elements elements, check_elements(count, type, op), "reduce_scatter");
+    MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
+                       "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
     return pgas::group_reduce_scatter(*member.group, result, values, count, elements);
@@ -343,6 +363,12 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
   });
 }
 
+MEMSPAN_EXPORT int32_t memspan_reduce_local(void* result, const void* const values[], int arrays,
+                                            size_t count, memspan_type_t type, memspan_op_t op) {
+  constexpr const char* kCall = "memspan_reduce_local";
+  return smem_result(kCall, reduce_local(result, values, arrays, count, type, op));
+}
+
 // ---- messages
 
 MEMSPAN_EXPORT int32_t memspan_group_send(memspan_group_t group, int member, int64_t tag,
@@ -384,7 +410,7 @@ MEMSPAN_EXPORT int32_t memspan_group_sender(memspan_group_request_t request) {
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) {
-  const auto held = of_process<MessageTable>().remove(request);
+  const auto held = fork_aware_singleton<MessageTable>().remove(request);
   if (held == nullptr) return bad_handle("memspan_group_request_free", request, "request");
   if (const auto member = held->member.lock()) member->messages.forget(held->message);
   return SMEM_OK;
@@ -399,29 +425,31 @@ MEMSPAN_EXPORT void* memspan_shareable_create(size_t bytes) {
         smem_result(kCall, invalid("invalid bytes, which is 0: allowed are 1 and more")));
     return nullptr;
   }
-  auto made = of_process<pgas::SharedPages>().create(bytes);
+  auto made = fork_aware_singleton<pgas::SharedPages>().create(bytes);
   static_cast<void>(smem_result(kCall, made.status()));
   return made.is_ok() ? *made : nullptr;
 }
 
 MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) {
-  if (of_process<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
+  if (fork_aware_singleton<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
   return smem_result("memspan_shareable_destroy", invalid("the address is no shareable memory's"));
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
   return with_group("memspan_group_map", group, [&](Member& member) -> Status {
     if (mapped == nullptr) return null_pointer("mapped");
-    return member.mapped.map(*member.group, of_process<pgas::SharedPages>().find(mine), mine,
-                             mapped);
+    return member.mapped.map(*member.group, fork_aware_singleton<pgas::SharedPages>().find(mine),
+                             mine, mapped);
   });
 }
 
+// Also for a member that has left: what it has mapped stays until then.
 MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) {
-  return with_group("memspan_group_unmap", group, [&](Member& member) -> Status {
-    if (mapped == nullptr) return null_pointer("mapped");
-    return member.mapped.unmap(*member.group, mapped);
-  });
+  constexpr const char* kCall = "memspan_group_unmap";
+  auto held = fork_aware_singleton<Groups>().use(group);
+  if (!held) return bad_handle(kCall, group, "group");
+  if (mapped == nullptr) return smem_result(kCall, null_pointer("mapped"));
+  return smem_result(kCall, (*held)->mapped.unmap(*(*held)->group, mapped));
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,

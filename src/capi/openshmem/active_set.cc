@@ -6,8 +6,8 @@
 
 #include "capi/access.h"
 #include "capi/collective_calls.h"
-#include "capi/openshmem/twin.h"
-#include "pgas/collective/operators.h"
+#include "capi/openshmem/profiling_alias.h"
+#include "pgas/reduction/kernels.h"
 
 namespace memspan::capi {
 namespace {
@@ -48,11 +48,11 @@ void collective(const char* call, const ActiveSet& set, const Elements& elements
 }
 
 void reduce(const char* call, const ActiveSet& set, void* dest, const void* source, int count,
-            const pgas::Reduction& reduction) {
+            const pgas::ReductionKernel& kernel) {
   require_started(call);
   if (count < 0) end_for_bad_number(call, "nreduce", count, 0, INT32_MAX);
-  collective(call, set, {dest, source, static_cast<std::size_t>(count), reduction.element_bytes},
-             capi::reduce, reduction);
+  collective(call, set, {dest, source, static_cast<std::size_t>(count), kernel.bytes}, capi::reduce,
+             kernel);
 }
 
 }  // namespace
@@ -64,20 +64,20 @@ namespace pgas = memspan::pgas;
 #define MEMSPAN_SET (ActiveSet{PE_start, logPE_stride, PE_size, pSync})
 #define MEMSPAN_SET_PARAMETERS int PE_start, int logPE_stride, int PE_size, long *pSync
 
-MEMSPAN_TWIN(void, barrier, (MEMSPAN_SET_PARAMETERS)) {
+MEMSPAN_PROFILED(void, barrier, (MEMSPAN_SET_PARAMETERS)) {
   barrier("shmem_barrier", MEMSPAN_SET);
 }
-MEMSPAN_TWIN(void, sync, (MEMSPAN_SET_PARAMETERS)) {
+MEMSPAN_PROFILED(void, sync, (MEMSPAN_SET_PARAMETERS)) {
   sync("shmem_sync", MEMSPAN_SET);
 }
 
 #define MEMSPAN_ALIKE(operation, bits, size)                                                     \
-  MEMSPAN_TWIN(void, operation##bits,                                                            \
-               (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) {        \
+  MEMSPAN_PROFILED(void, operation##bits,                                                        \
+                   (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) {    \
     collective("shmem_" #operation #bits, MEMSPAN_SET, {dest, source, nelems, size}, operation); \
   }
 #define MEMSPAN_SIZED(bits, size)                                                                  \
-  MEMSPAN_TWIN(                                                                                    \
+  MEMSPAN_PROFILED(                                                                                \
       void, broadcast##bits,                                                                       \
       (void* dest, const void* source, size_t nelems, int PE_root, MEMSPAN_SET_PARAMETERS)) {      \
     collective("shmem_broadcast" #bits, MEMSPAN_SET, {dest, source, nelems, size}, broadcast,      \
@@ -86,20 +86,20 @@ MEMSPAN_TWIN(void, sync, (MEMSPAN_SET_PARAMETERS)) {
   MEMSPAN_ALIKE(collect, bits, size)                                                               \
   MEMSPAN_ALIKE(fcollect, bits, size)                                                              \
   MEMSPAN_ALIKE(alltoall, bits, size)                                                              \
-  MEMSPAN_TWIN(void, alltoalls##bits,                                                              \
-               (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,       \
-                MEMSPAN_SET_PARAMETERS)) {                                                         \
+  MEMSPAN_PROFILED(void, alltoalls##bits,                                                          \
+                   (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
+                    MEMSPAN_SET_PARAMETERS)) {                                                     \
     collective("shmem_alltoalls" #bits, MEMSPAN_SET, {dest, source, nelems, size}, alltoalls, dst, \
                sst);                                                                               \
   }
 MEMSPAN_ACTIVE_SET_SIZES(MEMSPAN_SIZED)  // NOLINT(readability-function-size): the standard's
 
-#define MEMSPAN_TO_ALL(name, type, verb, operation)                                           \
-  MEMSPAN_TWIN(void, name##_##verb##_to_all,                                                  \
-               (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride, \
-                int PE_size, [[maybe_unused]] type* pWrk, long* pSync)) {                     \
-    reduce("shmem_" #name "_" #verb "_to_all", MEMSPAN_SET, dest, source, nreduce,            \
-           pgas::kReduction<type, pgas::operation>);                                          \
+#define MEMSPAN_TO_ALL(name, type, verb, operation)                                               \
+  MEMSPAN_PROFILED(void, name##_##verb##_to_all,                                                  \
+                   (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride, \
+                    int PE_size, [[maybe_unused]] type* pWrk, long* pSync)) {                     \
+    reduce("shmem_" #name "_" #verb "_to_all", MEMSPAN_SET, dest, source, nreduce,                \
+           (pgas::reduction_kernel<type, pgas::Operator::k##operation>()));                       \
   }
 #define MEMSPAN_BITWISE(name, type)    \
   MEMSPAN_TO_ALL(name, type, and, And) \
@@ -114,5 +114,5 @@ MEMSPAN_TO_ALL_ORDERED_TYPES(MEMSPAN_ORDERED)
 
 #define MEMSPAN_ARITHMETIC(name, type) \
   MEMSPAN_TO_ALL(name, type, sum, Sum) \
-  MEMSPAN_TO_ALL(name, type, prod, Prod)
+  MEMSPAN_TO_ALL(name, type, prod, Product)
 MEMSPAN_TO_ALL_ARITHMETIC_TYPES(MEMSPAN_ARITHMETIC)

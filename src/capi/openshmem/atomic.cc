@@ -3,7 +3,7 @@
 #include "capi/atomic.h"
 
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 
 using namespace memspan::capi;
 using memspan::AtomicKind;
@@ -12,33 +12,35 @@ using memspan::AtomicKind;
 // context and before `pe`; arguments are target, operand, compare.
 #define MEMSPAN_UNPACK(...) __VA_ARGS__
 #define MEMSPAN_FETCHING(kind, function, type, parameters, arguments)                              \
-  MEMSPAN_FAST_TWIN(type, function, (MEMSPAN_UNPACK parameters, int pe)) {                         \
+  MEMSPAN_FLAT_PROFILED(type, function, (MEMSPAN_UNPACK parameters, int pe)) {                     \
     return fetch_atomic<AtomicKind::kind, type>("shmem_" #function, MEMSPAN_UNPACK arguments, pe); \
   }                                                                                                \
-  MEMSPAN_FAST_TWIN(type, ctx_##function, (shmem_ctx_t ctx, MEMSPAN_UNPACK parameters, int pe)) {  \
+  MEMSPAN_FLAT_PROFILED(type, ctx_##function,                                                      \
+                        (shmem_ctx_t ctx, MEMSPAN_UNPACK parameters, int pe)) {                    \
     constexpr const char* kCall = "shmem_ctx_" #function;                                          \
     return fetch_atomic<AtomicKind::kind, type>(kCall, MEMSPAN_UNPACK arguments,                   \
-                                                peer_of(kCall, ctx, pe));                          \
+                                                peer_of(kCall, ctx, pe), number_of(ctx));          \
   }                                                                                                \
-  MEMSPAN_FAST_TWIN(void, function##_nbi, (type * fetch, MEMSPAN_UNPACK parameters, int pe)) {     \
+  MEMSPAN_FLAT_PROFILED(void, function##_nbi, (type * fetch, MEMSPAN_UNPACK parameters, int pe)) { \
     *fetch = fetch_atomic<AtomicKind::kind, type>("shmem_" #function "_nbi",                       \
                                                   MEMSPAN_UNPACK arguments, pe);                   \
   }                                                                                                \
-  MEMSPAN_FAST_TWIN(void, ctx_##function##_nbi,                                                    \
-                    (shmem_ctx_t ctx, type * fetch, MEMSPAN_UNPACK parameters, int pe)) {          \
+  MEMSPAN_FLAT_PROFILED(void, ctx_##function##_nbi,                                                \
+                        (shmem_ctx_t ctx, type * fetch, MEMSPAN_UNPACK parameters, int pe)) {      \
     constexpr const char* kCall = "shmem_ctx_" #function "_nbi";                                   \
     *fetch = fetch_atomic<AtomicKind::kind, type>(kCall, MEMSPAN_UNPACK arguments,                 \
-                                                  peer_of(kCall, ctx, pe));                        \
+                                                  peer_of(kCall, ctx, pe), number_of(ctx));        \
   }
 // One that only changes the word; arguments are target, operand.
-#define MEMSPAN_CHANGING(kind, function, type, parameters, arguments)                             \
-  MEMSPAN_FAST_TWIN(void, function, (MEMSPAN_UNPACK parameters, int pe)) {                        \
-    change_atomic<AtomicKind::kind, type>("shmem_" #function, MEMSPAN_UNPACK arguments, pe);      \
-  }                                                                                               \
-  MEMSPAN_FAST_TWIN(void, ctx_##function, (shmem_ctx_t ctx, MEMSPAN_UNPACK parameters, int pe)) { \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                         \
-    change_atomic<AtomicKind::kind, type>(kCall, MEMSPAN_UNPACK arguments,                        \
-                                          peer_of(kCall, ctx, pe));                               \
+#define MEMSPAN_CHANGING(kind, function, type, parameters, arguments)                        \
+  MEMSPAN_FLAT_PROFILED(void, function, (MEMSPAN_UNPACK parameters, int pe)) {               \
+    change_atomic<AtomicKind::kind, type>("shmem_" #function, MEMSPAN_UNPACK arguments, pe); \
+  }                                                                                          \
+  MEMSPAN_FLAT_PROFILED(void, ctx_##function,                                                \
+                        (shmem_ctx_t ctx, MEMSPAN_UNPACK parameters, int pe)) {              \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                    \
+    change_atomic<AtomicKind::kind, type>(kCall, MEMSPAN_UNPACK arguments,                   \
+                                          peer_of(kCall, ctx, pe), number_of(ctx));          \
   }
 
 #define MEMSPAN_EXTENDED(name, type)                                                        \

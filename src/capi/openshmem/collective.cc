@@ -4,8 +4,8 @@
 
 #include "capi/collective_calls.h"
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
-#include "pgas/collective/operators.h"
+#include "capi/openshmem/profiling_alias.h"
+#include "pgas/reduction/kernels.h"
 
 namespace memspan::capi {
 namespace {
@@ -25,24 +25,25 @@ template <typename... More>
 using namespace memspan::capi;
 namespace pgas = memspan::pgas;
 
-#define MEMSPAN_COLLECTIVE(function, type, size, operation, ...)                      \
-  MEMSPAN_TWIN(int, function,                                                         \
-               (shmem_team_t team, type * dest, const type* source, size_t nelems)) { \
-    return collective("shmem_" #function, team, {dest, source, nelems, size},         \
-                      operation __VA_OPT__(, ) __VA_ARGS__);                          \
+#define MEMSPAN_COLLECTIVE(function, type, size, operation, ...)                          \
+  MEMSPAN_PROFILED(int, function,                                                         \
+                   (shmem_team_t team, type * dest, const type* source, size_t nelems)) { \
+    return collective("shmem_" #function, team, {dest, source, nelems, size},             \
+                      operation __VA_OPT__(, ) __VA_ARGS__);                              \
   }
-#define MEMSPAN_BROADCAST(function, type, size)                                                    \
-  MEMSPAN_TWIN(int, function,                                                                      \
-               (shmem_team_t team, type * dest, const type* source, size_t nelems, int PE_root)) { \
-    return collective("shmem_" #function, team, {dest, source, nelems, size}, broadcast, PE_root,  \
-                      pgas::RootsDest::kWritten);                                                  \
+#define MEMSPAN_BROADCAST(function, type, size)                                                   \
+  MEMSPAN_PROFILED(                                                                               \
+      int, function,                                                                              \
+      (shmem_team_t team, type * dest, const type* source, size_t nelems, int PE_root)) {         \
+    return collective("shmem_" #function, team, {dest, source, nelems, size}, broadcast, PE_root, \
+                      pgas::RootsDest::kWritten);                                                 \
   }
-#define MEMSPAN_ALLTOALLS(function, type, size)                                                   \
-  MEMSPAN_TWIN(int, function,                                                                     \
-               (shmem_team_t team, type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, \
-                size_t nelems)) {                                                                 \
-    return collective("shmem_" #function, team, {dest, source, nelems, size}, alltoalls, dst,     \
-                      sst);                                                                       \
+#define MEMSPAN_ALLTOALLS(function, type, size)                                               \
+  MEMSPAN_PROFILED(int, function,                                                             \
+                   (shmem_team_t team, type * dest, const type* source, ptrdiff_t dst,        \
+                    ptrdiff_t sst, size_t nelems)) {                                          \
+    return collective("shmem_" #function, team, {dest, source, nelems, size}, alltoalls, dst, \
+                      sst);                                                                   \
   }
 
 #define MEMSPAN_TYPED(name, type)                                   \
@@ -59,8 +60,9 @@ MEMSPAN_COLLECTIVE(fcollectmem, void, 1, fcollect)
 MEMSPAN_COLLECTIVE(alltoallmem, void, 1, alltoall)
 MEMSPAN_ALLTOALLS(alltoallsmem, void, 1)
 
-#define MEMSPAN_REDUCE(function, type, operation) \
-  MEMSPAN_COLLECTIVE(function, type, sizeof(type), reduce, pgas::kReduction<type, pgas::operation>)
+#define MEMSPAN_REDUCE(function, type, operation)          \
+  MEMSPAN_COLLECTIVE(function, type, sizeof(type), reduce, \
+                     (pgas::reduction_kernel<type, pgas::Operator::k##operation>()))
 
 #define MEMSPAN_BITWISE(name, type)            \
   MEMSPAN_REDUCE(name##_and_reduce, type, And) \
@@ -75,12 +77,12 @@ MEMSPAN_RMA_TYPES(MEMSPAN_ORDERED)
 
 #define MEMSPAN_ARITHMETIC(name, type)         \
   MEMSPAN_REDUCE(name##_sum_reduce, type, Sum) \
-  MEMSPAN_REDUCE(name##_prod_reduce, type, Prod)
+  MEMSPAN_REDUCE(name##_prod_reduce, type, Product)
 MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_ARITHMETIC)
 
 #define MEMSPAN_SCAN(function, type, kind)                                     \
   MEMSPAN_COLLECTIVE(function, type, sizeof(type), scan, pgas::ScanKind::kind, \
-                     pgas::kReduction<type, pgas::Sum>)
+                     (pgas::reduction_kernel<type, pgas::Operator::kSum>()))
 #define MEMSPAN_SCANS(name, type)                   \
   MEMSPAN_SCAN(name##_sum_inscan, type, kInclusive) \
   MEMSPAN_SCAN(name##_sum_exscan, type, kExclusive)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts. They order nothing by themselves (order.cc), so one is only the team that its PE
-// numbers count in, and a session is only a hint.
+// Contexts: the team that PE numbers count in, and what is outstanding at PEs that are not mapped
+// (order.cc). A session is only a hint.
 #include <memory>
 
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 
 namespace memspan::capi {
 
@@ -27,9 +27,9 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
   *ctx = SHMEM_CTX_INVALID;
   if (team == SHMEM_TEAM_INVALID || (options & ~kAllOptions) != 0) return 1;
   bool is_private = (options & SHMEM_CTX_PRIVATE) != 0;
-  Context context{&team_of(call, team), static_cast<HandleTable<Team>::Number>(number_of(team)),
-                  is_private};
-  auto number = process_state.contexts->add(std::make_unique<Context>(context));
+  auto context =
+      std::make_unique<Context>(Context{&team_of(call, team), number_of(team), is_private});
+  auto number = process_state.contexts->add(std::move(context));
   if (number == 0) return 1;
   *ctx = ctx_handle(number);
   return 0;
@@ -40,15 +40,15 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
 
 using namespace memspan::capi;
 
-MEMSPAN_TWIN(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
   return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
 }
 
-MEMSPAN_TWIN(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
   return create("shmem_team_create_ctx", team, options, ctx);
 }
 
-MEMSPAN_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
+MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) {
   if (ctx == SHMEM_CTX_INVALID) return;
   // The default context is none that a program may destroy.
   if (find_context(ctx) == nullptr) end_for_bad_handle("shmem_ctx_destroy", "ctx", ctx);
@@ -56,7 +56,7 @@ MEMSPAN_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
   process_state.contexts->remove(number_of(ctx));
 }
 
-MEMSPAN_TWIN(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
+MEMSPAN_PROFILED(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   require_not_null("shmem_ctx_get_team", "team", team);
   *team = SHMEM_TEAM_INVALID;
   if (ctx == SHMEM_CTX_INVALID) return 1;
@@ -71,8 +71,8 @@ MEMSPAN_TWIN(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
 }
 
 // Nothing is gathered or delayed, so there is nothing to prepare for.
-MEMSPAN_TWIN(void, ctx_session_start,
-             ([[maybe_unused]] shmem_ctx_t ctx, [[maybe_unused]] long options,
-              [[maybe_unused]] const shmem_ctx_session_config_t* config,
-              [[maybe_unused]] long config_mask)) {}
-MEMSPAN_TWIN(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
+MEMSPAN_PROFILED(void, ctx_session_start,
+                 ([[maybe_unused]] shmem_ctx_t ctx, [[maybe_unused]] long options,
+                  [[maybe_unused]] const shmem_ctx_session_config_t* config,
+                  [[maybe_unused]] long config_mask)) {}
+MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}

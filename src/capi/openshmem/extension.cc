@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What <shmemx.h> adds. Extensions have no profiling twins.
+// What <shmemx.h> adds. Extensions have no profiling aliases.
 #include <openshmem/shmemx.h>
 
 #include <utility>

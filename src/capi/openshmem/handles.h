@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handles of the OpenSHMEM face name: constants for what always exists, else the number
+// What the handles of the OpenSHMEM API name: constants for what always exists, else the number
 // of an entry in a HandleTable.
 #pragma once
 

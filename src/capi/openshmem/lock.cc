@@ -3,7 +3,7 @@
 #include "pgas/lock.h"
 
 #include "capi/access.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 
 namespace memspan::capi {
 namespace {
@@ -20,13 +20,13 @@ std::uint64_t* lock_word(const char* call, long* lock) {
 using namespace memspan::capi;
 namespace pgas = memspan::pgas;
 
-MEMSPAN_TWIN(void, set_lock, (long* lock)) {
+MEMSPAN_PROFILED(void, set_lock, (long* lock)) {
   constexpr const char* kCall = "shmem_set_lock";
   std::uint64_t* word = lock_word(kCall, lock);
   require(kCall, pgas::lock(*process_state.world, kCall, word));
 }
 
-MEMSPAN_TWIN(int, test_lock, (long* lock)) {
+MEMSPAN_PROFILED(int, test_lock, (long* lock)) {
   constexpr const char* kCall = "shmem_test_lock";
   std::uint64_t* word = lock_word(kCall, lock);
   const auto taken = pgas::try_lock(*process_state.world, word);
@@ -34,7 +34,7 @@ MEMSPAN_TWIN(int, test_lock, (long* lock)) {
 }
 
 // What this PE put while it had the lock is there before anybody else has it.
-MEMSPAN_TWIN(void, clear_lock, (long* lock)) {
+MEMSPAN_PROFILED(void, clear_lock, (long* lock)) {
   constexpr const char* kCall = "shmem_clear_lock";
   std::uint64_t* word = lock_word(kCall, lock);
   pshmem_quiet();

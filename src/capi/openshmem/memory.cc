@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "capi/access.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 #include "core/cpu.h"
 #include "core/log.h"
 #include "pgas/collective/collective.h"
@@ -50,16 +50,16 @@ void free(const char* call, void* pointer) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_TWIN(void*, malloc, (size_t size)) {
+MEMSPAN_PROFILED(void*, malloc, (size_t size)) {
   return allocate("shmem_malloc", size, kDefaultAlignment);
 }
 
 // Every byte of the heap can be reached in the same way, so the hints change nothing.
-MEMSPAN_TWIN(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints)) {
+MEMSPAN_PROFILED(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints)) {
   return allocate("shmem_malloc_with_hints", size, kDefaultAlignment);
 }
 
-MEMSPAN_TWIN(void*, align, (size_t alignment, size_t size)) {
+MEMSPAN_PROFILED(void*, align, (size_t alignment, size_t size)) {
   if (!std::has_single_bit(alignment)) {
     require_started("shmem_align");
     say_why("shmem_align",
@@ -69,7 +69,7 @@ MEMSPAN_TWIN(void*, align, (size_t alignment, size_t size)) {
   return allocate("shmem_align", size, std::max(alignment, kDefaultAlignment));
 }
 
-MEMSPAN_TWIN(void*, calloc, (size_t count, size_t size)) {
+MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) {
   std::size_t bytes = bytes_of(count, size);
   void* pointer = allocate("shmem_calloc", bytes, kDefaultAlignment);
   if (pointer == nullptr) return nullptr;
@@ -80,7 +80,7 @@ MEMSPAN_TWIN(void*, calloc, (size_t count, size_t size)) {
   return pointer;
 }
 
-MEMSPAN_TWIN(void*, realloc, (void* ptr, size_t size)) {
+MEMSPAN_PROFILED(void*, realloc, (void* ptr, size_t size)) {
   if (ptr == nullptr) return allocate("shmem_realloc", size, kDefaultAlignment);
   require_started("shmem_realloc");
   if (size == 0) {
@@ -91,6 +91,6 @@ MEMSPAN_TWIN(void*, realloc, (void* ptr, size_t size)) {
                          pgas::reallocate(*process_state.world_team, "shmem_realloc", ptr, size));
 }
 
-MEMSPAN_TWIN(void, free, (void* ptr)) {
+MEMSPAN_PROFILED(void, free, (void* ptr)) {
   capi::free("shmem_free", ptr);
 }

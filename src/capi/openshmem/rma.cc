@@ -4,36 +4,39 @@
 #include "capi/rma.h"
 
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 
 using namespace memspan::capi;
 
-#define MEMSPAN_ELEMENT(name, type)                                                             \
-  MEMSPAN_FAST_TWIN(void, name##_p, (type * dest, type value, int pe)) {                        \
-    put_value("shmem_" #name "_p", dest, value, pe);                                            \
-  }                                                                                             \
-  MEMSPAN_FAST_TWIN(void, ctx_##name##_p, (shmem_ctx_t ctx, type * dest, type value, int pe)) { \
-    constexpr const char* kCall = "shmem_ctx_" #name "_p";                                      \
-    put_value(kCall, dest, value, peer_of(kCall, ctx, pe));                                     \
-  }                                                                                             \
-  MEMSPAN_FAST_TWIN(type, name##_g, (const type* source, int pe)) {                             \
-    return get_value("shmem_" #name "_g", source, pe);                                          \
-  }                                                                                             \
-  MEMSPAN_FAST_TWIN(type, ctx_##name##_g, (shmem_ctx_t ctx, const type* source, int pe)) {      \
-    constexpr const char* kCall = "shmem_ctx_" #name "_g";                                      \
-    return get_value(kCall, source, peer_of(kCall, ctx, pe));                                   \
+#define MEMSPAN_ELEMENT(name, type)                                                            \
+  MEMSPAN_FLAT_PROFILED(void, name##_p, (type * dest, type value, int pe)) {                   \
+    put_value("shmem_" #name "_p", dest, value, pe);                                           \
+  }                                                                                            \
+  MEMSPAN_FLAT_PROFILED(void, ctx_##name##_p,                                                  \
+                        (shmem_ctx_t ctx, type * dest, type value, int pe)) {                  \
+    constexpr const char* kCall = "shmem_ctx_" #name "_p";                                     \
+    put_value(kCall, dest, value, peer_of(kCall, ctx, pe), number_of(ctx));                    \
+  }                                                                                            \
+  MEMSPAN_FLAT_PROFILED(type, name##_g, (const type* source, int pe)) {                        \
+    return get_value("shmem_" #name "_g", source, pe);                                         \
+  }                                                                                            \
+  MEMSPAN_FLAT_PROFILED(type, ctx_##name##_g, (shmem_ctx_t ctx, const type* source, int pe)) { \
+    constexpr const char* kCall = "shmem_ctx_" #name "_g";                                     \
+    return get_value(kCall, source, peer_of(kCall, ctx, pe), number_of(ctx));                  \
   }
 MEMSPAN_RMA_TYPES(MEMSPAN_ELEMENT)
 
 // One put or get of `size`-byte elements with its context form.
-#define MEMSPAN_BLOCK(operation, function, type, size)                                           \
-  MEMSPAN_FAST_TWIN(void, function, (type * dest, const type* source, size_t nelems, int pe)) {  \
-    operation<size>("shmem_" #function, dest, source, nelems, pe);                               \
-  }                                                                                              \
-  MEMSPAN_FAST_TWIN(void, ctx_##function,                                                        \
-                    (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems, int pe)) { \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
-    operation<size>(kCall, dest, source, nelems, peer_of(kCall, ctx, pe));                       \
+#define MEMSPAN_BLOCK(operation, function, type, size)                                     \
+  MEMSPAN_FLAT_PROFILED(void, function,                                                    \
+                        (type * dest, const type* source, size_t nelems, int pe)) {        \
+    operation<size>("shmem_" #function, dest, source, nelems, pe);                         \
+  }                                                                                        \
+  MEMSPAN_FLAT_PROFILED(                                                                   \
+      void, ctx_##function,                                                                \
+      (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems, int pe)) {         \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                  \
+    operation<size>(kCall, dest, source, nelems, peer_of(kCall, ctx, pe), number_of(ctx)); \
   }
 
 #define MEMSPAN_TYPED(name, type)                        \

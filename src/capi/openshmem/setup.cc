@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "capi/failures.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
 #include "core/environment.h"
@@ -24,8 +24,9 @@ Result<Membership> join_by_environment() {
   MEMSPAN_TRY_ASSIGN(auto seconds, environment_integer(kStartVariable, 1, 1'000'000),
                      "reading the time limit");
   MEMSPAN_TRY_ASSIGN(const StoreSecurity security, chosen_security(), "protecting the store");
+  const Rendezvous* const again = process_state.again;
   return join_from_environment(std::chrono::seconds(seconds.value_or(kDefaultStartSeconds)),
-                               security);
+                               security, again == nullptr ? std::nullopt : std::optional(*again));
 }
 
 // SHMEM_DEBUG, SHMEM_VERSION and SHMEM_INFO, or the deprecated SMA_ names.
@@ -76,11 +77,11 @@ Status start_by_environment(const char* call, int threads) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_TWIN(void, init, (void)) {
+MEMSPAN_PROFILED(void, init, (void)) {
   require("shmem_init", start_by_environment("shmem_init", SHMEM_THREAD_SINGLE));
 }
 
-MEMSPAN_TWIN(int, init_thread, (int requested, int* provided)) {
+MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) {
   if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
     log_line(LogLevel::kError, "shmem_init_thread: requested is " + std::to_string(requested) +
                                    ", allowed are 0 to 3");
@@ -95,16 +96,16 @@ MEMSPAN_TWIN(int, init_thread, (int requested, int* provided)) {
   return 0;
 }
 
-MEMSPAN_TWIN(void, query_thread, (int* provided)) {
+MEMSPAN_PROFILED(void, query_thread, (int* provided)) {
   require_started("shmem_query_thread");
   *provided = SHMEM_THREAD_MULTIPLE;
 }
 
-MEMSPAN_TWIN(void, query_initialized, (int* initialized)) {
+MEMSPAN_PROFILED(void, query_initialized, (int* initialized)) {
   *initialized = is_started() ? 1 : 0;
 }
 
-MEMSPAN_TWIN(void, finalize, (void)) {
+MEMSPAN_PROFILED(void, finalize, (void)) {
   // The rank stays known after the end; a child of fork() has none.
   if (!is_started() && process_state.rank >= 0) {
     log_line(LogLevel::kWarn, "shmem_finalize: called again; the first call has left the job");
@@ -117,51 +118,51 @@ MEMSPAN_TWIN(void, finalize, (void)) {
   abandon();
 }
 
-MEMSPAN_TWIN(void, global_exit, (int status)) {
+MEMSPAN_PROFILED(void, global_exit, (int status)) {
   require_started("shmem_global_exit");
-  process_state.world->board().request_exit(process_state.world->rank(), status);
+  process_state.world->request_exit(status);
   std::fflush(nullptr);
   _exit(status);
 }
 
-MEMSPAN_TWIN(int, my_pe, (void)) {
+MEMSPAN_PROFILED(int, my_pe, (void)) {
   if (process_state.routes.peers == 0) [[unlikely]]
     require_started("shmem_my_pe");
   return process_state.rank;
 }
 
-MEMSPAN_TWIN(int, n_pes, (void)) {
+MEMSPAN_PROFILED(int, n_pes, (void)) {
   if (process_state.routes.peers == 0) [[unlikely]]
     require_started("shmem_n_pes");
   return static_cast<int>(process_state.routes.peers);
 }
 
-MEMSPAN_TWIN(int, pe_accessible, (int pe)) {
+MEMSPAN_PROFILED(int, pe_accessible, (int pe)) {
   require_started("shmem_pe_accessible");
   return static_cast<std::uint32_t>(pe) < process_state.routes.peers ? 1 : 0;
 }
 
-MEMSPAN_TWIN(int, addr_accessible, (const void* addr, int pe)) {
+MEMSPAN_PROFILED(int, addr_accessible, (const void* addr, int pe)) {
   require_started("shmem_addr_accessible");
   return process_state.routes.find(addr, 1, pe) != nullptr ? 1 : 0;
 }
 
-MEMSPAN_TWIN(void*, ptr, (const void* dest, int pe)) {
+MEMSPAN_PROFILED(void*, ptr, (const void* dest, int pe)) {
   const Route* route = process_state.routes.find(dest, 1, pe);
   if (route == nullptr || !route->is_direct()) return nullptr;
   return route->address(const_cast<void*>(dest));
 }
 
-MEMSPAN_TWIN(void, info_get_version, (int* major, int* minor)) {
+MEMSPAN_PROFILED(void, info_get_version, (int* major, int* minor)) {
   if (major != nullptr) *major = SHMEM_MAJOR_VERSION;
   if (minor != nullptr) *minor = SHMEM_MINOR_VERSION;
 }
 
-MEMSPAN_TWIN(void, info_get_name, (char* name)) {
+MEMSPAN_PROFILED(void, info_get_name, (char* name)) {
   static_assert(sizeof(SHMEM_VENDOR_STRING) <= SHMEM_MAX_NAME_LEN);
   if (name == nullptr) return;
   std::memcpy(name, SHMEM_VENDOR_STRING, sizeof(SHMEM_VENDOR_STRING));
 }
 
 // For profiling tools to put something in front; the library itself has nothing to switch.
-MEMSPAN_TWIN(void, pcontrol, ([[maybe_unused]] int level, ...)) {}
+MEMSPAN_PROFILED(void, pcontrol, ([[maybe_unused]] int level, ...)) {}

@@ -4,12 +4,10 @@
 
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 
 namespace memspan::capi {
 namespace {
-
-using pgas::SignalOp;
 
 SignalOp signal_op(const char* call, int number) {
   if (number != SHMEM_SIGNAL_SET && number != SHMEM_SIGNAL_ADD) [[unlikely]]
@@ -24,33 +22,39 @@ struct Signal {
 };
 
 // A link, global variables, no bytes, a mistake.
-[[gnu::cold, gnu::noinline]] void put_signal_otherwise(const char* call, void* dest,
+[[gnu::cold, gnu::noinline]] void put_signal_slow_path(const char* call, void* dest,
                                                        const void* source, std::size_t bytes,
-                                                       Signal signal, int pe) {
+                                                       Signal signal, int pe,
+                                                       ContextNumber context) {
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   if (bytes != 0) require_not_null(call, "source", source);
-  require(call, pgas::put_signal(process_state.routes, {to_data, to_signal}, dest, source, bytes,
+  require(call, pgas::put_signal(routes_of(context), {to_data, to_signal}, dest, source, bytes,
                                  signal.word, signal.value, op));
 }
 
 template <std::size_t kElementBytes>
 inline void put_signal(const char* call, void* dest, const void* source, std::size_t count,
-                       const Signal& signal, int pe) {
+                       const Signal& signal, int pe, ContextNumber context = kDefaultContext) {
   const RouteTable& routes = process_state.routes;
   const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
   const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (route == nullptr || is_null(source) || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
       word % sizeof *signal.word != 0) [[unlikely]]
-    return put_signal_otherwise(call, dest, source, bytes_of(count, kElementBytes), signal, pe);
+    return put_signal_slow_path(call, dest, source, bytes_of(count, kElementBytes), signal, pe,
+                                context);
   require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,
                                  signal.word, signal.value, signal_op(call, signal.op)));
 }
 
-void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {
+void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
+            ContextNumber context = kDefaultContext) {
   const Route& route = reach_word(call, "sig_addr", word, pe);
-  require(call, pgas::signal(process_state.routes, route, word, value, op));
+  if (route.is_direct()) [[likely]]
+    require(call, pgas::signal(process_state.routes, route, word, value, op));
+  else
+    require(call, pgas::signal(routes_of(context), route, word, value, op));
 }
 
 }  // namespace
@@ -59,18 +63,18 @@ void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp
 using namespace memspan::capi;
 
 #define MEMSPAN_PUT_SIGNAL(function, type, size)                                                 \
-  MEMSPAN_FAST_TWIN(void, function,                                                              \
-                    (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,         \
-                     uint64_t signal, int sig_op, int pe)) {                                     \
+  MEMSPAN_FLAT_PROFILED(void, function,                                                          \
+                        (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,     \
+                         uint64_t signal, int sig_op, int pe)) {                                 \
     put_signal<size>("shmem_" #function, dest, source, nelems, Signal{sig_addr, signal, sig_op}, \
                      pe);                                                                        \
   }                                                                                              \
-  MEMSPAN_FAST_TWIN(void, ctx_##function,                                                        \
-                    (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,            \
-                     uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {                 \
+  MEMSPAN_FLAT_PROFILED(void, ctx_##function,                                                    \
+                        (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,        \
+                         uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {             \
     constexpr const char* kCall = "shmem_ctx_" #function;                                        \
     put_signal<size>(kCall, dest, source, nelems, Signal{sig_addr, signal, sig_op},              \
-                     peer_of(kCall, ctx, pe));                                                   \
+                     peer_of(kCall, ctx, pe), number_of(ctx));                                   \
   }
 
 #define MEMSPAN_TYPED(name, type)                           \
@@ -86,24 +90,24 @@ MEMSPAN_SIZES(MEMSPAN_SIZED)
 MEMSPAN_PUT_SIGNAL(putmem_signal, void, 1)
 MEMSPAN_PUT_SIGNAL(putmem_signal_nbi, void, 1)
 
-MEMSPAN_FAST_TWIN(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe)) {
-  update("shmem_signal_set", sig_addr, signal, SignalOp::kSet, pe);
+MEMSPAN_FLAT_PROFILED(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe)) {
+  update("shmem_signal_set", sig_addr, signal, memspan::SignalOp::kSet, pe);
 }
-MEMSPAN_FAST_TWIN(void, ctx_signal_set,
-                  (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
+MEMSPAN_FLAT_PROFILED(void, ctx_signal_set,
+                      (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
   constexpr const char* kCall = "shmem_ctx_signal_set";
-  update(kCall, sig_addr, signal, SignalOp::kSet, peer_of(kCall, ctx, pe));
+  update(kCall, sig_addr, signal, memspan::SignalOp::kSet, peer_of(kCall, ctx, pe), number_of(ctx));
 }
-MEMSPAN_FAST_TWIN(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe)) {
-  update("shmem_signal_add", sig_addr, signal, SignalOp::kAdd, pe);
+MEMSPAN_FLAT_PROFILED(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe)) {
+  update("shmem_signal_add", sig_addr, signal, memspan::SignalOp::kAdd, pe);
 }
-MEMSPAN_FAST_TWIN(void, ctx_signal_add,
-                  (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
+MEMSPAN_FLAT_PROFILED(void, ctx_signal_add,
+                      (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
   constexpr const char* kCall = "shmem_ctx_signal_add";
-  update(kCall, sig_addr, signal, SignalOp::kAdd, peer_of(kCall, ctx, pe));
+  update(kCall, sig_addr, signal, memspan::SignalOp::kAdd, peer_of(kCall, ctx, pe), number_of(ctx));
 }
 
-MEMSPAN_TWIN(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
+MEMSPAN_PROFILED(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
   reach_word("shmem_signal_fetch", "sig_addr", sig_addr, 0);
   return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }

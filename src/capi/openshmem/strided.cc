@@ -2,7 +2,7 @@
 // Strided put and get: single elements (iput, iget) and blocks (ibput, ibget).
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {
@@ -31,23 +31,21 @@ bool is_empty(const Strides& strides) {
 }
 
 void put_strided(const char* call, void* dest, const void* source, const Strides& strides,
-                 std::size_t element_bytes, int pe) {
+                 std::size_t element_bytes, int pe, ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
   Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
   const Route& route = reach(call, "dest", extent.first, extent.bytes, pe);
   require_not_null(call, "source", source);
-  require(call,
-          pgas::put_strided(process_state.routes, route, dest, source, strides, element_bytes));
+  require(call, pgas::put_strided(routes_of(context), route, dest, source, strides, element_bytes));
 }
 
 void get_strided(const char* call, void* dest, const void* source, const Strides& strides,
-                 std::size_t element_bytes, int pe) {
+                 std::size_t element_bytes, int pe, ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
   Extent extent = extent_of(source, strides.source, strides, element_bytes);
   const Route& route = reach(call, "source", extent.first, extent.bytes, pe);
   require_not_null(call, "dest", dest);
-  require(call,
-          pgas::get_strided(process_state.routes, route, dest, source, strides, element_bytes));
+  require(call, pgas::get_strided(routes_of(context), route, dest, source, strides, element_bytes));
 }
 
 }  // namespace
@@ -55,31 +53,32 @@ void get_strided(const char* call, void* dest, const void* source, const Strides
 
 using namespace memspan::capi;
 
-#define MEMSPAN_ELEMENTS(operation, function, type, size)                                        \
-  MEMSPAN_TWIN(                                                                                  \
-      void, function,                                                                            \
-      (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {  \
-    operation("shmem_" #function, dest, source, Strides{dst, sst, 1, nelems}, size, pe);         \
-  }                                                                                              \
-  MEMSPAN_TWIN(void, ctx_##function,                                                             \
-               (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst,  \
-                size_t nelems, int pe)) {                                                        \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
-    operation(kCall, dest, source, Strides{dst, sst, 1, nelems}, size, peer_of(kCall, ctx, pe)); \
+#define MEMSPAN_ELEMENTS(operation, function, type, size)                                       \
+  MEMSPAN_PROFILED(                                                                             \
+      void, function,                                                                           \
+      (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) { \
+    operation("shmem_" #function, dest, source, Strides{dst, sst, 1, nelems}, size, pe);        \
+  }                                                                                             \
+  MEMSPAN_PROFILED(void, ctx_##function,                                                        \
+                   (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst,            \
+                    ptrdiff_t sst, size_t nelems, int pe)) {                                    \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                       \
+    operation(kCall, dest, source, Strides{dst, sst, 1, nelems}, size, peer_of(kCall, ctx, pe), \
+              number_of(ctx));                                                                  \
   }
 
-#define MEMSPAN_BLOCKS(operation, function, type, size)                                         \
-  MEMSPAN_TWIN(void, function,                                                                  \
-               (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,    \
-                size_t nblocks, int pe)) {                                                      \
-    operation("shmem_" #function, dest, source, Strides{dst, sst, bsize, nblocks}, size, pe);   \
-  }                                                                                             \
-  MEMSPAN_TWIN(void, ctx_##function,                                                            \
-               (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, \
-                size_t bsize, size_t nblocks, int pe)) {                                        \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                       \
-    operation(kCall, dest, source, Strides{dst, sst, bsize, nblocks}, size,                     \
-              peer_of(kCall, ctx, pe));                                                         \
+#define MEMSPAN_BLOCKS(operation, function, type, size)                                          \
+  MEMSPAN_PROFILED(void, function,                                                               \
+                   (type * dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, \
+                    size_t nblocks, int pe)) {                                                   \
+    operation("shmem_" #function, dest, source, Strides{dst, sst, bsize, nblocks}, size, pe);    \
+  }                                                                                              \
+  MEMSPAN_PROFILED(void, ctx_##function,                                                         \
+                   (shmem_ctx_t ctx, type * dest, const type* source, ptrdiff_t dst,             \
+                    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {                      \
+    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
+    operation(kCall, dest, source, Strides{dst, sst, bsize, nblocks}, size,                      \
+              peer_of(kCall, ctx, pe), number_of(ctx));                                          \
   }
 
 #define MEMSPAN_TYPED(name, type)                                \

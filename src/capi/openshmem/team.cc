@@ -8,7 +8,7 @@
 
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
 #include "core/log.h"
 
 namespace memspan::capi {
@@ -79,9 +79,8 @@ void destroy(const char* call, shmem_team_t handle) {
   auto is_shareable = [team](const Context& context) {
     return context.team == team && !context.is_private;
   };
-  for (auto number : process_state.contexts->numbers_of(is_shareable))
-    process_state.contexts->remove(number);
-  require(call, team->disband(call));
+  process_state.contexts->remove_if(is_shareable);
+  require(call, team->destroy(call));
   process_state.teams->remove(number_of(handle));
 }
 
@@ -97,18 +96,18 @@ Team* team_or_null(const char* call, shmem_team_t team) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_TWIN(int, team_my_pe, (shmem_team_t team)) {
+MEMSPAN_PROFILED(int, team_my_pe, (shmem_team_t team)) {
   Team* found = team_or_null("shmem_team_my_pe", team);
   return found == nullptr ? -1 : found->index();
 }
 
-MEMSPAN_TWIN(int, team_n_pes, (shmem_team_t team)) {
+MEMSPAN_PROFILED(int, team_n_pes, (shmem_team_t team)) {
   Team* found = team_or_null("shmem_team_n_pes", team);
   return found == nullptr ? -1 : found->size();
 }
 
-MEMSPAN_TWIN(int, team_get_config,
-             (shmem_team_t team, long config_mask, shmem_team_config_t* config)) {
+MEMSPAN_PROFILED(int, team_get_config,
+                 (shmem_team_t team, long config_mask, shmem_team_config_t* config)) {
   Team* found = team_or_null("shmem_team_get_config", team);
   if (found == nullptr) return 1;
   if (config_mask == 0) return 0;
@@ -117,16 +116,17 @@ MEMSPAN_TWIN(int, team_get_config,
   return 0;
 }
 
-MEMSPAN_TWIN(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team_t dest_team)) {
+MEMSPAN_PROFILED(int, team_translate_pe,
+                 (shmem_team_t src_team, int src_pe, shmem_team_t dest_team)) {
   Team* from = team_or_null("shmem_team_translate_pe", src_team);
   Team* to = team_or_null("shmem_team_translate_pe", dest_team);
   if (from == nullptr || to == nullptr || src_pe < 0 || src_pe >= from->size()) return -1;
   return to->shape().member_of(from->peer_of(src_pe));
 }
 
-MEMSPAN_TWIN(int, team_split_strided,
-             (shmem_team_t parent_team, int start, int stride, int size,
-              const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
+MEMSPAN_PROFILED(int, team_split_strided,
+                 (shmem_team_t parent_team, int start, int stride, int size,
+                  const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
   constexpr const char* kCall = "shmem_team_split_strided";
   require_not_null(kCall, "new_team", new_team);
   *new_team = SHMEM_TEAM_INVALID;
@@ -136,10 +136,11 @@ MEMSPAN_TWIN(int, team_split_strided,
                new_team);
 }
 
-MEMSPAN_TWIN(int, team_split_2d,
-             (shmem_team_t parent_team, int xrange, const shmem_team_config_t* xaxis_config,
-              long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
-              long yaxis_mask, shmem_team_t* yaxis_team)) {
+MEMSPAN_PROFILED(int, team_split_2d,
+                 (shmem_team_t parent_team, int xrange, const shmem_team_config_t* xaxis_config,
+                  long xaxis_mask, shmem_team_t* xaxis_team,
+                  const shmem_team_config_t* yaxis_config, long yaxis_mask,
+                  shmem_team_t* yaxis_team)) {
   constexpr const char* kCall = "shmem_team_split_2d";
   require_not_null(kCall, "xaxis_team", xaxis_team);
   require_not_null(kCall, "yaxis_team", yaxis_team);
@@ -158,12 +159,12 @@ MEMSPAN_TWIN(int, team_split_2d,
                              Config{yaxis_config, yaxis_mask}, yaxis_team);
 }
 
-MEMSPAN_TWIN(void, team_destroy, (shmem_team_t team)) {
+MEMSPAN_PROFILED(void, team_destroy, (shmem_team_t team)) {
   require_started("shmem_team_destroy");
   destroy("shmem_team_destroy", team);
 }
 
-MEMSPAN_TWIN(void*, team_ptr, (shmem_team_t team, const void* dest, int pe)) {
+MEMSPAN_PROFILED(void*, team_ptr, (shmem_team_t team, const void* dest, int pe)) {
   Team* found = team_or_null("shmem_team_ptr", team);
   if (found == nullptr || pe < 0 || pe >= found->size()) return nullptr;
   return pshmem_ptr(dest, found->peer_of(pe));

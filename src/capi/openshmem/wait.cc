@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "capi/access.h"
-#include "capi/openshmem/twin.h"
+#include "capi/openshmem/profiling_alias.h"
+#include "node/wait.h"
 #include "pgas/compare.h"
-#include "world/wait.h"
 
 namespace memspan::capi {
 namespace {
@@ -134,58 +134,58 @@ std::size_t wait_some(const char* call, const Set& set, std::size_t* indices) {
 
 using namespace memspan::capi;
 
-#define MEMSPAN_ONE(name, type)                                                   \
-  MEMSPAN_TWIN(void, name##_wait_until, (type * ivar, int cmp, type cmp_value)) { \
-    wait_one<type>("shmem_" #name "_wait_until", ivar, cmp, cmp_value);           \
-  }                                                                               \
-  MEMSPAN_TWIN(int, name##_test, (type * ivar, int cmp, type cmp_value)) {        \
-    return test_one<type>("shmem_" #name "_test", ivar, cmp, cmp_value);          \
+#define MEMSPAN_ONE(name, type)                                                       \
+  MEMSPAN_PROFILED(void, name##_wait_until, (type * ivar, int cmp, type cmp_value)) { \
+    wait_one<type>("shmem_" #name "_wait_until", ivar, cmp, cmp_value);               \
+  }                                                                                   \
+  MEMSPAN_PROFILED(int, name##_test, (type * ivar, int cmp, type cmp_value)) {        \
+    return test_one<type>("shmem_" #name "_test", ivar, cmp, cmp_value);              \
   }
 MEMSPAN_WAIT_TYPES(MEMSPAN_ONE)
 
 #define MEMSPAN_WAIT(name, type)                                           \
-  MEMSPAN_TWIN(void, name##_wait, (type * ivar, type cmp_value)) {         \
+  MEMSPAN_PROFILED(void, name##_wait, (type * ivar, type cmp_value)) {     \
     wait_one<type>("shmem_" #name "_wait", ivar, SHMEM_CMP_NE, cmp_value); \
   }
-MEMSPAN_OLD_WAIT_TYPES(MEMSPAN_WAIT)
-MEMSPAN_TWIN(void, wait, (long* ivar, long cmp_value)) {
+MEMSPAN_DEPRECATED_WAIT_TYPES(MEMSPAN_WAIT)
+MEMSPAN_PROFILED(void, wait, (long* ivar, long cmp_value)) {
   wait_one<long>("shmem_wait", ivar, SHMEM_CMP_NE, cmp_value);
 }
-MEMSPAN_TWIN(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
+MEMSPAN_PROFILED(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
   wait_one<long>("shmem_wait_until", ivar, cmp, cmp_value);
 }
 
 // The six set functions: `vector` is _vector or nothing, `value` the last parameter, `values` the
 // expression that says what to compare with.
 #define MEMSPAN_SET(name, type, vector, value, values)                                           \
-  MEMSPAN_TWIN(void, name##_wait_until_all##vector,                                              \
-               (type * ivars, size_t nelems, const int* status, int cmp, value)) {               \
+  MEMSPAN_PROFILED(void, name##_wait_until_all##vector,                                          \
+                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_wait_until_all" #vector;                      \
     wait_all(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));                  \
   }                                                                                              \
-  MEMSPAN_TWIN(size_t, name##_wait_until_any##vector,                                            \
-               (type * ivars, size_t nelems, const int* status, int cmp, value)) {               \
+  MEMSPAN_PROFILED(size_t, name##_wait_until_any##vector,                                        \
+                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_wait_until_any" #vector;                      \
     return wait_any(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));           \
   }                                                                                              \
-  MEMSPAN_TWIN(                                                                                  \
+  MEMSPAN_PROFILED(                                                                              \
       size_t, name##_wait_until_some##vector,                                                    \
       (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) {      \
     constexpr const char* kCall = "shmem_" #name "_wait_until_some" #vector;                     \
     return wait_some(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values), indices); \
   }                                                                                              \
-  MEMSPAN_TWIN(int, name##_test_all##vector,                                                     \
-               (type * ivars, size_t nelems, const int* status, int cmp, value)) {               \
+  MEMSPAN_PROFILED(int, name##_test_all##vector,                                                 \
+                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_test_all" #vector;                            \
     return word_set<type>(kCall, ivars, nelems, status, cmp, values).holds_for_all() ? 1 : 0;    \
   }                                                                                              \
-  MEMSPAN_TWIN(size_t, name##_test_any##vector,                                                  \
-               (type * ivars, size_t nelems, const int* status, int cmp, value)) {               \
+  MEMSPAN_PROFILED(size_t, name##_test_any##vector,                                              \
+                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_test_any" #vector;                            \
     return word_set<type>(kCall, ivars, nelems, status, cmp, values)                             \
         .find_from(some_start(nelems));                                                          \
   }                                                                                              \
-  MEMSPAN_TWIN(                                                                                  \
+  MEMSPAN_PROFILED(                                                                              \
       size_t, name##_test_some##vector,                                                          \
       (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) {      \
     constexpr const char* kCall = "shmem_" #name "_test_some" #vector;                           \
@@ -197,7 +197,7 @@ MEMSPAN_TWIN(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
   MEMSPAN_SET(name, type, _vector, const type* cmp_values, cmp_values)
 MEMSPAN_WAIT_TYPES(MEMSPAN_SETS)
 
-MEMSPAN_TWIN(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
+MEMSPAN_PROFILED(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
   constexpr const char* kCall = "shmem_signal_wait_until";
   reach_word(kCall, "sig_addr", sig_addr, 0);
   Compare compare = checked_compare(kCall, cmp);

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "capi/smem/config_store.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/number_of.h"
-#include "capi/smem/of_process.h"
-#include "capi/smem/rank_face.h"
+#include "capi/smem/rank_binding.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
 #include "fabric/pool_copy.h"
@@ -25,12 +25,12 @@ constexpr std::uint32_t kNumaIsSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX;
 constexpr std::uint32_t kKnownFlags = (1U << 11) - 1;
 constexpr std::uint32_t kKnownOperations = 0xff;
 
-struct BigMemoryFace : RankFace {
-  BigMemoryFace() : RankFace("bm", "BM", "pool") {}
+struct BigMemoryBinding : RankBinding {
+  BigMemoryBinding() : RankBinding("bm", "BM", "pool") {}
 };
 
-RankFace& face() {
-  return of_process<BigMemoryFace>();
+RankBinding& binding() {
+  return fork_aware_singleton<BigMemoryBinding>();
 }
 
 // ---- becoming a member
@@ -76,8 +76,8 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
   auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                           std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
-  auto membership = face().claim(std::move(member).value(), config.autoRanking ? -1 : config.rankId,
-                                 ranks, deadline);
+  auto membership = binding().claim(std::move(member).value(),
+                                    config.autoRanking ? -1 : config.rankId, ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.createTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -126,12 +126,13 @@ std::optional<int> node_of(std::uint32_t flags) {
 Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
                                              const smem_bm_create_option_t& option,
                                              const RankMembership& membership) {
-  PoolOptions options{.name = fmt::format("bm/{}", id),
-                      .rank = membership.rank(),
-                      .ranks = membership.ranks,
-                      .slices = {SliceWish{option.maxDramSize, option.localDRAMSize},
-                                 SliceWish{option.maxHbmSize, option.localHBMSize}},
-                      .numa = node_of(option.flags)};
+  PoolOptions options{
+      .name = fmt::format("bm/{}", id),
+      .rank = membership.rank(),
+      .ranks = membership.ranks,
+      .contributions = {ContributionRequest{option.maxDramSize, option.localDRAMSize},
+                        ContributionRequest{option.maxHbmSize, option.localHBMSize}},
+      .numa = node_of(option.flags)};
   auto tags = parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
                          {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)});
   if (!tags.is_ok()) return tags.status();
@@ -153,7 +154,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
 }
 
 smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
-  return face().create(
+  return binding().create(
       call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
         auto pool = make_pool(id, *option, membership);
@@ -168,7 +169,7 @@ bool destroy_pool(const void* handle) {
   if (memory == nullptr) return false;
   const std::uint32_t id = memory->id;
   memory.reset();
-  face().free_id(id);
+  binding().free_id(id);
   return true;
 }
 
@@ -179,16 +180,16 @@ std::int32_t join(const char* call, smem_bm_t handle, void** address) {
     if (status.code() == Code::kUnavailable)
       return smem_failure(call, SMEM_DUPLICATED, status.message());
     if (!status.is_ok()) return smem_result(call, status);
-    const SpaceKind kind =
-        pool.space(SpaceKind::kHost).bytes() > 0 ? SpaceKind::kHost : SpaceKind::kDevice;
-    if (address != nullptr) *address = pool.space(kind).begin_of(pool.rank());
+    const RangeKind kind =
+        pool.windows(RangeKind::kHost).bytes() > 0 ? RangeKind::kHost : RangeKind::kDevice;
+    if (address != nullptr) *address = pool.windows(kind).begin_of(pool.rank());
     return SMEM_OK;
   });
 }
 
-std::optional<SpaceKind> kind_of(smem_bm_mem_type type) {
-  if (type == SMEM_MEM_TYPE_HOST || type == SMEM_MEM_TYPE_LOCAL_HOST) return SpaceKind::kHost;
-  if (type == SMEM_MEM_TYPE_DEVICE || type == SMEM_MEM_TYPE_LOCAL_DEVICE) return SpaceKind::kDevice;
+std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
+  if (type == SMEM_MEM_TYPE_HOST || type == SMEM_MEM_TYPE_LOCAL_HOST) return RangeKind::kHost;
+  if (type == SMEM_MEM_TYPE_DEVICE || type == SMEM_MEM_TYPE_LOCAL_DEVICE) return RangeKind::kDevice;
   return std::nullopt;
 }
 
@@ -200,11 +201,11 @@ void bad_type(const char* call, smem_bm_mem_type type) {
 }  // namespace
 
 BigMemories& big_memories() {
-  return of_process<BigMemories>();
+  return fork_aware_singleton<BigMemories>();
 }
 
 std::int32_t no_such_pool(const char* call, const void* handle) {
-  return face().no_such_object(call, handle);
+  return binding().no_such_object(call, handle);
 }
 
 }  // namespace memspan::capi
@@ -227,19 +228,19 @@ MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
                                     [[maybe_unused]] uint16_t deviceId,
                                     const smem_bm_config_t* config) {
-  return face().init(
+  return binding().init(
       __func__, [&] { return check_config(worldSize, config); },
       [&] { return become_member(storeURL, worldSize, *config); });
 }
 
 MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
   for (const void* handle : big_memories().handles()) destroy_pool(handle);
-  face().uninit();
+  binding().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
-  if (const auto membership = face().membership()) return membership->rank();
-  face().no_member(__func__);
+  if (const auto membership = binding().membership()) return membership->rank();
+  binding().no_member(__func__);
   return UINT32_MAX;
 }
 
@@ -284,7 +285,7 @@ MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
   std::uint64_t bytes = 0;
   with_pool(__func__, handle, [&](BigMemory& memory) {
     if (const auto kind = kind_of(memType))
-      bytes = memory.pool->slice(*kind).bytes;
+      bytes = memory.pool->contribution(*kind).bytes;
     else
       bad_type("smem_bm_get_local_mem_size_by_mem_type", memType);
     return SMEM_OK;
@@ -301,16 +302,16 @@ MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type 
       bad_type(kCall, memType);
       return SMEM_OK;
     }
-    const Stripes& space = memory.pool->space(*kind_of(memType));
+    const RankWindows& windows = memory.pool->windows(*kind_of(memType));
     if (peerRankId >= memory.pool->ranks())
       return smem_failure(
           kCall, SMEM_INVALID_PARAM,
           fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
                       memory.pool->ranks() - 1));
-    if (space.bytes() == 0)
+    if (windows.bytes() == 0)
       return smem_failure(kCall, SMEM_INVALID_PARAM,
                           "the pool has no memory of that type: its largest size is 0");
-    address = space.begin_of(peerRankId);
+    address = windows.begin_of(peerRankId);
     return SMEM_OK;
   });
   return address;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "capi/smem/object_table.h"
+#include "capi/handle_table.h"
 #include "capi/smem/result.h"
 #include "core/clock.h"
 #include "fabric/async_copies.h"
@@ -25,7 +25,7 @@ struct BigMemory {
   AsyncCopies copies;  // ends first: they use the pool
 };
 
-using BigMemories = ObjectTable<BigMemory, ObjectKind::kPool, 1024>;
+using BigMemories = HandleTable<BigMemory, HandleKind::kPool, 1024>;
 BigMemories& big_memories();
 
 // Why a handle names nothing, kept as the call's failure.

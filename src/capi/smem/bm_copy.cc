@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capi/smem/bm.h"
+#include "capi/smem/number_of.h"
 #include "fabric/pool_copy.h"
 
 namespace memspan::capi {
@@ -16,7 +17,7 @@ namespace {
 
 constexpr CopyEnds kToPool{CopyEnd::kLocal, CopyEnd::kPool};
 constexpr CopyEnds kFromPool{CopyEnd::kPool, CopyEnd::kLocal};
-// By smem_bm_copy_type. Which of the two spaces an end of the pool is in, its address says.
+// By smem_bm_copy_type. Which of the two address ranges an end of the pool is in, its address says.
 constexpr std::array<CopyEnds, SMEMB_COPY_BUTT> kEnds{
     kToPool,                            // L2G
     kFromPool,                          // G2L
@@ -30,13 +31,13 @@ constexpr std::array<CopyEnds, SMEMB_COPY_BUTT> kEnds{
     {CopyEnd::kLocal, CopyEnd::kLocal}  // AUTO
 };
 
-Status check_type(smem_bm_copy_type type) {
+Status check_type(int type) {
   if (type >= 0 && type < SMEMB_COPY_BUTT) return Status::ok();
-  return invalid(fmt::format("invalid param, type invalid: {}, allowed are 0 to {}",
-                             static_cast<int>(type), SMEMB_COPY_BUTT - 1));
+  return invalid(fmt::format("invalid param, type invalid: {}, allowed are 0 to {}", type,
+                             SMEMB_COPY_BUTT - 1));
 }
 
-Status check_batch(const smem_batch_copy_params* params, smem_bm_copy_type type) {
+Status check_batch(const smem_batch_copy_params* params, int type) {
   if (params == nullptr) return invalid("invalid param, params is null");
   if (params->sources == nullptr) return invalid("invalid param, sources is NULL");
   if (params->destinations == nullptr) return invalid("invalid param, destinations is NULL");
@@ -66,21 +67,24 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
 }
 
 Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece, Duration limit) {
-  return PoolCopier(*memory.pool, ends, limit, piece.bytes).copy(piece);
+  PoolCopier copier(*memory.pool, ends, limit, piece.bytes);
+  MEMSPAN_PASS(copier.copy(piece));
+  return copier.finish();
 }
 
 // Copies the pieces that `piece_at` gives for 0 to count - 1; `failed` is told of each that cannot
-// be, and says whether to go on.
+// be, and says whether to go on. Gives the failure of what was completed together.
 template <typename PieceAt, typename Failed>
-void copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
-                 PieceAt piece_at, Failed failed) {
+Status copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
+                   PieceAt piece_at, Completion completion, Failed failed) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) bytes += piece_at(i).bytes;
-  PoolCopier copier(*memory.pool, ends, limit, bytes);
+  PoolCopier copier(*memory.pool, ends, limit, bytes, completion);
   for (std::size_t next = 0; next < count; ++next) {
     const Status status = copier.copy_row(next, count, piece_at);
-    if (status.is_ok() || !failed(next, status)) return;
+    if (status.is_ok() || !failed(next, status)) break;
   }
+  return copier.finish();
 }
 
 // The first piece that cannot be copied ends it.
@@ -88,11 +92,12 @@ template <typename PieceAt>
 Status copy_all(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
                 PieceAt piece_at) {
   Status first;
-  copy_pieces(memory, ends, limit, count, piece_at, [&](std::size_t i, const Status& status) {
-    first = name_element(status, i, count);
-    return false;
-  });
-  return first;
+  const Status last = copy_pieces(memory, ends, limit, count, piece_at, Completion::kTogether,
+                                  [&](std::size_t i, const Status& status) {
+                                    first = name_element(status, i, count);
+                                    return false;
+                                  });
+  return first.is_ok() ? last : first;
 }
 
 Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
@@ -122,7 +127,8 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
   constexpr const char* kCall = "smem_bm_copy";
   if (params == nullptr)
     return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, params is null");
-  if (const Status status = check_type(t); !status.is_ok()) return smem_result(kCall, status);
+  if (const Status status = check_type(number_of(t)); !status.is_ok())
+    return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
     const CopyEnds ends = kEnds[t];
@@ -138,7 +144,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
 MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_params* params,
                                           smem_bm_copy_type t, uint32_t flags) {
   constexpr const char* kCall = "smem_bm_copy_batch";
-  if (const Status status = check_batch(params, t); !status.is_ok())
+  if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
     return smem_result(kCall, (flags & ASYNC_COPY_FLAG) == 0
@@ -152,22 +158,22 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
                                                           smem_bm_copy_type t, uint32_t flags,
                                                           smem_batch_copy_result* results) {
   constexpr const char* kCall = "smem_bm_copy_batch_partial_succeed";
-  Status status = check_batch(params, t);
+  Status status = check_batch(params, number_of(t));
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
   if (!status.is_ok()) return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     Status first;
-    copy_pieces(
+    const Status last = copy_pieces(
         memory, kEnds[t], memory.limit, params->batchSize,
-        [&](std::size_t at) { return piece_of(*params, at); },
+        [&](std::size_t at) { return piece_of(*params, at); }, Completion::kEach,
         [&](std::size_t at, const Status& why) {
           results->results[at] = smem_code(why);
           if (failures++ == 0) first = name_element(why, at, params->batchSize);
           return true;
         });
-    if (failures == 0) return SMEM_OK;
+    if (failures == 0) return smem_result(kCall, last);
     return smem_failure(kCall, SMEM_PARTIAL_FAILED,
                         fmt::format("{} of {} elements failed; the first: {}", failures,
                                     params->batchSize, first.message()));

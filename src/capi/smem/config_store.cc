@@ -9,7 +9,7 @@
 #include <string>
 
 #include "capi/smem/config_store.h"
-#include "capi/smem/of_process.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
@@ -28,7 +28,7 @@ struct Hosted {
 
 // fork() copied the servers, but neither their threads nor what listening is worth.
 Hosted& hosted() {
-  return of_process<Hosted>();
+  return fork_aware_singleton<Hosted>();
 }
 
 void end_all() {

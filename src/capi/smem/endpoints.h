@@ -6,17 +6,17 @@
 
 #include <atomic>
 
-#include "capi/smem/object_table.h"
-#include "capi/smem/of_process.h"
+#include "capi/handle_table.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "fabric/transfer/endpoint.h"
 
 namespace memspan::capi {
 
-using Endpoints = ObjectTable<transfer::Endpoint, ObjectKind::kEndpoint>;
+using Endpoints = HandleTable<transfer::Endpoint, HandleKind::kEndpoint>;
 // A child of fork() has none of its parent's.
 inline Endpoints& endpoints() {
-  return of_process<Endpoints>();
+  return fork_aware_singleton<Endpoints>();
 }
 
 // Between smem_trans_init() and smem_trans_uninit(); a child of fork() need not say it again.

@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "capi/smem/config_store.h"
-#include "capi/smem/of_process.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
 
@@ -17,40 +19,65 @@ namespace memspan::capi {
 namespace {
 
 // One store's. `connecting` is held while connecting, so that two threads make one connection, and
-// taken before `mutex`.
+// taken before Places::mutex, which guards `member`.
 struct Place {
   Mutex connecting;
-  Mutex mutex;
-  std::weak_ptr<Member> member MEMSPAN_GUARDED_BY(mutex);
-
-  std::shared_ptr<Member> known() MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    return member.lock();
-  }
+  std::weak_ptr<Member> member;
 };
 
+// The mutex is held for moments, so that a fork() can wait for it.
 struct Places {
   Mutex mutex;
+  bool is_held_for_fork MEMSPAN_GUARDED_BY(mutex) = false;
+  std::vector<std::shared_ptr<Member>> kept_in_child;
   // Shared with the threads that use one now.
   std::map<std::string, std::shared_ptr<Place>> by_address MEMSPAN_GUARDED_BY(mutex);
-};
 
-std::shared_ptr<Place> place_of(const std::string& address) {
-  Places& all = of_process<Places>();
-  MutexLock lock(all.mutex);
-  auto& place = all.by_address[address];
-  if (place == nullptr) place = std::make_shared<Place>();
-  return place;
-}
+  std::shared_ptr<Place> at(const std::string& address) MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    auto& place = by_address[address];
+    if (place == nullptr) place = std::make_shared<Place>();
+    return place;
+  }
+  std::shared_ptr<Member> member_of(const Place& place) MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return place.member.lock();
+  }
+  void set_member(Place& place, const std::shared_ptr<Member>& member) MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    place.member = member;
+  }
+  std::vector<std::shared_ptr<Member>> members() MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return living();
+  }
+  std::vector<std::shared_ptr<Member>> living() MEMSPAN_REQUIRES(mutex) {
+    std::vector<std::shared_ptr<Member>> all;
+    for (const auto& [address, place] : by_address)
+      if (auto member = place->member.lock()) all.push_back(std::move(member));
+    return all;
+  }
+
+  void before_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    mutex.lock();
+    is_held_for_fork = true;
+  }
+  void after_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    // Made while the fork began.
+    if (std::exchange(is_held_for_fork, false)) mutex.unlock();
+  }
+  // The members are never destroyed in the child: their threads are not there.
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    if (!is_held_for_fork) return;
+    kept_in_child = living();
+    for (const auto& member : kept_in_child) member->forget_in_child();
+  }
+};
 
 // At the end of the process: the threads of connections end before OpenSSL does, and the other
 // members learn at once that this one is gone. Memory stays as it is.
 void end_all() {
-  Places& all = of_process<Places>();
-  MutexLock lock(all.mutex);
-  for (auto& [address, place] : all.by_address) {
-    if (auto member = place->known()) member->store().end();
-  }
+  for (const auto& member : fork_aware_singleton<Places>().members()) member->store().end();
 }
 
 bool is_alive(Member& member) {
@@ -65,9 +92,10 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
                                           Deadline deadline) {
   auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return endpoint.status();
-  const std::shared_ptr<Place> place = place_of(endpoint->to_string());
+  Places& places = fork_aware_singleton<Places>();
+  const std::shared_ptr<Place> place = places.at(endpoint->to_string());
   MutexLock connecting(place->connecting);
-  if (auto member = place->known(); member != nullptr && is_alive(*member)) return member;
+  if (auto member = places.member_of(*place); member != nullptr && is_alive(*member)) return member;
   if (!security) {
     auto chosen = chosen_security();
     if (!chosen.is_ok()) return chosen.status();
@@ -86,10 +114,7 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
     return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",
                                              member.status().message(), hosted.message()));
   }
-  {
-    MutexLock lock(place->mutex);
-    place->member = *member;
-  }
+  places.set_member(*place, *member);
   [[maybe_unused]] static const int registered = std::atexit(end_all);
   return member;
 }

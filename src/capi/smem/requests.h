@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "capi/smem/object_table.h"
-#include "capi/smem/of_process.h"
+#include "capi/handle_table.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "fabric/transfer/request.h"
 
@@ -16,11 +16,11 @@ struct HeldRequest {
   std::shared_ptr<transfer::Request> request;  // shared with the endpoint's worker while posted
 };
 
-using Requests = ObjectTable<HeldRequest, ObjectKind::kRequest, 16384>;
+using Requests = HandleTable<HeldRequest, HandleKind::kRequest, 16384>;
 
 // A child of fork() has none of its parent's.
 inline Requests& requests() {
-  return of_process<Requests>();
+  return fork_aware_singleton<Requests>();
 }
 
 }  // namespace memspan::capi

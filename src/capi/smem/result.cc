@@ -4,10 +4,6 @@
 #include <fmt/format.h>
 #include <memspan/memspan.h>
 
-#include <array>
-#include <utility>
-
-#include "capi/errors.h"
 #include "core/log.h"
 
 namespace memspan::capi {
@@ -15,57 +11,7 @@ namespace {
 
 thread_local std::int32_t last_code = SMEM_OK;
 
-std::int32_t code_of(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return SMEM_OK;
-    case Code::kInvalidArgument:
-      return SMEM_INVALID_PARAM;
-    case Code::kNotFound:
-    case Code::kStale:
-      return SMEM_NOT_EXIST;
-    case Code::kTimeout:
-      return SMEM_TIMEOUT;
-    case Code::kOutOfMemory:
-      return SMEM_MALLOC_FAILED;
-    case Code::kPeerLost:
-    case Code::kUnreachable:
-    case Code::kStoreLost:
-      return SMEM_NOT_CONNECTED;
-    case Code::kUnavailable:
-    case Code::kForked:
-      return SMEM_NOT_STARTED;
-    case Code::kAuth:
-    case Code::kNotSupported:
-    case Code::kSystem:
-    case Code::kInternal:
-      return SMEM_ERROR;
-  }
-  return SMEM_ERROR;
-}
-
-constexpr std::array<std::pair<std::int32_t, const char*>, 14> kTexts{{
-    {SMEM_OK, "success"},
-    {SMEM_ERROR, "error"},
-    {SMEM_INVALID_PARAM, "invalid parameter"},
-    {SMEM_MALLOC_FAILED, "out of memory"},
-    {SMEM_NO_RESOURCES, "out of a resource other than memory"},
-    {SMEM_NOT_STARTED, "not started, or ended"},
-    {SMEM_TIMEOUT, "timeout"},
-    {SMEM_REPEAT_INVOKE, "called before, and only once is allowed"},
-    {SMEM_DUPLICATED, "exists already"},
-    {SMEM_NOT_EXIST, "does not exist (any more)"},
-    {SMEM_NOT_INIT, "not initialized"},
-    {SMEM_RES_IN_USE, "in use"},
-    {SMEM_PARTIAL_FAILED, "a part of it failed"},
-    {SMEM_NOT_CONNECTED, "not connected (any more)"},
-}};
-
 }  // namespace
-
-std::int32_t smem_code(const Status& status) {
-  return code_of(status.code());
-}
 
 std::int32_t smem_result_of_turn(const char* call, const Status& status) {
   if (status.code() != Code::kTimeout) return smem_result(call, status);
@@ -116,7 +62,5 @@ MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
 }
 
 MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
-  for (const auto& [known, text] : kTexts)
-    if (known == code) return text;
-  return "unknown error";
+  return smem_code_text(code);
 }

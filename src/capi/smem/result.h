@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "capi/errors.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -25,8 +26,6 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
                                   : Deadline::after(std::chrono::milliseconds(timeout_ms));
 }
 
-// The code that fits.
-std::int32_t smem_code(const Status& status);
 // SMEM_OK; else the code that fits, and the text is kept and logged.
 std::int32_t smem_result(const char* call, const Status& status);
 // The same for who waits a while and then again: a time-out is kept and not logged.

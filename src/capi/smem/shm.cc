@@ -7,21 +7,21 @@
 #include <optional>
 #include <string>
 
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/number_of.h"
-#include "capi/smem/of_process.h"
-#include "capi/smem/rank_face.h"
+#include "capi/smem/rank_binding.h"
 
 namespace memspan::capi {
 namespace {
 
 constexpr std::uint32_t kOperations = SMEMS_DATA_OP_MTE | SMEMS_DATA_OP_SDMA | SMEMS_DATA_OP_RDMA;
 
-struct ShareMemoryFace : RankFace {
-  ShareMemoryFace() : RankFace("shm", "SHM", "space") {}
+struct ShareMemoryBinding : RankBinding {
+  ShareMemoryBinding() : RankBinding("shm", "SHM", "space") {}
 };
 
-RankFace& face() {
-  return of_process<ShareMemoryFace>();
+RankBinding& binding() {
+  return fork_aware_singleton<ShareMemoryBinding>();
 }
 
 // ---- becoming a member
@@ -47,7 +47,7 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
       member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, std::nullopt, deadline);
   if (!member.is_ok()) return member.status();
   auto membership =
-      face().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
+      binding().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.shmCreateTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -56,7 +56,7 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
 
 // ---- spaces
 
-struct SpaceWish {
+struct SpaceRequest {
   std::uint32_t id;
   std::uint32_t ranks;
   std::uint32_t rank;
@@ -64,62 +64,65 @@ struct SpaceWish {
   std::uint32_t operations;
 };
 
-Status check_space(const SpaceWish& wish, std::uint32_t world, void* const* gva) {
-  if (wish.id > kMostSpaceId)
-    return invalid(fmt::format("invalid id, id range is: [0, {}], not {}", kMostSpaceId, wish.id));
-  MEMSPAN_PASS(check_ranks(wish.ranks, wish.rank, world));
+Status check_space(const SpaceRequest& request, std::uint32_t world, void* const* gva) {
+  if (request.id > kMostSpaceId)
+    return invalid(
+        fmt::format("invalid id, id range is: [0, {}], not {}", kMostSpaceId, request.id));
+  MEMSPAN_PASS(check_ranks(request.ranks, request.rank, world));
   if (gva == nullptr) return invalid("invalid param, gva is NULL");
-  if (wish.bytes > kMostSpaceBytes)
+  if (request.bytes > kMostSpaceBytes)
     return invalid(fmt::format("symmetric size exceeded: {}, allowed are up to {} bytes",
-                               wish.bytes, kMostSpaceBytes));
-  if ((wish.operations & ~kOperations) != 0)
+                               request.bytes, kMostSpaceBytes));
+  if ((request.operations & ~kOperations) != 0)
     return invalid(fmt::format("invalid param, dataOpType is {:#x}, allowed are SMEMS_DATA_OP_...",
-                               wish.operations));
+                               request.operations));
   return Status::ok();
 }
 
-Result<void*> make_space(const RankMembership& membership, const SpaceWish& wish, void** gva) {
+Result<void*> make_space(const RankMembership& membership, const SpaceRequest& request,
+                         void** gva) {
   auto space = Space::create(membership.member,
-                             {.name = fmt::format("shm/{}", wish.id),
-                              .rank = wish.rank,
-                              .ranks = wish.ranks,
-                              .bytes = wish.bytes},
+                             {.name = fmt::format("shm/{}", request.id),
+                              .rank = request.rank,
+                              .ranks = request.ranks,
+                              .bytes = request.bytes},
                              Deadline::after(membership.create_limit));
   if (!space.is_ok()) return space.status();
   auto shared = std::make_unique<SharedSpace>();
-  shared->id = wish.id;
+  shared->id = request.id;
   shared->limit = membership.limit;
   shared->space = std::move(space).value();
   *gva = shared->space->base();
   return shared_spaces().add(std::move(shared));  // there is a slot for every id
 }
 
-smem_shm_t create_space(const char* call, const SpaceWish& wish, void** gva) {
-  return face().create(
-      call, wish.id, [&](std::uint32_t most_ranks) { return check_space(wish, most_ranks, gva); },
+smem_shm_t create_space(const char* call, const SpaceRequest& request, void** gva) {
+  return binding().create(
+      call, request.id,
+      [&](std::uint32_t most_ranks) { return check_space(request, most_ranks, gva); },
       SMEM_DUPLICATED,
-      [&](const RankMembership& membership) { return make_space(membership, wish, gva); });
+      [&](const RankMembership& membership) { return make_space(membership, request, gva); });
 }
 
-// Its meetings end first, so that nobody waits for who waits for others.
+// Its collectives end first, so that nobody waits for who waits for others.
 bool destroy_space(const void* handle) {
   if (const auto used = shared_spaces().use(handle)) used->space->close();
   std::unique_ptr<SharedSpace> shared = shared_spaces().remove(handle);
   if (shared == nullptr) return false;
   const std::uint32_t id = shared->id;
   shared.reset();
-  face().free_id(id);
+  binding().free_id(id);
   return true;
 }
 
 }  // namespace
 
 SharedSpaces& shared_spaces() {
-  return of_process<SharedSpaces>();
+  return fork_aware_singleton<SharedSpaces>();
 }
 
 std::int32_t no_such_space(const char* call, const void* handle) {
-  return face().no_such_object(call, handle);
+  return binding().no_such_object(call, handle);
 }
 
 Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most) {
@@ -146,14 +149,14 @@ MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize,
                                      uint32_t rankId, [[maybe_unused]] uint16_t deviceId,
                                      smem_shm_config_t* config) {
-  return face().init(
+  return binding().init(
       __func__, [&] { return check_config(worldSize, rankId, config); },
       [&] { return become_member(configStoreIpPort, worldSize, rankId, *config); });
 }
 
 MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) {
   for (const void* handle : shared_spaces().handles()) destroy_space(handle);
-  face().uninit();
+  binding().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {

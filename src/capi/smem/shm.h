@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "capi/smem/object_table.h"
+#include "capi/handle_table.h"
 #include "capi/smem/result.h"
 #include "core/clock.h"
 #include "fabric/space.h"
@@ -24,7 +24,7 @@ struct SharedSpace {
   std::unique_ptr<Space> space;
 };
 
-using SharedSpaces = ObjectTable<SharedSpace, ObjectKind::kSpace, kMostSpaceId + 1>;
+using SharedSpaces = HandleTable<SharedSpace, HandleKind::kSpace, kMostSpaceId + 1>;
 SharedSpaces& shared_spaces();
 
 // Why a handle names nothing, kept as the call's failure.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Share Memory: the calls of a space: meetings, and what members agree on.
+// Share Memory: the calls of a space: collectives, and what members agree on.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -15,29 +15,29 @@ constexpr std::uint32_t kMostSent = 65536;
 constexpr std::uint32_t kMostContext = 65536;
 constexpr std::size_t kMostKey = 63;
 
-// ---- meetings
+// ---- collectives
 
 // What members bring begins with which call it is of, so that different ones notice each other.
 constexpr char kBarrier = 'B';
-constexpr char kGathering = 'G';
+constexpr char kAllgather = 'G';
 
-struct Gathering {
+struct AllgatherBuffers {
   const char* sent;
   std::uint32_t bytes;
   char* received;
   std::uint32_t room;
 };
 
-Status check_gathering(const Gathering& gathering, std::uint32_t ranks) {
-  if (gathering.sent == nullptr) return invalid("invalid param, sendBuf is NULL");
-  if (gathering.received == nullptr) return invalid("invalid param, recvBuf is NULL");
-  if (gathering.bytes == 0 || gathering.bytes > kMostSent)
+Status check_buffers(const AllgatherBuffers& buffers, std::uint32_t ranks) {
+  if (buffers.sent == nullptr) return invalid("invalid param, sendBuf is NULL");
+  if (buffers.received == nullptr) return invalid("invalid param, recvBuf is NULL");
+  if (buffers.bytes == 0 || buffers.bytes > kMostSent)
     return invalid(
-        fmt::format("Invalid sendSize, sendSize must be 1~{}, not {}", kMostSent, gathering.bytes));
-  const std::uint64_t needed = std::uint64_t{gathering.bytes} * ranks;
-  if (gathering.room != needed)
+        fmt::format("Invalid sendSize, sendSize must be 1~{}, not {}", kMostSent, buffers.bytes));
+  const std::uint64_t needed = std::uint64_t{buffers.bytes} * ranks;
+  if (buffers.room != needed)
     return invalid(fmt::format("Invalid recvSize, {} ranks send {} bytes each, which is {}, not {}",
-                               ranks, gathering.bytes, needed, gathering.room));
+                               ranks, buffers.bytes, needed, buffers.room));
   return Status::ok();
 }
 
@@ -51,18 +51,18 @@ Status check_key(const char* key) {
   return Status::ok();
 }
 
-std::int32_t meeting_failure(const char* call, std::string_view where, const Status& status) {
+std::int32_t collective_failure(const char* call, std::string_view where, const Status& status) {
   if (status.code() != Code::kTimeout) return smem_result(call, status);
   return smem_failure(
       call, SMEM_TIMEOUT,
       fmt::format("store get key: {} failed, result:timeout: {}", where, status.message()));
 }
 
-// Waits for all by `meet(mine)`; everybody has to be in a barrier then.
-template <typename Meet>
-std::int32_t barrier(const char* call, std::string_view where, Meet meet) {
-  const auto parts = meet(std::string(1, kBarrier));
-  if (!parts.is_ok()) return meeting_failure(call, where, parts.status());
+// Waits for all by `all_gather(mine)`; everybody has to be in a barrier then.
+template <typename AllGather>
+std::int32_t barrier(const char* call, std::string_view where, AllGather all_gather) {
+  const auto parts = all_gather(std::string(1, kBarrier));
+  if (!parts.is_ok()) return collective_failure(call, where, parts.status());
   for (std::size_t rank = 0; rank < parts->size(); ++rank)
     if ((*parts)[rank] != std::string(1, kBarrier))
       return smem_failure(call, SMEM_INVALID_PARAM,
@@ -70,38 +70,38 @@ std::int32_t barrier(const char* call, std::string_view where, Meet meet) {
   return SMEM_OK;
 }
 
-template <typename Meet>
-std::int32_t allgather(const char* call, std::string_view where, const Gathering& gathering,
-                       Meet meet) {
-  const auto parts = meet(std::string(1, kGathering).append(gathering.sent, gathering.bytes));
-  if (!parts.is_ok()) return meeting_failure(call, where, parts.status());
+template <typename AllGather>
+std::int32_t allgather(const char* call, std::string_view where, const AllgatherBuffers& buffers,
+                       AllGather all_gather) {
+  const auto parts = all_gather(std::string(1, kAllgather).append(buffers.sent, buffers.bytes));
+  if (!parts.is_ok()) return collective_failure(call, where, parts.status());
   for (std::size_t rank = 0; rank < parts->size(); ++rank) {
     const std::string& part = (*parts)[rank];
-    if (part.empty() || part[0] != kGathering)
+    if (part.empty() || part[0] != kAllgather)
       return smem_failure(call, SMEM_INVALID_PARAM,
                           fmt::format("rank {} came to a barrier, not to an allgather", rank));
-    if (part.size() - 1 != gathering.bytes)
+    if (part.size() - 1 != buffers.bytes)
       return smem_failure(call, SMEM_INVALID_PARAM,
                           fmt::format("Invalid sendSize, rank {} sent {} bytes, this one {}", rank,
-                                      part.size() - 1, gathering.bytes));
+                                      part.size() - 1, buffers.bytes));
   }
-  char* to = gathering.received;
+  char* to = buffers.received;
   for (const std::string& part : *parts) {
-    std::memcpy(to, part.data() + 1, gathering.bytes);
-    to += gathering.bytes;
+    std::memcpy(to, part.data() + 1, buffers.bytes);
+    to += buffers.bytes;
   }
   return SMEM_OK;
 }
 
 auto all_of(SharedSpace& shared) {
   return [&shared](const std::string& mine) {
-    return shared.space->meet(mine, Deadline::after(shared.limit));
+    return shared.space->all_gather(mine, Deadline::after(shared.limit));
   };
 }
 
 auto some_of(SharedSpace& shared, const char* key, std::uint32_t size, std::uint32_t rank) {
   return [&shared, key, size, rank](const std::string& mine) {
-    return shared.space->meet_some(key, rank, size, mine, Deadline::after(shared.limit));
+    return shared.space->all_gather_some(key, rank, size, mine, Deadline::after(shared.limit));
   };
 }
 
@@ -177,10 +177,10 @@ MEMSPAN_EXPORT int32_t smem_shm_control_allgather(smem_shm_t handle, const char*
                                                   uint32_t recvSize) {
   constexpr const char* kCall = "smem_shm_control_allgather";
   return with_space(kCall, handle, [&](SharedSpace& shared) {
-    const Gathering gathering{sendBuf, sendSize, recvBuf, recvSize};
-    const Status status = check_gathering(gathering, shared.space->ranks());
+    const AllgatherBuffers buffers{sendBuf, sendSize, recvBuf, recvSize};
+    const Status status = check_buffers(buffers, shared.space->ranks());
     if (!status.is_ok()) return smem_result(kCall, status);
-    return allgather(kCall, "allgather of all", gathering, all_of(shared));
+    return allgather(kCall, "allgather of all", buffers, all_of(shared));
   });
 }
 
@@ -201,10 +201,10 @@ MEMSPAN_EXPORT int32_t smem_shm_subgroup_allgather(smem_shm_t handle, const char
   constexpr const char* kCall = "smem_shm_subgroup_allgather";
   return with_space(kCall, handle, [&](SharedSpace& shared) {
     Status status = check_subgroup(shared, key, rankSize, rankId);
-    const Gathering gathering{sendBuf, sendSize, recvBuf, recvSize};
-    if (status.is_ok()) status = check_gathering(gathering, rankSize);
+    const AllgatherBuffers buffers{sendBuf, sendSize, recvBuf, recvSize};
+    if (status.is_ok()) status = check_buffers(buffers, rankSize);
     if (!status.is_ok()) return smem_result(kCall, status);
-    return allgather(kCall, key, gathering, some_of(shared, key, rankSize, rankId));
+    return allgather(kCall, key, buffers, some_of(shared, key, rankSize, rankId));
   });
 }
 

@@ -4,14 +4,14 @@
 
 #include <memory>
 
-#include "capi/smem/of_process.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
 
 namespace memspan::capi {
 
 Streams& streams() {
-  return of_process<Streams>();
+  return fork_aware_singleton<Streams>();
 }
 
 namespace {

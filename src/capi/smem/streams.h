@@ -2,12 +2,12 @@
 // The streams that programs made.
 #pragma once
 
-#include "capi/smem/object_table.h"
+#include "capi/handle_table.h"
 #include "device/stream.h"
 
 namespace memspan::capi {
 
-using Streams = ObjectTable<Stream, ObjectKind::kStream>;
+using Streams = HandleTable<Stream, HandleKind::kStream>;
 Streams& streams();
 
 }  // namespace memspan::capi

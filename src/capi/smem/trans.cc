@@ -229,8 +229,8 @@ MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          void* userData) {
   return do_at_endpoint(
       "smem_trans_set_peer_down_callback", handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
-        if (down == nullptr) return endpoint.set_down(nullptr);
-        return endpoint.set_down(
+        if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
+        return endpoint.set_on_peer_down(
             [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
       });
 }

@@ -13,8 +13,8 @@
 namespace memspan::capi {
 namespace {
 
-using transfer::Outcome;
 using transfer::Request;
+using transfer::TransferResult;
 
 // `action(held)` gives the code.
 template <typename Action>
@@ -28,24 +28,24 @@ std::int32_t null_pointer(const char* call, const char* name) {
   return smem_failure(call, SMEM_INVALID_PARAM, std::string("invalid param, ") + name + " is NULL");
 }
 
-std::int32_t code_of(const Outcome& outcome) {
-  switch (outcome.kind) {
-    case Outcome::Kind::kReady:
-    case Outcome::Kind::kPosted:
+std::int32_t code_of(const TransferResult& result) {
+  switch (result.kind) {
+    case TransferResult::Kind::kReady:
+    case TransferResult::Kind::kPosted:
       return MEMSPAN_TRANSFER_PENDING;
-    case Outcome::Kind::kDone:
+    case TransferResult::Kind::kDone:
       return SMEM_OK;
-    case Outcome::Kind::kCancelled:
+    case TransferResult::Kind::kCancelled:
       return MEMSPAN_TRANSFER_CANCELLED;
-    case Outcome::Kind::kFailed:
-      return smem_code(outcome.status);
+    case TransferResult::Kind::kFailed:
+      return smem_code(result.status);
   }
   return SMEM_ERROR;
 }
 
-std::int32_t report(const char* call, const Outcome& outcome) {
-  if (outcome.kind == Outcome::Kind::kFailed) return smem_result(call, outcome.status);
-  return code_of(outcome);
+std::int32_t report(const char* call, const TransferResult& result) {
+  if (result.kind == TransferResult::Kind::kFailed) return smem_result(call, result.status);
+  return code_of(result);
 }
 
 std::int32_t post(const char* call, HeldRequest& held) {
@@ -61,11 +61,11 @@ std::int32_t set_message(const char* call, Request& request, const void* message
     return smem_failure(call, SMEM_INVALID_PARAM,
                         fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
                                     transfer::kMostMessageBytes));
-  return smem_result(call, request.set_afterwards([&](transfer::Afterwards& afterwards) {
+  return smem_result(call, request.set_completion_action([&](transfer::CompletionAction& action) {
     if (message == nullptr)
-      afterwards.message.reset();
+      action.message.reset();
     else
-      afterwards.message.emplace(static_cast<const char*>(message), bytes);
+      action.message.emplace(static_cast<const char*>(message), bytes);
   }));
 }
 
@@ -73,20 +73,20 @@ std::int32_t set_counter(const char* call, Request& request, std::uint32_t count
                          std::uint64_t value) {
   if (Status status = transfer::check_counter(counter); !status.is_ok())
     return smem_result(call, status);
-  return smem_result(call, request.set_afterwards([&](transfer::Afterwards& afterwards) {
-    afterwards.counter.reset();
-    if (value != 0) afterwards.counter = counter;
-    afterwards.value = value;
+  return smem_result(call, request.set_completion_action([&](transfer::CompletionAction& action) {
+    action.counter.reset();
+    if (value != 0) action.counter = counter;
+    action.value = value;
   }));
 }
 
-std::int32_t set_callback(const char* call, Request& request, memspan_transfer_t handle,
-                          memspan_transfer_callback_t over, void* user) {
-  if (over == nullptr) return smem_result(call, request.set_callback(nullptr));
-  return smem_result(call,
-                     request.set_callback([handle, over, user](const transfer::Outcome& outcome) {
-                       over(handle, code_of(outcome), user);
-                     }));
+std::int32_t set_on_complete(const char* call, Request& request, memspan_transfer_t handle,
+                             memspan_transfer_callback_t over, void* user) {
+  if (over == nullptr) return smem_result(call, request.set_on_complete(nullptr));
+  return smem_result(
+      call, request.set_on_complete([handle, over, user](const transfer::TransferResult& result) {
+        over(handle, code_of(result), user);
+      }));
 }
 
 std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
@@ -145,7 +145,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_callback(memspan_transfer_t request,
                                                      memspan_transfer_callback_t over, void* user) {
   constexpr const char* kCall = "memspan_transfer_set_callback";
   return with_request(kCall, request, [&](HeldRequest& held) {
-    return set_callback(kCall, *held.request, request, over, user);
+    return set_on_complete(kCall, *held.request, request, over, user);
   });
 }
 
@@ -167,7 +167,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_post(memspan_transfer_t request) {
 MEMSPAN_EXPORT int32_t memspan_transfer_test(memspan_transfer_t request) {
   constexpr const char* kCall = "memspan_transfer_test";
   return with_request(kCall, request,
-                      [&](HeldRequest& held) { return report(kCall, held.request->outcome()); });
+                      [&](HeldRequest& held) { return report(kCall, held.request->result()); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
@@ -175,8 +175,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
   constexpr const char* kCall = "memspan_transfer_result";
   return with_request(kCall, request, [&](HeldRequest& held) {
     if (result == nullptr) return null_pointer(kCall, "result");
-    const Outcome outcome = held.request->outcome();
-    *result = {code_of(outcome), outcome.moved};
+    const TransferResult found = held.request->result();
+    *result = {code_of(found), found.moved};
     return SMEM_OK;
   });
 }
@@ -184,8 +184,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
 MEMSPAN_EXPORT int32_t memspan_transfer_wait(memspan_transfer_t request, uint32_t timeout_ms) {
   constexpr const char* kCall = "memspan_transfer_wait";
   return with_request(kCall, request, [&](HeldRequest& held) {
-    auto outcome = held.request->wait(deadline_of(timeout_ms));
-    return outcome.is_ok() ? report(kCall, *outcome) : smem_result(kCall, outcome.status());
+    auto result = held.request->wait(deadline_of(timeout_ms));
+    return result.is_ok() ? report(kCall, *result) : smem_result(kCall, result.status());
   });
 }
 

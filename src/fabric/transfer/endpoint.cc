@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -22,7 +23,7 @@ namespace {
 constexpr Duration kLeavePatience = std::chrono::seconds(2);
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
-// As long as MemFabric's registering sleeps, on which programs rely as a meeting.
+// As long as MemFabric's registering sleeps, on which programs rely as a barrier.
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
   constexpr std::int64_t kMost = 86400;
@@ -41,64 +42,77 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   catch_copy_faults();
   EndpointRecord record{.name = *normal,
                         .generation = random_hex(8),
-                        .host = member->host(),
                         .role = role,
-                        .ticket = member->door().ticket(),
-                        .process = getpid()};
+                        .broker_address = member->broker().address(),
+                        .who = member->identity()};
   auto patience = registration_patience();
   if (!patience.is_ok()) return patience.status();
-  auto ledger = Ledger::create();
-  if (!ledger.is_ok()) return ledger.status();
-  auto mailbox = Mailbox::create();
-  if (!mailbox.is_ok()) return mailbox.status();
+  auto table = RegistrationTable::create();
+  if (!table.is_ok()) return table.status();
+  auto notifications = NotificationQueue::create();
+  if (!notifications.is_ok()) return notifications.status();
   auto worker = Worker::create();
   if (!worker.is_ok()) return worker.status();
   // Where the Yama module restricts who may reach whose memory, the peers may reach this process's.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
-                                              std::move(ledger).value(), std::move(mailbox).value(),
-                                              std::move(worker).value(), *patience));
+  std::unique_ptr<Endpoint> made(
+      new Endpoint(std::move(member), std::move(record), std::move(table).value(),
+                   std::move(notifications).value(), std::move(worker).value(), *patience));
   std::vector<Fd> descriptors;
   {
     MutexLock lock(made->mutex_);
-    MEMSPAN_TRY_ASSIGN(Fd pages, made->ledger_.pages().duplicate(), "making an endpoint");
+    MEMSPAN_TRY_ASSIGN(Fd pages, made->table_.pages().duplicate(), "making an endpoint");
     descriptors.push_back(std::move(pages));
   }
-  MEMSPAN_TRY_ASSIGN(Fd mailbox_end, made->mailbox_.sending_end(), "making an endpoint");
-  descriptors.push_back(std::move(mailbox_end));
-  MEMSPAN_PASS(made->member_->door().offer(made->record_.offer(), std::move(descriptors)));
+  MEMSPAN_TRY_ASSIGN(Fd notifications_end, made->notifications_.sending_end(),
+                     "making an endpoint");
+  descriptors.push_back(std::move(notifications_end));
+  MEMSPAN_PASS(
+      made->member_->broker().publish(made->record_.published_name(), std::move(descriptors)));
+  made->member_->services().add(
+      made->record_.published_name(),
+      [endpoint = made.get()](std::string_view request) { return endpoint->answer(request); });
+  MEMSPAN_PASS(made->member_->be_reachable(deadline));
   MEMSPAN_PASS(claim_name(*made->member_, made->record_, deadline));
   made->has_name_ = true;
   return made;
 }
 
-Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger,
-                   Mailbox mailbox, std::shared_ptr<Worker> worker, Duration patience)
+Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+                   NotificationQueue notifications, std::shared_ptr<Worker> worker,
+                   Duration patience)
     : member_(std::move(member)),
       record_(std::move(record)),
-      mailbox_(std::move(mailbox)),
-      ledger_(std::move(ledger)),
-      counters_(ledger_.pages().counters()),
-      registrations_(ledger_),
+      notifications_(std::move(notifications)),
+      table_(std::move(table)),
+      counters_(table_.pages().counters()),
+      registrations_(table_),
+      exposed_(table_.pages()),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
           member_, record_.role, patience,
-          [worker = worker_](const std::string& peer) { worker->note_down(peer); })) {}
+          [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
 
 Endpoint::~Endpoint() {
+  member_->services().remove(record_.published_name());
   {
     MutexLock lock(mutex_);
-    ledger_.close();
-    for (const auto& [address, slice] : slices_)
-      member_->door().withdraw(record_.slice_offer(slice.number));
+    table_.close();
+    exposed_.retract_all();
+    for (const auto& [address, allocation] : allocations_)
+      member_->broker().retract(record_.allocation_name(allocation.number));
   }
   worker_->end();
   peers_.reset();
-  member_->door().withdraw(record_.offer());
+  member_->broker().retract(record_.published_name());
   if (!has_name_) return;
   // When the store is lost, the name is gone with the session.
-  [[maybe_unused]] const auto removed =
-      member_->store().remove(record_key(record_.name), Deadline::after(kLeavePatience));
+  const Deadline deadline = Deadline::after(kLeavePatience);
+  StoreClient& store = member_->store();
+  const bool is_told = member_->has_remote_access();
+  if (is_told) static_cast<void>(store.set(destroyed_key(record_), "", deadline, KeyLife::kLease));
+  static_cast<void>(store.remove(record_key(record_.name), deadline));
+  if (is_told) static_cast<void>(store.remove(destroyed_key(record_), deadline));
 }
 
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
@@ -115,68 +129,110 @@ Status Endpoint::add_joined(std::span<const Range> ranges) {
 
 Status Endpoint::remove(std::uint64_t base) {
   MutexLock lock(mutex_);
-  return registrations_.remove(base);
+  Status status = registrations_.remove(base);
+  exposed_.retract_removed(base);
+  return status;
 }
 
 Result<void*> Endpoint::allocate(std::size_t bytes) {
-  auto memory = LibrarySlice::allocate(bytes);
+  auto memory = RegisteredAllocation::allocate(bytes);
   if (!memory.is_ok()) return memory.status();
   std::byte* const base = memory->base();
   MutexLock lock(mutex_);
-  const std::uint32_t number = ++last_slice_;
-  MEMSPAN_PASS(offer_slice(*memory, number));
-  auto slot = registrations_.add_slice(
-      Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .slice = number});
+  const std::uint32_t number = ++last_allocation_;
+  MEMSPAN_PASS(publish_allocation(*memory, number));
+  auto slot = registrations_.add_allocation(
+      Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .allocation = number});
   if (!slot.is_ok()) {
-    member_->door().withdraw(record_.slice_offer(number));
+    member_->broker().retract(record_.allocation_name(number));
     return slot.status();
   }
   peers_->note_registration();
-  slices_.emplace(base, Slice{std::move(memory).value(), number, *slot});
+  allocations_.emplace(base, Allocation{std::move(memory).value(), number, *slot});
   return static_cast<void*>(base);
 }
 
-Status Endpoint::offer_slice(LibrarySlice& memory, std::uint32_t number) {
+Status Endpoint::publish_allocation(RegisteredAllocation& memory, std::uint32_t number) {
   std::vector<Fd> descriptors;
   descriptors.push_back(memory.take_descriptor());
-  return member_->door().offer(record_.slice_offer(number), std::move(descriptors));
+  return member_->broker().publish(record_.allocation_name(number), std::move(descriptors));
+}
+
+Result<std::string> Endpoint::answer(std::string_view request) {
+  auto asked = decode_endpoint_request(request);
+  if (!asked.is_ok()) return asked.status();
+  return asked->notify ? answer_notify(*asked->notify) : answer_resolve(asked->resolve);
+}
+
+Result<std::string> Endpoint::answer_resolve(const std::vector<Piece>& pieces) {
+  auto access = member_->remote_access();
+  if (!access.is_ok()) return access.status();
+  ResolveAnswer answer;
+  std::set<const ExposedRegion*> told;
+  MutexLock lock(mutex_);
+  for (const Piece& piece : pieces) {
+    auto extent = exposed_.find(**access, piece.remote, piece.bytes);
+    if (extent.code() == Code::kNotFound) {
+      answer.refusal = extent.status().message();
+      break;
+    }
+    if (!extent.is_ok()) return extent.status();
+    if (told.insert(extent->region).second)
+      answer.extents.push_back({extent->base, extent->region->describe()});
+  }
+  return encode(answer);
+}
+
+// kUnavailable: the queue is full.
+Result<std::string> Endpoint::answer_notify(const Notify& notify) {
+  const CompletionAction& action = notify.action;
+  if (action.counter) MEMSPAN_PASS(check_counter(*action.counter));
+  if (action.message) {
+    const Status status = notifications_.push({notify.sender, *action.message});
+    if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
+    if (!status.is_ok()) return status;
+  }
+  if (action.counter) add_to_counter(counters_, *action.counter, action.value);
+  return std::string();
 }
 
 Status Endpoint::reach(std::string_view peer) {
-  return peers_->find(peer).status();
+  const auto found = peers_->find(peer);
+  return found.is_ok() ? (*found)->ask() : found.status();
 }
 
 Status Endpoint::release(const void* address) {
-  std::map<const void*, Slice>::node_type slice;  // ends without the lock
+  std::map<const void*, Allocation>::node_type allocation;  // ends without the lock
   MutexLock lock(mutex_);
-  slice = slices_.extract(address);
-  if (slice.empty())
+  allocation = allocations_.extract(address);
+  if (allocation.empty())
     return {Code::kInvalidArgument,
             fmt::format("invalid address, which is {}: no memory of this endpoint begins there",
                         address)};
-  registrations_.remove_slice(slice.mapped().slot);
-  member_->door().withdraw(record_.slice_offer(slice.mapped().number));
+  registrations_.remove_allocation(allocation.mapped().slot);
+  exposed_.retract_removed(reinterpret_cast<std::uint64_t>(address));
+  member_->broker().retract(record_.allocation_name(allocation.mapped().number));
   return Status::ok();
 }
 
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces) {
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
-  Mover mover(**found, direction, pieces, Cursor{});
-  Status status = mover.move_all();
-  if (!mover.is_refused()) [[likely]]
+  CopyEngine engine(**found, direction, pieces, Cursor{});
+  Status status = engine.move_all();
+  if (!engine.is_refused()) [[likely]]
     return status;
-  return wait_for_registration(**found, mover, std::move(status));
+  return wait_for_registration(**found, engine, std::move(status));
 }
 
 // The peer does not say when it registers something, so that this looks.
-Status Endpoint::wait_for_registration(Peer& peer, Mover& mover, Status refusal) {
+Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal) {
   constexpr Duration kNap = std::chrono::milliseconds(1);
   const Duration patience = peers_->patience_with(peer);
   if (patience == Duration::zero()) return refusal;
   const Deadline deadline = Deadline::after(patience);
   Deadline tell = Deadline::after(kTellAfter);
-  while (mover.is_refused() && !deadline.has_passed()) {
+  while (engine.is_refused() && !deadline.has_passed()) {
     if (is_ending_.load(std::memory_order_acquire))
       return {Code::kUnavailable, "the endpoint has been destroyed"};
     if (!tell.is_never() && tell.has_passed()) {
@@ -188,9 +244,9 @@ Status Endpoint::wait_for_registration(Peer& peer, Mover& mover, Status refusal)
       tell = Deadline::never();
     }
     std::this_thread::sleep_for(kNap);
-    refusal = mover.move_all();
+    refusal = engine.move_all();
   }
-  if (mover.is_refused()) peers_->note_waited_in_vain(peer);
+  if (engine.is_refused()) peers_->note_waited_in_vain(peer);
   return refusal;
 }
 
@@ -202,7 +258,7 @@ Status Endpoint::wait_for_counter(std::uint32_t counter, std::uint64_t value,
 void Endpoint::end_waits() {
   is_ending_.store(true, std::memory_order_seq_cst);
   ring_counters(counters_);
-  mailbox_.end();
+  notifications_.end();
 }
 
 std::shared_ptr<Request> Endpoint::prepare(Direction direction, std::string peer,

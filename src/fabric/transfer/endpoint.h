@@ -11,13 +11,14 @@
 
 #include "core/mutex.h"
 #include "fabric/member.h"
+#include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/endpoint_record.h"
-#include "fabric/transfer/ledger.h"
-#include "fabric/transfer/library_memory.h"
-#include "fabric/transfer/mailbox.h"
-#include "fabric/transfer/mover.h"
+#include "fabric/transfer/exposed_registrations.h"
+#include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/pieces.h"
+#include "fabric/transfer/registered_allocation.h"
+#include "fabric/transfer/registration_table.h"
 #include "fabric/transfer/registrations.h"
 #include "fabric/transfer/request.h"
 #include "fabric/transfer/worker.h"
@@ -54,40 +55,47 @@ class Endpoint {
                                    std::unique_ptr<const Pieces> pieces) const;
   // As Worker.
   Status post(const std::shared_ptr<Request>& request) { return worker_->post(request, *peers_); }
-  Status set_down(Worker::Down down) { return worker_->set_down(std::move(down)); }
+  Status set_on_peer_down(Worker::OnPeerDown on_peer_down) {
+    return worker_->set_on_peer_down(std::move(on_peer_down));
+  }
   bool is_own_thread() const { return worker_->is_own_thread(); }
 
-  // As Mailbox and counters.h; kUnavailable once the endpoint is to be destroyed.
-  Result<Notification> receive(Deadline deadline) const { return mailbox_.receive(deadline); }
+  // As NotificationQueue and counters.h; kUnavailable once the endpoint is to be destroyed.
+  Result<Notification> receive(Deadline deadline) const { return notifications_.receive(deadline); }
   // Finds a peer, as a transfer to it would; see Peers::find().
   Status reach(std::string_view peer);
-  int messages_event() const { return mailbox_.descriptor(); }
+  int messages_event() const { return notifications_.descriptor(); }
   Status wait_for_counter(std::uint32_t counter, std::uint64_t value, Deadline deadline) const;
-  const ledger::Counters& counters() const { return counters_; }
+  const table_layout::Counters& counters() const { return counters_; }
   // Ends every wait for messages and counters, for good.
   void end_waits();
 
  private:
-  struct Slice {
-    LibrarySlice memory;
+  struct Allocation {
+    RegisteredAllocation memory;
     std::uint32_t number;
-    std::uint32_t slot;  // of the ledger
+    std::uint32_t slot;  // of the registration table
   };
-  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Ledger ledger, Mailbox mailbox,
-           std::shared_ptr<Worker> worker, Duration patience);
-  Status wait_for_registration(Peer& peer, Mover& mover, Status refusal);
-  Status offer_slice(LibrarySlice& memory, std::uint32_t number);
+  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+           NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
+  // For endpoints on other hosts; runs where their messages are taken.
+  Result<std::string> answer(std::string_view request) MEMSPAN_EXCLUDES(mutex_);
+  Result<std::string> answer_resolve(const std::vector<Piece>& pieces) MEMSPAN_EXCLUDES(mutex_);
+  Result<std::string> answer_notify(const Notify& notify);
+  Status wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal);
+  Status publish_allocation(RegisteredAllocation& memory, std::uint32_t number);
 
   const std::shared_ptr<Member> member_;
   const EndpointRecord record_;
-  const Mailbox mailbox_;
+  const NotificationQueue notifications_;
   std::atomic<bool> is_ending_{false};  // waits end
   Mutex mutex_;
-  Ledger ledger_ MEMSPAN_GUARDED_BY(mutex_);
-  ledger::Counters& counters_;  // in the ledger's pages
+  RegistrationTable table_ MEMSPAN_GUARDED_BY(mutex_);
+  table_layout::Counters& counters_;  // in the registration table's pages
   Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<const void*, Slice> slices_ MEMSPAN_GUARDED_BY(mutex_);
-  std::uint32_t last_slice_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::map<const void*, Allocation> allocations_ MEMSPAN_GUARDED_BY(mutex_);
+  ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   bool has_name_ = false;
   const std::shared_ptr<Worker> worker_;  // shared with the peers, which tell it of their ends
   std::unique_ptr<Peers> peers_;

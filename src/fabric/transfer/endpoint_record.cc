@@ -6,7 +6,7 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormat = 2;
 
 }  // namespace
 
@@ -30,15 +30,20 @@ std::string record_key(std::string_view normal_name) {
   return std::string("trans/").append(normal_name).append("/");
 }
 
+std::string destroyed_key(const EndpointRecord& record) {
+  return record_key(record.name) + "destroyed/" + record.generation;
+}
+
 std::string encode(const EndpointRecord& record) {
   ByteWriter writer;
   writer.u8(kFormat);
   writer.text(record.name);
   writer.text(record.generation);
-  writer.text(record.host);
   writer.u8(static_cast<std::uint8_t>(record.role));
-  writer.text(record.ticket);
-  writer.i64(record.process);
+  writer.text(record.broker_address);
+  writer.u64(record.who.session);
+  writer.i64(record.who.process);
+  writer.text(record.who.host);
   return writer.take();
 }
 
@@ -48,10 +53,11 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
   EndpointRecord record;
   record.name = reader.text();
   record.generation = reader.text();
-  record.host = reader.text();
   const std::uint8_t role = reader.u8();
-  record.ticket = reader.text();
-  record.process = reader.i64();
+  record.broker_address = reader.text();
+  record.who.session = reader.u64();
+  record.who.process = reader.i64();
+  record.who.host = reader.text();
   if (!reader.is_finished() || format != kFormat || role < 1 || role > 3)
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
   record.role = static_cast<Role>(role);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/status.h"
+#include "fabric/member_identity.h"
 
 namespace memspan::transfer {
 
@@ -20,21 +21,23 @@ bool may_reach(Role from, Role to);
 struct EndpointRecord {
   std::string name;        // normal
   std::string generation;  // another one is another life of the name
-  std::string host;
   Role role = Role::kBoth;
-  std::string ticket;  // of its process's door
-  std::int64_t process = 0;
+  std::string broker_address;  // of its process's broker
+  MemberIdentity who;
 
-  // What the door is asked for.
-  std::string offer() const { return "trans/" + generation; }
-  std::string slice_offer(std::uint32_t slice) const {
-    return offer() + "/" + std::to_string(slice);
+  // What its broker publishes, and its service for other hosts.
+  std::string published_name() const { return "trans/" + generation; }
+  std::string allocation_name(std::uint32_t allocation) const {
+    return published_name() + "/" + std::to_string(allocation);
   }
   bool operator==(const EndpointRecord&) const = default;
 };
 
-// No key begins with another one.
+// No record's key begins with another one's.
 std::string record_key(std::string_view normal_name);
+// Set, beside the record, while an endpoint that members on other hosts may know is destroyed: they
+// see no memory of it that says so.
+std::string destroyed_key(const EndpointRecord& record);
 std::string encode(const EndpointRecord& record);
 // kInvalidArgument for anything that encode() does not write.
 Result<EndpointRecord> decode_record(std::string_view bytes);

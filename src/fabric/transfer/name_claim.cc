@@ -23,9 +23,9 @@ struct Removal {
 
 // On another host nobody can be asked.
 bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
-  if (holder.host != member.host()) return true;
-  const auto answer =
-      member.door().ask_and_wait(holder.ticket, holder.offer(), deadline.within(kAnswerPatience));
+  if (!member.is_near(holder.who)) return true;
+  const auto answer = member.broker().fetch_and_wait(holder.broker_address, holder.published_name(),
+                                                     deadline.within(kAnswerPatience));
   return answer.code() == Code::kUnavailable || answer.code() == Code::kNotFound;
 }
 
@@ -61,7 +61,7 @@ Status claim_name(Member& member, const EndpointRecord& record, Deadline deadlin
   const std::string mine = encode(record);
   const Deadline patience = deadline.within(kDeathPatience);
   while (true) {
-    auto got = member.store().compare_and_swap(key, "", mine, deadline, StoreOwner::kSession);
+    auto got = member.store().compare_and_swap(key, "", mine, deadline, KeyLife::kLease);
     if (!got.is_ok())
       return got.status().annotate(fmt::format("claiming the name {}", record.name));
     if (*got == mine) return Status::ok();
@@ -71,7 +71,7 @@ Status claim_name(Member& member, const EndpointRecord& record, Deadline deadlin
         wait_for_removal(member.store(), key, patience).is_ok())
       continue;
     return {Code::kUnavailable,
-            fmt::format("process {} has an endpoint {} already", holder->process, record.name)};
+            fmt::format("process {} has an endpoint {} already", holder->who.process, record.name)};
   }
 }
 

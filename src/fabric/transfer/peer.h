@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another endpoint, as this process reaches it: one life of its name. It holds the peer's ledger
-// and library memory mapped, and knows when the process ends.
+// Another endpoint, as this process reaches it: one life of its name. It knows where the peer's
+// registered memory is and when the peer ends.
+//
+//   NearPeer     on this host: registered allocations are mapped, other memory is the kernel's to
+//                move, and what is registered stands in a table that is mapped, too
+//   RemotePeer   on another host: regions on a link, which the peer is asked for
 #pragma once
 
 #include <sys/types.h>
@@ -11,97 +15,117 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "device/reservation.h"
-#include "fabric/member.h"
 #include "fabric/transfer/endpoint_record.h"
-#include "fabric/transfer/ledger.h"
-#include "fabric/transfer/ledger_view.h"
 #include "fabric/transfer/pieces.h"
+#include "fabric/transfer/registration_table.h"
+#include "fabric/transfer/remote_service.h"
+#include "transport/link.h"
 
 namespace memspan::transfer {
 
-// Library memory of a peer, mapped here, by number. Never changed once it is shared.
-using MappedSlices = std::vector<std::pair<std::uint32_t, std::shared_ptr<const Reservation>>>;
+// Registered allocations of a peer, mapped here, by number. Never changed once it is shared.
+using MappedAllocations = std::vector<std::pair<std::uint32_t, std::shared_ptr<const Reservation>>>;
+// Regions of a remote peer, by base. Never changed once it is shared.
+using KnownExtents = std::vector<RegionExtent>;
 
 // Where some pieces' remote ends are. Lives on the stack.
-struct Located {
+struct ResolvedPieces {
   static constexpr std::size_t kMost = 64;
-  std::size_t count = 0;                 // pieces that were found
-  bool is_refused = false;               // the next one is not registered
-  std::uint32_t wanted_slice = 0;        // or in library memory that is not mapped yet: map_slice()
-  std::array<std::byte*, kMost> mapped;  // null: in the other process only
-  std::shared_ptr<const MappedSlices> held;  // keeps what is mapped
+  std::size_t count = 0;                // pieces that were found
+  bool is_refused = false;              // the next one is not registered
+  bool is_missing = false;              // something must be fetched for the next one: Peer::fetch()
+  std::uint32_t wanted_allocation = 0;  // what: an allocation to be mapped,
+  std::vector<Piece> wanted_pieces;     // or regions
+  std::array<std::byte*, kMost> mapped;           // null: in the other process only
+  std::shared_ptr<const MappedAllocations> held;  // keeps what is mapped
+  // Of a remote peer: the link, and each piece's region. Null: by the kernel.
+  Link* link = nullptr;
+  std::array<const RegionExtent*, kMost> extents;
+  std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
+
+// Why a piece is refused; `nearest` tells what is registered near it.
+Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
+                      const std::string& nearest);
 
 // Thread-safe.
 class Peer {
  public:
-  // Asks the door of the record's process. `ended` is called once when it ends in whatever way, on
-  // any thread, and does not wait. kTimeout, kAuth; kPeerLost: it died; kStale: it has ended.
-  static Result<std::shared_ptr<Peer>> attach(std::shared_ptr<Member> member, EndpointRecord record,
-                                              std::function<void()> ended, Deadline deadline);
-  ~Peer();
+  virtual ~Peer() = default;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
   const EndpointRecord& record() const { return record_; }
-  pid_t process() const { return process_number_; }
+  // As the kernel knows it here; 0: it is out of the kernel's reach.
+  pid_t process() const { return process_; }
 
   // Asks the kernel at most once a millisecond.
   bool is_live();
   // Whether the endpoint has neither ended nor been destroyed; costs two loads.
   bool is_open() const {
-    return end_.load(std::memory_order_acquire) == End::kNone && pages_.is_open();
+    return end_.load(std::memory_order_acquire) == End::kNone &&
+           state_->load(std::memory_order_acquire) == kOpen;
   }
-  // What death() finds without asking anybody; ok while it lives.
+  // What is_live() finds without asking anybody; ok while it lives.
   Status why_not_live() const;
-  // The store has no record of it any more.
+  // Whether it is there now, as the endpoint itself knows it; ok when it is.
+  virtual Status ask() { return is_live() ? Status::ok() : why_not_live(); }
+  // The store has no record of it any more. May ask the peer, for a second at most.
   void note_left();
+  // It said so.
+  void note_destroyed() { end(End::kEnded); }
+  // The way to it is gone.
+  void note_lost() { end(End::kDied); }
 
-  // Looks them up, at most Located::kMost, against what is registered now.
-  void locate(std::span<const Piece> pieces, Located& located);
-  Status map_slice(std::uint32_t slice, Deadline deadline);
+  // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
+  virtual void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) = 0;
+  // Fetches what was missing. kNotFound, with words about what is registered: a piece is not.
+  virtual Status fetch(const ResolvedPieces& resolved, Deadline deadline) = 0;
+  // A region was stale: nothing that is known of them counts any more.
+  virtual void forget_extents() {}
   // Why the piece was refused.
-  Status refusal(const Piece& piece, std::uint64_t number);
+  virtual Status refusal(const Piece& piece, std::uint64_t number) = 0;
+  // kTimeout: its notification queue is full, and nothing was done.
+  virtual Status notify(const std::string& sender, const CompletionAction& action) = 0;
+  // Writable when the queue may have room; -1: nothing says so.
+  virtual int queue_descriptor() const { return -1; }
 
   // How many registrations this endpoint had when it last waited in vain for the peer's. Peers'.
   std::atomic<std::uint64_t>& waited_in_vain() { return waited_in_vain_; }
 
-  // For the words and messages that the peer waits for.
-  ledger::Counters& counters() const { return pages_.counters(); }
-  const Fd& mailbox() const { return mailbox_; }
+ protected:
+  enum class End : int { kNone, kDied, kEnded, kLeft };
+  static constexpr auto kOpen = static_cast<std::uint64_t>(table_layout::State::kOpen);
+  // For peers without a table.
+  static const std::atomic<std::uint64_t> kAlwaysOpen;
+
+  // `state` outlives it. `ended` is called once when it ends in whatever way, on any thread, and
+  // does not wait.
+  Peer(EndpointRecord record, pid_t process, const std::atomic<std::uint64_t>& state,
+       std::function<void()> ended)
+      : record_(std::move(record)), process_(process), state_(&state), ended_(std::move(ended)) {}
+  void end(End why);
+  bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
+  // Asks the kernel.
+  virtual bool is_gone() const { return false; }
+  // Once the store has no record of it any more.
+  virtual End how_it_left() { return is_gone() ? End::kDied : End::kLeft; }
+  // Gives memory of the dead back now, not when somebody asks for them again.
+  virtual void release() {}
 
  private:
-  enum class End : int { kNone, kDied, kEnded, kLeft };
-
-  Peer(std::shared_ptr<Member> member, EndpointRecord record, LedgerPages pages, DoorAnswer answer,
-       std::function<void()> ended);
-  void end(End why);
-  Result<DoorAnswer> ask_for_slice(std::uint32_t slice, Deadline deadline) const;
-  void drop_freed_slices() MEMSPAN_REQUIRES(mutex_);
-  // Null when it is not mapped.
-  const Reservation* mapping_of(std::uint32_t slice) MEMSPAN_REQUIRES(mutex_);
-
-  const std::shared_ptr<Member> member_;
   const EndpointRecord record_;
-  const LedgerPages pages_;
-  const Fd process_;
-  const Fd mailbox_;
-  const pid_t process_number_;
-  const bool is_this_process_;
+  const pid_t process_;
+  const std::atomic<std::uint64_t>* const state_;
   const std::function<void()> ended_;
-  std::uint64_t watch_ = 0;
   std::atomic<End> end_{End::kNone};
   std::atomic<Clock::rep> looked_at_{0};  // the process, last
   std::atomic<std::uint64_t> waited_in_vain_{0};
-  Mutex mutex_;
-  LedgerView view_ MEMSPAN_GUARDED_BY(mutex_);
-  std::shared_ptr<const MappedSlices> mapped_ MEMSPAN_GUARDED_BY(mutex_);  // shared with copies
 };
 
 }  // namespace memspan::transfer

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "fabric/transfer/endpoint_name.h"
+#include "fabric/transfer/near_peer.h"
+#include "fabric/transfer/remote_endpoint.h"
 
 namespace memspan::transfer {
 namespace {
@@ -19,8 +21,10 @@ constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
 
+// A watch that runs may ask a peer how it has left, and holds what must not end on its thread: the
+// peer, and with it the member.
 Peers::~Peers() {
-  const Deadline deadline = Deadline::after(std::chrono::seconds(1));
+  const Deadline deadline = Deadline::after(kPatience);
   MutexLock lock(mutex_);
   for (auto& [name, known] : by_name_) {
     [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
@@ -64,12 +68,12 @@ std::shared_ptr<Peer> Peers::peer_of(Known& known) {
   return known.peer;
 }
 
-// Threads that want the same peer at the same time may each get as far as the door; the first that
-// comes back counts.
+// Threads that want the same peer at the same time may each get as far as the broker; the first
+// that comes back counts.
 Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
   const Deadline deadline = Deadline::after(kPatience);
   if (auto peer = known_peer(name); peer != nullptr && peer->is_live()) return peer;
-  bury(deadline);
+  reap(deadline);
   auto record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
@@ -79,8 +83,14 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
   record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
-  auto peer = Peer::attach(
-      member_, *record, [down = down_, name] { (*down)(name); }, deadline);
+  const bool is_own = record->who == member_->identity();
+  const auto transport = is_own ? Result<std::string_view>("cma")
+                                : member_->choose_transport(record->who, {"cma", "message"});
+  if (!transport.is_ok())
+    return transport.status().annotate(fmt::format("reaching endpoint {}", name));
+  const auto attach_to = *transport == "cma" ? NearPeer::attach : RemoteEndpoint::attach;
+  auto peer = attach_to(
+      member_, *record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock((*known)->mutex);
@@ -90,7 +100,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
   return current;
 }
 
-void Peers::bury(Deadline deadline) {
+void Peers::reap(Deadline deadline) {
   std::vector<std::shared_ptr<Known>> ended;
   {
     MutexLock lock(mutex_);
@@ -138,11 +148,6 @@ Status Peers::check_reach(const EndpointRecord& record) const {
             fmt::format("endpoint {} has the role {} and this one {}: senders and receivers reach "
                         "the other kind, or BOTH",
                         record.name, role_name(record.role), role_name(role_))};
-  if (record.host != member_->host())
-    return {Code::kNotSupported,
-            fmt::format("endpoint {} is on another host ({} there, {} here), and transfers between "
-                        "hosts are not supported",
-                        record.name, record.host, member_->host())};
   return Status::ok();
 }
 
@@ -175,6 +180,10 @@ void Peers::note_change(Known& known, const StoreChange& change) {
     peer = known.peer;
   }
   if (peer == nullptr) return;
+  if (change.key != record_key(peer->record().name)) {
+    if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
+    return;
+  }
   const auto now = decode_record(change.value);
   if (!now.is_ok() || now->generation != peer->record().generation) peer->note_left();
 }

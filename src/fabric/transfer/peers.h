@@ -23,18 +23,19 @@ class Peers {
  public:
   // `down` gets the name of a peer that has ended, once for each life, on any thread; it does not
   // wait. Peers that others still use may call it after the end of this object.
-  using Down = std::function<void(const std::string& name)>;
-  Peers(std::shared_ptr<Member> member, Role role, Duration patience, Down down)
+  using OnPeerDown = std::function<void(const std::string& name)>;
+  Peers(std::shared_ptr<Member> member, Role role, Duration patience, OnPeerDown on_peer_down)
       : member_(std::move(member)),
         role_(role),
         patience_(patience),
-        down_(std::make_shared<const Down>(std::move(down))) {}
+        on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))) {}
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
   // Asks the store once when it is not known or has ended, which takes 5 s at most. kNotFound,
-  // kPeerLost, kStale; kInvalidArgument: the name or the roles; kNotSupported: another host.
+  // kPeerLost, kStale; kInvalidArgument: the name or the roles; kTimeout: a process on another host
+  // does not answer.
   Result<std::shared_ptr<Peer>> find(std::string_view name);
 
   // This endpoint has registered something. Where programs do so at both ends and then begin, the
@@ -74,7 +75,7 @@ class Peers {
   static std::shared_ptr<Peer> peer_of(Known& known) MEMSPAN_EXCLUDES(known.mutex);
   std::shared_ptr<Peer> known_peer(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
   // Gives up all that have ended: their memory, descriptors and watches.
-  void bury(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  void reap(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
   Status check_reach(const EndpointRecord& record) const;
@@ -85,7 +86,7 @@ class Peers {
   const Role role_;
   const Duration patience_;
   std::atomic<std::uint64_t> registrations_{0};
-  const std::shared_ptr<const Down> down_;  // shared with the peers
+  const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
   Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Known>, Hash, std::equal_to<>> by_spelling_
       MEMSPAN_GUARDED_BY(mutex_);

@@ -16,11 +16,11 @@ Status check_range(std::uint64_t base, std::uint64_t bytes) {
 }
 
 Status Registrations::check_room(std::size_t ranges) const {
-  if (ranges <= ledger_.room()) return Status::ok();
+  if (ranges <= table_.room()) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("{} registrations more than the {} that are there would be too many; "
                       "allowed are {}",
-                      ranges, ledger::kSlots - ledger_.room(), ledger::kSlots)};
+                      ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
 }
 
 Status Registrations::add(std::uint64_t base, std::uint64_t bytes) {
@@ -32,7 +32,7 @@ Status Registrations::add(std::uint64_t base, std::uint64_t bytes) {
     return Status::ok();
   }
   MEMSPAN_PASS(check_room(1));
-  const std::uint32_t slot = ledger_.add(Range{.base = base, .bytes = bytes});
+  const std::uint32_t slot = table_.add(Range{.base = base, .bytes = bytes});
   by_base_.emplace(base, Registration{.bytes = bytes, .slot = slot});
   return Status::ok();
 }
@@ -44,7 +44,7 @@ Status Registrations::add_joined(std::span<const Range> ranges) {
   if (++last_group_ == 0) ++last_group_;
   for (const Range& range : ranges) {
     const std::uint32_t slot =
-        ledger_.add(Range{.base = range.base, .bytes = range.bytes, .group = last_group_});
+        table_.add(Range{.base = range.base, .bytes = range.bytes, .group = last_group_});
     by_base_.emplace(range.base,
                      Registration{.bytes = range.bytes, .group = last_group_, .slot = slot});
   }
@@ -56,14 +56,14 @@ Status Registrations::remove(std::uint64_t base) {
   if (after == by_base_.begin() || (--after)->first != base)
     return {Code::kNotFound, fmt::format("nothing is registered that begins at {:#x}", base)};
   if (--after->second.count > 0) return Status::ok();
-  ledger_.remove(after->second.slot);
+  table_.remove(after->second.slot);
   by_base_.erase(after);
   return Status::ok();
 }
 
-Result<std::uint32_t> Registrations::add_slice(const Range& range) {
+Result<std::uint32_t> Registrations::add_allocation(const Range& range) {
   MEMSPAN_PASS(check_room(1));
-  return ledger_.add(range);
+  return table_.add(range);
 }
 
 }  // namespace memspan::transfer

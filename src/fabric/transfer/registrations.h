@@ -8,27 +8,27 @@
 #include <span>
 
 #include "core/status.h"
-#include "fabric/transfer/ledger.h"
+#include "fabric/transfer/registration_table.h"
 
 namespace memspan::transfer {
 
 // kInvalidArgument for an empty range or one that goes round the end of the address space.
 Status check_range(std::uint64_t base, std::uint64_t bytes);
 
-// Writes what it holds into the ledger, which outlives it. One thread at a time.
+// Writes what it holds into the registration table, which outlives it. One thread at a time.
 class Registrations {
  public:
-  explicit Registrations(Ledger& ledger) : ledger_(ledger) {}
+  explicit Registrations(RegistrationTable& table) : table_(table) {}
 
   // The same range again is counted.
   Status add(std::uint64_t base, std::uint64_t bytes);
-  // All or none; those that touch are joined. The ranges' slice and group do not matter.
+  // All or none; those that touch are joined. The ranges' allocation and group do not matter.
   Status add_joined(std::span<const Range> ranges);
   // Takes back the latest one that begins there. kNotFound when there is none.
   Status remove(std::uint64_t base);
-  // Library memory; gives the ledger's slot.
-  Result<std::uint32_t> add_slice(const Range& range);
-  void remove_slice(std::uint32_t slot) { ledger_.remove(slot); }
+  // Registered allocations; gives the registration table's slot.
+  Result<std::uint32_t> add_allocation(const Range& range);
+  void remove_allocation(std::uint32_t slot) { table_.remove(slot); }
 
  private:
   struct Registration {
@@ -39,7 +39,7 @@ class Registrations {
   };
   Status check_room(std::size_t ranges) const;
 
-  Ledger& ledger_;
+  RegistrationTable& table_;
   std::multimap<std::uint64_t, Registration> by_base_;  // the last of a base was given last
   std::uint32_t last_group_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transfer that is prepared once and posted any number of times, one after the other. The worker
-// of its endpoint carries it out, a share at a time; then a message is put into the peer's mailbox
-// and something added to one of its counters, if that was asked for.
+// of its endpoint carries it out, a share at a time; then a message is put into the peer's
+// notification queue and something added to one of its counters, if that was asked for.
 //
 //   ready ──post()──► posted ──► over ──post()──► posted ...
 #pragma once
@@ -15,30 +15,23 @@
 
 #include "core/mutex.h"
 #include "core/wake_event.h"
-#include "fabric/transfer/mailbox.h"
-#include "fabric/transfer/mover.h"
+#include "fabric/transfer/copy_engine.h"
+#include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/pieces.h"
 
 namespace memspan::transfer {
 
 // A value.
-struct Outcome {
+struct TransferResult {
   enum class Kind { kReady, kPosted, kDone, kFailed, kCancelled };
   Kind kind = Kind::kReady;
   Status status;            // why it failed
   std::uint64_t moved = 0;  // whole pieces; where it failed in a piece, that one's number
 };
 
-// What is done at the peer once all pieces are there. A value.
-struct Afterwards {
-  std::optional<std::string> message;
-  std::optional<std::uint32_t> counter;
-  std::uint64_t value = 0;  // to add to it
-};
-
 // One posting, as the worker carries it out.
-struct Run {
+struct PostedRequest {
   std::uint64_t number = 0;
   std::shared_ptr<Peer> peer;                  // once it has begun
   std::optional<Deadline> registered_by = {};  // once it waits for a registration
@@ -56,21 +49,22 @@ class Request {
         pieces_(std::move(pieces)) {}
 
   // kUnavailable while it is posted.
-  Status set_afterwards(const std::function<void(Afterwards&)>& change) MEMSPAN_EXCLUDES(mutex_);
+  Status set_completion_action(const std::function<void(CompletionAction&)>& change)
+      MEMSPAN_EXCLUDES(mutex_);
   // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
   // request again. None when it is empty.
-  using Over = std::function<void(const Outcome&)>;
-  Status set_callback(Over over) MEMSPAN_EXCLUDES(mutex_);
+  using OnComplete = std::function<void(const TransferResult&)>;
+  Status set_on_complete(OnComplete on_complete) MEMSPAN_EXCLUDES(mutex_);
   // How long each posting waits for what the peer has not registered yet; none: as
   // Peers::patience_with() says. kUnavailable while it is posted.
   Status set_patience(std::optional<Duration> patience) MEMSPAN_EXCLUDES(mutex_);
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
-  Outcome outcome() const MEMSPAN_EXCLUDES(mutex_);
+  TransferResult result() const MEMSPAN_EXCLUDES(mutex_);
   // Until the posting of now is over, also when it is posted again by then; kTimeout leaves it as
   // it is, kInvalidArgument: it was never posted.
-  Result<Outcome> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // When it returns, neither end is touched any more, nor is the peer told. What was over stays so.
   void cancel() MEMSPAN_EXCLUDES(mutex_);
   // Until no callback runs, but for the caller's own.
@@ -78,26 +72,26 @@ class Request {
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
   Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
-  // Does a share. kWaits: the peer's mailbox is full; kLater: it is to register something.
+  // Does a share. kWaits: the peer's notification queue is full; kLater: it is to register
+  // something.
   enum class Progress { kMore, kWaits, kLater, kOver };
-  Progress advance(Run& run, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   // It has failed, unless it was over before.
-  void fail(const Run& run, Status why) MEMSPAN_EXCLUDES(mutex_);
+  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
 
  private:
   // Posted, and so far not over; the worker goes on with it while nobody cancels it.
-  bool is_posted(const Run& run) const MEMSPAN_REQUIRES(mutex_);
-  bool is_current(const Run& run) const MEMSPAN_REQUIRES(mutex_);
+  bool is_posted(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
+  bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
   // False when it is over already, or being cancelled; else the buffers, or the peer, are touched
   // from now on.
-  bool begin_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
-  void end_to_touch(const Run& run) MEMSPAN_EXCLUDES(mutex_);
-  bool may_wait(Run& run, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
-  Status tell_peer(const Run& run, const Afterwards& afterwards) const;
-  Progress move(Run& run, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
-  Progress tell(Run& run) MEMSPAN_EXCLUDES(mutex_);
-  void finish(const Run& run, const Outcome& outcome) MEMSPAN_EXCLUDES(mutex_);
-  void conclude(Outcome outcome) MEMSPAN_REQUIRES(mutex_);
+  bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
+  void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_);
 
   const Direction direction_;
   const std::string sender_;
@@ -106,11 +100,11 @@ class Request {
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
-  Outcome outcome_ MEMSPAN_GUARDED_BY(mutex_);
-  Afterwards afterwards_ MEMSPAN_GUARDED_BY(mutex_);
-  Outcome last_outcome_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
+  TransferResult result_ MEMSPAN_GUARDED_BY(mutex_);
+  CompletionAction completion_action_ MEMSPAN_GUARDED_BY(mutex_);
+  TransferResult last_result_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
   std::optional<Duration> patience_ MEMSPAN_GUARDED_BY(mutex_);
-  Over over_ MEMSPAN_GUARDED_BY(mutex_);
+  OnComplete on_complete_ MEMSPAN_GUARDED_BY(mutex_);
   WakeEvent event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
+
 #include "core/thread.h"
 
 namespace memspan::transfer {
 namespace {
 
-// The peer whose mailbox is full may die while a child of its own keeps that open.
+// The peer whose notification queue is full may die while a child of its own keeps that open.
 constexpr int kLookAgainMs = 1000;
+// No peer on another host says that its queue has room.
+constexpr int kAskAgainMs = 20;
 // No peer says that it has registered something.
 constexpr int kTryAgainMs = 1;
 
@@ -40,23 +44,23 @@ Status Worker::post(const std::shared_ptr<Request>& request, Peers& peers) {
   MutexLock lock(mutex_);
   MEMSPAN_PASS(need_thread());
   MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
-  queue_.push_back({request, &peers, Run{.number = posting, .peer = {}, .cursor = {}}});
+  queue_.push_back({request, &peers, PostedRequest{.number = posting, .peer = {}, .cursor = {}}});
   wake_.ring();
   return Status::ok();
 }
 
-Status Worker::set_down(Down down) {
+Status Worker::set_on_peer_down(OnPeerDown on_peer_down) {
   MutexLock lock(mutex_);
-  if (down) MEMSPAN_PASS(need_thread());
-  down_ = std::move(down);
+  if (on_peer_down) MEMSPAN_PASS(need_thread());
+  on_peer_down_ = std::move(on_peer_down);
   while (is_calling_ && thread_id_ != std::this_thread::get_id())
     called_.wait_until(mutex_, Deadline::never());
   return Status::ok();
 }
 
-void Worker::note_down(const std::string& peer) {
+void Worker::note_peer_down(const std::string& peer) {
   MutexLock lock(mutex_);
-  if (!down_ || is_ending_) return;
+  if (!on_peer_down_ || is_ending_) return;
   ended_peers_.push_back(peer);
   wake_.ring();
 }
@@ -79,64 +83,70 @@ void Worker::end() {
 
 void Worker::run() {
   while (true) {
-    std::optional<Posted> posted;
+    std::optional<QueueEntry> entry;
     {
       MutexLock lock(mutex_);
       if (is_ending_) break;
-      posted = next();
+      entry = next();
     }
-    tell_down();
-    if (!posted || !waiting_.empty() || !later_.empty())
-      wait(posted ? Patience::kNone : Patience::kUntilRung);
-    if (!posted) continue;
-    const auto progress = posted->request->advance(posted->run, *posted->peers);
-    if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*posted));
-    if (progress == Request::Progress::kLater) later_.push_back(std::move(*posted));
+    report_peers_down();
+    if (!entry || !waiting_.empty() || !later_.empty())
+      wait(entry ? Patience::kNone : Patience::kUntilRung);
+    if (!entry) continue;
+    const auto progress = entry->request->advance(entry->posted, *entry->peers);
+    if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*entry));
+    if (progress == Request::Progress::kLater) later_.push_back(std::move(*entry));
     if (progress != Request::Progress::kMore) continue;
     MutexLock lock(mutex_);
-    queue_.push_back(std::move(*posted));
+    queue_.push_back(std::move(*entry));
   }
   fail_all();
 }
 
-std::optional<Worker::Posted> Worker::next() {
+std::optional<Worker::QueueEntry> Worker::next() {
   if (queue_.empty()) return std::nullopt;
-  Posted posted = std::move(queue_.front());
+  QueueEntry entry = std::move(queue_.front());
   queue_.pop_front();
-  return posted;
+  return entry;
 }
 
-void Worker::tell_down() {
+void Worker::report_peers_down() {
   while (true) {
     std::string peer;
-    Down down;
+    OnPeerDown on_peer_down;
     {
       MutexLock lock(mutex_);
       if (ended_peers_.empty()) return;
       peer = std::move(ended_peers_.front());
       ended_peers_.pop_front();
-      down = down_;
+      on_peer_down = on_peer_down_;
       is_calling_ = true;
     }
-    if (down) down(peer);
+    if (on_peer_down) on_peer_down(peer);
     MutexLock lock(mutex_);
     is_calling_ = false;
     called_.notify_all();
   }
 }
 
-// Until somebody rings or a mailbox may have room; those who wait for one try again then.
+// Until somebody rings or a notification queue may have room; those who wait for one try again
+// then.
 void Worker::wait(Patience patience) {
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
-  for (const Posted& posted : waiting_)
-    polled.push_back({posted.run.peer->mailbox().get(), POLLOUT, 0});
-  const int longest = !later_.empty() ? kTryAgainMs : waiting_.empty() ? -1 : kLookAgainMs;
+  for (const QueueEntry& entry : waiting_)
+    polled.push_back({entry.posted.peer->queue_descriptor(), POLLOUT, 0});
+  const bool is_told =
+      std::all_of(polled.begin(), polled.end(), [](const pollfd& one) { return one.fd >= 0; });
+  const int longest = !later_.empty()    ? kTryAgainMs
+                      : !is_told         ? kAskAgainMs
+                      : waiting_.empty() ? -1
+                                         : kLookAgainMs;
   const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
   const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
   wake_.silence();
-  std::vector<Posted> still_waiting;
+  std::vector<QueueEntry> still_waiting;
   MutexLock lock(mutex_);
-  for (Posted& posted : later_) queue_.push_back(std::move(posted));
+  for (QueueEntry& entry : later_) queue_.push_back(std::move(entry));
   later_.clear();
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     if (is_time_over || polled[i + 1].revents != 0)
@@ -148,16 +158,16 @@ void Worker::wait(Patience patience) {
 }
 
 void Worker::fail_all() {
-  std::deque<Posted> left;
+  std::deque<QueueEntry> left;
   {
     MutexLock lock(mutex_);
     left.swap(queue_);
   }
-  for (Posted& posted : waiting_) left.push_back(std::move(posted));
-  for (Posted& posted : later_) left.push_back(std::move(posted));
+  for (QueueEntry& entry : waiting_) left.push_back(std::move(entry));
+  for (QueueEntry& entry : later_) left.push_back(std::move(entry));
   waiting_.clear();
   later_.clear();
-  for (const Posted& posted : left) posted.request->fail(posted.run, endpoint_is_gone());
+  for (const QueueEntry& entry : left) entry.request->fail(entry.posted, endpoint_is_gone());
 }
 
 }  // namespace memspan::transfer

@@ -32,26 +32,26 @@ class Worker {
 
   // Called with the name of each peer that ends from now on. None of the one before runs after this
   // returned, but for the caller's own.
-  using Down = std::function<void(const std::string& peer)>;
-  Status set_down(Down down) MEMSPAN_EXCLUDES(mutex_);
+  using OnPeerDown = std::function<void(const std::string& peer)>;
+  Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_);
   // A peer has ended. Does not wait.
-  void note_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
+  void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
 
   bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
   // What is posted fails, and the thread ends. Not for the thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  struct Posted {
+  struct QueueEntry {
     std::shared_ptr<Request> request;
     Peers* peers = nullptr;
-    Run run;
+    PostedRequest posted;
   };
   explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
-  std::optional<Posted> next() MEMSPAN_REQUIRES(mutex_);
-  void tell_down() MEMSPAN_EXCLUDES(mutex_);
+  std::optional<QueueEntry> next() MEMSPAN_REQUIRES(mutex_);
+  void report_peers_down() MEMSPAN_EXCLUDES(mutex_);
   enum class Patience { kNone, kUntilRung };
   void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
   void fail_all() MEMSPAN_EXCLUDES(mutex_);
@@ -59,11 +59,11 @@ class Worker {
   const WakeEvent wake_;
   mutable Mutex mutex_;
   ConditionVariable called_;
-  std::deque<Posted> queue_ MEMSPAN_GUARDED_BY(mutex_);
-  // The thread's alone: for room in a mailbox, and for what a peer is to register.
-  std::vector<Posted> waiting_;
-  std::vector<Posted> later_;
-  Down down_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<QueueEntry> queue_ MEMSPAN_GUARDED_BY(mutex_);
+  // The thread's alone: for room in a notification queue, and for what a peer is to register.
+  std::vector<QueueEntry> waiting_;
+  std::vector<QueueEntry> later_;
+  OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;

@@ -21,7 +21,7 @@ Status alltoall(Team& team, const char* what, void* dest, const void* source,
     MEMSPAN_PASS(push(team, member, to, from, block_bytes));
   }
   MEMSPAN_PASS(complete_pushes(team));
-  return team.meet_alike(what, {CollectiveKind::kAlltoall, block_bytes});
+  return team.barrier_checked(what, {CollectiveKind::kAlltoall, block_bytes});
 }
 
 Status alltoalls(Team& team, const char* what, void* dest, const void* source,
@@ -40,7 +40,7 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
                              element_bytes));
   }
   MEMSPAN_PASS(complete_pushes(team));
-  return team.meet_alike(what, {CollectiveKind::kAlltoalls, count * element_bytes});
+  return team.barrier_checked(what, {CollectiveKind::kAlltoalls, count * element_bytes});
 }
 
 }  // namespace memspan::pgas

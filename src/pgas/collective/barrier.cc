@@ -7,13 +7,13 @@
 namespace memspan::pgas {
 
 Status barrier(Team& team, const char* what) {
-  // On mapped memory the meeting's release and acquire make all earlier puts visible to all.
+  // On mapped memory the barrier's release and acquire make all earlier puts visible to all.
   MEMSPAN_PASS(complete_pushes(team));
-  return team.meet(what);
+  return team.barrier(what);
 }
 
 Status sync(Team& team, const char* what) {
-  return team.meet(what);
+  return team.barrier(what);
 }
 
 }  // namespace memspan::pgas

@@ -8,13 +8,14 @@
 #include <cstdint>
 
 #include "core/status.h"
+#include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
 namespace memspan::pgas {
 
-// Completes this process's puts, then meets.
+// Completes this process's puts, then waits for all members.
 Status barrier(Team& team, const char* what);
-// Meets: earlier plain stores are visible.
+// Only waits for all members: their earlier plain stores are visible.
 Status sync(Team& team, const char* what);
 
 // Member `root`'s source to everybody's dest; whether to the root's own is the caller's to say.
@@ -33,21 +34,15 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
                  std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
                  std::size_t element_bytes);
 
-// Combines `count` elements: accumulates `from` into `into`, element by element.
-using Combine = void (*)(void* into, const void* from, std::size_t count);
-struct Reduction {
-  Combine combine;
-  std::size_t element_bytes;
-};
 // Element-wise over all members' sources, in member order, so that the result is the same bits on
 // every member; dest may be source.
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
-              const Reduction& reduction);
+              const ReductionKernel& kernel);
 
-// Prefixes in member order: member i gets the combination of members 0 to i (inclusive) or to
+// Prefixes in member order: member i gets the reduction_ of members 0 to i (inclusive) or to
 // i - 1 (exclusive; member 0 gets zeros). dest may be source.
 enum class ScanKind { kInclusive, kExclusive };
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
-            std::size_t count, const Reduction& reduction);
+            std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas

@@ -20,7 +20,7 @@ inline Status push(Team& team, int member, void* dest, const void* source, std::
   return Status::ok();
 }
 
-// Everything pushed so far has arrived once this and a meeting are over.
+// Everything pushed so far has arrived once this and a barrier are over.
 inline Status complete_pushes(Team& team) {
   const RouteTable& table = team.world().routes();
   return has_links(table) ? quiet_links(table) : Status::ok();

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ways by size: in the arrival flag itself (a word or a few), through scratch (each member
-// combines everybody's copy), and by slices (each member combines one slice of everybody's source
-// and pushes the result to all). All combine in member order, so all members get the same bits.
+// Three ways by size: in the arrival flag itself (a word or a few), through eager buffer (each
+// member combines everybody's copy), and by slices (each member combines one slice of everybody's
+// source and pushes the result to all). All combine in member order, so all members get the same
+// bits.
 #include <algorithm>
 
-#include "pgas/collective/combination.h"
+#include "pgas/collective/among_nodes.h"
 #include "pgas/collective/exchange.h"
+#include "pgas/collective/prefix_reduction.h"
 
 namespace memspan::pgas {
 namespace {
 
 // dest may be source: only this member reads or writes this slice, on every member.
-Status reduce_slice(const Combination& all, std::byte* dest, const std::byte* source,
+Status reduce_slice(const PrefixReduction& all, std::byte* dest, const std::byte* source,
                     std::size_t bytes) {
   const std::size_t piece = all.whole_elements(kPieceBytes);
   alignas(kCacheLine) std::byte sum[kPieceBytes];
   for (std::size_t done = 0; done < bytes; done += piece) {
     std::size_t now = std::min(piece, bytes - done);
-    MEMSPAN_TRY(combine_sources(all, sum, source + done, now), "reduction");
+    MEMSPAN_TRY(reduce_sources(all, sum, source + done, now), "reduction");
     for (int i = 0; i < all.team.size(); ++i)
       MEMSPAN_TRY(push(all.team, member_after(all.team, i), dest + done, sum, now), "reduction");
   }
   return complete_pushes(all.team);
 }
 
-Status reduce_by_slices(const Combination& all, std::byte* dest, const std::byte* source,
+Status reduce_by_slices(const PrefixReduction& all, std::byte* dest, const std::byte* source,
                         std::size_t bytes) {
   auto members = static_cast<std::size_t>(all.team.size());
   auto index = static_cast<std::size_t>(all.team.index());
@@ -33,19 +35,20 @@ Status reduce_by_slices(const Combination& all, std::byte* dest, const std::byte
   const std::size_t slice = (bytes / members + line) / line * line;
   const std::size_t first = std::min(bytes, index * slice);
   const std::size_t last = std::min(bytes, first + slice);
-  MEMSPAN_PASS(all.team.meet_alike(all.what, {all.kind, bytes}));
+  MEMSPAN_PASS(all.team.barrier_checked(all.what, {all.kind, bytes}));
+  if (all.team.nodes() != nullptr) return reduce_among_nodes(all, dest, source, bytes);
   MEMSPAN_PASS(reduce_slice(all, dest + first, source + first, last - first));
-  return all.team.meet(all.what);
+  return all.team.barrier(all.what);
 }
 
 }  // namespace
 
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
-              const Reduction& reduction) {
-  const Combination all{team, what, reduction, CollectiveKind::kReduce, team.size()};
-  const std::size_t bytes = count * reduction.element_bytes;
-  if (bytes <= kFlagBytes) return combine_in_flags(all, dest, source, bytes);
-  if (bytes <= team.scratch_bytes()) return combine_by_scratch(all, dest, source, bytes);
+              const ReductionKernel& kernel) {
+  const PrefixReduction all{team, what, kernel, CollectiveKind::kReduce, team.size()};
+  const std::size_t bytes = count * kernel.bytes;
+  if (bytes <= kFlagBytes) return reduce_in_flags(all, dest, source, bytes);
+  if (bytes <= team.eager_bytes()) return reduce_eagerly(all, dest, source, bytes);
   return reduce_by_slices(all, static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
                           bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a member says of a collective at its first meeting, so that differing calls are found before
-// anything is written.
+// A collective of a group begins with a barrier whose payload says what each member calls
+// (call_signature.h), so that differing calls are found before anything is written.
 #pragma once
 
 #include <algorithm>
@@ -27,53 +27,59 @@ enum class GroupCall : std::uint8_t {
   kMap,
 };
 
-// A value.
-struct CallTerms {
+// What all members say alike. A value.
+struct CallSignature {
   GroupCall call;
-  std::size_t bytes = 0;  // that all say alike
-  int root = -1;          // -1: there is none
-  int type = -1;          // of a reduction, else -1
+  std::size_t bytes = 0;
+  int root = -1;  // -1: there is none
+  int type = -1;  // of a reduction, else -1
   int op = -1;
 
   const char* what() const;  // "all_reduce"
 };
 
-// How many words of a first meeting are left for data.
+// How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;
-inline constexpr std::size_t kCallDataBytes = (kMeetingWords - kCallWords) * sizeof(std::uint64_t);
+inline constexpr std::size_t kCallDataBytes = (kPayloadWords - kCallWords) * sizeof(std::uint64_t);
 
-// The first meeting of a call; `data` of up to kCallDataBytes goes along. kInvalidArgument on all
+// The first barrier of a call; `data` of up to kCallDataBytes goes along. kInvalidArgument on all
 // members when they do not all call the same.
-Status meet_for(ProcessGroup& group, const CallTerms& terms, const void* data = nullptr,
-                std::size_t data_bytes = 0);
-// A member's data of the meeting just over.
+Status checked_barrier(ProcessGroup& group, const CallSignature& signature,
+                       const void* data = nullptr, std::size_t data_bytes = 0);
+// A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Pieces through the stages: stage(k) writes to group.my_stage(), then all meet, and take(k) reads
-// group.stage_of(). Once the calls were compared and before anything is taken, agree() gives how
-// many pieces there are, at least one, or a failure, the same on all members.
-template <typename Stage, typename Agree, typename Take>
-Status in_agreed_steps(ProcessGroup& group, const CallTerms& terms, Stage stage, Agree agree,
-                       Take take) {
-  stage(std::size_t{0});
-  MEMSPAN_PASS(meet_for(group, terms));
+// Pieces through the pipeline buffers: fill(k) writes to group.my_buffer(), then comes a barrier,
+// and consume(k) reads group.buffer_of(). Once the calls were compared and before anything is
+// consumed, agree() gives how many pieces there are, at least one, or a failure, the same on all
+// members.
+template <typename Fill, typename Agree, typename Consume>
+Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, Fill fill, Agree agree,
+                       Consume consume) {
+  fill(std::size_t{0});
+  // A member that could not be reached is missing at the barrier, which says why.
+  Status shared = group.complete_shares();
+  MEMSPAN_PASS(checked_barrier(group, signature));
+  MEMSPAN_PASS(shared);
   const Result<std::size_t> steps = agree();
   MEMSPAN_PASS(steps.status());
-  take(std::size_t{0});
+  consume(std::size_t{0});
   for (std::size_t step = 1; step < steps.value(); ++step) {
-    stage(step);
-    MEMSPAN_PASS(group.team().meet(terms.what()));
-    take(step);
+    fill(step);
+    shared = group.complete_shares();
+    MEMSPAN_PASS(group.team().barrier(signature.what()));
+    MEMSPAN_PASS(shared);
+    consume(step);
   }
   return Status::ok();
 }
 
 // The same where the number is known.
-template <typename Stage, typename Take>
-Status in_steps(ProcessGroup& group, const CallTerms& terms, std::size_t steps, Stage stage,
-                Take take) {
+template <typename Fill, typename Consume>
+Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t steps, Fill fill,
+                Consume consume) {
   return in_agreed_steps(
-      group, terms, stage, [steps] { return Result<std::size_t>(steps); }, take);
+      group, signature, fill, [steps] { return Result<std::size_t>(steps); }, consume);
 }
 
 inline std::byte* at(void* base, std::size_t offset) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that move bytes as they are. Who has something writes a piece of it to its stage,
-// once when it is for all, into a slot for each member when not; who wants it reads it there.
+// The collectives that move bytes as they are. Who has something writes a piece of it to its
+// pipeline buffer, once when it is for all, into a slot for each member when not; who wants it
+// reads it there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ Status check_root(const ProcessGroup& group, int root) {
 void copy_over(void* to, const void* from, std::size_t bytes) {
   if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
 }
-// A whole number of cache lines of the stage for each member.
+// A whole number of cache lines of the buffer for each member.
 std::size_t slot_bytes(const ProcessGroup& group, std::size_t room) {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
 }
@@ -32,7 +33,7 @@ int other(const ProcessGroup& group, int i) {
   return (group.rank() + i) % group.size();
 }
 
-// Sizes that members say of each other, at the beginning of the stage of the first piece.
+// Sizes that members say of each other, at the beginning of the buffer of the first piece.
 struct Sizes {
   explicit Sizes(const ProcessGroup& group) : members(static_cast<std::size_t>(group.size())) {}
   std::size_t bytes() const {
@@ -40,23 +41,23 @@ struct Sizes {
   }
   // What `from` says that it has for `to`, and `to` that it wants from `from`.
   static std::uint64_t has(const ProcessGroup& group, int from, int to) {
-    return read(group.stage_of(from), static_cast<std::size_t>(to));
+    return read(group.buffer_of(from), static_cast<std::size_t>(to));
   }
   static std::uint64_t wants(const ProcessGroup& group, int from, int to) {
-    return read(group.stage_of(to),
+    return read(group.buffer_of(to),
                 static_cast<std::size_t>(group.size()) + static_cast<std::size_t>(from));
   }
-  static std::uint64_t read(const std::byte* stage, std::size_t index) {
+  static std::uint64_t read(const std::byte* buffer, std::size_t index) {
     std::uint64_t value = 0;
-    std::memcpy(&value, stage + index * sizeof value, sizeof value);
+    std::memcpy(&value, buffer + index * sizeof value, sizeof value);
     return value;
   }
-  void write(std::byte* stage, const std::size_t value_bytes[],
+  void write(std::byte* buffer, const std::size_t value_bytes[],
              const std::size_t result_bytes[]) const {
     for (std::size_t member = 0; member < members; ++member) {
       const std::uint64_t pair[] = {value_bytes[member], result_bytes[member]};
-      std::memcpy(stage + member * sizeof pair[0], &pair[0], sizeof pair[0]);
-      std::memcpy(stage + (members + member) * sizeof pair[0], &pair[1], sizeof pair[0]);
+      std::memcpy(buffer + member * sizeof pair[0], &pair[0], sizeof pair[0]);
+      std::memcpy(buffer + (members + member) * sizeof pair[0], &pair[1], sizeof pair[0]);
     }
   }
   std::size_t members;
@@ -87,28 +88,30 @@ std::size_t largest(const ProcessGroup& group) {
 }  // namespace
 
 Status group_barrier(ProcessGroup& group) {
-  return meet_for(group, {GroupCall::kBarrier});
+  return checked_barrier(group, {GroupCall::kBarrier});
 }
 
 Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
-  const CallTerms terms{GroupCall::kBroadcast, bytes, root};
+  const CallSignature signature{GroupCall::kBroadcast, bytes, root};
   const bool is_root = group.rank() == root;
   if (bytes <= kCallDataBytes) {
-    MEMSPAN_PASS(meet_for(group, terms, values, bytes));
+    MEMSPAN_PASS(checked_barrier(group, signature, values, bytes));
     if (!is_root) read_call_data(group, root, values, bytes);
     return Status::ok();
   }
   const ResultWriter write(bytes);
   return in_steps(
-      group, terms, pieces_of(bytes, kStageBytes),
+      group, signature, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kStageBytes, step);
-        if (is_root) copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        if (!is_root) return;
+        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
+        group.share(0, piece.bytes);
       },
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kStageBytes, step);
-        if (!is_root) write(at(values, piece.begin), group.stage_of(root), piece.bytes);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        if (!is_root) write(at(values, piece.begin), group.buffer_of(root), piece.bytes);
       });
 }
 
@@ -116,16 +119,17 @@ Status group_all_gather(ProcessGroup& group, void* const results[], const void* 
                         std::size_t bytes) {
   const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
-      group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kStageBytes),
+      group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kStageBytes, step);
-        copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
+        group.share(0, piece.bytes);
       },
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kStageBytes, step);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
         write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
         for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
                 piece.bytes);
       });
 }
@@ -136,17 +140,19 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
   const bool is_root = group.rank() == root;
   const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
-      group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kStageBytes),
+      group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kStageBytes, step);
-        if (!is_root) copy_over(group.my_stage(), at(values, piece.begin), piece.bytes);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        if (is_root) return;
+        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
+        group.share_with(root, 0, piece.bytes);
       },
       [&](std::size_t step) {
         if (!is_root) return;
-        const Piece piece = piece_of(bytes, kStageBytes, step);
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
         write(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
         for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.stage_of(other(group, i)),
+          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
                 piece.bytes);
       });
 }
@@ -155,7 +161,7 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
                      std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
-  const std::size_t slot = slot_bytes(group, kStageBytes);
+  const std::size_t slot = slot_bytes(group, kPipelineBytes);
   const ResultWriter write(bytes);
   return in_steps(
       group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slot),
@@ -164,14 +170,16 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
         const Piece piece = piece_of(bytes, slot, step);
         for (int i = 1; i < group.size(); ++i) {
           const auto member = static_cast<std::size_t>(other(group, i));
-          copy_over(group.my_stage() + member * slot, at(values[member], piece.begin), piece.bytes);
+          copy_over(group.my_buffer() + member * slot, at(values[member], piece.begin),
+                    piece.bytes);
+          group.share_with(other(group, i), member * slot, piece.bytes);
         }
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, slot, step);
         const auto mine = static_cast<std::size_t>(group.rank());
         write(at(result, piece.begin),
-              is_root ? at(values[mine], piece.begin) : group.stage_of(root) + mine * slot,
+              is_root ? at(values[mine], piece.begin) : group.buffer_of(root) + mine * slot,
               piece.bytes);
       });
 }
@@ -179,34 +187,38 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
 Status group_all_to_all(ProcessGroup& group, void* const results[],
                         const std::size_t result_bytes[], const void* const values[],
                         const std::size_t value_bytes[]) {
-  const CallTerms terms{GroupCall::kAllToAll};
+  const CallSignature signature{GroupCall::kAllToAll};
   const Sizes sizes(group);
-  const std::size_t slot = slot_bytes(group, kStageBytes - sizes.bytes());
+  const std::size_t slot = slot_bytes(group, kPipelineBytes - sizes.bytes());
   const auto rank = static_cast<std::size_t>(group.rank());
   const ResultWriter write(
       std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
-  const auto stage = [&](std::size_t step) {
-    if (step == 0) sizes.write(group.my_stage(), value_bytes, result_bytes);
+  const auto fill = [&](std::size_t step) {
+    if (step == 0) {
+      sizes.write(group.my_buffer(), value_bytes, result_bytes);
+      group.share(0, sizes.bytes());
+    }
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
       const Piece piece = piece_of(value_bytes[member], slot, step);
-      copy_over(group.my_stage() + sizes.bytes() + member * slot, at(values[member], piece.begin),
-                piece.bytes);
+      const std::size_t offset = sizes.bytes() + member * slot;
+      copy_over(group.my_buffer() + offset, at(values[member], piece.begin), piece.bytes);
+      group.share_with(other(group, i), offset, piece.bytes);
     }
   };
-  const auto take = [&](std::size_t step) {
+  const auto consume = [&](std::size_t step) {
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
       const Piece piece = piece_of(result_bytes[member], slot, step);
       write(at(results[member], piece.begin),
-            group.stage_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
+            group.buffer_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
     }
   };
   const auto agree = [&]() -> Result<std::size_t> {
     MEMSPAN_PASS(check_sizes(group));
     return pieces_of(largest(group), slot);
   };
-  MEMSPAN_PASS(in_agreed_steps(group, terms, stage, agree, take));
+  MEMSPAN_PASS(in_agreed_steps(group, signature, fill, agree, consume));
   write(results[rank], values[rank], value_bytes[rank]);
   return Status::ok();
 }

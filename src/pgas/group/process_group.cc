@@ -3,56 +3,136 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 namespace memspan::pgas {
+namespace {
+
+// Far members that do not answer within it may miss the last messages of one that leaves.
+constexpr Duration kLeaveLimit = std::chrono::seconds(2);
+
+}  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
-                                                         const Exchange& exchange, Duration limit) {
-  MEMSPAN_TRY_ASSIGN(Membership membership, join_by_exchange(rank, size, exchange, limit),
+                                                         const Exchange& exchange, Duration limit,
+                                                         const std::string& host) {
+  MEMSPAN_TRY_ASSIGN(Membership membership, join_by_exchange(rank, size, exchange, limit, host),
                      "making a group");
+  const std::size_t heap = heap_bytes(membership.nodes);
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
-                     World::create(std::move(membership), heap_bytes(size), ProgramVariables::kOwn),
+                     World::create(std::move(membership), heap, StaticVariables::kOwn),
                      "making a group");
-  for (int member = 0; member < size; ++member)
-    if (!world->route(member).is_direct())
-      return Status(Code::kNotSupported,
-                    fmt::format("the transport \"{}\" does not map the memory of member {}, and a "
-                                "group needs that",
-                                world->transport_name(), member));
   world->waiting().limit = limit;
+  world->operations().set_limit(limit);
   // A word that another member sets is waited for in vain only when that one dies or leaves.
   world->waiting().survives_deaths.store(true, std::memory_order_relaxed);
   return std::make_unique<ProcessGroup>(std::move(world));
 }
 
 ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
-    : world_(std::move(world)), team_(Team::world(*world_)) {}
+    : world_(std::move(world)),
+      team_(Team::world(*world_)),
+      has_far_(!world_->nodes().is_one()),
+      has_messages_(static_cast<std::size_t>(world_->size())) {}
 
 ProcessGroup::~ProcessGroup() {
   leave();
 }
 
-std::size_t ProcessGroup::heap_bytes(int size) {
-  return kArrivalsBytes + 2 * kStageBytes + static_cast<std::size_t>(size) * kChannelBytes;
+std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
+  const auto members = static_cast<std::size_t>(nodes.peers());
+  const std::size_t copies = nodes.is_one() ? 0 : 2 * members * kPipelineBytes;
+  return kArrivalsBytes + 2 * kPipelineBytes + members * kChannelBytes + copies;
+}
+
+// What this member has sent is in the far members' memory before they hear that it left: frames of
+// a connection are applied in order, so the answer to a get comes after that.
+void ProcessGroup::leave() {
+  if (has_far_ && !has_left()) {
+    OperationContext leaving;
+    leaving.set_limit(kLeaveLimit);
+    std::vector<std::uint64_t> answers(static_cast<std::size_t>(size()));
+    const RouteTable& table = world_->routes();
+    for (int member = 0; member < size(); ++member) {
+      if (!has_messages_[static_cast<std::size_t>(member)].load(std::memory_order_relaxed))
+        continue;
+      const Route& route = world_->route(member);
+      // A member that is gone needs nothing any more.
+      static_cast<void>(route.link->get_nbi(leaving, &answers[static_cast<std::size_t>(member)],
+                                            table.place_of(route, world_->heap_of(rank())),
+                                            sizeof answers[0]));
+    }
+    static_cast<void>(leaving.quiet());
+  }
+  world_->depart();
+}
+
+Status ProcessGroup::check_one_node(const char* what) const {
+  for (int member = 0; member < size(); ++member)
+    if (!is_near(member))
+      return {Code::kNotSupported,
+              fmt::format("{} needs memory that all members share: member {} is on host {}, this "
+                          "one, member {}, on host {}",
+                          what, member, world_->nodes().host_of(member), rank(),
+                          world_->nodes().host_of(rank()))};
+  return Status::ok();
+}
+
+// ---- members of other nodes
+
+void ProcessGroup::share_with_nodes(std::size_t offset, std::size_t bytes) {
+  for (int node = 0; node < world_->nodes().count(); ++node)
+    if (node != world_->nodes().node_of(rank())) put_to_node(node, offset, bytes);
+}
+
+void ProcessGroup::put_to_node(int node, std::size_t offset, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Route& route = world_->route(world_->nodes().leader_of(node));
+  const std::byte* const copy = copy_of_buffer(rank(), team_->sequence() + 1, rank()) + offset;
+  const Status put = route.link->put(world_->operations(), world_->routes().place_of(route, copy),
+                                     my_buffer() + offset, bytes);
+  if (sharing_.is_ok()) sharing_ = put;
+}
+
+Status ProcessGroup::complete_puts() {
+  const Status first = std::exchange(sharing_, Status::ok());
+  const Status applied = world_->operations().quiet();
+  return first.is_ok() ? applied : first;
 }
 
 void ProcessGroup::arrive() {
   ++arrived_;
+  for (int node = 0; node < world_->nodes().count(); ++node) arrive_at_node(node);
+}
+
+void ProcessGroup::arrive_at_node(int node) {
+  const int leader = world_->nodes().leader_of(node);
+  if (!is_near(leader)) {
+    const Route& route = world_->route(leader);
+    const AtomicOp add{.kind = AtomicKind::kAdd, .width = 8, .operand = 1};
+    // A member that is gone will be noticed by the collective.
+    static_cast<void>(route.link->atomic(world_->operations(), add,
+                                         world_->routes().place_of(route, world_->heap_of(rank())),
+                                         nullptr));
+    return;
+  }
   const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
   // The last one wakes those who wait for it.
   if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
   for (int member = 0; member < size(); ++member)
-    if (member != rank()) world_->route(member).notify_meeting();
+    if (member != rank() && is_near(member)) world_->route(member).notify_sync();
 }
 
 Status ProcessGroup::wait_for_arrivals(Duration patience) {
   const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
-  return wait_for(world_->waiting(), WaitsFor::kMeeting, "a collective", Deadline::after(patience),
+  return wait_for(world_->waiting(), WaitsFor::kSync, "a collective", Deadline::after(patience),
                   [&] { return arrivals().load(std::memory_order_acquire) >= all; });
 }
 
-std::byte* ProcessGroup::channel(int sender, int receiver) const {
-  return world_->heap_of(sender) + kArrivalsBytes + 2 * kStageBytes +
-         static_cast<std::size_t>(receiver) * kChannelBytes;
+std::byte* ProcessGroup::channel(int owner, int member) const {
+  return world_->heap_of(owner) + kArrivalsBytes + 2 * kPipelineBytes +
+         static_cast<std::size_t>(member) * kChannelBytes;
 }
 
 }  // namespace memspan::pgas

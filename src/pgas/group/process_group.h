@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of one host that do collectives on ordinary memory. What moves goes through stages:
-// pieces of shared memory that their owner writes before a meeting and the others read after it.
+// Processes that do collectives on ordinary memory. What moves goes through pipeline buffers in
+// shared memory: their owner writes them before a barrier, and the others read them after it.
 //
-//   heap of a member:  | arrivals | stage 0 | stage 1 | channel to 0 | channel to 1 | ...
+//   heap of a member:  | arrivals | buffer 0 | buffer 1 | channel to 0 | channel to 1 | ...
 //
-// The stages are used in turn: what was written for a meeting is read until the next one, so who is
-// ahead writes the other. Hence every meeting moves data, and a long transfer has one a piece.
+// The two buffers are used in turn: what was written for a barrier is read until the next one, so
+// who is ahead writes the other. Hence every barrier moves data, and a long transfer has one a
+// piece.
+//
+// Where members are on several nodes, each node's leader has copies of the buffers of all members
+// of other nodes behind its channels. Before the barrier a member puts there what they will read of
+// its buffer. So every member combines the same bytes in the same order, wherever they come from.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/cpu.h"
@@ -22,9 +29,9 @@
 
 namespace memspan::pgas {
 
-// Small enough for the stages of two members to stay in their second-level caches, large enough for
-// a meeting to cost little beside it.
-inline constexpr std::size_t kStageBytes = std::size_t{512} << 10;
+// Of a pipeline buffer: small enough for those of two members to stay in their second-level caches,
+// large enough for a barrier to cost little beside it.
+inline constexpr std::size_t kPipelineBytes = std::size_t{512} << 10;
 // What a member has of messages for another one.
 inline constexpr std::size_t kChannelBytes = std::size_t{128} << 10;
 inline constexpr int kMostGroupMembers = 1024;
@@ -33,21 +40,22 @@ inline constexpr int kMostGroupMembers = 1024;
 class ProcessGroup {
  public:
   // Collective. `limit` bounds this and every wait of the group.
+  // `host` is this process's, if not empty: else host_identity().
   static Result<std::unique_ptr<ProcessGroup>> join(int rank, int size, const Exchange& exchange,
-                                                    Duration limit);
+                                                    Duration limit, const std::string& host = {});
   // Of a job that exists; the World's heap has heap_bytes(size) bytes and is used for nothing else.
   explicit ProcessGroup(std::unique_ptr<World> world);
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  static std::size_t heap_bytes(int size);
+  static std::size_t heap_bytes(const NodeMap& nodes);
 
   // Takes this member out of the group for good: ends its own waits, and those of others for what
   // it has not done yet. What it has done stays where they find it. Thread-safe, also during calls.
-  void leave() { world_->board().mark_departed(rank()); }
+  void leave();
   bool has_left() const {
-    return world_->board().peer(rank()).death.load(std::memory_order_acquire) != 0;
+    return world_->segment().peer(rank()).death.load(std::memory_order_acquire) != 0;
   }
 
   World& world() const { return *world_; }
@@ -55,9 +63,21 @@ class ProcessGroup {
   int rank() const { return world_->rank(); }
   int size() const { return world_->size(); }
 
-  // This process's stage for its next meeting, and a member's for the last one.
-  std::byte* my_stage() const { return stage(rank(), team_->sequence() + 1); }
-  const std::byte* stage_of(int member) const { return stage(member, team_->sequence()); }
+  // This process's pipeline buffer for its next barrier, and a member's for the last one.
+  std::byte* my_buffer() const { return buffer(rank(), team_->sequence() + 1); }
+  const std::byte* buffer_of(int member) const {
+    return is_near(member) ? buffer(member, team_->sequence())
+                           : copy_of_buffer(member, team_->sequence(), node_leader());
+  }
+  // Says that all other members, or one, read these bytes of my_buffer() after the next barrier.
+  void share(std::size_t offset, std::size_t bytes) {
+    if (has_far_) share_with_nodes(offset, bytes);
+  }
+  void share_with(int member, std::size_t offset, std::size_t bytes) {
+    if (!is_near(member)) put_to_node(world_->nodes().node_of(member), offset, bytes);
+  }
+  // Before a barrier: what was shared is where it is read. Fails when it could not be put there.
+  Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
   // Says that this member is about to do its next collective. Once for each, or for none.
   void arrive();
   // Whether all have said so for the collective that this one last said it for: kTimeout when not
@@ -67,25 +87,48 @@ class ProcessGroup {
   // Of every wait that begins from now on, in this process.
   void set_limit(Duration limit) { world_->waiting().limit = limit; }
 
-  // Where `sender` writes messages for `receiver`.
-  std::byte* channel(int sender, int receiver) const;
+  // Whether this process and the member share memory.
+  bool is_near(int member) const { return !has_far_ || world_->is_near(member); }
+  // kNotSupported, naming both hosts, when there is a member on another one.
+  Status check_one_node(const char* what) const;
+
+  // leave() waits for a far member that messages were put to.
+  void note_messages_to(int member) {
+    has_messages_[static_cast<std::size_t>(member)].store(true, std::memory_order_relaxed);
+  }
+
+  // The part of `owner`'s heap, near this process, for messages between it and `member`.
+  std::byte* channel(int owner, int member) const;
 
  private:
-  std::byte* stage(int member, std::uint64_t sequence) const {
-    return world_->heap_of(member) + kArrivalsBytes + (sequence & 1) * kStageBytes;
+  std::byte* buffer(int member, std::uint64_t sequence) const {
+    return world_->heap_of(member) + kArrivalsBytes + (sequence & 1) * kPipelineBytes;
   }
+  // The copy of a far member's buffer, in the heap of `holder`.
+  std::byte* copy_of_buffer(int member, std::uint64_t sequence, int holder) const {
+    return channel(holder, size()) +
+           (2 * static_cast<std::size_t>(member) + (sequence & 1)) * kPipelineBytes;
+  }
+  int node_leader() const { return world_->nodes().leader_of(world_->nodes().node_of(rank())); }
+  void share_with_nodes(std::size_t offset, std::size_t bytes);
+  void put_to_node(int node, std::size_t offset, std::size_t bytes);
+  Status complete_puts();
+  void arrive_at_node(int node);
 
   static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
 
-  // Of all members at all collectives, in the first one's heap. A member arrives at the next one
-  // only when it has done the last, which all arrived at: so the sum says enough.
+  // Of all members at all collectives, in the heap of each node's leader. A member arrives at the
+  // next one only when it has done the last, which all arrived at: so the sum says enough.
   std::atomic<std::uint64_t>& arrivals() const {
-    return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(0));
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(node_leader()));
   }
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;
-  std::uint64_t arrived_ = 0;  // how often this member has
+  bool has_far_;                                 // there are members on other nodes
+  std::vector<std::atomic<bool>> has_messages_;  // by member
+  Status sharing_;                               // the first failure of a put for the next barrier
+  std::uint64_t arrived_ = 0;                    // how often this member has
 };
 
 }  // namespace memspan::pgas

@@ -14,14 +14,14 @@
 namespace memspan::pgas {
 namespace {
 
-// Combining is quicker than another meeting below this many bytes of all members.
+// Combining is quicker than another barrier below this many bytes of all members.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 10;
 
 // One reduction of `bytes` bytes for those who want it.
 struct Reducing {
   ProcessGroup& group;
-  CallTerms terms;
-  const Elements& elements;
+  CallSignature signature;
+  const ReductionKernel& elements;
   std::byte* result;
   const std::byte* values;
   std::size_t bytes;
@@ -41,7 +41,7 @@ struct Reducing {
 };
 
 Status reduce_in_call(const Reducing& all) {
-  MEMSPAN_PASS(meet_for(all.group, all.terms, all.values, all.bytes));
+  MEMSPAN_PASS(checked_barrier(all.group, all.signature, all.values, all.bytes));
   if (!all.wants) return Status::ok();
   std::vector<std::byte> copies(all.members() * kCallDataBytes);
   for (std::size_t member = 0; member < all.members(); ++member)
@@ -55,16 +55,19 @@ Status reduce_in_call(const Reducing& all) {
 
 Status reduce_whole(const Reducing& all) {
   return in_steps(
-      all.group, all.terms, 1,
-      [&](std::size_t) { std::memcpy(all.group.my_stage(), all.values, all.bytes); },
+      all.group, all.signature, 1,
+      [&](std::size_t) {
+        std::memcpy(all.group.my_buffer(), all.values, all.bytes);
+        all.group.share(0, all.bytes);
+      },
       [&](std::size_t) {
         if (all.wants)
           all.combine(all.result, all.values, all.bytes,
-                      [&](int member) { return all.group.stage_of(member); });
+                      [&](int member) { return all.group.buffer_of(member); });
       });
 }
 
-// A piece is cut into a slice for each member. The stage holds, slice by slice, what this member
+// A piece is cut into a slice for each member. The buffer holds, slice by slice, what this member
 // has for the others of piece k and, in its own slice, the result of its slice of piece k - 1:
 //
 //   | for member 0 | for member 1 | result of mine | for member 3 |
@@ -72,27 +75,31 @@ class Slices {
  public:
   explicit Slices(const Reducing& all)
       : all_(all),
-        slice_(kStageBytes / all.members() / kUnit * kUnit),
+        slice_(kPipelineBytes / all.members() / kUnit * kUnit),
         piece_(slice_ * all.members()) {}
 
   // The results of the last piece need one more step than there are pieces.
   std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
 
-  void stage(std::size_t step) const {
-    std::byte* const to = all_.group.my_stage();
-    for (std::size_t member = 0; member < all_.members(); ++member)
-      if (const Piece part = slice(step, member); member != all_.rank() && part.bytes != 0)
-        std::memcpy(to + member * slice_, all_.values + part.begin, part.bytes);
+  void fill(std::size_t step) const {
+    std::byte* const to = all_.group.my_buffer();
+    for (std::size_t member = 0; member < all_.members(); ++member) {
+      const Piece part = slice(step, member);
+      if (member == all_.rank() || part.bytes == 0) continue;
+      std::memcpy(to + member * slice_, all_.values + part.begin, part.bytes);
+      all_.group.share_with(static_cast<int>(member), member * slice_, part.bytes);
+    }
+    if (step > 0) all_.group.share(all_.rank() * slice_, slice(step - 1, all_.rank()).bytes);
   }
 
-  // After it this process's next stage has its results.
-  void take(std::size_t step) const {
+  // After it this process's next buffer has its results.
+  void consume(std::size_t step) const {
     if (all_.wants && step > 0) take_results(step - 1);
     const Piece part = slice(step, all_.rank());
     if (part.bytes == 0) return;
-    std::byte* const sums = all_.group.my_stage() + all_.rank() * slice_;
+    std::byte* const sums = all_.group.my_buffer() + all_.rank() * slice_;
     all_.combine(sums, all_.values + part.begin, part.bytes,
-                 [&](int member) { return all_.group.stage_of(member) + all_.rank() * slice_; });
+                 [&](int member) { return all_.group.buffer_of(member) + all_.rank() * slice_; });
     if (all_.wants) std::memcpy(all_.result + part.begin, sums, part.bytes);
   }
 
@@ -114,7 +121,7 @@ class Slices {
       const std::size_t member = (all_.rank() + i) % all_.members();
       if (const Piece part = slice(step, member); part.bytes != 0)
         std::memcpy(all_.result + part.begin,
-                    all_.group.stage_of(static_cast<int>(member)) + member * slice_, part.bytes);
+                    all_.group.buffer_of(static_cast<int>(member)) + member * slice_, part.bytes);
     }
   }
 
@@ -126,8 +133,8 @@ class Slices {
 Status reduce_by_slices(const Reducing& all) {
   const Slices slices(all);
   return in_steps(
-      all.group, all.terms, slices.steps(), [&](std::size_t step) { slices.stage(step); },
-      [&](std::size_t step) { slices.take(step); });
+      all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
+      [&](std::size_t step) { slices.consume(step); });
 }
 
 Status reduce(const Reducing& all) {
@@ -136,56 +143,59 @@ Status reduce(const Reducing& all) {
   return reduce_by_slices(all);
 }
 
-CallTerms terms_of(GroupCall call, std::size_t bytes, const Elements& elements, int root = -1) {
+CallSignature signature_of(GroupCall call, std::size_t bytes, const ReductionKernel& elements,
+                           int root = -1) {
   return {call, bytes, root, static_cast<int>(elements.type), static_cast<int>(elements.op)};
 }
 
 }  // namespace
 
 Status group_all_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
-                        const Elements& elements) {
+                        const ReductionKernel& elements) {
   const std::size_t bytes = count * elements.bytes;
-  return reduce({group, terms_of(GroupCall::kAllReduce, bytes, elements), elements, at(result, 0),
-                 at(values, 0), bytes, true});
+  return reduce({group, signature_of(GroupCall::kAllReduce, bytes, elements), elements,
+                 at(result, 0), at(values, 0), bytes, true});
 }
 
 Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
-                    const Elements& elements, int root) {
+                    const ReductionKernel& elements, int root) {
   if (root < 0 || root >= group.size())
     return {Code::kInvalidArgument,
             fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
   const std::size_t bytes = count * elements.bytes;
-  return reduce({group, terms_of(GroupCall::kReduce, bytes, elements, root), elements,
+  return reduce({group, signature_of(GroupCall::kReduce, bytes, elements, root), elements,
                  at(result, 0), at(values, 0), bytes, group.rank() == root});
 }
 
 Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const values[],
-                            std::size_t count, const Elements& elements) {
+                            std::size_t count, const ReductionKernel& elements) {
   const std::size_t bytes = count * elements.bytes;
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto members = static_cast<std::size_t>(group.size());
-  const std::size_t slot = kStageBytes / members / kCacheLine * kCacheLine;
+  const std::size_t slot = kPipelineBytes / members / kCacheLine * kCacheLine;
   const Reducing all{group,
-                     terms_of(GroupCall::kReduceScatter, bytes, elements),
+                     signature_of(GroupCall::kReduceScatter, bytes, elements),
                      elements,
                      at(result, 0),
                      at(values[rank], 0),
                      bytes,
                      true};
   return in_steps(
-      group, all.terms, pieces_of(bytes, slot),
+      group, all.signature, pieces_of(bytes, slot),
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, slot, step);
-        for (std::size_t member = 0; member < members; ++member)
-          if (member != rank && piece.bytes != 0)
-            std::memcpy(group.my_stage() + member * slot, at(values[member], piece.begin),
-                        piece.bytes);
+        for (std::size_t member = 0; member < members; ++member) {
+          if (member == rank || piece.bytes == 0) continue;
+          std::memcpy(group.my_buffer() + member * slot, at(values[member], piece.begin),
+                      piece.bytes);
+          group.share_with(static_cast<int>(member), member * slot, piece.bytes);
+        }
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, slot, step);
         if (piece.bytes == 0) return;
         all.combine(all.result + piece.begin, all.values + piece.begin, piece.bytes,
-                    [&](int member) { return group.stage_of(member) + rank * slot; });
+                    [&](int member) { return group.buffer_of(member) + rank * slot; });
       });
 }
 

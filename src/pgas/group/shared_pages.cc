@@ -1,74 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/group/shared_pages.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "core/agreement.h"
 #include "core/fd.h"
 #include "pgas/group/call.h"
+#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
 
-// What members tell each other of their memory; bytes 0: there is none.
-struct Offer {
-  std::int32_t process;
-  std::int32_t descriptor;
-  std::uint64_t device;
-  std::uint64_t file;
+// What members tell each other of their memory.
+struct Contribution {
+  std::uint64_t name;  // at the member's descriptor broker
   std::uint64_t offset;
-  std::uint64_t bytes;
+  std::uint64_t bytes;  // 0: there is none
 };
-static_assert(sizeof(Offer) == kCallDataBytes);
+static_assert(sizeof(Contribution) <= kCallDataBytes);
 
-Result<struct stat> look_at(int descriptor) {
-  struct stat info {};
-  if (fstat(descriptor, &info) != 0) return Status::from_errno("looking at shared memory");
-  return info;
+std::string published_name(std::uint64_t number) {
+  return fmt::format("shareable/{}", number);
 }
 
-Result<Offer> offer_of(const std::optional<SharedPlace>& place) {
-  if (!place) return Offer{};
-  MEMSPAN_TRY_ASSIGN(const struct stat info, look_at(place->descriptor), "offering memory");
-  return Offer{getpid(), place->descriptor, info.st_dev, info.st_ino, place->offset, place->bytes};
-}
-
-Status check_offers(const std::vector<Offer>& offers) {
-  for (std::size_t member = 0; member < offers.size(); ++member) {
-    if (offers[member].bytes == 0)
+Status check_contributions(const std::vector<Contribution>& all) {
+  for (std::size_t member = 0; member < all.size(); ++member) {
+    if (all[member].bytes == 0)
       return {Code::kInvalidArgument,
               fmt::format("member {}'s address is not in shareable memory", member)};
-    if (offers[member].bytes != offers[0].bytes || offers[member].offset != offers[0].offset)
+    if (all[member].bytes != all[0].bytes || all[member].offset != all[0].offset)
       return {Code::kInvalidArgument,
               fmt::format("member {} gave byte {} of {}, member 0 byte {} of {}", member,
-                          offers[member].offset, offers[member].bytes, offers[0].offset,
-                          offers[0].bytes)};
+                          all[member].offset, all[member].bytes, all[0].offset, all[0].bytes)};
   }
   return Status::ok();
 }
 
-// The member's own descriptor, by /proc: it stays open until all have met again.
-Result<Reservation> map_offer(const Offer& offer) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.descriptor);
-  Fd descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!descriptor.is_valid())
-    return Status::from_errno(fmt::format(
-        "opening memory of process {}, which needs its pid to be seen here", offer.process));
-  MEMSPAN_TRY_ASSIGN(const struct stat info, look_at(descriptor.get()), "mapping");
-  if (info.st_dev != offer.device || info.st_ino != offer.file)
-    return Status(Code::kNotSupported,
-                  fmt::format("process {} is another one here than there: the members do not see "
-                              "each other's process ids",
-                              offer.process));
-  MEMSPAN_TRY_ASSIGN(const Pages pages, Pages::adopt(std::move(descriptor)), "mapping");
-  MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), "mapping");
-  MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), "mapping");
+// The member publishes it until the next barrier.
+Result<Reservation> map_contribution(Membership& membership, int member,
+                                     const Contribution& contribution, Deadline deadline) {
+  const MemberAddress& from = membership.members[static_cast<std::size_t>(member)];
+  const std::string doing = fmt::format("mapping the memory of member {}", member);
+  MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
+                     membership.broker->fetch_and_wait(
+                         from.broker, published_name(contribution.name), deadline, from.process),
+                     doing);
+  if (fetched.descriptors.size() != 1)
+    return Status(Code::kInternal, fmt::format("{}: {} descriptors came instead of 1", doing,
+                                               fetched.descriptors.size()));
+  MEMSPAN_TRY_ASSIGN(const Pages pages, Pages::adopt(std::move(fetched.descriptors[0])), doing);
+  if (pages.bytes() < contribution.bytes)
+    return Status(Code::kInternal, doing + ": it is less memory than was said");
+  MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), doing);
+  MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), doing);
   return range;
 }
+
+Result<std::vector<std::string>> gather_texts(ProcessGroup& group, const std::string& mine) {
+  const auto members = static_cast<std::size_t>(group.size());
+  const auto gather = [&](const void* values, void* results, std::size_t bytes) {
+    std::vector<void*> places(members);
+    for (std::size_t member = 0; member < members; ++member)
+      places[member] = at(results, member * bytes);
+    return group_all_gather(group, places.data(), values, bytes);
+  };
+  const std::size_t size = mine.size();
+  std::vector<std::size_t> sizes(members);
+  MEMSPAN_PASS(gather(&size, sizes.data(), sizeof size));
+  const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
+  std::string padded = mine;
+  padded.resize(most);
+  std::string all(members * most, '\0');
+  MEMSPAN_PASS(gather(padded.data(), all.data(), most));
+  std::vector<std::string> texts;
+  for (std::size_t member = 0; member < members; ++member)
+    texts.push_back(all.substr(member * most, sizes[member]));
+  return texts;
+}
+
+// Lets the members fetch a descriptor as long as it lives.
+class Publication {
+ public:
+  static Result<Publication> make(Membership& membership, const std::optional<SharedPlace>& place) {
+    static std::atomic<std::uint64_t> last{0};
+    Publication made(*membership.broker, ++last);
+    if (!place) return made;
+    std::vector<Fd> descriptors;
+    descriptors.push_back(duplicate(place->descriptor));
+    if (!descriptors[0].is_valid()) return Status::from_errno("duplicating a descriptor");
+    Access access{.channel = membership.channel};
+    for (const MemberAddress& member : membership.members)
+      access.processes.push_back(member.process);
+    MEMSPAN_PASS(membership.broker->publish(published_name(made.number()), std::move(descriptors),
+                                            std::move(access)));
+    return made;
+  }
+  Publication(Publication&& other) noexcept
+      : broker_(std::exchange(other.broker_, nullptr)), number_(other.number_) {}
+  Publication& operator=(Publication&&) = delete;
+  ~Publication() {
+    if (broker_ != nullptr) broker_->retract(published_name(number_));
+  }
+  std::uint64_t number() const { return number_; }
+
+ private:
+  Publication(DescriptorBroker& broker, std::uint64_t number) : broker_(&broker), number_(number) {}
+  DescriptorBroker* broker_;
+  std::uint64_t number_;
+};
 
 }  // namespace
 
@@ -100,34 +145,33 @@ std::optional<SharedPlace> SharedPages::find(const void* address) {
 
 Status MappedPages::map(ProcessGroup& group, std::optional<SharedPlace> mine, void* address,
                         void* mapped[]) {
-  MEMSPAN_TRY_ASSIGN(const Offer offer, offer_of(mine), "mapping");
-  const CallTerms terms{GroupCall::kMap};
-  MEMSPAN_PASS(meet_for(group, terms, &offer, sizeof offer));
-  std::vector<Offer> offers(static_cast<std::size_t>(group.size()));
+  MEMSPAN_PASS(group.check_one_node("mapping memory"));
+  Membership& membership = group.world().membership();
+  const Duration limit = group.world().waiting().limit;
+  const Deadline deadline = limit == Duration::zero() ? Deadline::never() : Deadline::after(limit);
+  const Result<Publication> publication = Publication::make(membership, mine);
+  if (!publication.is_ok()) return publication.status().annotate("mapping");
+  Contribution own{};
+  if (mine) own = {publication.value().number(), mine->offset, mine->bytes};
+  MEMSPAN_PASS(checked_barrier(group, {GroupCall::kMap}, &own, sizeof own));
+  std::vector<Contribution> all(static_cast<std::size_t>(group.size()));
   for (int member = 0; member < group.size(); ++member)
-    read_call_data(group, member, &offers[static_cast<std::size_t>(member)], sizeof(Offer));
-  MEMSPAN_PASS(check_offers(offers));
+    read_call_data(group, member, &all[static_cast<std::size_t>(member)], sizeof(Contribution));
+  MEMSPAN_PASS(check_contributions(all));
 
   std::vector<Reservation> ranges;
   Status status;
   for (int member = 0; member < group.size() && status.is_ok(); ++member) {
     if (member == group.rank()) continue;
-    auto range = map_offer(offers[static_cast<std::size_t>(member)]);
+    auto range =
+        map_contribution(membership, member, all[static_cast<std::size_t>(member)], deadline);
     if (range.is_ok())
       ranges.push_back(std::move(range).value());
     else
       status = range.status();
   }
-  // All have it, or nobody.
-  const std::uint64_t is_mapped = status.is_ok() ? 1 : 0;
-  MEMSPAN_PASS(meet_for(group, terms, &is_mapped, sizeof is_mapped));
-  MEMSPAN_PASS(status);
-  for (int member = 0; member < group.size(); ++member) {
-    std::uint64_t theirs = 0;
-    read_call_data(group, member, &theirs, sizeof theirs);
-    if (theirs == 0)
-      return {Code::kUnavailable, fmt::format("member {} could not map the memory", member)};
-  }
+  MEMSPAN_PASS(
+      agree([&](const std::string& text) { return gather_texts(group, text); }, status, "member"));
 
   MutexLock lock(mutex_);
   auto range = ranges.begin();
@@ -136,7 +180,7 @@ Status MappedPages::map(ProcessGroup& group, std::optional<SharedPlace> mine, vo
       mapped[member] = address;
       continue;
     }
-    mapped[member] = range->base() + offer.offset;
+    mapped[member] = range->base() + own.offset;
     ranges_.emplace(mapped[member], std::move(*range++));
   }
   return Status::ok();
@@ -158,19 +202,21 @@ Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uin
   if (member < 0 || member >= group.size())
     return {Code::kInvalidArgument,
             fmt::format("the member is {}, allowed are 0 to {}", member, group.size() - 1)};
+  if (!group.is_near(member)) return group.check_one_node("a signal");
   const World& world = group.world();
   // Pairs with itself at the other end: what was written before is seen after.
   MEMSPAN_PASS(wait_for(
-      group.world().waiting(), WaitsFor::kMeeting, "a signal", deadline,
+      group.world().waiting(), WaitsFor::kSync, "a signal", deadline,
       [&] {
         std::uint32_t now = expected;
         return word.compare_exchange_strong(now, value, std::memory_order_acq_rel,
                                             std::memory_order_relaxed);
       },
       [&] {
-        return world.board().peer(member).death.load(std::memory_order_acquire) != 0 ? member : -1;
+        return world.segment().peer(member).death.load(std::memory_order_acquire) != 0 ? member
+                                                                                       : -1;
       }));
-  world.route(member).notify_meeting();
+  world.route(member).notify_sync();
   return Status::ok();
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "example.h"
+#include "support/processes.h"
 
 using namespace example;
 
@@ -188,6 +189,7 @@ int main(int argc, char** argv) {
   const auto ranks = static_cast<std::uint32_t>(number("RANKS", argv[1], 2, 16));
   const StoreUrl store("auto");
   return run_ranks(0, static_cast<int>(ranks), 100, [&](int rank) {
+    join_test_host(rank);
     return run_rank(store.c_str(), ranks, static_cast<std::uint32_t>(rank));
   });
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/host/copy.h"
+#include "device/host/find_fault.h"
 
 namespace memspan {
 namespace {
@@ -59,6 +60,14 @@ TEST(GuardedCopyTest, SaysThatMemoryMayNotBeWritten) {
   char* const there = pages(PROT_READ | PROT_WRITE);
   char* const constant = pages(PROT_READ);
   const auto fault = copy_guarded(constant, there, 100);
+  ASSERT_TRUE(fault);
+  EXPECT_TRUE(fault->is_forbidden);
+}
+
+TEST(FindFaultTest, MemoryThatMayOnlyBeReadIsNoneToWriteTo) {
+  auto* const constant = reinterpret_cast<std::byte*>(pages(PROT_READ));
+  EXPECT_FALSE(find_fault(constant, 100, MemoryAccess::kRead));
+  const auto fault = find_fault(constant, 100, MemoryAccess::kWrite);
   ASSERT_TRUE(fault);
   EXPECT_TRUE(fault->is_forbidden);
 }

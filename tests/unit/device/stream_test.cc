@@ -100,11 +100,10 @@ TEST(StreamTest, TheFirstFailureIsToldOnce) {
 
 // Every work brings another one, so that there is always more to do.
 TEST(StreamTest, WaitsForWhatWasThereBeforeTheCallOnly) {
-  Stream stream;
   std::atomic<bool> goes_on = true;
-  std::function<Status()> renewing = [&] {
-    return goes_on ? stream.submit(renewing) : Status::ok();
-  };
+  std::function<Status()> renewing;
+  Stream stream;  // ends first: the last work may still be there
+  renewing = [&] { return goes_on ? stream.submit(renewing) : Status::ok(); };
   ASSERT_TRUE(stream.submit(renewing).is_ok());
   EXPECT_TRUE(stream.synchronize(soon()).is_ok());
   EXPECT_FALSE(stream.is_idle());

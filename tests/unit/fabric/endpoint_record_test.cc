@@ -9,10 +9,9 @@ namespace {
 EndpointRecord some_record() {
   return {.name = "10.0.0.1:6000",
           .generation = "0123456789abcdef",
-          .host = "host",
           .role = Role::kReceiver,
-          .ticket = "socket nonce",
-          .process = 4711};
+          .broker_address = "socket nonce",
+          .who = {.session = 12, .process = 4711, .host = "host"}};
 }
 
 TEST(EndpointRecordTest, IsReadAsItWasWritten) {

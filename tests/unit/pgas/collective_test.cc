@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "pgas/collective/operators.h"
+#include "pgas/reduction/kernels.h"
 #include "unit/pgas/thread_job.h"
 
 namespace memspan {
@@ -12,7 +12,7 @@ namespace {
 
 using namespace pgas;
 
-// Sizes on both sides of every change of method: flags (56 B), scratch (2 KiB), slices.
+// Sizes on both sides of every change of method: flags (56 B), eager buffer (2 KiB), slices.
 constexpr std::size_t kCounts[] = {0, 1, 2, 7, 8, 100, 256, 257, 1000, 50'001};
 constexpr std::size_t kMostCount = 50'001;
 
@@ -32,18 +32,18 @@ class CollectiveTest : public testing::TestWithParam<JobShape> {
  protected:
   // The body runs for every count on the world team and on a reversed one.
   static void for_all(const std::function<void(Team&, Buffers&, std::size_t)>& body) {
-    run_job(GetParam().peers, GetParam().oversubscribed, [&](Team& world) {
+    run_job(GetParam(), [&](Team& world) {
       auto reversed = world.split("test", {world.size() - 1, -1, world.size()}).value();
       for (Team* team : {&world, reversed.get()})
         for (std::size_t count : kCounts) {
           Buffers buffers(*team);
           std::fill_n(buffers.dest, 8 * kMostCount, -7);
           for (std::size_t i = 0; i < count; ++i) buffers.source[i] = value_of(team->index(), i);
-          ASSERT_TRUE(team->meet("test").is_ok());
+          ASSERT_TRUE(team->barrier("test").is_ok());
           body(*team, buffers, count);
-          ASSERT_TRUE(team->meet("test").is_ok());
+          ASSERT_TRUE(team->barrier("test").is_ok());
         }
-      ASSERT_TRUE(reversed->disband("test").is_ok());
+      ASSERT_TRUE(reversed->destroy("test").is_ok());
     });
   }
 };
@@ -105,29 +105,29 @@ TEST_P(CollectiveTest, AlltoallsHonoursBothStrides) {
 
 TEST_P(CollectiveTest, SumMinMaxXorOverAllMembers) {
   for_all([](Team& team, Buffers& buffers, std::size_t count) {
-    auto check = [&](const Reduction& reduction, auto combined) {
-      ASSERT_TRUE(reduce(team, "test", buffers.dest, buffers.source, count, reduction).is_ok());
+    auto check = [&](const ReductionKernel& kernel, auto combined) {
+      ASSERT_TRUE(reduce(team, "test", buffers.dest, buffers.source, count, kernel).is_ok());
       for (std::size_t i = 0; i < count; ++i) {
         std::int64_t expected = value_of(0, i);
         for (int member = 1; member < team.size(); ++member)
           expected = combined(expected, value_of(member, i));
         ASSERT_EQ(buffers.dest[i], expected) << i;
       }
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
     };
     using T = std::int64_t;
-    check(kReduction<T, Sum>, [](T a, T b) { return a + b; });
-    check(kReduction<T, Min>, [](T a, T b) { return std::min(a, b); });
-    check(kReduction<T, Max>, [](T a, T b) { return std::max(a, b); });
-    check(kReduction<T, Xor>, [](T a, T b) { return a ^ b; });
+    check((reduction_kernel<T, Operator::kSum>()), [](T a, T b) { return a + b; });
+    check((reduction_kernel<T, Operator::kMin>()), [](T a, T b) { return std::min(a, b); });
+    check((reduction_kernel<T, Operator::kMax>()), [](T a, T b) { return std::max(a, b); });
+    check((reduction_kernel<T, Operator::kXor>()), [](T a, T b) { return a ^ b; });
   });
 }
 
 TEST_P(CollectiveTest, ReducesInPlace) {
   for_all([](Team& team, Buffers& buffers, std::size_t count) {
-    ASSERT_TRUE(
-        reduce(team, "test", buffers.source, buffers.source, count, kReduction<std::int64_t, Sum>)
-            .is_ok());
+    ASSERT_TRUE(reduce(team, "test", buffers.source, buffers.source, count,
+                       (reduction_kernel<std::int64_t, Operator::kSum>()))
+                    .is_ok());
     for (std::size_t i = 0; i < count; ++i) {
       std::int64_t expected = 0;
       for (int member = 0; member < team.size(); ++member) expected += value_of(member, i);
@@ -137,23 +137,25 @@ TEST_P(CollectiveTest, ReducesInPlace) {
 }
 
 TEST_P(CollectiveTest, FloatsHaveTheSameBitsOnEveryMember) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [](Team& team) {
+  run_job(GetParam(), [](Team& team) {
     auto* source = reinterpret_cast<float*>(team.world().heap().base());
     float* dest = source + 100'000;
     for (std::size_t count : {1u, 13u, 500u, 70'001u}) {
       for (std::size_t i = 0; i < count; ++i)
         source[i] = 1.0f / static_cast<float>(1 + i + 31 * static_cast<std::size_t>(team.index()));
-      ASSERT_TRUE(team.meet("test").is_ok());
-      ASSERT_TRUE(reduce(team, "test", dest, source, count, kReduction<float, Sum>).is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
+      ASSERT_TRUE(
+          reduce(team, "test", dest, source, count, (reduction_kernel<float, Operator::kSum>()))
+              .is_ok());
       std::uint64_t hash = 0;
       for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t bits = 0;
         std::memcpy(&bits, dest + i, sizeof bits);
         hash = hash * 1099511628211u + bits;
       }
-      ASSERT_TRUE(team.meet("test", &hash, 1).is_ok());
+      ASSERT_TRUE(team.barrier("test", &hash, 1).is_ok());
       for (int member = 0; member < team.size(); ++member) EXPECT_EQ(team.word(member, 0), hash);
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
     }
   });
 }
@@ -161,13 +163,13 @@ TEST_P(CollectiveTest, FloatsHaveTheSameBitsOnEveryMember) {
 TEST(OperatorsTest, IntegersWrapInTheirOwnType) {
   std::int8_t a[] = {127, -128, 100};
   const std::int8_t b[] = {1, -1, 3};
-  combine<std::int8_t, Sum>(a, b, 3);
+  reduction_kernel<std::int8_t, Operator::kSum>().accumulate(a, b, 3);
   EXPECT_EQ(a[0], -128);
   EXPECT_EQ(a[1], 127);
   EXPECT_EQ(a[2], 103);
   std::int64_t big[] = {INT64_MAX};
   const std::int64_t two[] = {2};
-  combine<std::int64_t, Prod>(big, two, 1);
+  reduction_kernel<std::int64_t, Operator::kProduct>().accumulate(big, two, 1);
   EXPECT_EQ(big[0], -2);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pgas/group/collectives.h"
-#include "pgas/group/messages.h"
+#include "pgas/group/point_to_point.h"
 #include "pgas/group/shared_pages.h"
 #include "unit/pgas/thread_exchange.h"
 
@@ -23,13 +23,26 @@ using namespace pgas;
 // On both sides of every change of method: with the call, whole, by slices, more pieces.
 constexpr std::size_t kCounts[] = {0, 1, 4, 10, 11, 1000, 8192, 8193, 70'001, 300'007};
 
-class GroupTest : public testing::TestWithParam<int> {
+class GroupTest : public testing::TestWithParam<GroupHosts> {
  protected:
   static void for_all(const std::function<void(ProcessGroup&)>& body) {
     run_group(GetParam(), body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Sizes, GroupTest, testing::Values(1, 2, 3, 5));
+std::string shape_name(const testing::TestParamInfo<GroupHosts>& info) {
+  std::string name = "On";
+  for (const std::string& host : info.param) name += host;
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(OneHost, GroupTest,
+                         testing::Values(GroupHosts(1, "a"), GroupHosts(2, "a"), GroupHosts(3, "a"),
+                                         GroupHosts(5, "a")),
+                         shape_name);
+// Uneven numbers, and members of a host that are not neighbours.
+INSTANTIATE_TEST_SUITE_P(SeveralHosts, GroupTest,
+                         testing::Values(GroupHosts{"a", "b"}, GroupHosts{"a", "a", "b"},
+                                         GroupHosts{"a", "b", "b", "c", "a"}),
+                         shape_name);
 
 std::int32_t value_of(int member, std::size_t i) {
   return member * 1'000'003 + static_cast<std::int32_t>(i * 7) - 50;
@@ -56,7 +69,7 @@ void expect_sums(const std::vector<std::int32_t>& got, int members, std::size_t 
 
 TEST_P(GroupTest, AllReduceGivesEverybodyTheSumsInPlaceToo) {
   for_all([](ProcessGroup& group) {
-    const Elements elements = elements_of(kInt32, kSum).value();
+    const ReductionKernel elements = reduction_kernel(kInt32, kSum).value();
     for (std::size_t count : kCounts) {
       auto values = values_of(group.rank(), count);
       std::vector<std::int32_t> result(count + 1, -7);
@@ -70,7 +83,7 @@ TEST_P(GroupTest, AllReduceGivesEverybodyTheSumsInPlaceToo) {
 
 TEST_P(GroupTest, ReduceGivesTheRootTheSumsAndLeavesOthersAlone) {
   for_all([](ProcessGroup& group) {
-    const Elements elements = elements_of(kInt32, kSum).value();
+    const ReductionKernel elements = reduction_kernel(kInt32, kSum).value();
     for (int root = 0; root < group.size(); ++root)
       for (std::size_t count : kCounts) {
         const auto values = values_of(group.rank(), count);
@@ -89,7 +102,7 @@ TEST_P(GroupTest, ReduceGivesTheRootTheSumsAndLeavesOthersAlone) {
 
 TEST_P(GroupTest, ReduceScatterGivesEachItsPart) {
   for_all([](ProcessGroup& group) {
-    const Elements elements = elements_of(kInt32, kSum).value();
+    const ReductionKernel elements = reduction_kernel(kInt32, kSum).value();
     const auto members = static_cast<std::size_t>(group.size());
     for (std::size_t count : kCounts) {
       const auto values = values_of(group.rank(), count * members);
@@ -197,12 +210,17 @@ TEST_P(GroupTest, MembersThatDifferAllHearItAndGoOn) {
     std::vector<std::int32_t> values(1000, 5);
     Status status = group_broadcast(group, values.data(), is_last ? 3996 : 4000, 0);
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
-    EXPECT_NE(status.message().find("broadcast of 3996 bytes, root 0"), std::string::npos)
-        << status.message();
-    const Elements elements = elements_of(kInt32, kSum).value();
+    const std::string said = is_last ? "the size in bytes is 3996 here and 4000 on member 0"
+                                     : "the size in bytes is 4000 here and 3996 on member ";
+    EXPECT_NE(status.message().find(said), std::string::npos) << status.message();
+    const ReductionKernel elements = reduction_kernel(kInt32, kSum).value();
     status = is_last ? group_barrier(group)
                      : group_all_reduce(group, values.data(), values.data(), 1000, elements);
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(is_last ? "the call is barrier here and all_reduce on member 0"
+                                            : "the call is all_reduce here and barrier on member"),
+              std::string::npos)
+        << status.message();
     std::vector<std::size_t> bytes(static_cast<std::size_t>(group.size()), 8);
     std::vector<std::size_t> wrong(bytes.size(), is_last ? 12 : 8);
     std::vector<void*> to(bytes.size(), values.data());
@@ -218,7 +236,7 @@ TEST_P(GroupTest, MembersThatDifferAllHearItAndGoOn) {
 // order.
 TEST_P(GroupTest, SumsOfFloatsDependOnNothingButTheValues) {
   for_all([](ProcessGroup& group) {
-    const Elements elements = elements_of(kFloat32, kSum).value();
+    const ReductionKernel elements = reduction_kernel(kFloat32, kSum).value();
     constexpr std::size_t kCount = 20'000;
     const auto value = [](int member, std::size_t i) {
       return static_cast<float>(member % 2 == 0 ? 1e8 : 0.37) / static_cast<float>(i % 97 + 1);
@@ -270,7 +288,7 @@ Deadline soon() {
 
 TEST_P(GroupTest, MessagesGoByTagAndOrder) {
   for_all([](ProcessGroup& group) {
-    Messages messages(group);
+    PointToPoint messages(group);
     const int next = after(group);
     const int before = ahead_of(group);
     const auto size_of = [](int k) { return static_cast<std::size_t>(k * k) * 5'000; };
@@ -305,7 +323,7 @@ TEST_P(GroupTest, MessagesGoByTagAndOrder) {
 
 TEST_P(GroupTest, MessagesOfAnotherSizeFailAndAreGone) {
   for_all([](ProcessGroup& group) {
-    Messages messages(group);
+    PointToPoint messages(group);
     const int next = after(group);
     const int before = ahead_of(group);
     std::int64_t first = group.rank();
@@ -345,6 +363,13 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
     const auto map = [&](void* address) {
       return mapped.map(group, own.find(address), address, all.data());
     };
+    if (!group.world().nodes().is_one()) {
+      const Status status = map(mine + 64);
+      EXPECT_EQ(status.code(), Code::kNotSupported);
+      EXPECT_NE(status.message().find("is on host "), std::string::npos);
+      ASSERT_TRUE(group_barrier(group).is_ok());
+      return;
+    }
     ASSERT_TRUE(map(mine + 64).is_ok());
     ASSERT_EQ(all[static_cast<std::size_t>(group.rank())], mine + 64);
     const int next = after(group);
@@ -371,6 +396,19 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
       EXPECT_EQ(map(group.rank() == 0 ? mine : mine + 64).code(), Code::kInvalidArgument);
     }
     EXPECT_EQ(map(&own).code(), Code::kInvalidArgument);
+    // Member 0's memory is less than all say, so nobody has any, and all are told why.
+    std::byte* const more = own.create(group.rank() == 0 ? 10'000 : 40'000).value();
+    auto place = own.find(more);
+    place->bytes = 40'000;
+    const Status less = mapped.map(group, place, more, all.data());
+    EXPECT_EQ(less.is_ok(), group.size() == 1);
+    if (!less.is_ok()) {
+      EXPECT_EQ(less.code(), Code::kInternal);
+      EXPECT_NE(less.message().find("member 1: mapping the memory of member 0: it is less"),
+                std::string::npos)
+          << less.message();
+    }
+    EXPECT_TRUE(own.destroy(more));
     EXPECT_TRUE(own.destroy(mine));
     EXPECT_FALSE(own.destroy(mine));
   });
@@ -379,13 +417,14 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
 // ---- elements
 
 TEST(ElementsTest, RefusesWhatTheTypeDoesNotHave) {
-  EXPECT_EQ(elements_of(14, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(elements_of(-1, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(elements_of(0, 8).code(), Code::kInvalidArgument);
-  EXPECT_EQ(elements_of(kFloat32, static_cast<int>(Operator::kAnd)).code(), Code::kInvalidArgument);
-  EXPECT_EQ(elements_of(kInt32, static_cast<int>(Operator::kAverage)).code(),
+  EXPECT_EQ(reduction_kernel(14, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(reduction_kernel(-1, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(reduction_kernel(0, 8).code(), Code::kInvalidArgument);
+  EXPECT_EQ(reduction_kernel(kFloat32, static_cast<int>(Operator::kAnd)).code(),
             Code::kInvalidArgument);
-  EXPECT_EQ(elements_of(12, static_cast<int>(Operator::kMax)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(reduction_kernel(kInt32, static_cast<int>(Operator::kAverage)).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(reduction_kernel(12, static_cast<int>(Operator::kMax)).code(), Code::kInvalidArgument);
 }
 
 // All 65536 halves there and back; and floats between two halves, which go to the nearest.
@@ -421,7 +460,8 @@ TEST(ElementsTest, HalvesRoundToTheNearest) {
 
 // 1024 halves of 1 and one of 2048: a half cannot count on from there, a float can.
 TEST(ElementsTest, HalvesAreSummedAsFloats) {
-  const Elements elements = elements_of(static_cast<int>(ElementType::kFloat16), kSum).value();
+  const ReductionKernel elements =
+      reduction_kernel(static_cast<int>(ElementType::kFloat16), kSum).value();
   std::uint16_t large = half_of_float(2048);
   std::uint16_t one = half_of_float(1);
   const void* sources[5] = {&large, &one, &one, &one, &one};
@@ -430,30 +470,75 @@ TEST(ElementsTest, HalvesAreSummedAsFloats) {
   EXPECT_EQ(float_of_half(sum), 2052.0F);
 }
 
+// Elements that are numbers of every type: small ones of either sign.
+std::vector<std::byte> small_numbers(ElementType type, std::size_t count, int seed) {
+  std::vector<std::byte> bytes(count * sizeof(double));
+  for (std::size_t i = 0; i < count; ++i) {
+    const float number = static_cast<float>(static_cast<int>((i * 7 + seed * 13) % 101) - 50) / 8;
+    const std::uint16_t half =
+        type == ElementType::kFloat16 ? half_of_float(number) : bfloat16_of_float(number);
+    const double wide = number;
+    if (type == ElementType::kFloat64)
+      std::memcpy(&bytes[i * sizeof wide], &wide, sizeof wide);
+    else if (type == ElementType::kFloat32)
+      std::memcpy(&bytes[i * sizeof number], &number, sizeof number);
+    else
+      std::memcpy(&bytes[i * sizeof half], &half, sizeof half);
+  }
+  return bytes;
+}
+
+// Also in place, and for sizes that fill no vector and no block.
+TEST(ElementsTest, EveryInstructionSetGivesTheSameBits) {
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16,
+                                 ElementType::kFloat32, ElementType::kFloat64}) {
+    for (const Operator op :
+         {Operator::kSum, Operator::kProduct, Operator::kMin, Operator::kMax, Operator::kAverage}) {
+      for (int members = 1; members <= 4; ++members) {
+        for (const std::size_t count : {std::size_t{1}, std::size_t{13}, std::size_t{2500}}) {
+          std::vector<std::byte> expected;
+          for (int set = 0; set <= static_cast<int>(best_instructions()); ++set) {
+            const ReductionKernel& elements =
+                reduction_kernel(type, op, static_cast<Instructions>(set));
+            std::vector<std::vector<std::byte>> arrays;
+            std::vector<const void*> sources;
+            for (int member = 0; member < members; ++member)
+              arrays.push_back(small_numbers(type, count, member));
+            for (const auto& array : arrays) sources.push_back(array.data());
+            elements.combine(arrays.back().data(), sources.data(), members, count);
+            if (set == 0) expected = arrays.back();
+            ASSERT_EQ(arrays.back(), expected) << set << " " << members << " " << count;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ElementsTest, EveryOperatorOfEveryType) {
   std::int8_t a = 100;
   std::int8_t b = 100;
   const void* sources[2] = {&a, &b};
   std::int8_t result = 0;
-  elements_of(0, 0).value().combine(&result, sources, 2, 1);
+  reduction_kernel(0, 0).value().combine(&result, sources, 2, 1);
   EXPECT_EQ(result, static_cast<std::int8_t>(200));
   b = 3;
   const std::int8_t expected[] = {103, 44, 3, 100, 0, 103, 103};
   for (int op = 0; op < 7; ++op) {
-    elements_of(0, op).value().combine(&result, sources, 2, 1);
+    reduction_kernel(0, op).value().combine(&result, sources, 2, 1);
     EXPECT_EQ(result, expected[op]) << op;
   }
   double x[2] = {1.5, -2};
   double y[2] = {4, 0.25};
   const void* wide[2] = {x, y};
   double got[2] = {};
-  elements_of(static_cast<int>(ElementType::kFloat64), static_cast<int>(Operator::kAverage))
+  reduction_kernel(static_cast<int>(ElementType::kFloat64), static_cast<int>(Operator::kAverage))
       .value()
       .combine(got, wide, 2, 2);
   EXPECT_EQ(got[0], 2.75);
   EXPECT_EQ(got[1], -0.875);
   // (1.5 - 2i) * (4 + 0.25i)
-  elements_of(static_cast<int>(ElementType::kComplex128), static_cast<int>(Operator::kProduct))
+  reduction_kernel(static_cast<int>(ElementType::kComplex128), static_cast<int>(Operator::kProduct))
       .value()
       .combine(got, wide, 2, 1);
   EXPECT_EQ(got[0], 6.5);

@@ -23,7 +23,7 @@ class RmaTest : public testing::TestWithParam<JobShape> {};
 INSTANTIATE_TEST_SUITE_P(Jobs, RmaTest, all_job_shapes(), job_name);
 
 TEST_P(RmaTest, PutsToTheNextAndGetsBackFromIt) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [](Team& team) {
+  run_job(GetParam(), [](Team& team) {
     const RouteTable& table = team.world().routes();
     int next = (team.index() + 1) % team.size();
     int previous = (team.index() + team.size() - 1) % team.size();
@@ -35,23 +35,23 @@ TEST_P(RmaTest, PutsToTheNextAndGetsBackFromIt) {
       ASSERT_NE(route, nullptr);
       ASSERT_TRUE(put(table, *route, place, sent.data(), count * 8).is_ok());
       ASSERT_TRUE(quiet_links(table).is_ok());
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
       EXPECT_EQ(place[count - 1], (static_cast<std::uint64_t>(previous) << 32) + count - 1);
       std::vector<std::uint64_t> got(count);
       ASSERT_TRUE(get(table, *route, got.data(), place, count * 8).is_ok());
       EXPECT_EQ(got, sent);
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
     }
   });
 }
 
 TEST_P(RmaTest, StridesPlaceEveryElementAndNothingBetween) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [](Team& team) {
+  run_job(GetParam(), [](Team& team) {
     const RouteTable& table = team.world().routes();
     int next = (team.index() + 1) % team.size();
     auto* place = heap_start<int>(team);
     std::fill_n(place, 64, -1);
-    ASSERT_TRUE(team.meet("test").is_ok());
+    ASSERT_TRUE(team.barrier("test").is_ok());
     int source[32];
     std::iota(source, source + 32, 0);
     const Route& route = *table.find(place, 64 * sizeof(int), next);
@@ -60,18 +60,18 @@ TEST_P(RmaTest, StridesPlaceEveryElementAndNothingBetween) {
     ASSERT_TRUE(
         put_strided(table, route, place + 40, source, Strides{5, 4, 2, 4}, sizeof(int)).is_ok());
     ASSERT_TRUE(quiet_links(table).is_ok());
-    ASSERT_TRUE(team.meet("test").is_ok());
+    ASSERT_TRUE(team.barrier("test").is_ok());
     for (int i = 0; i < 30; ++i) EXPECT_EQ(place[i], i % 3 == 0 ? i / 3 * 2 : -1) << i;
     for (int i = 0; i < 20; ++i) EXPECT_EQ(place[40 + i], i % 5 < 2 ? i / 5 * 4 + i % 5 : -1) << i;
     int got[10];
     ASSERT_TRUE(get_strided(table, route, got, place, Strides{1, 3, 1, 10}, sizeof(int)).is_ok());
     for (int i = 0; i < 10; ++i) EXPECT_EQ(got[i], 2 * i);
-    ASSERT_TRUE(team.meet("test").is_ok());
+    ASSERT_TRUE(team.barrier("test").is_ok());
   });
 }
 
 TEST_P(RmaTest, AtomicsOfAllPeersOnOneWordAddUp) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [](Team& team) {
+  run_job(GetParam(), [](Team& team) {
     constexpr int kRounds = 1000;
     const RouteTable& table = team.world().routes();
     auto* word = heap_start<std::int64_t>(team);
@@ -86,7 +86,7 @@ TEST_P(RmaTest, AtomicsOfAllPeersOnOneWordAddUp) {
           (atomic<AtomicKind::kAdd, std::int32_t>(table, route, narrow, -1, 0, nullptr).is_ok()));
     }
     ASSERT_TRUE(quiet_links(table).is_ok());
-    ASSERT_TRUE(team.meet("test").is_ok());
+    ASSERT_TRUE(team.barrier("test").is_ok());
     std::int64_t sum = 0;
     ASSERT_TRUE((atomic<AtomicKind::kFetch, std::int64_t>(table, route, word, 0, 0, &sum).is_ok()));
     EXPECT_EQ(sum, std::int64_t{kRounds} * team.size());
@@ -98,7 +98,7 @@ TEST_P(RmaTest, AtomicsOfAllPeersOnOneWordAddUp) {
 }
 
 TEST_P(RmaTest, WhoSeesTheSignalSeesTheData) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [](Team& team) {
+  run_job(GetParam(), [](Team& team) {
     const RouteTable& table = team.world().routes();
     int next = (team.index() + 1) % team.size();
     auto* word = heap_start<std::uint64_t>(team);
@@ -115,12 +115,12 @@ TEST_P(RmaTest, WhoSeesTheSignalSeesTheData) {
                              [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == round; });
       ASSERT_TRUE(seen.is_ok());
       for (int i = 0; i < 100; ++i) ASSERT_EQ(data[i], round);
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
     }
     ASSERT_TRUE(
         put_signal(table, {route, route}, data, nullptr, 0, word, 5, SignalOp::kAdd).is_ok());
     ASSERT_TRUE(quiet_links(table).is_ok());
-    ASSERT_TRUE(team.meet("test").is_ok());
+    ASSERT_TRUE(team.barrier("test").is_ok());
     EXPECT_EQ(__atomic_load_n(word, __ATOMIC_ACQUIRE), 305u);
   });
 }

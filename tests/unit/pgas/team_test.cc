@@ -29,23 +29,23 @@ TEST(TeamShapeTest, MustLieInTheParent) {
 class TeamTest : public testing::TestWithParam<JobShape> {};
 INSTANTIATE_TEST_SUITE_P(Jobs, TeamTest, all_job_shapes(), job_name);
 
-TEST_P(TeamTest, NobodyPassesAMeetingBeforeAllHaveCome) {
+TEST_P(TeamTest, NobodyPassesABarrierBeforeAllHaveCome) {
   std::atomic<int> arrived{0};
-  run_job(GetParam().peers, GetParam().oversubscribed, [&](Team& team) {
+  run_job(GetParam(), [&](Team& team) {
     for (int round = 1; round <= 200; ++round) {
       arrived.fetch_add(1);
-      ASSERT_TRUE(team.meet("test").is_ok());
+      ASSERT_TRUE(team.barrier("test").is_ok());
       ASSERT_GE(arrived.load(), round * team.size());
     }
   });
 }
 
-TEST_P(TeamTest, AMeetingCarriesEverybodysWords) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [&](Team& team) {
+TEST_P(TeamTest, ABarrierCarriesEverybodysWords) {
+  run_job(GetParam(), [&](Team& team) {
     for (std::uint64_t round = 0; round < 100; ++round) {
       const std::uint64_t words[] = {round,
                                      static_cast<std::uint64_t>(team.index()) * 1000 + round};
-      ASSERT_TRUE(team.meet("test", words, 2).is_ok());
+      ASSERT_TRUE(team.barrier("test", words, 2).is_ok());
       for (int member = 0; member < team.size(); ++member) {
         ASSERT_EQ(team.word(member, 0), round);
         ASSERT_EQ(team.word(member, 1), static_cast<std::uint64_t>(member) * 1000 + round);
@@ -54,8 +54,34 @@ TEST_P(TeamTest, AMeetingCarriesEverybodysWords) {
   });
 }
 
-TEST_P(TeamTest, SplitsReversesNestsAndDisbands) {
-  run_job(GetParam().peers, GetParam().oversubscribed, [&](Team& world) {
+TEST_P(TeamTest, TheTeamOfMappedMemoryIsThatOfTheNode) {
+  run_job(GetParam(), [&](Team& world) {
+    auto node = world.split_mapped("test").value();
+    EXPECT_EQ(node->nodes(), nullptr);
+    int members = 0;
+    for (int peer = 0; peer < world.size(); ++peer)
+      if (world.world().is_near(peer)) {
+        EXPECT_EQ(node->peer_of(members++), peer);
+      }
+    EXPECT_EQ(node->size(), members);
+    for (int round = 0; round < 10; ++round) ASSERT_TRUE(node->barrier("test").is_ok());
+    ASSERT_TRUE(node->destroy("test").is_ok());
+  });
+}
+
+TEST_P(TeamTest, AShrunkTeamOfTheLivingIsTheSame) {
+  run_job(GetParam(), [&](Team& world) {
+    auto team = world.shrink("test");
+    ASSERT_TRUE(team.is_ok()) << team.status().to_string();
+    EXPECT_EQ((*team)->size(), world.size());
+    EXPECT_EQ((*team)->index(), world.index());
+    for (int round = 0; round < 10; ++round) ASSERT_TRUE((*team)->barrier("test").is_ok());
+    ASSERT_TRUE((*team)->destroy("test").is_ok());
+  });
+}
+
+TEST_P(TeamTest, SplitsReversesNestsAndDestroys) {
+  run_job(GetParam(), [&](Team& world) {
     for (int round = 0; round < 20; ++round) {
       auto backward = world.split("test", {world.size() - 1, -1, world.size()}).value();
       ASSERT_NE(backward, nullptr);
@@ -66,14 +92,14 @@ TEST_P(TeamTest, SplitsReversesNestsAndDisbands) {
       EXPECT_EQ(half != nullptr, even.member_of(backward->index()) >= 0);
       if (half != nullptr) {
         EXPECT_EQ(half->peer_of(half->index()), world.index());
-        ASSERT_TRUE(half->meet("test").is_ok());
-        ASSERT_TRUE(half->disband("test").is_ok());
+        ASSERT_TRUE(half->barrier("test").is_ok());
+        ASSERT_TRUE(half->destroy("test").is_ok());
       }
-      ASSERT_TRUE(backward->disband("test").is_ok());
+      ASSERT_TRUE(backward->destroy("test").is_ok());
     }
-    // A disband ends on the others before the first member gives the area back.
-    ASSERT_TRUE(world.meet("test").is_ok());
-    if (world.index() != 0) {
+    // destroy() ends on the others before the first member gives the area back.
+    ASSERT_TRUE(world.barrier("test").is_ok());
+    if (!world.is_node_leader()) {
       EXPECT_EQ(world.world().internal_bytes_in_use(), 0u);
     }
   });
@@ -81,10 +107,10 @@ TEST_P(TeamTest, SplitsReversesNestsAndDisbands) {
 
 TEST_P(TeamTest, CallersThatDisagreeAllFail) {
   if (GetParam().peers < 2) return;  // nobody to disagree with
-  run_job(GetParam().peers, GetParam().oversubscribed, [&](Team& world) {
+  run_job(GetParam(), [&](Team& world) {
     int size = world.index() == 0 ? 1 : 2;
     EXPECT_EQ(world.split("test", {0, 1, size}).code(), Code::kInvalidArgument);
-    EXPECT_TRUE(world.meet("test").is_ok());
+    EXPECT_TRUE(world.barrier("test").is_ok());
   });
 }
 
@@ -96,7 +122,7 @@ TEST(TeamsTest, ThousandsOfTeamsComeAndGo) {
       ASSERT_TRUE(team.is_ok()) << i << team.status().to_string();
       teams.push_back(std::move(*team));
     }
-    for (auto& team : teams) ASSERT_TRUE(team->disband("test").is_ok());
+    for (auto& team : teams) ASSERT_TRUE(team->destroy("test").is_ok());
   });
 }
 

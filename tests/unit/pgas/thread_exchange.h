@@ -4,31 +4,30 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "pgas/group/process_group.h"
+#include "unit/pgas/thread_job.h"
 
 namespace memspan {
 
+// One host for each member; those with the same one share memory.
+using GroupHosts = std::vector<std::string>;
+
 // Runs `body` once for each member and waits for all.
-inline void run_group(int members, const std::function<void(pgas::ProcessGroup&)>& body) {
-  std::vector<std::string> texts(static_cast<std::size_t>(members));
-  std::barrier meeting(members);
+inline void run_group(const GroupHosts& hosts,
+                      const std::function<void(pgas::ProcessGroup&)>& body) {
+  const int members = static_cast<int>(hosts.size());
+  ThreadExchange exchange(members);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < members; ++rank)
     threads.emplace_back([&, rank] {
-      const auto exchange = [&](const std::string& mine) -> Result<std::vector<std::string>> {
-        texts[static_cast<std::size_t>(rank)] = mine;
-        meeting.arrive_and_wait();
-        std::vector<std::string> all = texts;
-        meeting.arrive_and_wait();
-        return all;
-      };
-      auto group = pgas::ProcessGroup::join(rank, members, exchange, std::chrono::seconds(60));
+      auto group =
+          pgas::ProcessGroup::join(rank, members, exchange.of(rank), std::chrono::seconds(60),
+                                   hosts[static_cast<std::size_t>(rank)]);
       ASSERT_TRUE(group.is_ok()) << group.status().to_string();
       body(**group);
     });

@@ -40,7 +40,7 @@ class StoreSessionsTest : public testing::Test {
     apply(kAnna, {.operation = StoreOperation::kWait, .keys = {"w"}, .timeout_ms = kNoTimeout});
   }
   static StoreRequest meet(int rank) {
-    return {.operation = StoreOperation::kMeet,
+    return {.operation = StoreOperation::kGroupAllgather,
             .keys = {"group"},
             .timeout_ms = kNoTimeout,
             .rank = rank,

@@ -58,6 +58,28 @@ TEST(OptionsTest, AColonBeginsAnotherProgram) {
   EXPECT_EQ(parse({"-n", "16000", "a", ":", "-n", "16000", "b"}).code(), Code::kInvalidArgument);
 }
 
+TEST(OptionsTest, SimulatedHostsAreANumberOrTheirSizes) {
+  auto hosts = [](std::vector<const char*> words) { return parsed(std::move(words)).hosts; };
+  EXPECT_EQ(hosts({"-n", "4", "p"}), std::vector<int>());
+  EXPECT_EQ(hosts({"-n", "4", "--simulate-hosts", "2", "p"}), (std::vector<int>{2, 2}));
+  EXPECT_EQ(hosts({"-n", "5", "--simulate-hosts=3", "p"}), (std::vector<int>{2, 2, 1}));
+  EXPECT_EQ(hosts({"-n", "4", "--simulate-hosts", "1+3", "p"}), (std::vector<int>{1, 3}));
+  EXPECT_EQ(hosts({"-n", "4", "--simulate-hosts", "1", "p"}), std::vector<int>());
+  EXPECT_EQ(hosts({"-n", "2", "--simulate-hosts", "3", "a", ":", "-n", "1", "b"}),
+            (std::vector<int>{1, 1, 1}));
+}
+
+TEST(OptionsTest, SimulatedHostsMustFitTheProcesses) {
+  auto message = [](const char* hosts) {
+    auto options = parse({"-n", "4", "--simulate-hosts", hosts, "p"});
+    EXPECT_EQ(options.code(), Code::kInvalidArgument) << hosts;
+    return std::string(options.status().message());
+  };
+  EXPECT_EQ(message("5"), "--simulate-hosts is 5, and there are only 4 processes (-n)");
+  EXPECT_EQ(message("2+1"), "--simulate-hosts is \"2+1\", which makes 3 processes, and -n says 4");
+  for (const char* text : {"0", "2+0", "", "+", "2+", "two", "-1", "2+2+0", "4+4"}) message(text);
+}
+
 TEST(OptionsTest, MessagesNameTheValueAndWhatIsAllowed) {
   auto options = parse({"-n", "0", "p"});
   ASSERT_FALSE(options.is_ok());

@@ -18,10 +18,12 @@ constexpr int killed(int number) {
 
 class JudgeTest : public testing::Test {
  protected:
-  void set_state(int rank, PeerState state) { board_.peer(rank).state.store(state); }
+  void set_state(int rank, PeerState state) {
+    nodes_.segment_of(rank).peer(rank).state.store(state);
+  }
 
-  Board board_ = std::move(Board::create(4, std::uint64_t{1} << 32, false)).value();
-  Judge judge_{board_};
+  Nodes nodes_ = std::move(Nodes::make({}, 4)).value();
+  Judge judge_{nodes_};
 };
 
 TEST_F(JudgeTest, AProperEndIsNoFailure) {
@@ -71,16 +73,10 @@ TEST_F(JudgeTest, NeverJoiningIsAFailureOnceOthersJoined) {
   EXPECT_EQ(failure->description, "exited with code 0 without shmem_init");
 }
 
-TEST_F(JudgeTest, KnowsThatTheJobWasAskedToEnd) {
-  EXPECT_FALSE(judge_.requested_exit());
-  board_.request_exit(2, 7);
-  EXPECT_EQ(judge_.requested_exit(), 7);
-}
-
 TEST_F(JudgeTest, WarnsOfAJobThatDoesNotUseTheLibrary) {
   ASSERT_TRUE(judge_.warning_about_strangers());
   EXPECT_NE(judge_.warning_about_strangers()->find("its 4 processes"), std::string::npos);
-  board_.header().library_seen.store(1);
+  nodes_.segment_of(3).header().library_seen.store(1);
   EXPECT_FALSE(judge_.warning_about_strangers());
 }
 

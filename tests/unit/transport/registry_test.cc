@@ -7,47 +7,53 @@
 namespace memspan {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
-class Unviable final : public Transport {
- public:
-  std::string_view name() const override { return "unviable"; }
-  Status viable() const override { return {Code::kNotSupported, "the weather is bad"}; }
-  std::string domain() const override { return ""; }
-  const Capabilities& capabilities() const override { return capabilities_; }
-  Result<std::unique_ptr<Link>> connect(const PeerSegment&) override { return viable(); }
+constexpr std::string_view kAll[] = {"mapped", "cma", "message"};
 
- private:
-  Capabilities capabilities_;
-};
-
-class RegistryTest : public testing::Test {
- protected:
-  RegistryTest() : range_(Reservation::make(1 << 20, nullptr).value()) {
-    registry_.add("unviable", [] { return std::make_unique<Unviable>(); });
-  }
-  Reservation range_;
-  TransportRegistry registry_;
-};
-
-TEST_F(RegistryTest, TakesTheFirstThatWorks) {
-  add_builtin_transports(registry_, range_);
-  EXPECT_EQ(registry_.choose("").value()->name(), "mapped");
-  EXPECT_EQ(registry_.choose("fake").value()->name(), "fake");
+Pair pair_on(bool same_node) {
+  return {.from = "PE 0 on host a",
+          .to = "PE 1 on host b",
+          .same_node = same_node,
+          .no_process_access = {},
+          .no_message_address = {}};
 }
 
-TEST_F(RegistryTest, SaysWhyNoneWorks) {
-  auto chosen = registry_.choose("");
-  EXPECT_EQ(chosen.code(), Code::kUnavailable);
-  EXPECT_THAT(chosen.status().message(), HasSubstr("unviable: the weather is bad"));
+TEST(RegistryTest, TakesTheFirstThatReachesAndSaysWhy) {
+  const AllowedTransports allowed = AllowedTransports::parse("").value();
+  const TransportChoice near = allowed.choose(pair_on(true), kAll).value();
+  EXPECT_EQ(near.name, "mapped");
+  EXPECT_THAT(near.why, HasSubstr("one node"));
+  EXPECT_EQ(allowed.choose(pair_on(false), kAll).value().name, "message");
+  Pair private_memory = pair_on(true);
+  private_memory.memory_is_mappable = false;
+  EXPECT_EQ(allowed.choose(private_memory, kAll).value().name, "cma");
 }
 
-TEST_F(RegistryTest, NamesWhatThereIsWhenAskedForAnother) {
-  add_builtin_transports(registry_, range_);
-  auto chosen = registry_.choose("pigeon");
-  EXPECT_EQ(chosen.code(), Code::kNotFound);
+TEST(RegistryTest, TakesOnlyWhatIsAllowed) {
+  const AllowedTransports allowed = AllowedTransports::parse("cma,message").value();
+  EXPECT_EQ(allowed.choose(pair_on(true), kAll).value().name, "cma");
+  EXPECT_FALSE(allowed.has("mapped"));
+}
+
+TEST(RegistryTest, SaysWhyNoneReaches) {
+  Pair far = pair_on(false);
+  far.no_message_address = "it listens nowhere";
+  const auto chosen = AllowedTransports::parse("mapped,message").value().choose(far, kAll);
+  EXPECT_EQ(chosen.code(), Code::kUnreachable);
   EXPECT_THAT(chosen.status().message(),
-              HasSubstr("\"pigeon\"; allowed are unviable, mapped, fake"));
+              AllOf(HasSubstr("PE 0 on host a and PE 1 on host b"),
+                    HasSubstr("mapped: they are on different hosts"),
+                    HasSubstr("cma: MEMSPAN_TRANSPORT does not allow it"),
+                    HasSubstr("message: it listens nowhere")));
+}
+
+TEST(RegistryTest, NamesWhatThereIsWhenAskedForAnother) {
+  const auto allowed = AllowedTransports::parse("mapped,pigeon");
+  EXPECT_EQ(allowed.code(), Code::kInvalidArgument);
+  EXPECT_THAT(allowed.status().message(),
+              HasSubstr("\"pigeon\"; allowed are mapped, cma, message"));
 }
 
 }  // namespace

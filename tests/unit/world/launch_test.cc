@@ -12,14 +12,26 @@ TEST(LaunchTest, ReadsBackWhatItWrote) {
   Launch launch = Launch::decode(Launch{3, 8, 10, 11, 12}.encode()).value();
   EXPECT_EQ(launch.rank, 3);
   EXPECT_EQ(launch.size, 8);
-  EXPECT_EQ(launch.board, 10);
+  EXPECT_EQ(launch.segment, 10);
   EXPECT_EQ(launch.heap, 11);
   EXPECT_EQ(launch.store, 12);
+  EXPECT_TRUE(launch.nodes().is_one());
+}
+
+TEST(LaunchTest, TellsWhichRankIsOnWhichSimulatedHost) {
+  const Launch launch = Launch::decode(Launch{3, 4, 10, 11, 12, {3, 1}}.encode()).value();
+  const NodeMap nodes = launch.nodes();
+  EXPECT_EQ(nodes.count(), 2);
+  EXPECT_EQ(nodes.peers_in(0), 3);
+  EXPECT_EQ(nodes.index_of(3), 0);
+  EXPECT_EQ(nodes.host_of(3), simulated_host(1));
 }
 
 TEST(LaunchTest, RefusesAnythingElse) {
-  for (const char* text : {"", "1", "1:0:1:3:4", "1:0:1:3:4:5:6", "2:0:1:3:4:5", "1:1:1:3:4:5",
-                           "1:-1:1:3:4:5", "1:0:x:3:4:5", "1:0:1:3:4:5:"})
+  for (const char* text :
+       {"", "2", "2:0:1:3:4", "2:0:1:3:4:5", "1:0:1:3:4:5:", "2:1:1:3:4:5:", "2:-1:1:3:4:5:",
+        "2:0:x:3:4:5:", "2:0:1:3:4:5:6", "2:0:2:3:4:5:1", "2:0:2:3:4:5:1+", "2:0:2:3:4:5:1+0",
+        "2:0:2:3:4:5:2+0", "2:0:2:3:4:5:1+1+1", "2:0:2:3:4:5:1+1:"})
     EXPECT_EQ(Launch::decode(text).code(), Code::kInvalidArgument) << text;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of torch.ops.symm_mem on any tensors. A rank's part of what moves lies in its slot
-// of the group's workspace: the others read it there as soon as it is announced, so that nothing
-// has to be gathered before it is multiplied. Each is collective; who differs from the others, or
-// has wrong arguments, gives all an exception.
+// The operations of torch.ops.symm_mem on any tensors. A rank copies its part into its slot of the
+// group's workspace, and the others read it there as soon as it is announced: nothing is gathered
+// before it is multiplied. Each operation is collective. When ranks' calls differ, or one's
+// arguments are wrong, all get an exception.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "combine.h"
 #include "groups.h"
+#include "reduce_local.h"
 #include "workspace.h"
 
 namespace memspan::tensors {
@@ -64,11 +64,11 @@ inline void check_factor(const at::Tensor& b, std::int64_t rows, at::ScalarType 
 inline void check_sum_or_average(const std::string& reduce_op, at::ScalarType type) {
   TORCH_CHECK_VALUE(reduce_op == "sum" || reduce_op == "avg", "reduce_op is \"", reduce_op,
                     "\", allowed are sum and avg");
-  reduction_of(reduce_op, type);
+  kind_of(type, reduce_op);
 }
 
-// prepare(), and take(rank, that rank's part) for every rank: this one first, the others as they
-// come.
+// Calls prepare(), then take(rank, that rank's part) for every rank: for this one first, for the
+// others as their parts are announced.
 template <typename Prepare, typename Take>
 void pass_round(Workspace& workspace, const std::string& what, const at::Tensor& part,
                 Prepare prepare, Take take) {
@@ -219,7 +219,7 @@ inline at::Tensor fused_matmul_reduce_scatter(const at::Tensor& A, const at::Ten
     workspace->await_all();
     std::vector<at::Tensor> parts;
     for (int of = 0; of < size; ++of) parts.push_back(part(of, rank));
-    combine({result.view({rows, columns})}, parts, reduction_of(reduce_op, A.scalar_type()));
+    reduce_local({result.view({rows, columns})}, parts, kind_of(A.scalar_type(), reduce_op));
     workspace->release_all();
     workspace->end();
   });
@@ -272,7 +272,7 @@ inline at::Tensor low_contention_reduce_scatter(const at::Tensor& tensor, std::s
     std::vector<at::Tensor> parts;
     for (int of = 0; of < size; ++of)
       parts.push_back(slot_of(*workspace, of, shape, tensor.options(), rank * result.nbytes()));
-    combine({result}, parts, reduction_of(reduce_op, tensor.scalar_type()));
+    reduce_local({result}, parts, kind_of(tensor.scalar_type(), reduce_op));
     workspace->release_all();
     workspace->end();
   });

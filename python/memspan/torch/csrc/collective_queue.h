@@ -14,8 +14,8 @@
 
 namespace memspan::tensors {
 
-// The turn: whoever has it runs a collective. A caller gets it when nothing is in front of him;
-// else a thread of the group runs the collective later.
+// The turn: the thread that has it runs a collective. A caller gets it when nothing is queued or
+// running. Otherwise a thread of the group runs the collective later.
 //
 //   caller ── gets the turn ── runs it ── gives up the turn
 //      └───── add() ──> tasks_ ──> a thread: takes the turn, runs the first, gives up the turn,
@@ -23,7 +23,7 @@ namespace memspan::tensors {
 //
 // Callbacks run without the turn, and may start collectives and wait for them in whatever way:
 // while a thread is in callbacks another one runs what is in the queue. Threads are started when a
-// task has none, so there are as many as callbacks wait inside each other, and one more.
+// task has none: one more than the callbacks that wait inside each other.
 class CollectiveQueue {
  public:
   struct Task {
@@ -54,7 +54,7 @@ class CollectiveQueue {
     bool is_mine_;
   };
 
-  // Who has the turn gives it up, and the task is the next one.
+  // A caller that has the turn gives it up, and the task becomes the next one.
   void add(Task task, Turn& turn) {
     std::lock_guard lock(mutex_);
     if (std::exchange(turn.is_mine_, false)) {

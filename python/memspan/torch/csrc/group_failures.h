@@ -35,9 +35,10 @@ class WithoutGil {
   throw py::error_already_set();
 }
 
-// For a code other than SMEM_OK of a call that this thread made; `doing` says what for.
-[[noreturn]] inline void raise_failure(std::int32_t code, const std::string& doing) {
-  const std::string text = doing + ": " + memspan_last_error();
+// For a code other than SMEM_OK of a call; `doing` says what for, `failure` is its error text.
+[[noreturn]] inline void raise_failure(std::int32_t code, const std::string& doing,
+                                       const std::string& failure = memspan_last_error()) {
+  const std::string text = doing + ": " + failure;
   if (code == SMEM_INVALID_PARAM) raise("InvalidArgument", text, code);
   if (code == SMEM_TIMEOUT) raise("Timeout", text, code);
   raise(code == SMEM_NOT_CONNECTED ? "PeerFailed" : "Error", text, code);

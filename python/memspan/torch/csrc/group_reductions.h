@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of tensors as memspan/group.h does them: types and operations with a number, and what
-// is computed before and after.
+// Reductions of tensors by a group, and what is computed before and after.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,100 +8,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
 #include "dense_tensors.h"
 #include "group_works.h"
+#include "reduction_kinds.h"
 
 namespace memspan::tensors {
-
-struct ReductionKind {
-  memspan_type_t type;
-  memspan_op_t op;
-};
-
-inline memspan_type_t type_of(const Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kBool:
-    case at::kByte:
-      return MEMSPAN_TYPE_UINT8;
-    case at::kChar:
-      return MEMSPAN_TYPE_INT8;
-    case at::kShort:
-      return MEMSPAN_TYPE_INT16;
-    case at::kInt:
-      return MEMSPAN_TYPE_INT32;
-    case at::kLong:
-      return MEMSPAN_TYPE_INT64;
-    case at::kUInt16:
-      return MEMSPAN_TYPE_UINT16;
-    case at::kUInt32:
-      return MEMSPAN_TYPE_UINT32;
-    case at::kUInt64:
-      return MEMSPAN_TYPE_UINT64;
-    case at::kHalf:
-      return MEMSPAN_TYPE_FLOAT16;
-    case at::kBFloat16:
-      return MEMSPAN_TYPE_BFLOAT16;
-    case at::kFloat:
-      return MEMSPAN_TYPE_FLOAT32;
-    case at::kDouble:
-      return MEMSPAN_TYPE_FLOAT64;
-    case at::kComplexFloat:
-      return MEMSPAN_TYPE_COMPLEX64;
-    case at::kComplexDouble:
-      return MEMSPAN_TYPE_COMPLEX128;
-    default:
-      TORCH_CHECK_TYPE(false, "the backend memspan reduces no tensors of ", tensor.scalar_type());
-  }
-}
-
-// Of bools, whose values are 0 and 1.
-inline memspan_op_t logical(c10d::ReduceOp::RedOpType op) {
-  switch (op) {
-    case c10d::ReduceOp::SUM:
-    case c10d::ReduceOp::MAX:
-    case c10d::ReduceOp::BOR:
-      return MEMSPAN_OP_OR;
-    case c10d::ReduceOp::PRODUCT:
-    case c10d::ReduceOp::MIN:
-    case c10d::ReduceOp::BAND:
-      return MEMSPAN_OP_AND;
-    case c10d::ReduceOp::BXOR:
-      return MEMSPAN_OP_XOR;
-    default:
-      TORCH_CHECK_VALUE(false, "the backend memspan has no such reduction of bools");
-  }
-}
-
-inline ReductionKind kind_of(const Tensor& tensor, const c10d::ReduceOp& reduce) {
-  const c10d::ReduceOp::RedOpType op = reduce.op_;
-  const memspan_type_t type = type_of(tensor);
-  if (tensor.scalar_type() == at::kBool) return {type, logical(op)};
-  switch (op) {
-    case c10d::ReduceOp::SUM:
-      return {type, MEMSPAN_OP_SUM};
-    case c10d::ReduceOp::AVG:
-      return {type, MEMSPAN_OP_AVERAGE};
-    case c10d::ReduceOp::PRODUCT:
-      return {type, MEMSPAN_OP_PRODUCT};
-    case c10d::ReduceOp::MIN:
-      return {type, MEMSPAN_OP_MIN};
-    case c10d::ReduceOp::MAX:
-      return {type, MEMSPAN_OP_MAX};
-    case c10d::ReduceOp::BAND:
-      return {type, MEMSPAN_OP_AND};
-    case c10d::ReduceOp::BOR:
-      return {type, MEMSPAN_OP_OR};
-    case c10d::ReduceOp::BXOR:
-      return {type, MEMSPAN_OP_XOR};
-    case c10d::ReduceOp::PREMUL_SUM:  // of values that scaled() gave
-      return {type, MEMSPAN_OP_SUM};
-    default:
-      TORCH_CHECK_VALUE(false, "the backend memspan has no reduction ", static_cast<int>(op));
-  }
-}
 
 // The type in which values are combined: the library does not know types of 8 bits.
 inline at::ScalarType combined_type(const Tensor& tensor) {
@@ -128,7 +40,7 @@ struct Reduction {
   Reduction(const Tensor& tensor, const c10d::ReduceOp& reduce)
       : result(ToWrite::filled(tensor, combined_type(tensor))),
         values(scaled(result.flat(), reduce)),
-        kind(kind_of(result.flat(), reduce)) {}
+        kind(kind_of(result.flat().scalar_type(), reduce.op_)) {}
   size_t count() const { return static_cast<size_t>(values.numel()); }
 
   ToWrite result;
@@ -170,7 +82,8 @@ class ScatteredReduction {
 
  private:
   ScatteredReduction(const Tensor& output, const c10d::ReduceOp& reduce)
-      : result_(output, combined_type(output)), kind_(kind_of(result_.flat(), reduce)) {}
+      : result_(output, combined_type(output)),
+        kind_(kind_of(result_.flat().scalar_type(), reduce.op_)) {}
   static Tensor values_of(const Tensor& tensor, const c10d::ReduceOp& reduce) {
     return scaled(to_read(tensor).to(combined_type(tensor)), reduce);
   }

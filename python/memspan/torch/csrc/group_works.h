@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed waits for (works), and the thread of a group that moves its messages while
-// nobody waits for one.
+// Works: what torch.distributed waits for. And the thread that makes a group's messages progress
+// while nobody waits for one.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -24,6 +24,7 @@
 
 #include "dense_tensors.h"
 #include "interrupts.h"
+#include "shared_group.h"
 
 namespace memspan::tensors {
 
@@ -193,7 +194,8 @@ class DoneCollective final : public Work {
 // A group and its messages, which their works keep.
 class Channel {
  public:
-  explicit Channel(memspan_group_t group) : group(group) {}
+  explicit Channel(std::shared_ptr<const GroupHandle> handle)
+      : group(handle->get()), handle_(std::move(handle)) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   ~Channel() { close(); }
@@ -206,14 +208,21 @@ class Channel {
       changed_.notify_all();
     }
     if (helper_.joinable()) helper_.join();
-    memspan_group_destroy(group);
+    memspan_group_leave(group);  // symmetric memory may keep it
+    std::lock_guard lock(mutex_);
+    handle_.reset();
+  }
+  // Null after close().
+  std::shared_ptr<const GroupHandle> handle() {
+    std::lock_guard lock(mutex_);
+    return handle_;
   }
   bool is_closed() {
     std::lock_guard lock(mutex_);
     return is_closed_;
   }
 
-  // Whoever waits moves everybody's messages.
+  // A wait makes all messages of the group progress.
   int32_t wait(memspan_group_request_t request, uint32_t timeout_ms) {
     const Interruptible interruptible;
     count_waiters(1);
@@ -221,7 +230,7 @@ class Channel {
     count_waiters(-1);
     return code;
   }
-  // One that nobody may wait for in a while.
+  // For a message that nobody may wait for soon.
   void watch(memspan_group_request_t request) {
     std::lock_guard lock(mutex_);
     if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
@@ -266,6 +275,7 @@ class Channel {
   }
 
   std::mutex mutex_;
+  std::shared_ptr<const GroupHandle> handle_;  // null when closed
   std::condition_variable changed_;
   std::list<memspan_group_request_t> watched_;
   int waiters_ = 0;

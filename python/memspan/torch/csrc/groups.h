@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process groups whose members have met in this process, by name.
+// The memspan groups of the process groups that use symmetric memory in this process, by name.
 #pragma once
 
 #include <map>
@@ -41,7 +41,7 @@ class Groups {
 
   template <typename Function>
   std::invoke_result_t<Function, Entry&> with(const std::string& name, Function function) {
-    const Members members = members_of(name);
+    const TorchMembers members = members_of(name);
     const WithoutGil without_gil;
     Entry& entry = entry_of(name);
     const std::lock_guard lock(entry.mutex);

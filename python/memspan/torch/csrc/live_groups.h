@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process groups of this process that nobody has shut down, for its end: whoever waits for one
-// of them is told that it is gone.
+// The process groups of this process that have not been shut down. At the end of the process each
+// leaves its group, so that waits of the other members end.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace memspan::tensors {
 // One of them, from its construction to its destruction.
 class LiveGroup {
  public:
-  // `is_idle`: it has nothing left to do that others may wait for. Both are called by any thread.
+  // `is_idle`: no collective of it is queued or running. Both are called by any thread.
   LiveGroup(std::function<bool()> is_idle, std::function<void()> leave)
       : is_idle_(std::move(is_idle)), leave_(std::move(leave)) {
     const std::lock_guard lock(all().mutex);

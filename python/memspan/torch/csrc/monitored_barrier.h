@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed.monitored_barrier: rank 0 hears of everybody, tells who does not come in time,
-// and lets the others go on when all have come.
+// torch.distributed.monitored_barrier: every rank sends rank 0 a message. Rank 0 names those that
+// are not there in time, or answers all.
 #pragma once
 
 #include <memspan/group.h>

@@ -40,7 +40,7 @@ struct Peers {
   std::map<std::size_t, c10::intrusive_ptr<PeerMemory>> handles;  // by offset
 };
 
-// An allocation. Immutable but for those that it has met.
+// An allocation. Only the groups that map it change.
 struct Allocation {
   Allocation(std::size_t size, std::size_t pad_size, std::optional<std::string> group)
       : bytes(size),
@@ -174,7 +174,7 @@ class PeerMemory : public symm::SymmetricMemory {
 
   const std::shared_ptr<const Allocation> allocation_;
   const std::shared_ptr<const Mapping> mapping_;
-  const std::size_t offset_;  // of the tensor that was met for, in bytes
+  const std::size_t offset_;  // of the rendezvous' tensor, in bytes
   std::vector<void*> buffers_, pads_;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed's backend "memspan" over memspan/group.h: tensors of the CPU, the processes of
-// one host.
+// torch.distributed's backend "memspan" over memspan/group.h, for tensors of the CPU.
 //
-// A collective that is waited for at once runs on the calling thread, and so does another when all
-// members come to it at about the same time; else it, and every one behind it, runs on a thread of
-// the group, in the order of the calls (collective_queue.h). Messages are moved by whoever waits
-// for one; while nobody does, by another thread of the group.
+// A synchronous collective runs on the calling thread. So does an asynchronous one when all members
+// call it at about the same time. Otherwise a progress thread of the group runs it, and those
+// behind it, in the order of the calls (collective_queue.h). Point-to-point messages make progress
+// in every wait for one of them, and in a second thread while nobody waits.
 #include <memspan/group.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
@@ -26,30 +25,31 @@
 #include "group_works.h"
 #include "live_groups.h"
 #include "monitored_barrier.h"
+#include "shared_group.h"
 #include "store_exchange.h"
 
 namespace {
 
 using namespace memspan::tensors;
 
-memspan_group_t meet(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                     Milliseconds limit) {
+std::shared_ptr<const GroupHandle> join(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                        int size, Milliseconds limit) {
   const Members members{rank, size, store, limit};
   StoreExchange exchange(members, "process_group");
   memspan_group_t group = nullptr;
   const int32_t code =
       memspan_group_create(rank, size, StoreExchange::call, &exchange, milliseconds(limit), &group);
-  TORCH_CHECK_WITH(DistBackendError, exchange.failure().empty(), "meeting: ", exchange.failure());
+  TORCH_CHECK_WITH(DistBackendError, exchange.failure().empty(), "joining: ", exchange.failure());
   check(code);
-  return group;
+  return std::make_shared<const GroupHandle>(group);
 }
 
-class MemspanBackend final : public c10d::Backend {
+class MemspanBackend final : public SharingBackend {
  public:
   MemspanBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                  Milliseconds limit)
-      : Backend(rank, size),
-        channel_(std::make_shared<Channel>(meet(store, rank, size, limit))),
+      : SharingBackend(rank, size),
+        channel_(std::make_shared<Channel>(join(store, rank, size, limit))),
         options_(c10::make_intrusive<Options>("memspan", limit)) {}
   ~MemspanBackend() override { shutdown(); }
 
@@ -68,6 +68,15 @@ class MemspanBackend final : public c10d::Backend {
   // Ends what waits in the group, here and at the members that need this one.
   void abort() override {
     if (!channel_->is_closed()) memspan_group_leave(channel_->group);
+  }
+
+  std::shared_ptr<const GroupHandle> share_group() override {
+    auto handle = channel_->handle();
+    TORCH_CHECK_WITH(DistBackendError, handle != nullptr, kShutDown);
+    return handle;
+  }
+  void run_in_order(std::function<void()> task) override {
+    collective(OpType::UNKNOWN, false, {}, {}, std::move(task))->wait(kNoTimeout);
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
@@ -278,10 +287,10 @@ class MemspanBackend final : public c10d::Backend {
 
  private:
   memspan_group_t group() const {
-    TORCH_CHECK_WITH(DistBackendError, !channel_->is_closed(),
-                     "the process group has been shut down");
+    TORCH_CHECK_WITH(DistBackendError, !channel_->is_closed(), kShutDown);
     return channel_->group;
   }
+  static constexpr const char* kShutDown = "the process group has been shut down";
 
   // Pairs for every member.
   struct Parts {
@@ -301,9 +310,8 @@ class MemspanBackend final : public c10d::Backend {
     }
   };
 
-  // What a collective does is work for the processor: when all members are there it is quicker done
-  // at once than beside the computation. Who waits longer than this for the others goes on
-  // meanwhile.
+  // A collective is work for the processor: once all members are there it is quicker to do it at
+  // once than beside the computation. A caller waits for the others no longer than this.
   static constexpr uint32_t kPatienceUs = 5000;
 
   template <typename Task>
@@ -494,7 +502,7 @@ class MemspanBackend final : public c10d::Backend {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   pybind11::module::import("torch._C._distributed_c10d");
-  // What PyTorch's own backends have beside what all have.
+  // A method of PyTorch's own backends that c10d::Backend does not bind.
   pybind11::class_<MemspanBackend, c10::intrusive_ptr<MemspanBackend>, c10d::Backend>(
       module, "MemspanBackend")
       .def("_set_default_timeout", &MemspanBackend::setTimeout, pybind11::arg("timeout"),
@@ -507,7 +515,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
             c10::make_intrusive<MemspanBackend>(store, rank, size, limit));
       },
       pybind11::arg("store"), pybind11::arg("rank"), pybind11::arg("size"),
-      pybind11::arg("timeout"), "A member of the group that meets at `store`. Collective.");
+      pybind11::arg("timeout"),
+      "A member of the group whose members exchange addresses by `store`. Collective.");
   module.def("leave_all", &LiveGroup::leave_all, pybind11::arg("patience"),
              pybind11::call_guard<pybind11::gil_scoped_release>(),
              "Each group leaves when it has nothing left to do, after `patience` at the latest.");

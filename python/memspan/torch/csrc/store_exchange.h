@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the members of a process group meet to make a memspan_group: by texts through its c10d store.
+// The all-gather by which the members of a process group make a memspan_group, over its c10d store.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -16,7 +16,7 @@
 
 namespace memspan::tensors {
 
-// This member of a group, and how it meets the others.
+// This member of a group, and the store by which it finds the others.
 struct Members {
   int rank;
   int size;
@@ -24,9 +24,9 @@ struct Members {
   std::chrono::milliseconds timeout;
 };
 
-// What memspan_group_create() calls. The keys of one round are those of no other, also when the
-// members have met at this store before. It goes by the connection that the store has: a new one
-// costs a look at the name server.
+// What memspan_group_create() calls. Every round has keys of its own, also when the members have
+// made a group over this store before. It uses the store's connection: a new one costs a look-up of
+// names.
 class StoreExchange {
  public:
   // `members` must outlive it; `purpose` keeps keys apart.
@@ -66,8 +66,8 @@ class StoreExchange {
     }
   }
 
-  // By looking: who is in Store::wait() has the connection for himself, and another thread of this
-  // process may need it for what the member that will set a key waits for.
+  // Polls. Store::wait() would hold the connection, and another thread of this process may need it
+  // for something that the member waits for before it sets its key.
   void wait_for(const std::vector<std::string>& keys) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "combine.h"
 #include "groups.h"
 #include "peer_tensor.h"
+#include "reduce_local.h"
 #include "workspace.h"
 
 namespace memspan::tensors {
@@ -31,9 +31,9 @@ inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at:
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const at::Tensor& given = local == nullptr ? input : *local;
-  Reduction reduction{};
+  ReductionKind kind{};
   const PeerTensor symmetric = workspace->checked([&] {
-    reduction = reduction_of(reduce_op, input.scalar_type());
+    kind = kind_of(input.scalar_type(), reduce_op);
     check_contiguous(out, "out");
     check_like(out, "out", given, local == nullptr ? "input" : "local_input");
     if (local != nullptr) {
@@ -50,7 +50,7 @@ inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at:
   together(*workspace,
            std::string(name) + " " + reduce_op + " " + symmetric.about() + ", " +
                std::to_string(count) + " elements",
-           [&] { combine({out.view({count})}, symmetric.parts(0, count), reduction); });
+           [&] { reduce_local({out.view({count})}, symmetric.parts(0, count), kind); });
   return out;
 }
 
@@ -96,16 +96,16 @@ inline at::Tensor two_shot_all_reduce_(at::Tensor input, std::string reduce_op,
                                        std::string group_name) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
-  Reduction reduction{};
+  ReductionKind kind{};
   const PeerTensor symmetric = workspace->checked([&] {
-    reduction = reduction_of(reduce_op, input.scalar_type());
+    kind = kind_of(input.scalar_type(), reduce_op);
     return PeerTensor::contiguous(input, "input", group_name);
   });
   const Share share(input.numel(), workspace->size(), workspace->rank());
   together(*workspace, "two_shot_all_reduce_ " + reduce_op + " " + symmetric.about(), [&] {
     // Nobody else reads or writes this share, on any member.
     const std::vector<at::Tensor> parts = symmetric.parts(share.begin, share.end - share.begin);
-    combine(parts, parts, reduction);
+    reduce_local(parts, parts, kind);
   });
   return input;
 }
@@ -117,9 +117,9 @@ inline at::Tensor two_shot_all_reduce_out(at::Tensor input, std::string reduce_o
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const int size = workspace->size();
   const int rank = workspace->rank();
-  Reduction reduction{};
+  ReductionKind kind{};
   const PeerTensor symmetric = workspace->checked([&] {
-    reduction = reduction_of(reduce_op, input.scalar_type());
+    kind = kind_of(input.scalar_type(), reduce_op);
     check_contiguous(output, "output");
     check_like(output, "output", input, "input");
     return PeerTensor::contiguous(input, "input", group_name);
@@ -129,7 +129,7 @@ inline at::Tensor two_shot_all_reduce_out(at::Tensor input, std::string reduce_o
   const Share mine(count, size, rank);
   together(*workspace, call, [&] {
     const std::vector<at::Tensor> parts = symmetric.parts(mine.begin, mine.end - mine.begin);
-    combine({parts[rank]}, parts, reduction);
+    reduce_local({parts[rank]}, parts, kind);
   });
   together(*workspace, call + " gather", [&] {
     for (int step = 0; step < size; ++step) {
@@ -148,7 +148,9 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
   const int size = workspace->size();
+  ReductionKind kind{};
   const PeerTensor symmetric = workspace->checked([&] {
+    kind = kind_of(input.scalar_type(), "sum");
     check_contiguous(output, "output");
     TORCH_CHECK_VALUE(output.scalar_type() == input.scalar_type(), "output is of ",
                       output.scalar_type(), ", input of ", input.scalar_type());
@@ -171,7 +173,7 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
              std::vector<at::Tensor> parts;
              for (const at::Tensor& whole : symmetric.parts(0, input.numel()))
                parts.push_back(whole.view({rows, width}).slice(1, begin, begin + width / size));
-             combine({output.view({rows, width / size})}, parts, Reduction::kSum);
+             reduce_local({output.view({rows, width / size})}, parts, kind);
            });
   return output;
 }
@@ -216,12 +218,12 @@ inline void reduce_scatter_offset(const at::Tensor& input, const std::vector<at:
                                   const std::string& red_op) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const std::shared_ptr<Workspace> workspace = Groups::instance().workspace(group_name);
-  Reduction reduction{};
+  ReductionKind kind{};
   std::vector<SharedOut> blocks;
   const PeerTensor symmetric = workspace->checked([&] {
     TORCH_CHECK_VALUE(input.dim() == 2 && (dim == 0 || dim == 1), "input has ", input.dim(),
                       " dimensions and dim is ", dim, ", allowed are 2, and 0 or 1");
-    reduction = reduction_of(red_op, input.scalar_type());
+    kind = kind_of(input.scalar_type(), red_op);
     blocks = share_out(input.size(dim), workspace->size(), std::move(offsets), dst_ranks);
     std::size_t owned = 0;
     for (const SharedOut& block : blocks) {
@@ -246,7 +248,7 @@ inline void reduce_scatter_offset(const at::Tensor& input, const std::vector<at:
       std::vector<at::Tensor> parts;
       for (int member = 0; member < workspace->size(); ++member)
         parts.push_back(symmetric.whole(member).narrow(dim, block.begin, block.end - block.begin));
-      combine({out[done++]}, parts, reduction);
+      reduce_local({out[done++]}, parts, kind);
     }
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process group of PyTorch as a group of memspan, which is all that symmetric memory needs of it:
-// its members meet once, through the store that the process group has anyway.
+// The memspan group of a process group of PyTorch, which is all that symmetric memory needs of it.
+// A process group whose backend is memspan has one. For another's, the members join one of their
+// own through the process group's store.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -19,6 +21,8 @@
 #include <vector>
 
 #include "group_failures.h"
+#include "interrupts.h"
+#include "shared_group.h"
 #include "store_exchange.h"
 
 namespace memspan::tensors {
@@ -33,41 +37,50 @@ inline std::chrono::milliseconds timeout_of(c10d::ProcessGroup& group) {
   return c10d::Store::kDefaultTimeout;
 }
 
+// Null when it is another's.
+inline c10::intrusive_ptr<SharingBackend> sharing_backend_of(c10d::ProcessGroup& group) {
+  if (!group.hasBackendForDeviceType(c10::kCPU)) return {};
+  const auto backend = group.getBackend(c10::kCPU);
+  // Not dynamic_intrusive_pointer_cast, which leaks what it cannot cast.
+  if (dynamic_cast<SharingBackend*>(backend.get()) == nullptr) return {};
+  return c10::static_intrusive_pointer_cast<SharingBackend>(backend);
+}
+
+struct TorchMembers : Members {
+  c10::intrusive_ptr<SharingBackend> backend;  // null: they join a group of their own
+};
+
 // A process group's, or those of _SymmetricMemory.set_group_info().
-inline Members members_of(const std::string& name) {
+inline TorchMembers members_of(const std::string& name) {
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   try {
     group = c10d::resolve_process_group(name);
   } catch (const c10::Error&) {
     auto& info = c10d::symmetric_memory::get_group_info(name);
-    return {info.rank, info.world_size, info.store, c10d::Store::kDefaultTimeout};
+    return {{info.rank, info.world_size, info.store, c10d::Store::kDefaultTimeout}, {}};
   }
   TORCH_CHECK_VALUE(group->getStore(), "the process group \"", name,
-                    "\" has no store, through which its members could meet");
-  return {group->getRank(), group->getSize(), group->getStore(), timeout_of(*group)};
+                    "\" has no store, through which its members could join a group");
+  return {{group->getRank(), group->getSize(), group->getStore(), timeout_of(*group)},
+          sharing_backend_of(*group)};
 }
 
 // The group itself. Thread-safe but for what is collective.
 class TorchGroup {
  public:
-  // Collective.
-  explicit TorchGroup(const std::string& name, const Members& members)
+  // Collective when the members join a group of their own.
+  TorchGroup(const std::string& name, const TorchMembers& members)
       : name_(name),
         store_(members.store),
+        backend_(members.backend),
+        is_shared_(members.backend.defined()),
         rank_(members.rank),
         size_(members.size),
-        timeout_(std::clamp<std::chrono::milliseconds>(members.timeout, kShortest, kLongest)) {
-    StoreExchange exchange(members, "symmetric_memory");
-    const std::int32_t code =
-        memspan_group_create(rank_, size_, StoreExchange::call, &exchange,
-                             static_cast<std::uint32_t>(timeout_.count()), &group_);
-    if (code == SMEM_OK) return;
-    const std::string doing = "meeting the members of the process group \"" + name_ + "\"";
-    if (!exchange.failure().empty()) raise("Error", doing + ": " + exchange.failure(), code);
-    raise_failure(code, doing);
-  }
+        timeout_(std::clamp<std::chrono::milliseconds>(members.timeout, kShortest, kLongest)),
+        handle_(is_shared_ ? members.backend->share_group() : join(members)) {}
   ~TorchGroup() {
-    if (!c10d::symmetric_memory::is_finalizing()) memspan_group_destroy(group_);
+    // PyTorch is being torn down, and perhaps the library, too: the end of the process does it.
+    if (c10d::symmetric_memory::is_finalizing()) static_cast<void>(new auto(std::move(handle_)));
   }
   TorchGroup(const TorchGroup&) = delete;
   TorchGroup& operator=(const TorchGroup&) = delete;
@@ -82,17 +95,32 @@ class TorchGroup {
 
   // Where every member's `mine` is here. Collective; ends with unmap().
   std::vector<void*> map(void* mine) const {
-    std::vector<void*> mapped(size_);
+    struct Call {
+      std::vector<void*> mapped;
+      std::int32_t code = SMEM_OK;
+      std::string failure;
+    };
+    // Owners: this call, and the backend's queue while the task is in it.
+    const auto call = std::make_shared<Call>();
+    call->mapped.resize(size_);
     const WithoutGil without_gil;
-    const std::int32_t code = memspan_group_map(group_, mine, mapped.data());
-    if (code != SMEM_OK)
-      raise_failure(code, "mapping memory of the process group \"" + name_ + "\"");
-    return mapped;
+    in_order([call, handle = handle_, mine] {
+      call->code = memspan_group_map(handle->get(), mine, call->mapped.data());
+      if (call->code != SMEM_OK) call->failure = memspan_last_error();
+    });
+    if (call->code != SMEM_OK) {
+      throw_if_interrupted();
+      raise_failure(call->code, "mapping memory of the process group \"" + name_ + "\"",
+                    call->failure);
+    }
+    return std::move(call->mapped);
   }
-  void unmap(const std::vector<void*>& mapped) const { memspan_group_unmap(group_, mapped.data()); }
+  void unmap(const std::vector<void*>& mapped) const {
+    memspan_group_unmap(handle_->get(), mapped.data());
+  }
 
   // Waits until `word` is `expected`, which `member` makes it, and makes it `value`. 0 is the
-  // process group's time-out. `what` gives what it says when that does not come about.
+  // process group's time-out. `what` gives the text of a failure.
   template <typename What>
   void swap(std::uint32_t& word, std::uint32_t expected, std::uint32_t value, int member,
             std::size_t timeout_ms, What what) const {
@@ -108,7 +136,7 @@ class TorchGroup {
       std::int32_t code;
       {
         const WithoutGil without_gil;
-        code = memspan_group_swap_word(group_, &word, expected, value, member,
+        code = memspan_group_swap_word(handle_->get(), &word, expected, value, member,
                                        static_cast<std::uint32_t>(slice.count()));
       }
       if (code == SMEM_OK) return;
@@ -125,12 +153,33 @@ class TorchGroup {
   // So often a wait looks whether somebody pressed Ctrl-C.
   static constexpr std::chrono::milliseconds kBetweenSignals{200};
 
+  std::shared_ptr<const GroupHandle> join(const Members& members) const {
+    StoreExchange exchange(members, "symmetric_memory");
+    memspan_group_t group = nullptr;
+    const std::int32_t code =
+        memspan_group_create(rank_, size_, StoreExchange::call, &exchange,
+                             static_cast<std::uint32_t>(timeout_.count()), &group);
+    if (code == SMEM_OK) return std::make_shared<const GroupHandle>(group);
+    const std::string doing = "joining the members of the process group \"" + name_ + "\"";
+    if (!exchange.failure().empty()) raise("Error", doing + ": " + exchange.failure(), code);
+    raise_failure(code, doing);
+  }
+  // A collective of the group: of a shared one among those of its backend.
+  void in_order(std::function<void()> task) const {
+    if (!is_shared_) return task();
+    const auto backend = backend_.lock();
+    TORCH_CHECK(backend, "the process group \"", name_, "\" has been destroyed");
+    backend->run_in_order(std::move(task));
+  }
+
   const std::string name_;
   const c10::weak_intrusive_ptr<c10d::Store> store_;
+  const c10::weak_intrusive_ptr<SharingBackend> backend_;
+  const bool is_shared_;
   const int rank_;
   const int size_;
   const std::chrono::milliseconds timeout_;
-  memspan_group_t group_ = nullptr;
+  std::shared_ptr<const GroupHandle> handle_;
 };
 
 // Memory of this process that the members of groups can map; zeros at first.

@@ -11,7 +11,7 @@
 // those whose data it wants, nobody can be overtaken twice, and what is left behind are zeros.
 //
 // A member that cannot go on says so where it would say "ready", and all get an exception in the
-// same call. A member that dies or does not come breaks the workspace: every later call fails.
+// same call. When a member dies or does not call in time, every later call fails.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace memspan::tensors {
 
-// One call at a time: a thread that comes during another's gets an exception.
+// One call at a time: a call during another thread's gets an exception.
 class Workspace {
  public:
   // Collective.
@@ -260,7 +260,7 @@ class Workspace {
   std::shared_ptr<const Mapping> data_;
   std::size_t room_ = 0;  // bytes of a slot
   unsigned turn_ = 0;
-  bool is_in_use_[2] = {};  // whether `done` of that turn is to come
+  bool is_in_use_[2] = {};  // whether that turn still waits for `done`
   std::atomic<bool> is_broken_{false};
   std::atomic<bool> is_in_call_{false};
   // In this call, for each member.

@@ -1,0 +1,20 @@
+# Whether the library can ask launchers with PMIx: MEMSPAN_HAS_PMIX. Only the headers in
+# MEMSPAN_PMIX_INCLUDE are used; the library is loaded where a process was started by such a launcher.
+include(${CMAKE_CURRENT_LIST_DIR}/MemspanOptional.cmake)
+memspan_optional(PMIX "Start under launchers with PMIx 3 or later")
+if(without_pmix STREQUAL "")
+  # Debian has them in a folder of their own.
+  find_path(MEMSPAN_PMIX_INCLUDE pmix.h PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} PATH_SUFFIXES pmix2/include)
+  mark_as_advanced(MEMSPAN_PMIX_INCLUDE)
+  if(MEMSPAN_PMIX_INCLUDE)
+    memspan_find_version(pmix_version ${MEMSPAN_PMIX_INCLUDE}/pmix_version.h PMIX_VERSION)
+    if(pmix_version VERSION_LESS 3)
+      set(without_pmix "PMIx ${pmix_version} is older than 3")
+    else()
+      set(MEMSPAN_HAS_PMIX TRUE)
+    endif()
+  else()
+    set(without_pmix "PMIx's headers (libpmix-dev) were not found")
+  endif()
+endif()
+memspan_tell_optional(PMIX "Starting by launchers with PMIx" "PMIx ${pmix_version}")

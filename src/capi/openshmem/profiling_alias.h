@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One body, two names: each function of OpenSHMEM is a strong pshmem_X and a weak shmem_X at the
+// same address, so that a profiling tool can put its own shmem_X in front.
+//
+// <openshmem/pshmem.h> is included here, so that a definition which differs from the installed
+// declaration does not compile.
+#pragma once
+
+#include <openshmem/pshmem.h>
+#include <openshmem/shmem.h>
+
+#include "capi/openshmem/types.def"
+
+#define MEMSPAN_PROFILED_AS(attributes, result, weak_name, strong_name, parameters) \
+  extern "C" __attribute__((weak, alias(#strong_name), visibility("default")))      \
+  result weak_name parameters;                                                      \
+  extern "C" __attribute__((visibility("default") attributes)) result strong_name parameters
+
+// MEMSPAN_PROFILED(int, my_pe, (void)) { body }
+#define MEMSPAN_PROFILED(result, name, parameters) \
+  MEMSPAN_PROFILED_AS(, result, shmem_##name, pshmem_##name, parameters)
+
+// The same for a data path: everything that the body calls and that is visible goes in line, or
+// the compiler shares one copy among the many types behind a jump.
+#define MEMSPAN_FLAT_PROFILED(result, name, parameters) \
+  MEMSPAN_PROFILED_AS(MEMSPAN_FLATTEN, result, shmem_##name, pshmem_##name, parameters)
+#define MEMSPAN_FLATTEN , flatten

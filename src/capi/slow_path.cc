@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the data path's functions do when it is not the fast case.
+#include "capi/access.h"
+#include "capi/atomic.h"
+#include "capi/rma.h"
+#include "pgas/atomic.h"
+
+namespace memspan::capi {
+
+void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context) {
+  // No bytes need no address.
+  if (bytes == 0) return require_started(call);
+  const Route& route = reach(call, "dest", dest, bytes, pe);
+  require_not_null(call, "source", source);
+  require(call, pgas::put(routes_of(context), route, dest, source, bytes));
+}
+
+void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context) {
+  if (bytes == 0) return require_started(call);
+  const Route& route = reach(call, "source", source, bytes, pe);
+  require_not_null(call, "dest", dest);
+  require(call, pgas::get(routes_of(context), route, dest, source, bytes));
+}
+
+std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void* target, int pe,
+                               ContextNumber context) {
+  const char* argument = op.kind == AtomicKind::kFetch ? "source" : "dest";
+  const Route& route = reach(call, argument, target, op.width, pe);
+  if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
+    end_for_misaligned_word(call, argument, target, op.width);
+  std::uint64_t before = 0;
+  require(call, pgas::atomic_at(routes_of(context), route, op, target, &before));
+  return before;
+}
+
+}  // namespace memspan::capi

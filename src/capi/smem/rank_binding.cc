@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/smem/rank_binding.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "capi/smem/config_store.h"
+
+namespace memspan::capi {
+
+Status check_world_size(std::uint32_t ranks) {
+  if (ranks == 0) return invalid("invalid param, worldSize is 0");
+  if (ranks > SMEM_WORLD_SIZE_MAX)
+    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
+                               ranks, SMEM_WORLD_SIZE_MAX));
+  return Status::ok();
+}
+
+std::int32_t RankBinding::adopt(const char* call, Result<RankMembership> made) {
+  if (made.is_ok()) {
+    membership_ = std::move(made).value();
+    start_using_stores(name_);
+    return SMEM_OK;
+  }
+  const std::int32_t code =
+      made.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(made.status());
+  return smem_failure(call, code,
+                      fmt::format("init {} entry manager failed, result: {}: {}", name_, code,
+                                  made.status().message()));
+}
+
+void RankBinding::uninit() {
+  if (give_up()) stop_using_stores(name_);
+}
+
+// The rank is given up without the lock, and before a store that is hosted here ends.
+bool RankBinding::give_up() {
+  std::optional<RankMembership> ended;
+  MutexLock lock(mutex_);
+  ended.swap(membership_);
+  return ended.has_value();
+}
+
+std::optional<RankMembership> RankBinding::membership() {
+  MutexLock lock(mutex_);
+  return membership_;
+}
+
+Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int rank,
+                                          std::uint32_t ranks, Deadline deadline) const {
+  auto claim = ClaimedRank::take(member, name_, rank, ranks, deadline);
+  if (!claim.is_ok()) return claim.status();
+  return RankMembership{
+      .member = std::move(member),
+      .claim = std::make_shared<const ClaimedRank>(std::move(claim).value()),
+      .ranks = ranks,
+  };
+}
+
+void RankBinding::free_id(std::uint32_t id) {
+  MutexLock lock(mutex_);
+  ids_.erase(id);
+}
+
+std::int32_t RankBinding::no_such_object(const char* call, const void* handle) {
+  if (handle != nullptr && !membership()) return no_member(call);
+  return bad_handle(call, handle, object_);
+}
+
+std::int32_t RankBinding::no_member(const char* call) {
+  MutexLock lock(mutex_);
+  return smem_failure(call, SMEM_NOT_INIT, why_not());
+}
+
+std::string RankBinding::why_not() const {
+  if (membership_) return "this process only hosts a store";
+  return fmt::format("smem {} not initialized yet", name_);
+}
+
+void* RankBinding::create_failure(const char* call, std::uint32_t id, std::int32_t code,
+                                  std::string_view why) const {
+  smem_failure(call, code,
+               fmt::format("create {} entity({}) failed: {}: {}", title_, id, code, why));
+  return nullptr;
+}
+
+}  // namespace memspan::capi

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Big Memory and Share Memory have alike: this process is one rank in each, and makes objects
+// there by ids that it may use once at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "capi/smem/members.h"
+#include "capi/smem/result.h"
+#include "core/clock.h"
+#include "core/mutex.h"
+
+namespace memspan::capi {
+
+struct RankMembership {
+  // Both shared with the objects that are being made; null when this process only hosts a store.
+  std::shared_ptr<Member> member;
+  std::shared_ptr<const ClaimedRank> claim;
+  std::uint32_t ranks = 0;
+  Duration create_limit = {};
+  Duration limit = {};  // of operations that wait for others
+
+  std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : claim->number(); }
+};
+
+// How many ranks there may be.
+Status check_world_size(std::uint32_t ranks);
+
+// Thread-safe; a call that becomes a member holds up others.
+class RankBinding {
+ public:
+  // `name` ("bm") and `title` ("BM") stand in texts, and ranks are claimed under the name; `object`
+  // ("pool") is what it makes.
+  RankBinding(const char* name, const char* title, const char* object)
+      : name_(name), title_(title), object_(object) {}
+  RankBinding(const RankBinding&) = delete;
+  RankBinding& operator=(const RankBinding&) = delete;
+
+  // SMEM_OK when this process is a rank already, or `check()` allows and `become()`, a
+  // Result<RankMembership>, makes it one; else the code of the failure, which is kept.
+  template <typename Check, typename Become>
+  std::int32_t init(const char* call, Check check, Become become) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (membership_) return SMEM_OK;
+    if (const Status status = check(); !status.is_ok()) return smem_result(call, status);
+    return adopt(call, become());
+  }
+  // Gives up the rank; the objects are gone by then.
+  void uninit() MEMSPAN_EXCLUDES(mutex_);
+  std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_);
+  // Claims the rank under this face's name; -1: the lowest that is free.
+  Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
+                               Deadline deadline) const;
+
+  // A handle of what `make(membership)` made, a Result<void*>, when `check(most_ranks)` allows and
+  // the id is free; else null, and the failure is kept, with `code_if_taken` where somebody else
+  // has what is asked for.
+  template <typename Check, typename Make>
+  void* create(const char* call, std::uint32_t id, Check check, std::int32_t code_if_taken,
+               Make make) MEMSPAN_EXCLUDES(mutex_) {
+    RankMembership membership;
+    {
+      MutexLock lock(mutex_);
+      const bool is_member = membership_ && membership_->member != nullptr;
+      const Status status = check(is_member ? membership_->ranks : SMEM_WORLD_SIZE_MAX);
+      if (!status.is_ok()) return create_failure(call, id, SMEM_INVALID_PARAM, status.message());
+      if (!is_member) return create_failure(call, id, SMEM_NOT_INIT, why_not());
+      if (!ids_.insert(id).second)
+        return create_failure(call, id, SMEM_DUPLICATED,
+                              std::string("this process has a ") + object_ + " of that id");
+      membership = *membership_;
+    }
+    const Result<void*> made = make(membership);
+    if (made.is_ok() && *made != nullptr) return *made;
+    free_id(id);
+    if (made.is_ok())
+      return create_failure(call, id, SMEM_NO_RESOURCES, std::string("too many ") + object_ + "s");
+    const bool is_taken = made.code() == Code::kUnavailable;
+    return create_failure(call, id, is_taken ? code_if_taken : smem_code(made.status()),
+                          made.status().message());
+  }
+  // When its object has ended.
+  void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_);
+  // Why a handle names nothing, kept as the call's failure.
+  std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
+  // That this process is no rank, the same.
+  std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);
+  bool give_up() MEMSPAN_EXCLUDES(mutex_);  // true when this process was a rank
+  std::string why_not() const MEMSPAN_REQUIRES(mutex_);
+  void* create_failure(const char* call, std::uint32_t id, std::int32_t code,
+                       std::string_view why) const;
+
+  const char* const name_;
+  const char* const title_;
+  const char* const object_;
+  Mutex mutex_;
+  std::optional<RankMembership> membership_ MEMSPAN_GUARDED_BY(mutex_);
+  // Of objects that are there, or being made.
+  std::set<std::uint32_t> ids_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan::capi

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes as lower-case hexadecimal digits, for places that carry nothing but plain words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace memspan {
+
+std::string to_hex(std::string_view bytes);
+// nullopt when the text is anything else than what to_hex() makes.
+std::optional<std::string> from_hex(std::string_view text);
+
+}  // namespace memspan

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ThreadSanitizer is told; empty in every other build.
+#pragma once
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MEMSPAN_THREAD_SANITIZER_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MEMSPAN_THREAD_SANITIZER_ 1
+#endif
+
+#ifdef MEMSPAN_THREAD_SANITIZER_
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+#endif
+
+namespace memspan {
+
+// From the one to the other, what this thread reads and writes is what another process asked for.
+// TSan sees the messages that order such an access with our threads' as little as it sees the
+// accesses of a process that has mapped our memory, and would take each for a race.
+inline void begin_access_for_peer() {
+#ifdef MEMSPAN_THREAD_SANITIZER_
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+}
+inline void end_access_for_peer() {
+#ifdef MEMSPAN_THREAD_SANITIZER_
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+#endif
+}
+
+}  // namespace memspan

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/copy_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "device/host/find_fault.h"
+
+namespace memspan {
+namespace {
+
+// Of a relay's buffer.
+constexpr std::uint64_t kRelayBytes = std::uint64_t{1} << 20;
+
+Status check_local(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
+  const auto fault = find_fault(begin, bytes, access);
+  if (!fault) return Status::ok();
+  const char* const name = access == MemoryAccess::kRead ? "src" : "dest";
+  const auto* const address = reinterpret_cast<const void*>(fault->address);
+  return {Code::kInvalidArgument,
+          fault->is_forbidden
+              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
+                            name, address, access == MemoryAccess::kRead ? "read" : "written")
+              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
+                            address)};
+}
+
+RemotePlace place_in(const CopyPlace& place, std::uint64_t at = 0) {
+  return {place.remote->region, place.offset + at};
+}
+
+}  // namespace
+
+CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes) {
+  using Step = CopyPlan::Step;
+  const bool is_from_here = from.remote == nullptr, is_to_here = to.remote == nullptr;
+  const Step step = is_from_here ? (is_to_here ? Step::kCopy : Step::kPut)
+                                 : (is_to_here ? Step::kGet : Step::kRelay);
+  return {step, std::move(from), std::move(to), bytes};
+}
+
+RemoteCopies::Route& RemoteCopies::route_to(const std::shared_ptr<const RemoteWindow>& window) {
+  for (const auto& route : routes_)
+    if (route->window == window) return *route;
+  auto route = std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}});
+  route->context->set_limit(limit_);
+  return *routes_.emplace_back(std::move(route));
+}
+
+// A region is retracted when its owner leaves.
+Status RemoteCopies::result_of(const Route& route, const Status& status) {
+  const RemoteWindow& window = *route.window;
+  if (status.code() == Code::kPeerLost) window.peer->mark_lost();
+  if (status.code() == Code::kStale) {
+    retracted_ = route.window;
+    return {Code::kPeerLost, fmt::format("{} is not in the pool: it has left", window.name)};
+  }
+  if (status.code() == Code::kNotFound)
+    return {Code::kStale, fmt::format("the memory of rank {} at the address that was asked for is "
+                                      "not there any more: its owner has made it smaller; {}",
+                                      window.rank, status.message())};
+  return status.annotate(window.name);
+}
+
+Status RemoteCopies::begin(const CopyPlan& plan) {
+  switch (plan.step) {
+    case CopyPlan::Step::kPut:
+      return put(route_to(plan.to.remote), plan);
+    case CopyPlan::Step::kGet:
+      return get(route_to(plan.from.remote), plan);
+    case CopyPlan::Step::kRelay:
+      return relay(route_to(plan.from.remote), route_to(plan.to.remote), plan);
+    case CopyPlan::Step::kCopy:
+      break;
+  }
+  return {Code::kInternal, "both ends of the copy are here"};
+}
+
+Status RemoteCopies::put(Route& route, const CopyPlan& plan) {
+  MEMSPAN_PASS(check_local(plan.from.mapped, plan.bytes, MemoryAccess::kRead));
+  return result_of(
+      route, route.link().put(*route.context, place_in(plan.to), plan.from.mapped, plan.bytes));
+}
+
+// Collected, so that many are under way at once; a get that ends writes nothing any more.
+Status RemoteCopies::get(Route& route, const CopyPlan& plan) {
+  constexpr std::size_t kMostPieces = 1024;
+  constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
+  MEMSPAN_PASS(check_local(plan.to.mapped, plan.bytes, MemoryAccess::kWrite));
+  route.gets.push_back({plan.to.mapped, &route.window->region, plan.from.offset, plan.bytes});
+  route.bytes += plan.bytes;
+  const bool is_full = route.gets.size() == kMostPieces || route.bytes >= kMostBytes;
+  return is_full ? flush_gets(route) : Status::ok();
+}
+
+Status RemoteCopies::flush_gets(Route& route) {
+  if (route.gets.empty()) return Status::ok();
+  const Status status = route.link().move(*route.context, MoveDirection::kGet, route.gets);
+  route.gets.clear();
+  route.bytes = 0;
+  return result_of(route, status);
+}
+
+// Between two other hosts, through a buffer here.
+Status RemoteCopies::relay(Route& from, Route& to, const CopyPlan& plan) {
+  const std::uint64_t room = std::min(kRelayBytes, plan.bytes);
+  const auto buffer = std::make_unique<std::byte[]>(room);
+  for (std::uint64_t at = 0; at < plan.bytes; at += room) {
+    const std::uint64_t bytes = std::min(room, plan.bytes - at);
+    MEMSPAN_PASS(result_of(
+        from, from.link().get(*from.context, buffer.get(), place_in(plan.from, at), bytes)));
+    MEMSPAN_PASS(
+        result_of(to, to.link().put(*to.context, place_in(plan.to, at), buffer.get(), bytes)));
+  }
+  return Status::ok();
+}
+
+Status RemoteCopies::settle() {
+  Status first;
+  for (const auto& route : routes_) {
+    Status status = flush_gets(*route);
+    if (status.is_ok()) status = result_of(*route, route->context->quiet());
+    if (first.is_ok()) first = std::move(status);
+  }
+  routes_.clear();
+  return first;
+}
+
+}  // namespace memspan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy as a value: what each end is decides the steps, whoever the ends belong to.
+//
+//   from \ to │ mapped here │ on another host
+//   ──────────┼─────────────┼───────────────────────────────
+//   mapped    │ copy        │ put
+//   remote    │ get         │ get into a buffer here, put
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "fabric/remote_access.h"
+
+namespace memspan {
+
+// Memory of a member on another host. Shared by the copies that use it.
+struct RemoteWindow {
+  std::shared_ptr<RemotePeer> peer;
+  RemoteRegion region;
+  std::uint32_t rank = 0;
+  std::uint64_t generation = 0;  // of the rank's join
+  std::string name;              // "rank 3, process 12 on host b"
+};
+
+// One end of a copy. A value.
+struct CopyPlace {
+  std::byte* mapped = nullptr;                 // can be loaded and stored here
+  std::shared_ptr<const RemoteWindow> remote;  // else
+  std::uint64_t offset = 0;                    // in the remote window
+};
+
+// A value.
+struct CopyPlan {
+  enum class Step { kCopy, kPut, kGet, kRelay };
+  Step step = Step::kCopy;
+  CopyPlace from;
+  CopyPlace to;
+  std::uint64_t bytes = 0;
+};
+CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes);
+
+// Carries out the plans that have a remote end. One thread at a time.
+class RemoteCopies {
+ public:
+  // No call of a link takes longer than `limit`.
+  explicit RemoteCopies(Duration limit) : limit_(limit) {}
+  RemoteCopies(const RemoteCopies&) = delete;
+  RemoteCopies& operator=(const RemoteCopies&) = delete;
+  // Nothing that was begun touches local memory any more.
+  ~RemoteCopies() { static_cast<void>(settle()); }
+
+  // Of what is begun from now on with a window that has nothing under way.
+  void set_limit(Duration limit) { limit_ = limit; }
+
+  // Begins it: a source here may be changed when it returns, and a destination here is written by
+  // settle() at the latest. kInvalidArgument when there is no memory at a local end; kPeerLost
+  // names who is gone or has left, kStale whose memory is not there any more. A peer whose link
+  // has ended is marked lost.
+  Status begin(const CopyPlan& plan);
+  // Until all that was begun is done: the first failure of it. Nothing is under way then.
+  Status settle();
+  // A window whose owner has left since the window was asked for, if there was one since the last
+  // call. The owner may have joined again.
+  std::shared_ptr<const RemoteWindow> take_retracted() { return std::exchange(retracted_, {}); }
+
+ private:
+  // What is under way with one window's owner.
+  struct Route {
+    std::shared_ptr<const RemoteWindow> window;
+    std::unique_ptr<OperationContext> context;
+    std::vector<MovePiece> gets;  // not asked for yet
+    std::uint64_t bytes = 0;      // of those
+    Link& link() const { return window->peer->link(); }
+  };
+  Route& route_to(const std::shared_ptr<const RemoteWindow>& window);
+  Status put(Route& route, const CopyPlan& plan);
+  Status get(Route& route, const CopyPlan& plan);
+  Status flush_gets(Route& route);
+  Status relay(Route& from, Route& to, const CopyPlan& plan);
+  // What a link said, with whose memory it is. Notes windows and links that are of no use any more.
+  Status result_of(const Route& route, const Status& status);
+
+  Duration limit_;
+  std::vector<std::unique_ptr<Route>> routes_;
+  std::shared_ptr<const RemoteWindow> retracted_;
+};
+
+}  // namespace memspan

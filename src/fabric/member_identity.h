@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who a record in the store is of.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+namespace memspan {
+
+// A value.
+struct MemberIdentity {
+  std::uint64_t session = 0;  // at the store
+  std::int64_t process = 0;
+  std::string host;
+
+  // For messages.
+  std::string name() const { return fmt::format("process {} on host {}", process, host); }
+  bool operator==(const MemberIdentity&) const = default;
+};
+
+}  // namespace memspan

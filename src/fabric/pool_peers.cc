@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool's view of its other members: membership events, their memory mapped here or reached by
+// links, and waiting for them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/interrupt.h"
+#include "fabric/pool_record.h"
+
+namespace memspan {
+
+// ---- membership events
+
+void Pool::on_membership_event(const StoreChange& change) {
+  const std::string_view name = std::string_view(change.key).substr(members_prefix().size());
+  std::uint32_t rank = options_.ranks;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
+  if (error != std::errc() || end != name.data() + name.size() || rank >= options_.ranks ||
+      rank == options_.rank)
+    return;
+  if (change.event == StoreEvent::kSet)
+    on_peer_joined(rank, change.value);
+  else
+    on_peer_left(rank);
+}
+
+void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
+  const auto record = Record::decode(text);
+  if (!record) return;
+  {
+    MutexLock lock(mutex_);
+    if (peers_[rank].generation == record->generation) return;
+  }
+  on_peer_left(rank);  // an earlier one, whose end we have not heard of yet
+  MutexLock lock(mutex_);
+  Peer& peer = peers_[rank];
+  // The events and the list of a join may bring the same record at the same time.
+  if (!is_joined_ || peer.stage != Peer::Stage::kAbsent) return;
+  peer.generation = record->generation;
+  peer.bytes = record->bytes;
+  peer.tag = record->tag;
+  ++peer.events;
+  if (record->tag != options_.tags.tag) is_restricted_.store(true, std::memory_order_release);
+  peer.stage = Peer::Stage::kFetching;
+  peer.who = record->who;
+  const auto transport = member_->choose_transport(record->who, {"mapped", "message"});
+  if (!transport.is_ok()) {
+    peer.stage = Peer::Stage::kFailed;
+    peer.why = transport.status().annotate(fmt::format("rank {}", rank));
+  } else if (*transport == "mapped") {
+    fetch(rank, *record);
+  } else {
+    peer.stage = Peer::Stage::kRemote;
+    is_spread_.store(true, std::memory_order_release);
+  }
+  changed_.notify_all();
+}
+
+void Pool::fetch(std::uint32_t rank, const Record& record) {
+  const std::uint64_t attempt = ++attempts_;
+  peers_[rank].asked = attempt;
+  peers_[rank].fetch =
+      member_->broker().fetch(record.broker_address, published_name(rank),
+                              [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
+                                on_fetched(rank, attempt, record, std::move(answer));
+                              });
+}
+
+void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
+                      Result<FetchedDescriptors> answer) {
+  MutexLock lock(mutex_);
+  Peer& peer = peers_[rank];
+  if (peer.asked != attempt) return;
+  peer.fetch = 0;
+  // A broker that is closed, or offers it no more, is that of a member that ends or leaves.
+  Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
+                                 : Status(Code::kPeerLost, answer.status().message());
+  peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
+  if (!status.is_ok())
+    for (const RangeKind kind : kRangeKinds) static_cast<void>(windows(kind).unmap(rank));
+  const bool is_gone = status.code() == Code::kPeerLost;
+  peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, record.who.process,
+                                         is_gone ? ", is not in the pool (any more)" : ""));
+  changed_.notify_all();
+}
+
+Status Pool::map_contributions(std::uint32_t rank, const Record& record,
+                               FetchedDescriptors answer) {
+  auto descriptor = answer.descriptors.begin();
+  if (descriptor == answer.descriptors.end())
+    return {Code::kInternal, "it offers something else than it said"};
+  auto mappers = MapperTable::open(std::move(*descriptor++), options_.ranks);
+  if (!mappers.is_ok()) return mappers.status();
+  for (const RangeKind kind : kRangeKinds) {
+    const std::uint64_t bytes = record.bytes[index_of(kind)];
+    if (bytes == 0) continue;
+    if (descriptor == answer.descriptors.end() || bytes > windows(kind).stride())
+      return {Code::kInternal, "it offers something else than it said"};
+    const bool is_sealed = kind == RangeKind::kDevice || record.has_own_host_memory;
+    auto pages = is_sealed ? Pages::adopt(std::move(*descriptor))
+                           : Pages::adopt_unsealed(std::move(*descriptor), bytes);
+    if (!pages.is_ok()) return pages.status();
+    if (pages->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
+    MEMSPAN_PASS(windows(kind).map(rank, *pages, bytes));
+    ++descriptor;
+  }
+  mappers->set_mapped(options_.rank, true);
+  peers_[rank].mappers = std::move(mappers).value();
+  return Status::ok();
+}
+
+// Waits for copies that hold its memory; the under_way is forgotten without the lock, which an
+// answer may be waiting for.
+void Pool::on_peer_left(std::uint32_t rank) {
+  if (rank == options_.rank) return;
+  std::uint64_t under_way = 0;
+  {
+    MutexLock lock(mutex_);
+    Peer& peer = peers_[rank];
+    if (peer.stage == Peer::Stage::kAbsent) return;
+    under_way = std::exchange(peer.fetch, 0);
+    for (const RangeKind kind : kRangeKinds) static_cast<void>(windows(kind).unmap(rank));
+    if (peer.mappers) peer.mappers->set_mapped(options_.rank, false);
+    peer = {.events = peer.events + 1};
+    changed_.notify_all();
+    mappers_.notify();
+  }
+  if (under_way != 0) member_->broker().forget(under_way);
+}
+
+bool Pool::is_fetching() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return peer.stage == Peer::Stage::kFetching; });
+}
+
+// ---- for copies
+
+Result<std::uint64_t> Pool::await(std::uint32_t rank, RangeKind kind, Deadline deadline) {
+  if (rank == options_.rank) return contribution(kind).bytes;
+  MutexLock lock(mutex_);
+  bool has_asked_store = false;
+  while (true) {
+    const Peer& peer = peers_[rank];
+    if (!is_joined_)
+      return Status(Code::kUnreachable,
+                    fmt::format("rank {} is reached after this process has joined the pool", rank));
+    if (peer.stage == Peer::Stage::kMapped || peer.stage == Peer::Stage::kRemote)
+      return peer.bytes[index_of(kind)];
+    if (peer.stage == Peer::Stage::kFailed) return peer.why;
+    if (peer.stage == Peer::Stage::kAbsent) {
+      if (std::exchange(has_asked_store, true)) return gone(rank);
+      MEMSPAN_PASS(await_event(rank, deadline));
+    } else if (!wait_interruptibly(changed_, mutex_, deadline)) {
+      return end_of_wait(fmt::format("rank {} did not hand over its memory in time", rank));
+    }
+  }
+}
+
+Result<std::shared_ptr<const RemoteWindow>> Pool::remote_window(std::uint32_t rank, RangeKind kind,
+                                                                Deadline deadline) {
+  using Window = std::shared_ptr<const RemoteWindow>;
+  Peer peer;
+  {
+    MutexLock connecting(connecting_);
+    {
+      MutexLock lock(mutex_);
+      if (peers_[rank].stage != Peer::Stage::kRemote) return Window();
+      const Window& known = peers_[rank].windows[index_of(kind)];
+      if (known != nullptr && !known->peer->is_lost()) return known;
+      peer.generation = peers_[rank].generation;
+      peer.who = peers_[rank].who;
+    }
+    auto windows = connect(rank, peer, deadline);
+    if (windows.is_ok()) {
+      MutexLock lock(mutex_);
+      if (peers_[rank].generation == peer.generation) peers_[rank].windows = *windows;
+      Window window = (*windows)[index_of(kind)];
+      if (window != nullptr) return window;
+      return Status(Code::kInternal, fmt::format("rank {} gave no memory of that kind", rank));
+    }
+    if (windows.code() != Code::kStale) return windows.status();
+  }
+  MEMSPAN_PASS(await_rejoin(rank, peer.generation, deadline));
+  return Window();
+}
+
+Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
+                                          const Deadline& deadline) {
+  ByteWriter request;
+  request.u64(peer.generation);
+  const auto check_presence = [&](const Deadline& until) {
+    return check_record(rank, peer.generation, until);
+  };
+  std::shared_ptr<RemotePeer> remote;
+  auto answer = Result<std::string>(Status(Code::kPeerLost, "not tried"));
+  // Twice: the way back of an answer may be cut together with an earlier link.
+  for (int tries = 0; tries < 2 && answer.code() == Code::kPeerLost; ++tries) {
+    auto reached = member_->remote_peer(peer.who, check_presence, deadline);
+    if (!reached.is_ok()) return reached.status().annotate(fmt::format("rank {}", rank));
+    remote = std::move(reached).value();
+    answer = remote->call(published_name(rank), request.bytes(), deadline);
+  }
+  // It has left, and offers no windows or those of a later join.
+  if (answer.code() == Code::kNotFound) return Status(Code::kStale, answer.status().message());
+  if (!answer.is_ok()) return answer.status().annotate(fmt::format("rank {}", rank));
+  ByteReader reader(*answer);
+  RemoteWindows windows;
+  for (auto& window : windows) {
+    const std::string_view text = reader.text();
+    if (text.empty()) continue;
+    auto region = RemoteRegion::decode(text);
+    if (!region.is_ok()) return region.status();
+    MEMSPAN_PASS(remote->link().attach(*region));
+    window = std::make_shared<const RemoteWindow>(
+        RemoteWindow{remote, std::move(region).value(), rank, peer.generation,
+                     fmt::format("rank {}, {}", rank, peer.who.name())});
+  }
+  if (!reader.is_finished())
+    return Status(Code::kInternal, "a description of windows is malformed");
+  return windows;
+}
+
+// Whether the store still has the record of that join.
+Status Pool::check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
+  auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
+  if (record.code() == Code::kNotFound)
+    return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
+  if (!record.is_ok()) return record.status();
+  const auto decoded = Record::decode(*record);
+  if (decoded && decoded->generation == generation) return Status::ok();
+  return {Code::kStale, "it has left the pool since"};
+}
+
+// Runs where messages are taken: nothing here waits for another process.
+Result<std::string> Pool::describe_windows(std::string_view request) {
+  ByteReader reader(request);
+  const std::uint64_t generation = reader.u64();
+  MutexLock lock(exposing_);
+  if (!reader.is_finished() || generation == 0 || generation != generation_)
+    return Status(Code::kStale, "this rank has left the pool since");
+  auto access = member_->remote_access();
+  if (!access.is_ok()) return access.status();
+  ByteWriter writer;
+  for (const RangeKind kind : kRangeKinds) {
+    auto& region = exposed_[index_of(kind)];
+    if (region == nullptr && contribution(kind).bytes > 0) {
+      auto made =
+          (*access)->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes);
+      if (!made.is_ok()) return made.status();
+      region = std::move(made).value();
+    }
+    writer.text(region == nullptr ? std::string() : region->describe().encode());
+  }
+  return writer.take();
+}
+
+Status Pool::gone(std::uint32_t rank) {
+  return {Code::kPeerLost,
+          fmt::format("rank {} is not in the pool: it has not joined, left, or ended", rank)};
+}
+
+Status Pool::await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
+  MutexLock lock(mutex_);
+  return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
+}
+
+// The store may know of a join that this process has not been told of. What it says comes after
+// the events on the same connection, so that they are on their way when there is another record.
+Status Pool::await_event(std::uint32_t rank, const Deadline& deadline) {
+  const std::uint64_t events = peers_[rank].events;
+  const std::uint64_t known = peers_[rank].generation;
+  mutex_.unlock();
+  Status record = check_record(rank, known, deadline);
+  mutex_.lock();
+  if (record.is_ok() || record.code() == Code::kPeerLost) return gone(rank);
+  if (record.code() != Code::kStale) return record;
+  while (peers_[rank].events == events && is_joined_)
+    if (!wait_interruptibly(changed_, mutex_, deadline))
+      return end_of_wait(fmt::format("no news of rank {} came in time", rank));
+  return Status::ok();
+}
+
+Status Pool::check_reachability(std::uint32_t from, std::uint32_t to) {
+  MutexLock lock(mutex_);
+  const auto tag_of = [&](std::uint32_t rank) MEMSPAN_REQUIRES(mutex_) {
+    return rank == options_.rank ? options_.tags.tag : peers_[rank].tag;
+  };
+  const std::string one = tag_of(from), other = tag_of(to);
+  if (options_.tags.allows(one, other)) return Status::ok();
+  return {Code::kUnreachable,
+          fmt::format("no operation leads from rank {} (tag \"{}\") to rank {} (tag \"{}\"): "
+                      "tagOpInfo has none for these tags",
+                      from, one, to, other)};
+}
+
+}  // namespace memspan

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// One address range of a pool: a window of addresses for every rank, and how much of each is mapped
+// here.
+//
+//   base | window 0         | window 1         | ...     each `stride` bytes
+//        | mapped |.........| mapped   |.......|         . reserved, nothing there
+//
+// A copy holds a window while it is at it, and what is held is not unmapped. Holding is two atomic
+// instructions and takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "core/status.h"
+#include "device/reservation.h"
+
+namespace memspan {
+
+// Thread-safe, but that one thread at a time maps and unmaps. A range of no bytes has no addresses.
+class RankWindows {
+ public:
+  // `at` is where the range begins in the reservation, which must outlive it.
+  RankWindows(Reservation& reservation, std::size_t at, std::uint64_t stride, std::uint32_t ranks)
+      : reservation_(reservation),
+        at_(at),
+        base_(reinterpret_cast<std::uint64_t>(reservation.base()) + at),
+        stride_(stride),
+        bytes_(stride * ranks),
+        windows_(std::make_unique<Window[]>(ranks)) {}
+
+  std::uint64_t stride() const { return stride_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::byte* begin_of(std::uint32_t rank) const {
+    return reservation_.base() + at_ + rank * stride_;
+  }
+  // Whether the address is in the range.
+  bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
+  // Of an address in the range.
+  std::uint32_t rank_of(std::uint64_t address) const {
+    return static_cast<std::uint32_t>((address - base_) / stride_);
+  }
+  std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
+    return address - base_ - rank * stride_;
+  }
+  // What `rank` gives and is mapped here; 0: nothing is.
+  std::uint64_t mapped(std::uint32_t rank) const {
+    return windows_[rank].mapped.load(std::memory_order_acquire);
+  }
+
+  // What is mapped of the window, which stays so until it is released; 0: nothing is, nor held.
+  std::uint64_t hold(std::uint32_t rank) {
+    Window& window = windows_[rank];
+    // Sequentially consistent, as in unmap(): either it sees this holder, or this sees nothing
+    // mapped.
+    window.holders.fetch_add(1, std::memory_order_seq_cst);
+    const std::uint64_t mapped = window.mapped.load(std::memory_order_seq_cst);
+    if (mapped == 0) release(rank);
+    return mapped;
+  }
+  void release(std::uint32_t rank) {
+    windows_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()
+  }
+
+  // Maps what `rank` gives, `bytes` > 0 of the pages, where nothing is mapped.
+  Status map(std::uint32_t rank, const Pages& pages, std::uint64_t bytes) {
+    MEMSPAN_PASS(reservation_.map(at_ + rank * stride_, pages, 0, pages_of(pages, bytes)));
+    windows_[rank].mapped.store(bytes, std::memory_order_release);
+    return Status::ok();
+  }
+  // Waits for the holders. Does nothing where nothing is mapped.
+  Status unmap(std::uint32_t rank) {
+    Window& window = windows_[rank];
+    if (window.mapped.exchange(0, std::memory_order_seq_cst) == 0) return Status::ok();
+    while (window.holders.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+    return reservation_.unmap(at_ + rank * stride_, stride_);
+  }
+
+ private:
+  struct Window {
+    std::atomic<std::uint64_t> mapped{0};
+    std::atomic<std::uint32_t> holders{0};
+  };
+  // Whole pages, of the kind that these are.
+  static std::size_t pages_of(const Pages& pages, std::uint64_t bytes) {
+    return std::min<std::size_t>(pages.bytes(), align_up(bytes, kHugePage));
+  }
+
+  Reservation& reservation_;
+  const std::size_t at_;
+  const std::uint64_t base_;
+  const std::uint64_t stride_;
+  const std::uint64_t bytes_;
+  const std::unique_ptr<Window[]> windows_;
+};
+
+}  // namespace memspan

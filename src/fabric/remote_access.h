@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// How this process reaches members on other hosts, and how they reach it: one message transport,
+// a link for each of them, and calls.
+//
+//   peer.call("bm/7/0", request) ──message──► its Services ──message──► the answer
+//
+// It is made when the first member of another host is met, so that on one host nothing of it
+// exists.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "fabric/member_identity.h"
+#include "fabric/services.h"
+#include "transport/message/message_transport.h"
+#include "world/carrier_choice.h"
+
+namespace memspan {
+
+class RemoteAccess;
+
+// A member on another host, as this process reaches it. Thread-safe; shared by all who use it. Must
+// not outlive the RemoteAccess.
+class RemotePeer {
+ public:
+  RemotePeer(RemoteAccess& access, int number, std::string name, std::unique_ptr<Link> link)
+      : access_(access), number_(number), name_(std::move(name)), link_(std::move(link)) {}
+
+  // "process 12 on host b", for messages.
+  const std::string& name() const { return name_; }
+  Link& link() const { return *link_; }
+  // Whether the link has ended, so that a new one is needed.
+  bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
+  void mark_lost() { is_lost_.store(true, std::memory_order_relaxed); }
+  // What the peer's service answers. Its failures are passed on; kPeerLost and kTimeout name it,
+  // kNotFound when it has left the store without an answer.
+  Result<std::string> call(std::string_view service, std::string_view request, Deadline deadline);
+
+ private:
+  friend class RemoteAccess;
+  RemoteAccess& access_;
+  const int number_;
+  const std::string name_;
+  const std::unique_ptr<Link> link_;
+  std::atomic<bool> is_lost_{false};
+};
+
+// Thread-safe.
+class RemoteAccess {
+ public:
+  // Starts to serve; requests that are being answered when it is destroyed get their answers.
+  // `services` outlive it; `self` is who others take this process for.
+  static Result<std::unique_ptr<RemoteAccess>> create(Services& services,
+                                                      const MemberIdentity& self,
+                                                      const CarrierOptions& carrier);
+  ~RemoteAccess();
+  RemoteAccess(const RemoteAccess&) = delete;
+  RemoteAccess& operator=(const RemoteAccess&) = delete;
+
+  // For connect() of others.
+  std::string address() const { return transport_->address(); }
+  // Memory that peers may reach until the region is destroyed.
+  Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes);
+  // Who has that address, with a link that is not lost. Connects when it is first used.
+  Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
+      MEMSPAN_EXCLUDES(mutex_) {
+    return connect(number_of(who), who.name(), address);
+  }
+  // In a child of fork(): nobody takes it for this process.
+  void forget_in_child() { transport_->forget_in_child(); }
+
+ private:
+  friend class RemotePeer;
+  struct Call;
+  explicit RemoteAccess(Services& services) : services_(services) {}
+  // What peers call a member in messages.
+  static int number_of(const MemberIdentity& who) {
+    return static_cast<int>(who.session & 0x7fff'ffff);
+  }
+  Result<std::shared_ptr<RemotePeer>> connect(int number, std::string_view name,
+                                              const std::string& address) MEMSPAN_EXCLUDES(mutex_);
+  void on_message(int peer, std::uint64_t key, std::string_view bytes);
+  void on_request(int peer, std::string_view bytes);
+  void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
+  void on_peer_left(int peer) MEMSPAN_EXCLUDES(mutex_);
+  std::vector<std::shared_ptr<Call>> drop_links(int peer) MEMSPAN_EXCLUDES(mutex_);
+  void reply_to(int peer, const std::string& address, std::string_view reply)
+      MEMSPAN_EXCLUDES(mutex_);
+  void on_reply(std::string_view bytes) MEMSPAN_EXCLUDES(mutex_);
+  Result<std::string> call(const RemotePeer& peer, std::string_view service,
+                           std::string_view request, const Deadline& deadline)
+      MEMSPAN_EXCLUDES(mutex_);
+
+  Services& services_;
+  Mutex mutex_;
+  bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;  // to requests; those before are answered
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  int answering_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // requests
+  ConditionVariable answered_;
+  std::uint64_t last_call_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  // Shared with the callers that wait.
+  std::map<std::uint64_t, std::shared_ptr<Call>> calls_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::string, std::weak_ptr<RemotePeer>> by_address_ MEMSPAN_GUARDED_BY(mutex_);
+  // Those whose calls were answered lately: an answer needs no new link then.
+  std::map<std::string, std::shared_ptr<RemotePeer>> callers_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unique_ptr<MessageTransport> transport_;  // its threads end before what they call
+};
+
+}  // namespace memspan

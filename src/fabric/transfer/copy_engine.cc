@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/copy_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "device/host/copy.h"
+#include "device/host/find_fault.h"
+#include "device/host/guarded_copy.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr Duration kMappingPatience = std::chrono::seconds(5);
+
+void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t bytes) {
+  std::byte* const to = direction == Direction::kWrite ? mapped : local;
+  const std::byte* const from = direction == Direction::kWrite ? local : mapped;
+  // Within one process a program may move bytes by less than their number.
+  if (to < from + bytes && from < to + bytes)
+    std::memmove(to, from, bytes);
+  else
+    copy_bytes(to, from, bytes);
+}
+
+// So many pieces ahead the caches are told what will come.
+constexpr std::size_t kAhead = 4;
+
+void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) {
+  if (mapped == nullptr) return;
+  if (direction == Direction::kWrite)
+    prefetch_copy(mapped, piece.local, piece.bytes);
+  else
+    prefetch_copy(piece.local, mapped, piece.bytes);
+}
+
+// Pieces from the first to the last that is mapped, copied one after the other. A loop of nothing
+// but copies: what else there was to do for each would keep the processor from beginning the next
+// one while it waits for memory.
+struct MappedPieces {
+  const Direction direction;
+  const Piece* const pieces;
+  std::byte* const* const mapped;
+  const std::size_t count;
+  volatile std::size_t done = 0;  // read after a fault
+
+  void operator()() {
+    const auto [way, row, places, end] = std::tuple(direction, pieces, mapped, count);
+    for (std::size_t i = 0; i < end && places[i] != nullptr; ++i) {
+      if (i + kAhead < end) prefetch(way, row[i + kAhead], places[i + kAhead]);
+      copy(way, row[i].local, places[i], row[i].bytes);
+      done = i + 1;
+    }
+  }
+};
+
+}  // namespace
+
+Status CopyEngine::move(Quantum quantum) {
+  Status status;
+  resolved_.is_missing = false;
+  is_refused_ = false;
+  while (status.is_ok() && !is_done() && !quantum.is_used_up() && !resolved_.is_missing)
+    status = move_block(quantum);
+  const Cursor reached = cursor_;
+  // The pieces of a flush come before the one that move_block() failed at.
+  if (Status flushed = flush(); !flushed.is_ok())
+    status = std::move(flushed);
+  else
+    cursor_ = reached;
+  if (remote_ != nullptr && std::exchange(remote_->is_stale, false)) return look_up_again();
+  MEMSPAN_PASS(status);
+  // What ended meanwhile has not got all of it.
+  return check_peer();
+}
+
+// Memory that was registered anew meanwhile is another region.
+Status CopyEngine::look_up_again() {
+  peer_.forget_extents();
+  resolved_.is_missing = true;
+  resolved_.wanted_pieces.clear();
+  return Status::ok();
+}
+
+Status CopyEngine::move_all() {
+  while (true) {
+    MEMSPAN_PASS(move({}));
+    if (!is_missing()) return Status::ok();
+    MEMSPAN_PASS(fetch());
+  }
+}
+
+Status CopyEngine::fetch() {
+  Status status = peer_.fetch(resolved_, Deadline::after(kMappingPatience));
+  if (status.code() != Code::kNotFound || resolved_.link == nullptr) return status;
+  MEMSPAN_PASS(peer_.why_not_live());
+  is_refused_ = true;
+  Piece piece;
+  pieces_.fill(cursor_.piece, {&piece, 1});
+  return peer_.refusal(piece, cursor_.piece);
+}
+
+// The peer may be destroyed at any time; from then on nothing of it is touched.
+Status CopyEngine::check_peer() {
+  if (peer_.is_open() || peer_.is_live()) return Status::ok();
+  return peer_.why_not_live();
+}
+
+Status CopyEngine::move_block(Quantum& quantum) {
+  MEMSPAN_PASS(check_peer());
+  const std::span<Piece> block(
+      block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
+  pieces_.fill(cursor_.piece, block);
+  peer_.resolve(block, resolved_);
+  std::size_t i = 0;
+  if (quantum.is_everything() && cursor_.offset == 0 && vector_.is_empty() &&
+      resolved_.link == nullptr) {
+    MappedPieces row{direction_, block.data(), resolved_.mapped.data(), resolved_.count};
+    const auto fault = run_guarded(row);
+    i = row.done;
+    cursor_ = flushed_ = {cursor_.piece + i, 0};
+    if (fault) [[unlikely]]
+      return explain(*fault, block[i], resolved_.mapped[i]);
+  }
+  for (; i < resolved_.count && !quantum.is_used_up(); ++i) {
+    const std::uint64_t left = block[i].bytes - cursor_.offset;
+    const std::uint64_t bytes = std::min(left, quantum.bytes);
+    const Piece piece{block[i].local + cursor_.offset, block[i].remote + cursor_.offset, bytes};
+    std::byte* const mapped = resolved_.mapped[i];
+    MEMSPAN_PASS(move_piece(piece, i));
+    quantum.bytes -= bytes;
+    --quantum.pieces;
+    cursor_ =
+        bytes < left ? Cursor{cursor_.piece, cursor_.offset + bytes} : Cursor{cursor_.piece + 1, 0};
+    if (mapped != nullptr) flushed_ = cursor_;
+  }
+  if (quantum.is_used_up() || !resolved_.is_refused) return Status::ok();
+  is_refused_ = true;
+  return peer_.refusal(block[resolved_.count], cursor_.piece);
+}
+
+Status CopyEngine::move_piece(Piece piece, std::size_t index) {
+  if (resolved_.link != nullptr) return add_remote(piece, *resolved_.extents[index]);
+  if (std::byte* mapped = resolved_.mapped[index]; mapped != nullptr) {
+    mapped += cursor_.offset;
+    MEMSPAN_PASS(flush());
+    MappedPieces row{direction_, &piece, &mapped, 1};
+    const auto fault = run_guarded(row);
+    return fault ? explain(*fault, piece, mapped) : Status::ok();
+  }
+  if (vector_.is_full()) MEMSPAN_PASS(flush());
+  vector_.add(piece.local, piece.remote, piece.bytes);
+  return Status::ok();
+}
+
+// Of the piece at the cursor.
+Status CopyEngine::explain(const CopyFault& fault, const Piece& piece,
+                           const std::byte* mapped) const {
+  if (fault.is_in(mapped, piece.bytes))
+    return name_piece({Code::kStale, fmt::format("the memory at {:#x} of the peer is not there any "
+                                                 "more",
+                                                 piece.remote)});
+  const void* const address = fault.is_in(piece.local, piece.bytes)
+                                  ? reinterpret_cast<const void*>(fault.address)
+                                  : piece.local;
+  return name_piece({Code::kInvalidArgument,
+                     fault.is_forbidden
+                         ? fmt::format("the memory at {} of this process may not be {}", address,
+                                       direction_ == Direction::kWrite ? "read" : "written")
+                         : fmt::format("there is no memory at {} of this process", address)});
+}
+
+Status CopyEngine::name_piece(const Status& status) const {
+  return status.annotate(
+      fmt::format("piece {} of a transfer with endpoint {}", cursor_.piece, peer_.record().name));
+}
+
+Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
+  constexpr std::size_t kMostPieces = 1024;
+  constexpr Duration kLimit = std::chrono::seconds(30);  // for one flush
+  if (remote_ == nullptr) {
+    remote_ = std::make_unique<RemoteMoves>();
+    remote_->context.set_limit(kLimit);
+  }
+  if (remote_->held != resolved_.held_extents || remote_->pieces.size() == kMostPieces)
+    MEMSPAN_PASS(flush());
+  const bool is_write = direction_ == Direction::kWrite;
+  if (const auto fault = find_fault(piece.local, piece.bytes,
+                                    is_write ? MemoryAccess::kRead : MemoryAccess::kWrite))
+    return explain(*fault, piece, nullptr);
+  remote_->held = resolved_.held_extents;
+  remote_->pieces.push_back({piece.local, &extent.region, piece.remote - extent.base, piece.bytes});
+  return Status::ok();
+}
+
+// Of a failed flush nothing counts as moved.
+Status CopyEngine::flush_remote() {
+  constexpr int kMostStale = 100;
+  const auto direction =
+      direction_ == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet;
+  Status status = resolved_.link->move(remote_->context, direction, remote_->pieces);
+  if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
+  remote_->pieces.clear();
+  if (status.is_ok()) {
+    flushed_ = cursor_;
+    return status;
+  }
+  cursor_ = flushed_;
+  if (status.code() == Code::kStale) remote_->is_stale = ++remote_->stale_count < kMostStale;
+  if (status.code() == Code::kPeerLost) {
+    peer_.note_lost();
+    return peer_.why_not_live();
+  }
+  return name_piece(status);
+}
+
+Status CopyEngine::flush() {
+  if (remote_ != nullptr && !remote_->pieces.empty()) return flush_remote();
+  if (vector_.is_empty()) return Status::ok();
+  Status status = vector_.flush();
+  if (status.is_ok()) {
+    flushed_ = cursor_;
+    return status;
+  }
+  cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
+  return name_piece(status);
+}
+
+}  // namespace memspan::transfer

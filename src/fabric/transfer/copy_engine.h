@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving pieces to or from a peer: by the processor where its memory is mapped here, by the kernel
+// where it is another process of this host, else by a link.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+#include "device/host/guarded_copy.h"
+#include "fabric/transfer/peer.h"
+#include "fabric/transfer/pieces.h"
+#include "transport/cma/vector_copy.h"
+
+namespace memspan::transfer {
+
+// How much to move at a time. A value.
+struct Quantum {
+  std::uint64_t bytes = UINT64_MAX;
+  std::uint64_t pieces = UINT64_MAX;
+  bool is_used_up() const { return bytes == 0 || pieces == 0; }
+  bool is_everything() const { return bytes == UINT64_MAX && pieces == UINT64_MAX; }
+};
+
+// The pieces that go by a link with the next flush.
+struct RemoteMoves {
+  OperationContext context;
+  std::vector<MovePiece> pieces;
+  std::shared_ptr<const KnownExtents> held;  // whose regions they name
+  bool is_stale = false;                     // one of them was
+  int stale_count = 0;
+};
+
+// One transfer's. Lives on the stack (40 KiB); one thread.
+class CopyEngine {
+ public:
+  CopyEngine(Peer& peer, Direction direction, const Pieces& pieces, Cursor from)
+      : peer_(peer),
+        direction_(direction),
+        pieces_(pieces),
+        cursor_(from),
+        flushed_(from),
+        vector_(peer.process(),
+                direction == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet) {}
+
+  // Moves at most so much; checks each piece against what is registered when it comes to it.
+  // Neither end is touched any more when it returns. kNotFound: a piece is not registered, and
+  // those before it were moved.
+  Status move(Quantum quantum);
+  // All of it, also what has to be fetched first. Nothing is touched while that waits.
+  Status move_all();
+  // Whether move() has come to memory that must be fetched before it is called again.
+  bool is_missing() const { return resolved_.is_missing; }
+  // Fetches it: an allocation to be mapped, or regions of another host. As move(): kNotFound.
+  Status fetch();
+  // Whether move() has failed because the peer has not registered a piece. It may be called again.
+  bool is_refused() const { return is_refused_; }
+  // The next piece, or the one that failed.
+  const Cursor& cursor() const { return cursor_; }
+  bool is_done() const { return cursor_.piece >= pieces_.count(); }
+
+ private:
+  Status move_block(Quantum& quantum);
+  Status move_piece(Piece piece, std::size_t index);
+  [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
+                               const std::byte* mapped) const;
+  Status name_piece(const Status& status) const;
+  Status flush();
+  Status flush_remote();
+  Status look_up_again();
+  Status add_remote(const Piece& piece, const RegionExtent& extent);
+  Status check_peer();
+
+  Peer& peer_;
+  const Direction direction_;
+  const Pieces& pieces_;
+  Cursor cursor_;
+  Cursor flushed_;  // where what the vector holds begins
+  VectorCopy vector_;
+  ResolvedPieces resolved_;
+  bool is_refused_ = false;
+  std::unique_ptr<RemoteMoves> remote_;  // once there was a piece of another host
+  std::array<Piece, ResolvedPieces::kMost> block_;
+};
+
+}  // namespace memspan::transfer

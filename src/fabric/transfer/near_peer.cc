@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/near_peer.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "fabric/transfer/counters.h"
+#include "fabric/transfer/notification_queue.h"
+
+namespace memspan::transfer {
+namespace {
+
+const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
+  return entry.first < allocation;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Peer>> NearPeer::attach(std::shared_ptr<Member> member,
+                                               EndpointRecord record, std::function<void()> ended,
+                                               Deadline deadline) {
+  const std::string doing = fmt::format("reaching endpoint {}", record.name);
+  auto answer =
+      member->broker().fetch_and_wait(record.broker_address, record.published_name(), deadline);
+  if (answer.code() == Code::kUnavailable)
+    return Status(Code::kPeerLost, fmt::format("endpoint {} is gone: process {} has ended",
+                                               record.name, record.who.process));
+  if (answer.code() == Code::kNotFound)
+    return Status(Code::kStale, fmt::format("endpoint {} has just ended", record.name));
+  if (!answer.is_ok()) return answer.status().annotate(doing);
+  if (answer->descriptors.size() != 2)
+    return Status(Code::kInternal, fmt::format("{}: {} descriptors came instead of 2", doing,
+                                               answer->descriptors.size()));
+  MEMSPAN_TRY_ASSIGN(RegistrationPages pages,
+                     RegistrationPages::open(std::move(answer->descriptors[0])), doing);
+  std::shared_ptr<NearPeer> peer(new NearPeer(std::move(member), std::move(record),
+                                              std::move(pages), std::move(answer).value(),
+                                              std::move(ended)));
+  // The watch ends before the peer does, so the pointer is good.
+  MEMSPAN_TRY_ASSIGN(
+      peer->watch_,
+      ProcessWatch::start(peer->process_handle_.get(), -1,
+                          [raw = peer.get()](ProcessWatch::Sign) { raw->end(End::kDied); }),
+      doing);
+  return std::shared_ptr<Peer>(std::move(peer));
+}
+
+NearPeer::NearPeer(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages table,
+                   FetchedDescriptors answer, std::function<void()> ended)
+    : Peer(std::move(record), answer.pid, table.header().state, std::move(ended)),
+      member_(std::move(member)),
+      table_(std::move(table)),
+      process_handle_(std::move(answer.process)),
+      notifications_(std::move(answer.descriptors[1])),
+      is_this_process_(answer.pid == getpid()),
+      view_(table_) {}
+
+void NearPeer::release() {
+  MutexLock lock(mutex_);
+  mapped_.reset();
+}
+
+bool NearPeer::is_gone() const {
+  pollfd polled{process_handle_.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
+const Reservation* NearPeer::mapping_of(std::uint32_t allocation) {
+  if (mapped_ == nullptr) return nullptr;
+  const auto found = std::lower_bound(mapped_->begin(), mapped_->end(), allocation, kByNumber);
+  return found != mapped_->end() && found->first == allocation ? found->second.get() : nullptr;
+}
+
+// Copies that run keep theirs.
+void NearPeer::drop_freed_allocations() {
+  if (mapped_ == nullptr) return;
+  auto kept = std::make_shared<MappedAllocations>();
+  for (const auto& entry : *mapped_)
+    if (view_.has_allocation(entry.first)) kept->push_back(entry);
+  if (kept->size() < mapped_->size()) mapped_ = std::move(kept);
+}
+
+void NearPeer::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) {
+  resolved.count = 0;
+  resolved.is_refused = false;
+  resolved.is_missing = false;
+  MutexLock lock(mutex_);
+  if (view_.refresh()) drop_freed_allocations();
+  if (view_.has_allocations()) resolved.held = mapped_;
+  for (const Piece& piece : pieces) {
+    std::byte* place = is_this_process_ ? reinterpret_cast<std::byte*>(piece.remote) : nullptr;
+    const Range* allocation =
+        view_.has_allocations() ? view_.allocation_of(piece.remote, piece.bytes) : nullptr;
+    if (allocation != nullptr && !is_this_process_ && member_->may_map()) {
+      const Reservation* mapping = mapping_of(allocation->allocation);
+      // A registration table that contradicts the memory that was given is not believed.
+      if (mapping != nullptr && mapping->bytes() >= allocation->bytes) {
+        place = mapping->base() + (piece.remote - allocation->base);
+      } else {
+        resolved.wanted_allocation = allocation->allocation;
+        resolved.is_missing = mapping == nullptr;
+        resolved.is_refused = mapping != nullptr;
+        return;
+      }
+    } else if (allocation == nullptr && !view_.covers(piece.remote, piece.bytes)) {
+      resolved.is_refused = true;
+      return;
+    }
+    resolved.mapped[resolved.count++] = place;
+  }
+}
+
+Result<FetchedDescriptors> NearPeer::fetch_allocation(std::uint32_t allocation,
+                                                      Deadline deadline) const {
+  auto answer = member_->broker().fetch_and_wait(record().broker_address,
+                                                 record().allocation_name(allocation), deadline);
+  if (answer.code() != Code::kUnavailable) return answer;
+  return Status(Code::kPeerLost, answer.status().message());
+}
+
+Status NearPeer::fetch(const ResolvedPieces& resolved, Deadline deadline) {
+  const std::uint32_t allocation = resolved.wanted_allocation;
+  const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
+  MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_allocation(allocation, deadline), doing);
+  if (answer.descriptors.size() != 1) return {Code::kInternal, doing + ": no memory came"};
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
+  MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
+  MEMSPAN_TRY(made.map(0, pages, 0, pages.bytes()), doing);
+  MutexLock lock(mutex_);
+  if (has_ended()) return Status::ok();  // resolve() says so
+  if (mapping_of(allocation) != nullptr) return Status::ok();
+  auto more = mapped_ == nullptr ? std::make_shared<MappedAllocations>()
+                                 : std::make_shared<MappedAllocations>(*mapped_);
+  more->emplace(std::lower_bound(more->begin(), more->end(), allocation, kByNumber), allocation,
+                std::make_shared<const Reservation>(std::move(made)));
+  mapped_ = std::move(more);
+  return Status::ok();
+}
+
+Status NearPeer::notify(const std::string& sender, const CompletionAction& action) {
+  MEMSPAN_PASS(why_not_live());
+  if (action.message) MEMSPAN_PASS(send_notification(notifications_, {sender, *action.message}));
+  if (action.counter) add_to_counter(table_.counters(), *action.counter, action.value);
+  return Status::ok();
+}
+
+Status NearPeer::refusal(const Piece& piece, std::uint64_t number) {
+  MutexLock lock(mutex_);
+  return not_registered(piece, number, record().name, view_.describe(piece.remote));
+}
+
+}  // namespace memspan::transfer

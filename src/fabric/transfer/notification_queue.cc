@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/notification_queue.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "core/bytes.h"
+#include "core/poll.h"
+
+namespace memspan::transfer {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostFrameBytes = 4 + kMostNameBytes + 4 + kMostMessageBytes;
+
+// For room for several hundred messages; the system's own limit counts if it is less.
+constexpr int kBufferBytes = 1 << 20;
+
+// So many of them are passed over whatever the deadline.
+constexpr int kMostStrange = 1000;
+
+// What is not a whole message of ours is nobody's.
+bool read_frame(std::string_view frame, Notification& notification) {
+  ByteReader reader(frame);
+  notification.sender = reader.text();
+  notification.message = reader.text();
+  return reader.is_finished() && notification.message.size() <= kMostMessageBytes;
+}
+
+}  // namespace
+
+Result<NotificationQueue> NotificationQueue::create() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    return Status::from_errno("making a notification queue");
+  Fd receiving(ends[0]), sending(ends[1]);
+  auto ended = WakeEvent::create();
+  if (!ended.is_ok()) return ended.status();
+  setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
+  return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended).value());
+}
+
+Result<Fd> NotificationQueue::sending_end() const {
+  Fd copy = duplicate(sending_.get());
+  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
+  return copy;
+}
+
+Result<Notification> NotificationQueue::receive(Deadline deadline) const {
+  std::array<char, kMostFrameBytes + 1> frame;
+  int strange = 0;
+  while (true) {
+    const ssize_t got = recv(receiving_.get(), frame.data(), frame.size(), 0);
+    if (got >= 0) {
+      Notification notification;
+      if (read_frame({frame.data(), static_cast<std::size_t>(got)}, notification))
+        return notification;
+      if (got == 0)
+        return Status(Code::kSystem, "a peer has closed the notification queue of this endpoint");
+      if (++strange > kMostStrange && deadline.has_passed())
+        return Status(Code::kTimeout, "no message has come, but much that is none");
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      return Status::from_errno("reading a notification queue");
+    pollfd polled[] = {{receiving_.get(), POLLIN, 0}, {ended_.descriptor(), POLLIN, 0}};
+    MEMSPAN_PASS(poll_ready(polled, deadline, "no message has come"));
+    if (polled[1].revents != 0)
+      return Status(Code::kUnavailable, "the endpoint is being destroyed");
+  }
+}
+
+Status NotificationQueue::push(const Notification& notification) const {
+  return send_notification(sending_, notification);
+}
+
+void NotificationQueue::end() const {
+  ended_.ring();
+}
+
+Status send_notification(const Fd& sending_end, const Notification& notification) {
+  ByteWriter frame;
+  frame.text(notification.sender);
+  frame.text(notification.message);
+  while (send(sending_end.get(), frame.bytes().data(), frame.bytes().size(), MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return {Code::kTimeout, "the peer's notification queue is full"};
+    if (errno == EPIPE || errno == ECONNRESET)
+      return {Code::kPeerLost, "nobody reads the peer's notification queue any more"};
+    return Status::from_errno("sending a message");
+  }
+  return Status::ok();
+}
+
+}  // namespace memspan::transfer

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/registration_table.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "core/check.h"
+
+namespace memspan::transfer {
+
+using namespace table_layout;
+
+Result<RegistrationPages> RegistrationPages::create() {
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"),
+                     "making a registration table");
+  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
+                     "making a registration table");
+  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "making a registration table");
+  return RegistrationPages(std::move(pages), std::move(place));
+}
+
+Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)),
+                     "opening a registration table");
+  if (pages.bytes() < kBytes)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("a registration table of {} bytes instead of {}", pages.bytes(), kBytes));
+  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
+                     "opening a registration table");
+  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "opening a registration table");
+  if (mprotect(place.base(), kCountersAt, PROT_READ) != 0)
+    return Status::from_errno("protecting a registration table");
+  RegistrationPages opened(std::move(pages), std::move(place));
+  if (opened.header().format.load(std::memory_order_acquire) != kFormat)
+    return Status(Code::kInvalidArgument, "a registration table of another format");
+  return opened;
+}
+
+Result<RegistrationTable> RegistrationTable::create() {
+  auto pages = RegistrationPages::create();
+  if (!pages.is_ok()) return pages.status();
+  RegistrationTable made(std::move(pages).value());
+  auto& header = *made.pages_.at<Header>(0);
+  header.state.store(static_cast<std::uint64_t>(State::kOpen), std::memory_order_relaxed);
+  header.format.store(kFormat, std::memory_order_release);
+  return made;
+}
+
+std::uint32_t RegistrationTable::add(const Range& range) {
+  MEMSPAN_CHECK(room() > 0);
+  std::uint32_t index = 0;
+  if (free_.empty()) {
+    index = used_++;
+    pages_.at<Header>(0)->slots_used.store(used_, std::memory_order_release);
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  // Release, each: whoever reads one of these reads the stamp of 0 that was before them, or a later
+  // one, when it looks again (RegistrationView::read).
+  Slot& slot = pages_.at<Slot>(kSlotsAt)[index];
+  slot.base.store(range.base, std::memory_order_release);
+  slot.bytes.store(range.bytes, std::memory_order_release);
+  slot.tag.store(std::uint64_t{range.allocation} << 32 | range.group, std::memory_order_release);
+  slot.stamp.store(++last_stamp_, std::memory_order_release);
+  note_change(index);
+  return index;
+}
+
+void RegistrationTable::remove(std::uint32_t slot) {
+  MEMSPAN_CHECK(slot < used_);
+  pages_.at<Slot>(kSlotsAt)[slot].stamp.store(0, std::memory_order_release);
+  note_change(slot);
+  free_.push_back(slot);
+}
+
+void RegistrationTable::note_change(std::uint32_t slot) {
+  auto& version = pages_.at<Header>(0)->version;
+  const std::uint64_t number = version.load(std::memory_order_relaxed);
+  pages_.at<Change>(kChangesAt)[number % kChanges].store(slot, std::memory_order_release);
+  version.store(number + 1, std::memory_order_release);
+}
+
+void RegistrationTable::close() {
+  pages_.at<Header>(0)->state.store(static_cast<std::uint64_t>(State::kClosed),
+                                    std::memory_order_release);
+}
+
+}  // namespace memspan::transfer

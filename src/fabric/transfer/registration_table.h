@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an endpoint lets its peers reach, in memory that they read: a registration is there for
+// everybody as soon as it is written, without a message to anybody.
+//
+//   page 0        header: state, version = number of finished changes
+//   changes       the slot that each of the last changes was of, by the change's number
+//   slots         stamp, base, bytes, tag   stamp 0: free; else a number never used before
+//   counters      words that peers add to, and a bell for who waits for them
+//
+// Peers map everything but the counters for reading only. No reader can hold up the writer or be
+// held up by one that stopped in the middle: a slot's stamp says whether what was read belongs
+// together, and a change counts once the version says so. The pages are sparse.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/pages.h"
+#include "device/reservation.h"
+#include "node/event_count.h"
+
+namespace memspan::transfer {
+
+// What is registered. A value. `allocation` 0: memory of the program; else the library's, by
+// number. Those of one `group` other than 0 are joined where they touch.
+struct Range {
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t allocation = 0;
+  std::uint32_t group = 0;
+  bool operator==(const Range&) const = default;
+};
+
+namespace table_layout {
+
+inline constexpr std::uint64_t kFormat = 0x6d656d7370616e01;  // "memspan", 1
+inline constexpr std::uint32_t kSlots = 1u << 21;
+inline constexpr std::uint32_t kChanges = 4096;
+inline constexpr std::uint32_t kCounters = 1024;
+
+enum class State : std::uint64_t { kOpen = 1, kClosed = 2 };
+
+struct Header {
+  std::atomic<std::uint64_t> format;
+  std::atomic<std::uint64_t> state;
+  std::atomic<std::uint64_t> version;
+  std::atomic<std::uint64_t> slots_used;  // those after it were never used
+};
+struct Slot {
+  std::atomic<std::uint64_t> stamp;
+  std::atomic<std::uint64_t> base;
+  std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> tag;  // allocation << 32 | group
+};
+struct Counters {
+  std::atomic<std::uint64_t> values[kCounters];
+  EventCount added;  // notified by who adds
+};
+using Change = std::atomic<std::uint32_t>;  // a slot
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(Slot) == 32);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(Change) == 4);
+
+// Each part begins where the largest pages that we know do.
+inline constexpr std::size_t kPart = std::size_t{64} << 10;
+inline constexpr std::size_t kChangesAt = kPart;
+inline constexpr std::size_t kSlotsAt = kChangesAt + align_up(kChanges * sizeof(Change), kPart);
+inline constexpr std::size_t kCountersAt = kSlotsAt + align_up(kSlots * sizeof(Slot), kPart);
+inline constexpr std::size_t kBytes = kCountersAt + align_up(sizeof(Counters), kPart);
+
+}  // namespace table_layout
+
+// The memory of a registration table, mapped. Its contents are the owner's word: peers check
+// everything that they read. Move-only value.
+class RegistrationPages {
+ public:
+  static Result<RegistrationPages> create();
+  // A peer's. kInvalidArgument when it is not what create() makes.
+  static Result<RegistrationPages> open(Fd descriptor);
+
+  const table_layout::Header& header() const { return *at<table_layout::Header>(0); }
+  const table_layout::Change& change(std::uint64_t number) const {
+    return at<table_layout::Change>(table_layout::kChangesAt)[number % table_layout::kChanges];
+  }
+  const table_layout::Slot& slot(std::uint32_t index) const {
+    return at<table_layout::Slot>(table_layout::kSlotsAt)[index];
+  }
+  table_layout::Counters& counters() const {
+    return *at<table_layout::Counters>(table_layout::kCountersAt);
+  }
+  bool is_open() const {
+    return header().state.load(std::memory_order_acquire) ==
+           static_cast<std::uint64_t>(table_layout::State::kOpen);
+  }
+  // For handing over: the caller closes it.
+  Result<Fd> duplicate() const { return pages_.duplicate(); }
+
+ private:
+  friend class RegistrationTable;
+  RegistrationPages(Pages pages, Reservation place)
+      : pages_(std::move(pages)), place_(std::move(place)) {}
+  template <typename T>
+  T* at(std::size_t offset) const {
+    return reinterpret_cast<T*>(place_.base() + offset);
+  }
+  Pages pages_;
+  Reservation place_;
+};
+
+// The owner's side. One thread at a time.
+class RegistrationTable {
+ public:
+  static Result<RegistrationTable> create();
+
+  const RegistrationPages& pages() const { return pages_; }
+  std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
+  // The slot; room() is not 0.
+  std::uint32_t add(const Range& range);
+  void remove(std::uint32_t slot);
+  // Peers find it ended from now on.
+  void close();
+
+ private:
+  explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
+  void note_change(std::uint32_t slot);
+
+  RegistrationPages pages_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t used_ = 0;
+  std::uint64_t last_stamp_ = 0;
+};
+
+}  // namespace memspan::transfer

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/remote_endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace memspan::transfer {
+namespace {
+
+// So many extents are known at a time; a block of pieces needs far fewer.
+constexpr std::size_t kMostKnown = 4096;
+constexpr Duration kNotifyPatience = std::chrono::seconds(10);
+constexpr Duration kAskPatience = std::chrono::seconds(1);
+
+// The last extent that begins at or before the piece, and holds it.
+const RegionExtent* find_extent(const KnownExtents& extents, const Piece& piece) {
+  auto after = std::upper_bound(
+      extents.begin(), extents.end(), piece.remote,
+      [](std::uint64_t address, const RegionExtent& extent) { return address < extent.base; });
+  while (after != extents.begin()) {
+    const RegionExtent& extent = *--after;
+    if (extent.region.contains(piece.remote - extent.base, piece.bytes)) return &extent;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Peer>> RemoteEndpoint::attach(std::shared_ptr<Member> member,
+                                                     EndpointRecord record,
+                                                     std::function<void()> ended,
+                                                     Deadline deadline) {
+  const auto check_presence = [&](const Deadline& until) {
+    auto bytes = member->store().get_now(record_key(record.name), until);
+    if (!bytes.is_ok() && bytes.code() != Code::kNotFound) return bytes.status();
+    const auto now = bytes.is_ok() ? decode_record(*bytes) : Result<EndpointRecord>(bytes.status());
+    if (now.is_ok() && now->generation == record.generation) return Status::ok();
+    return Status(Code::kPeerLost, "it has left the store");
+  };
+  auto remote = member->remote_peer(record.who, check_presence, deadline);
+  if (!remote.is_ok())
+    return remote.status().annotate(fmt::format("reaching endpoint {}", record.name));
+  return std::shared_ptr<Peer>(new RemoteEndpoint(std::move(member), std::move(record),
+                                                  std::move(remote).value(), std::move(ended)));
+}
+
+RemoteEndpoint::RemoteEndpoint(std::shared_ptr<Member> member, EndpointRecord record,
+                               std::shared_ptr<RemotePeer> remote, std::function<void()> ended)
+    : Peer(std::move(record), 0, kAlwaysOpen, std::move(ended)),
+      member_(std::move(member)),
+      remote_(std::move(remote)),
+      extents_(std::make_shared<const KnownExtents>()) {}
+
+void RemoteEndpoint::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) {
+  resolved.count = 0;
+  resolved.is_refused = false;
+  resolved.is_missing = false;
+  resolved.link = &remote_->link();
+  {
+    MutexLock lock(mutex_);
+    resolved.held_extents = extents_;
+  }
+  for (const Piece& piece : pieces) {
+    const RegionExtent* const extent = find_extent(*resolved.held_extents, piece);
+    if (extent == nullptr) {
+      resolved.is_missing = true;
+      resolved.wanted_pieces.assign(pieces.begin() + static_cast<std::ptrdiff_t>(resolved.count),
+                                    pieces.end());
+      return;
+    }
+    resolved.mapped[resolved.count] = nullptr;
+    resolved.extents[resolved.count++] = extent;
+  }
+}
+
+// What the peer does not have any more it has destroyed. An answer counts although the peer has
+// ended since, as one does that was told something and is done.
+Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadline deadline) {
+  auto answer = remote_->call(record().published_name(), encode(request), deadline);
+  if (answer.code() == Code::kPeerLost) end(End::kDied);
+  if (answer.code() == Code::kNotFound) end(End::kEnded);
+  if (answer.is_ok() || !has_ended()) return answer;
+  return why_not_live();
+}
+
+// The store's word that it is gone may come later than the program's.
+Status RemoteEndpoint::ask() {
+  MEMSPAN_PASS(why_not_live());
+  return call(EndpointRequest{}, Deadline::after(kAskPatience)).status();
+}
+
+// A process that lives knows whether it has destroyed the endpoint.
+RemoteEndpoint::End RemoteEndpoint::how_it_left() {
+  const auto answer = remote_->call(record().published_name(), encode(EndpointRequest{}),
+                                    Deadline::after(kAskPatience));
+  return answer.code() == Code::kNotFound   ? End::kEnded
+         : answer.code() == Code::kPeerLost ? End::kDied
+                                            : End::kLeft;
+}
+
+Status RemoteEndpoint::fetch(const ResolvedPieces& resolved, Deadline deadline) {
+  if (resolved.wanted_pieces.empty()) return Status::ok();
+  auto bytes = call({.resolve = resolved.wanted_pieces, .notify = {}}, deadline);
+  if (!bytes.is_ok()) return bytes.status();
+  auto answer = decode_resolve_answer(*bytes);
+  if (!answer.is_ok()) return answer.status();
+  for (const RegionExtent& extent : answer->extents)
+    MEMSPAN_PASS(remote_->link().attach(extent.region));
+  const bool has_some = !answer->extents.empty();
+  add(std::move(answer->extents));
+  if (has_some || answer->refusal.empty()) return Status::ok();
+  MutexLock lock(mutex_);
+  nearest_ = std::move(answer->refusal);
+  return {Code::kNotFound, nearest_};
+}
+
+void RemoteEndpoint::add(std::vector<RegionExtent> extents) {
+  MutexLock lock(mutex_);
+  const bool is_too_much = extents_->size() + extents.size() > kMostKnown;
+  auto more =
+      is_too_much ? std::make_shared<KnownExtents>() : std::make_shared<KnownExtents>(*extents_);
+  for (RegionExtent& extent : extents) {
+    const auto at = std::upper_bound(
+        more->begin(), more->end(), extent.base,
+        [](std::uint64_t address, const RegionExtent& known) { return address < known.base; });
+    more->insert(at, std::move(extent));
+  }
+  extents_ = std::move(more);
+}
+
+void RemoteEndpoint::forget_extents() {
+  MutexLock lock(mutex_);
+  extents_ = std::make_shared<const KnownExtents>();
+}
+
+Status RemoteEndpoint::refusal(const Piece& piece, std::uint64_t number) {
+  MutexLock lock(mutex_);
+  return not_registered(piece, number, record().name, nearest_);
+}
+
+Status RemoteEndpoint::notify(const std::string& sender, const CompletionAction& action) {
+  MEMSPAN_PASS(why_not_live());
+  if (!action.message && !action.counter) return Status::ok();
+  const auto answer =
+      call({.resolve = {}, .notify = Notify{sender, action}}, Deadline::after(kNotifyPatience));
+  // It may have been done all the same, so that it is not tried again.
+  if (answer.code() == Code::kTimeout) return {Code::kUnreachable, answer.status().message()};
+  if (answer.code() == Code::kUnavailable) return {Code::kTimeout, answer.status().message()};
+  return answer.status();
+}
+
+}  // namespace memspan::transfer

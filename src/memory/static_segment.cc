@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/static_segment.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace memspan {
+namespace {
+
+// ---- what the program looks like ----------------------------------------------------------------
+
+// FNV-1a.
+struct Hash {
+  std::uint64_t value = 14695981039346656037u;
+  void add(std::uint8_t byte) { value = (value ^ byte) * 1099511628211u; }
+  void add(std::uint64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) add(static_cast<std::uint8_t>(number >> shift));
+  }
+};
+
+struct MainProgram {
+  std::uintptr_t at = 0;  // what is added to the file's addresses
+  const ElfW(Phdr) * headers = nullptr;
+  int count = 0;
+
+  const ElfW(Phdr) * find(ElfW(Word) type) const {
+    for (int i = 0; i < count; ++i)
+      if (headers[i].p_type == type) return &headers[i];
+    return nullptr;
+  }
+  // The one segment that is written to; null when there are several or none.
+  const ElfW(Phdr) * writable() const {
+    const ElfW(Phdr)* found = nullptr;
+    for (int i = 0; i < count; ++i) {
+      if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & PF_W) == 0) continue;
+      if (found != nullptr || (headers[i].p_flags & PF_X) != 0) return nullptr;
+      found = &headers[i];
+    }
+    return found;
+  }
+};
+
+MainProgram main_program() {
+  MainProgram program;
+  // The main program comes first.
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        *static_cast<MainProgram*>(to) = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
+        return 1;
+      },
+      &program);
+  return program;
+}
+
+bool is_ours(std::string_view library) {
+  return library.starts_with("libmemspan.so") || library.starts_with("libshmem.so");
+}
+
+bool needs_us(const MainProgram& program) {
+  const ElfW(Phdr)* dynamic = program.find(PT_DYNAMIC);
+  if (dynamic == nullptr) return false;
+  const auto* entries = reinterpret_cast<const ElfW(Dyn)*>(program.at + dynamic->p_vaddr);
+  const char* names = nullptr;
+  for (const auto* entry = entries; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_STRTAB) {
+      // Some dynamic linkers add the program's place to it, others do not.
+      std::uintptr_t address = entry->d_un.d_ptr;
+      names = reinterpret_cast<const char*>(address < program.at ? address + program.at : address);
+    }
+  if (names == nullptr) return false;
+  for (const auto* entry = entries; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_NEEDED && is_ours(names + entry->d_un.d_val)) return true;
+  return false;
+}
+
+std::uint64_t identity_of(const MainProgram& program, const ElfW(Phdr) & data) {
+  Hash hash;
+  for (const ElfW(Addr) number : {data.p_vaddr, data.p_filesz, data.p_memsz})
+    hash.add(std::uint64_t{number});
+  // The notes have the build id.
+  for (int i = 0; i < program.count; ++i) {
+    const ElfW(Phdr)& header = program.headers[i];
+    if (header.p_type != PT_NOTE) continue;
+    const auto* note = reinterpret_cast<const std::uint8_t*>(program.at + header.p_vaddr);
+    for (std::size_t at = 0; at < header.p_memsz; ++at) hash.add(note[at]);
+  }
+  return hash.value | 1;
+}
+
+// ---- moving ------------------------------------------------------------------------------------
+
+// Where the data of this process are, once moved.
+struct Moved {
+  StaticSegment data;
+  int descriptor = -1;  // a copy of the pages', open as long as the process lives
+  std::size_t offset = 0;
+  void* snapshot = nullptr;  // between the two halves of a fork
+};
+constinit Moved moved;
+
+Status failed(const char* step) {
+  return {Code::kOutOfMemory,
+          fmt::format("{} the program's variables: {}", step, std::strerror(errno))};
+}
+
+// The address sanitizer leaves gaps between variables.
+__attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* page,
+                                                               std::size_t bytes) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(page);
+  std::uint64_t any = 0;
+  for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) any |= words[i];
+  return any == 0;
+}
+
+// pread or pwrite of all bytes, straight to the kernel, for a sanitizer would look at the gaps.
+template <typename Byte>
+bool move_bytes(long call, int descriptor, Byte* at, std::size_t bytes, std::size_t offset) {
+  while (bytes > 0) {
+    const long done = syscall(call, descriptor, at, bytes, offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    at += done;
+    offset += static_cast<std::size_t>(done);
+    bytes -= static_cast<std::size_t>(done);
+  }
+  return true;
+}
+
+// Pages of zeros stay holes.
+bool copy_out(const StaticSegment& data, int descriptor, std::size_t offset) {
+  const std::size_t page = page_size();
+  for (std::size_t at = 0; at < data.bytes;) {
+    std::size_t end = at;
+    while (end < data.bytes && !is_zero(data.base + end, page)) end += page;
+    if (end > at && !move_bytes(SYS_pwrite64, descriptor, data.base + at, end - at, offset + at))
+      return false;
+    at = end > at ? end : at + page;
+  }
+  return true;
+}
+
+// Nothing may run between copying and mapping that writes to the variables.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// ---- fork
+
+void drop_snapshot() {
+  if (moved.snapshot != nullptr) munmap(moved.snapshot, moved.data.bytes);
+  moved.snapshot = nullptr;
+}
+
+bool fill_snapshot() {
+  const auto start = static_cast<off_t>(moved.offset);
+  const auto end = start + static_cast<off_t>(moved.data.bytes);
+  auto* const to = static_cast<std::byte*>(moved.snapshot);
+  off_t at = start;
+  // No data any more is ENXIO.
+  while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
+    off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
+    if (stop < 0 || stop > end) stop = end;
+    if (!move_bytes(SYS_pread64, moved.descriptor, to + (at - start),
+                    static_cast<std::size_t>(stop - at), static_cast<std::size_t>(at)))
+      return false;
+    at = stop;
+  }
+  return at >= end || errno == ENXIO;
+}
+
+// None when it fails: who needs it finds that out.
+void take_snapshot() {
+  if (moved.descriptor < 0) return;
+  void* const made = mmap(nullptr, moved.data.bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) return;
+  moved.snapshot = made;
+  if (!fill_snapshot()) drop_snapshot();
+}
+
+bool put_snapshot_in_place() {
+  if (moved.snapshot == nullptr ||
+      mremap(moved.snapshot, moved.data.bytes, moved.data.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+             moved.data.base) == MAP_FAILED)
+    return false;
+  close(moved.descriptor);
+  moved = Moved{};
+  return true;
+}
+
+void keep_child_apart() {
+  if (moved.descriptor < 0 || put_snapshot_in_place()) return;
+  // Without its own copy the child would write into its parent. Only plain calls are allowed here.
+  constexpr std::string_view kLine =
+      "memspan: fork: no memory to copy the program's variables for the child, which ends\n";
+  static_cast<void>(write(STDERR_FILENO, kLine.data(), kLine.size()) == 0);
+  _exit(1);
+}
+
+bool is_there(const Pages& pages, std::size_t offset) {
+  struct stat ours {};
+  struct stat wanted {};
+  return moved.descriptor >= 0 && moved.offset == offset && fstat(moved.descriptor, &ours) == 0 &&
+         fstat(pages.descriptor(), &wanted) == 0 && ours.st_ino == wanted.st_ino &&
+         ours.st_dev == wanted.st_dev;
+}
+
+}  // namespace
+
+StaticSegment find_static_segment() {
+  const MainProgram program = main_program();
+  const ElfW(Phdr)* data = program.writable();
+  if (data == nullptr || !needs_us(program)) return {};
+  const std::uintptr_t page = page_size();
+  std::uintptr_t first = (program.at + data->p_vaddr) / page * page;
+  if (const ElfW(Phdr)* relro = program.find(PT_GNU_RELRO))
+    first = (program.at + relro->p_vaddr + relro->p_memsz) / page * page;
+  const std::uintptr_t end = align_up(program.at + data->p_vaddr + data->p_memsz, page);
+  if (end <= first) return {};
+  return {reinterpret_cast<std::byte*>(first), end - first, identity_of(program, *data)};
+}
+
+Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset) {
+  if (data.is_empty() || is_there(pages, offset)) return Status::ok();
+  const int descriptor = fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3);
+  if (descriptor < 0) return failed("keeping the pages of");
+  {
+    const WithoutSignals quiet;
+    // Another program may have had the place before.
+    if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(offset), static_cast<off_t>(data.bytes)) != 0 ||
+        !copy_out(data, descriptor, offset)) {
+      close(descriptor);
+      return failed("copying");
+    }
+    if (mmap(data.base, data.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+             static_cast<off_t>(offset)) == MAP_FAILED) {
+      close(descriptor);
+      return failed("mapping");
+    }
+  }
+  static const bool has_handlers = [] {
+    pthread_atfork(take_snapshot, drop_snapshot, keep_child_apart);
+    return true;
+  }();
+  static_cast<void>(has_handlers);
+  if (moved.descriptor >= 0) close(moved.descriptor);
+  moved = Moved{data, descriptor, offset, nullptr};
+  return Status::ok();
+}
+
+void take_back_static_segment() {
+  if (moved.descriptor < 0) return;
+  const WithoutSignals quiet;
+  take_snapshot();
+  // Else they stay where they are, which costs memory but no correctness.
+  if (!put_snapshot_in_place()) drop_snapshot();
+}
+
+}  // namespace memspan

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/segment.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/random.h"
+#include "node/futex.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
+constexpr std::uint32_t kVersion = 4;
+
+Status not_a_segment(const char* why) {
+  return {Code::kInvalidArgument,
+          fmt::format("the descriptor is not a node segment of this memspan: {}", why)};
+}
+
+}  // namespace
+
+Result<NodeSegment> NodeSegment::create(int peers, std::uint64_t heap_stride, bool oversubscribed) {
+  if (peers < 1 || peers > kMostPeers)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("a host can run 1 to {} processes of a job, not {}", kMostPeers, peers));
+  std::size_t bytes = kPeersAt + static_cast<std::size_t>(peers) * sizeof(PeerSlot);
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-node"), "making the node segment");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
+                     "making the node segment");
+  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "making the node segment");
+  NodeSegment segment(std::move(pages), std::move(where));
+  NodeHeader& header = segment.header();
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.peers = static_cast<std::uint32_t>(peers);
+  header.heap_stride = heap_stride;
+  header.oversubscribed = oversubscribed ? 1 : 0;
+  std::memcpy(header.secret, random_hex(32).data(), sizeof header.secret);
+  return segment;
+}
+
+Result<NodeSegment> NodeSegment::attach(Fd descriptor) {
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)),
+                     "attaching to the node segment");
+  if (pages.bytes() < kPeersAt) return not_a_segment("it is too small");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
+                     "attaching to the node segment");
+  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "attaching to the node segment");
+  NodeSegment segment(std::move(pages), std::move(where));
+  const NodeHeader& header = segment.header();
+  if (header.magic != kMagic) return not_a_segment("the magic number is wrong");
+  if (header.version != kVersion) return not_a_segment("it has another version");
+  if (header.peers < 1 || header.peers > kMostPeers ||
+      kPeersAt + header.peers * sizeof(PeerSlot) > segment.pages_.bytes())
+    return not_a_segment("its number of peers does not fit its size");
+  return segment;
+}
+
+bool NodeSegment::mark_lost(int rank, int wait_status) const {
+  PeerSlot& lost = peer(rank);
+  PeerState state = lost.state.load(std::memory_order_acquire);
+  if (state == PeerState::kLeft || state == PeerState::kLost) return false;
+  lost.wait_status.store(wait_status, std::memory_order_relaxed);
+  // Pairs with the acquire loads of whoever saw `alarms` grow.
+  if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
+    return false;
+  announce_loss(lost);
+  return true;
+}
+
+void NodeSegment::mark_departed(int rank) const {
+  PeerSlot& departed = peer(rank);
+  PeerState joined = PeerState::kJoined;
+  if (departed.state.load(std::memory_order_acquire) != joined) return;
+  departed.wait_status.store(kDeparted, std::memory_order_relaxed);
+  if (departed.state.compare_exchange_strong(joined, PeerState::kLeft, std::memory_order_acq_rel))
+    announce_loss(departed);
+}
+
+void NodeSegment::announce_loss(PeerSlot& lost) const {
+  lost.death.store(header().deaths.fetch_add(1) + 1, std::memory_order_release);
+  header().alarms.fetch_add(1, std::memory_order_release);
+  ring_all();
+}
+
+void NodeSegment::request_exit(int rank, int code) const {
+  std::uint32_t none = 0;
+  if (!header().exit_requested.compare_exchange_strong(none, 1)) return;
+  header().exit_code.store(code, std::memory_order_relaxed);
+  header().exit_rank.store(rank, std::memory_order_relaxed);
+  header().exit_requested.store(2, std::memory_order_release);  // pairs with the acquire in readers
+  header().alarms.fetch_add(1, std::memory_order_release);
+  ring_all();
+}
+
+void NodeSegment::ring(PeerSlot& peer) {
+  // The flags are cleared before the ring: who sets them again in between has seen our store.
+  peer.sleeps_for_data.store(0, std::memory_order_relaxed);
+  peer.sleeps.store(0, std::memory_order_relaxed);
+  peer.doorbell.fetch_add(1, std::memory_order_release);
+  futex_wake_all(peer.doorbell);
+}
+
+void NodeSegment::ring_all() const {
+  // Pairs with the release in SlowPath::set_sleeping_flags(): who set them before is rung below.
+  header().anybody_sleeps.exchange(0, std::memory_order_acq_rel);
+  // Pairs with fence_all_writers(), which does not reach the launcher.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int rank = 0; rank < peers(); ++rank)
+    if (peer(rank).sleeps.load(std::memory_order_relaxed) != 0) ring(peer(rank));
+}
+
+}  // namespace memspan

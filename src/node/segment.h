@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The segment: the small shared memory in which the processes of one job on one host see each
+// other: who is there, who is dead, who sleeps.
+//
+//   +--------+---------+---------+----
+//   | header | peer 0  | peer 1  | ...     one PeerSlot (two pairs of cache lines) a peer
+//   +--------+---------+---------+----
+//
+// It is made by the launcher, or by the lowest rank of a host when there is no launcher. A fresh
+// segment is all zero but for the header. Everything that waits looks at `alarms` now and then: it
+// grows with each death and each request to end the job.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/cpu.h"
+#include "core/status.h"
+#include "device/pages.h"
+#include "device/reservation.h"
+
+namespace memspan {
+
+// Of a job, on all its nodes.
+inline constexpr int kMostPeers = 16384;
+
+enum class PeerState : std::uint32_t {
+  kAbsent = 0,  // has not joined yet
+  kJoined = 1,
+  kLeft = 2,  // finalised properly; may join again
+  kLost = 3,  // died without leaving
+};
+
+// How a process begins to leave a job.
+enum class EndKind : std::uint32_t { kFinalize = 1, kExit = 2 };
+
+// Ends of a membership that wait(2) does not tell, in the place of its status.
+inline constexpr int kUnseenEnd = -1;
+inline constexpr int kReplacedProgram = -2;  // exec()
+inline constexpr int kEndedByExit = -3;  // exit(0), or main returned, while others waited for it
+inline constexpr int kEndedByFinalize = -4;  // shmem_finalize while others waited for it
+inline constexpr int kDeparted = -5;         // mark_departed()
+inline constexpr int kConnectionLost = -6;   // of another node
+
+struct NodeHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t peers;
+  std::uint64_t heap_stride;                // bytes between the ranks' parts of the heap memfd
+  std::uint32_t oversubscribed;             // 1: more processes than cores, so nobody spins
+  std::atomic<std::uint32_t> library_seen;  // 1: a process of the job has loaded this library
+  char secret[64];                          // hexadecimal, the job's
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
+  std::atomic<std::uint32_t> deaths;
+  std::atomic<std::uint32_t> exit_requested;  // 0 none, 1 being written, 2 exit_code/exit_rank hold
+  std::atomic<std::int32_t> exit_code;
+  std::atomic<std::int32_t> exit_rank;
+  std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
+  std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
+  // The last generation in which a peer has begun to leave (PeerSlot::ended); 0 none.
+  std::atomic<std::uint32_t> ending;
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_sleeps;  // 0: nobody sleeps
+};
+
+// A peer sets its sleeping flags before it sleeps. The first who rings its doorbell clears them, so
+// that only one of many writers pays for the wake-up. A put rings if `sleeps_for_data` is set, a
+// barrier if `sleeps` is. A flag may stay set after the peer woke: that costs one ring in vain.
+struct PeerSlot {
+  // Read by every writer after its store, written only when the peer goes to sleep.
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleeps_for_data;
+  std::atomic<std::uint32_t> sleeps;
+  std::atomic<std::uint32_t> doorbell;  // futex word: grows with each ring
+  alignas(kFalseSharingRange) std::atomic<PeerState> state;
+  std::atomic<std::int32_t> pid;
+  // Of wait(2), when the launcher saw it die; else kUnseenEnd or one of the others below it.
+  std::atomic<std::int32_t> wait_status;
+  std::atomic<std::uint32_t> generation;  // grows with each join
+  // The last generation that it has begun to leave. It makes no call of that one any more and
+  // waits until all others have come as far (World::end).
+  std::atomic<std::uint32_t> ended;
+  std::atomic<EndKind> end_kind;  // how; holds when `ended` is set
+  // | wait: 32 | looks: 32 | of a long wait for a word that somebody has to store, while some peer
+  // has begun to leave; 0 none.
+  std::atomic<std::uint64_t> stuck;
+  std::atomic<std::uint32_t>
+      death;  // 1 for the first of the job that died or departed, 2 for the next; 0 there
+  std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
+  std::atomic<std::uint64_t> program;    // StaticSegment::identity of them; 0 none
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(PeerSlot) == 2 * kFalseSharingRange);
+
+// Owns the mapping and the descriptor. What it shows is shared memory: every member function is
+// thread-safe and process-safe.
+class NodeSegment {
+ public:
+  static Result<NodeSegment> create(int peers, std::uint64_t heap_stride, bool oversubscribed);
+  // Maps what another process created; kInvalidArgument when it is not a node segment of this
+  // version.
+  static Result<NodeSegment> attach(Fd descriptor);
+
+  NodeHeader& header() const { return *reinterpret_cast<NodeHeader*>(where_.base()); }
+  PeerSlot& peer(int rank) const {
+    return reinterpret_cast<PeerSlot*>(where_.base() + kPeersAt)[rank];
+  }
+  int peers() const { return static_cast<int>(header().peers); }
+  int descriptor() const { return pages_.descriptor(); }
+
+  // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
+  // `wait_status` as in PeerSlot. True when this call noted it.
+  bool mark_lost(int rank, int wait_status) const;
+  // Notes that a peer left and does not come back, and wakes everybody: what needs it ends as if
+  // it had died. Does nothing when it left or died already.
+  void mark_departed(int rank) const;
+  // Asks every process of the job to end with `code`; the first request holds.
+  void request_exit(int rank, int code) const;
+  // Wakes every sleeper.
+  void ring_all() const;
+  // Wakes one peer. Not inline: it is rare.
+  static void ring(PeerSlot& peer);
+
+ private:
+  void announce_loss(PeerSlot& lost) const;
+
+  static constexpr std::size_t kPeersAt = 4 * kFalseSharingRange;
+  static_assert(sizeof(NodeHeader) <= kPeersAt);
+  NodeSegment(Pages pages, Reservation where)
+      : pages_(std::move(pages)), where_(std::move(where)) {}
+  Pages pages_;
+  Reservation where_;
+};
+
+}  // namespace memspan

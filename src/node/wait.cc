@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/wait.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "node/futex.h"
+
+namespace memspan {
+namespace {
+
+// Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
+constexpr auto kAwake = std::chrono::microseconds(200);
+// A wait without a limit looks at the clock only after so many.
+constexpr int kYieldsPerLook = 8;
+// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
+constexpr auto kNap = std::chrono::milliseconds(1);
+// Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
+// it naps without a doorbell, so that each ring, which costs its caller a system call, comes at
+// most once in this time.
+constexpr int kRingsInVain = 3;
+constexpr auto kShortNap = std::chrono::microseconds(200);
+constexpr auto kReportEvery = std::chrono::seconds(60);
+
+// A wait that is longer than this, while some peer has begun to leave, says that it is stuck.
+constexpr auto kStuckAfter = std::chrono::milliseconds(300);
+// Who waits while somebody has begun to leave says so once, when it has waited this long.
+constexpr auto kPatienceWithEnds = std::chrono::seconds(1);
+
+std::string describe_end(int wait_status) {
+  switch (wait_status) {
+    case kUnseenEnd:
+      return "died";
+    case kReplacedProgram:
+      return "left the job without shmem_finalize, as exec() does,";
+    case kEndedByExit:
+      return "ended (exit or the return of main) without shmem_finalize";
+    case kEndedByFinalize:
+      return "called shmem_finalize";
+    case kDeparted:
+      return "left";
+    case kConnectionLost:
+      return "cannot be reached any more, since the connection to it broke";
+  }
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("died (killed by signal {}, {})", WTERMSIG(wait_status),
+                       strsignal(WTERMSIG(wait_status)));
+  return fmt::format("died (exited with code {} without leaving the job)",
+                     WEXITSTATUS(wait_status));
+}
+
+// In the place of a status of wait(2) for a peer that has begun to leave.
+int end_of(const PeerSlot& peer) {
+  return peer.end_kind.load(std::memory_order_relaxed) == EndKind::kExit ? kEndedByExit
+                                                                         : kEndedByFinalize;
+}
+
+std::string name_of(const WaitContext& place, int rank) {
+  return place.name_of ? place.name_of(rank) : fmt::format("PE {}", rank);
+}
+
+Deadline within_limit(Deadline deadline, Duration limit) {
+  return limit == Duration::zero() ? deadline : deadline.within(limit);
+}
+
+}  // namespace
+
+int first_dead_peer(const NodeSegment& segment) {
+  int first = -1;
+  std::uint32_t least = 0;
+  for (int rank = 0; rank < segment.peers(); ++rank) {
+    std::uint32_t death = segment.peer(rank).death.load(std::memory_order_acquire);
+    if (death == 0 || (first >= 0 && death >= least)) continue;
+    first = rank;
+    least = death;
+  }
+  return first;
+}
+
+Status lost_peer(const WaitContext& place, int rank) {
+  const PeerSlot& peer = place.segment->peer(rank);
+  const bool is_noted = peer.death.load(std::memory_order_acquire) != 0;
+  return {Code::kPeerLost,
+          fmt::format("{} (process {}) {}", name_of(place, rank), peer.pid.load(),
+                      describe_end(is_noted ? peer.wait_status.load() : end_of(peer)))};
+}
+
+void acknowledge_deaths(WaitContext& place) {
+  place.known_alarms.store(place.segment->header().alarms.load(std::memory_order_acquire),
+                           std::memory_order_relaxed);
+}
+
+SlowPath::SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline deadline,
+                   bool knows_whom_it_needs)
+    : place_(place),
+      turn_(place.engine),
+      kind_(kind),
+      what_(what),
+      knows_whom_it_needs_(knows_whom_it_needs),
+      deadline_(within_limit(deadline, place.limit)) {
+  if (!deadline_.is_never()) since_ = Clock::now();
+}
+
+void SlowPath::note_loss(int rank) {
+  const int how = end_of(place_.segment->peer(rank));
+  if (place_.segment->mark_lost(rank, how) && place_.on_loss) place_.on_loss(rank, how);
+}
+
+Status SlowPath::pause(int lost) {
+  if (place_.engine != nullptr) place_.engine->progress();
+  // Pairs with the release of mark_lost() and request_exit().
+  std::uint32_t alarms = place_.segment->header().alarms.load(std::memory_order_acquire);
+  if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {
+    if (has_left()) return {Code::kUnavailable, "this process left while the call waited"};
+    const bool tells_deaths =
+        !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
+    if (Status status = tells_deaths ? alarm_status() : exit_status(); !status.is_ok())
+      return status;
+  }
+  if (lost >= 0) {
+    // One that has only begun to leave is lost to everybody from now on, since it was needed.
+    if (place_.segment->peer(lost).death.load(std::memory_order_acquire) == 0) note_loss(lost);
+    return death_status(lost);
+  }
+  if (!is_patient_ && deadline_.is_never() && ++yields_ % kYieldsPerLook != 0) {
+    sched_yield();
+    return Status::ok();
+  }
+  return pause_by_the_clock();
+}
+
+Status SlowPath::pause_by_the_clock() {
+  const auto now = Clock::now();
+  if (!since_) since_ = now;
+  if (now >= *since_ + (reports_ + 1) * kReportEvery) {
+    ++reports_;
+    log_line(LogLevel::kWarn,
+             fmt::format("{} is still waiting after {:.0f} s", what_, to_seconds(now - *since_)));
+  }
+  if (!deadline_.is_never() && now >= deadline_.when())
+    return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
+  if (!knows_whom_it_needs_ && place_.has_ends())
+    if (Status status = end_status(now - *since_); !status.is_ok()) return status;
+  is_patient_ = now - *since_ > kAwake;
+  if (is_patient_ && is_interrupted()) return interruption();
+  if (is_patient_)
+    sleep();
+  else
+    sched_yield();
+  return Status::ok();
+}
+
+double SlowPath::seconds() const {
+  return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
+}
+
+// Sets the sleeping flags in one turn and sleeps in the next; the caller looks in between.
+void SlowPath::sleep() {
+  turn_.suspend();
+  if (!is_sleeping_) {
+    if (rings_in_vain_ > kRingsInVain) futex_wait(place_.self->doorbell, doorbell_, kShortNap);
+    return set_sleeping_flags();
+  }
+  futex_wait(place_.self->doorbell, doorbell_, kNap);
+  const std::uint32_t rings = place_.self->doorbell.load(std::memory_order_acquire);
+  if (rings == doorbell_) return;  // nobody rang, and the flags are set still
+  doorbell_ = rings;
+  is_sleeping_ = false;
+  ++rings_in_vain_;
+}
+
+// From here on writers ring. The fence makes sure that a writer who did not see the flag has
+// stored before our next look at the condition.
+void SlowPath::set_sleeping_flags() {
+  is_sleeping_ = true;
+  doorbell_ = place_.self->doorbell.load(std::memory_order_acquire);
+  if (kind_ == WaitsFor::kData) place_.self->sleeps_for_data.store(1, std::memory_order_relaxed);
+  place_.self->sleeps.store(1, std::memory_order_relaxed);
+  place_.segment->header().anybody_sleeps.store(1, std::memory_order_release);
+  fence_all_writers();
+}
+
+Status SlowPath::alarm_status() const {
+  if (Status status = exit_status(); !status.is_ok()) return status;
+  // The first death is the cause; others may have ended because of it.
+  int first = first_dead_peer(*place_.segment);
+  if (first < 0) return Status::ok();  // a note that is still being written: look again
+  return death_status(first);
+}
+
+// Whose store would end this wait is not known. It is nobody's when all others have
+// begun to leave or wait for such a store themselves; else it may be theirs. A living PE of another
+// node never counts as waiting, since its slot here does not say so: it may store.
+Status SlowPath::end_status(Duration waited) {
+  int first = 0;
+  while (first < place_.segment->peers() && (first == place_.rank || !place_.is_gone(first)))
+    ++first;
+  if (first == place_.segment->peers()) return Status::ok();
+  const PeerSlot& peer = place_.segment->peer(first);
+  if (waited >= kStuckAfter && !place_.has_threads.load(std::memory_order_relaxed) &&
+      is_everybody_stuck()) {
+    note_loss(first);
+    return death_status(first);
+  }
+  if (waited < kPatienceWithEnds || place_.has_warned_of_end.exchange(true)) return Status::ok();
+  log_line(LogLevel::kWarn,
+           fmt::format("{} waits, and {} (process {}) {}: nothing comes from there any more", what_,
+                       name_of(place_, first), peer.pid.load(), describe_end(end_of(peer))));
+  return Status::ok();
+}
+
+// Each waiter counts its looks. The first pass sees that all are stuck. The second, which begins
+// when all have been at one moment, notes the counts. When all have looked in vain since, in the
+// same waits, nobody's store is under way any more. Of two more looks the second began after that.
+bool SlowPath::is_everybody_stuck() {
+  if (stuck_ == 0) stuck_ = (place_.stuck_waits.fetch_add(1) + std::uint64_t{1}) << 32;
+  place_.self->stuck.store(++stuck_);
+  seen_stuck_.resize(static_cast<std::size_t>(place_.segment->peers()));
+  std::uint64_t& passes = seen_stuck_[static_cast<std::size_t>(place_.rank)];
+  bool have_all_looked = true;
+  for (int rank = 0; rank < place_.segment->peers(); ++rank) {
+    if (rank == place_.rank || place_.is_gone(rank)) continue;
+    const std::uint64_t now = place_.segment->peer(rank).stuck.load();
+    std::uint64_t& then = seen_stuck_[static_cast<std::size_t>(rank)];
+    if (now == 0 || (passes > 0 && now >> 32 != then >> 32)) {
+      seen_stuck_.clear();
+      return false;
+    }
+    have_all_looked = have_all_looked && now >= then + 2;
+    if (passes < 2) then = now;
+  }
+  return ++passes > 2 && have_all_looked;
+}
+
+Status SlowPath::exit_status() const {
+  const NodeHeader& header = place_.segment->header();
+  if (header.exit_requested.load(std::memory_order_acquire) != 2) return Status::ok();
+  return {Code::kUnavailable,
+          fmt::format("{} asked the job to end with code {}",
+                      name_of(place_, header.exit_rank.load()), header.exit_code.load())};
+}
+
+Status SlowPath::death_status(int rank) const {
+  const Status lost = lost_peer(place_, rank);
+  return {lost.code(),
+          fmt::format("{} while this call waited {:.3f} s", lost.message(), seconds())};
+}
+
+}  // namespace memspan

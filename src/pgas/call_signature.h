@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all members of a team say alike in a call: named values that travel with a barrier, so that
+// a mistake is found before data moves and the message names the value and both sides.
+//
+// Callers carry the values in words of their own (packed ones, a barrier's payload) and give them
+// here as fields to compare. Who is a peer in messages is "PE 3" of a job, "member 3" of a group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/status.h"
+
+namespace memspan {
+
+// A value.
+struct SignatureField {
+  const char* name;  // "PE_root"
+  std::uint64_t value = 0;
+  // What the number means to a person; null: it is shown as a number with a sign.
+  const char* (*describe)(std::uint64_t value) = nullptr;
+};
+
+// How messages call a peer and those who call together.
+struct SignatureScope {
+  const char* peer = "PE";
+  const char* all = "team";
+};
+
+// `words` are what `peer` gave for the fields `mine`, in the same order. kInvalidArgument for the
+// first that differs: "PE_root is 1 here and 2 on PE 3; ...".
+Status compare_signatures(std::span<const SignatureField> mine,
+                          std::span<const std::uint64_t> words, int peer,
+                          const SignatureScope& scope = {});
+
+inline constexpr std::size_t kMostSignatureFields = 8;
+
+// The first member of `team` whose first payload words of the barrier just over are not `mine`; -1
+// when all have given the same. Of any two that differ every member finds one.
+template <typename Team>
+int find_different(const Team& team, std::span<const std::uint64_t> mine) {
+  for (int member = 0; member < team.size(); ++member)
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (team.word(member, static_cast<int>(i)) != mine[i]) return member;
+  return -1;
+}
+
+// Compares `mine` with what every member of `team` gave as the first payload words of the barrier
+// just over. Any two that differ make all members fail.
+template <typename Team>
+Status compare_with_all(const Team& team, std::span<const SignatureField> mine) {
+  std::uint64_t words[kMostSignatureFields];
+  for (std::size_t i = 0; i < mine.size(); ++i) words[i] = mine[i].value;
+  const int other = find_different(team, std::span(words, mine.size()));
+  if (other < 0) return Status::ok();
+  for (std::size_t i = 0; i < mine.size(); ++i) words[i] = team.word(other, static_cast<int>(i));
+  return compare_signatures(mine, {words, mine.size()}, team.peer_of(other));
+}
+
+}  // namespace memspan

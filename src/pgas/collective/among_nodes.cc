@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/collective/among_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "pgas/collective/exchange.h"
+
+namespace memspan::pgas {
+namespace {
+
+// Recursive doubling sends everything log2(nodes) times, in as few steps; a ring sends it twice, in
+// 2 * (nodes - 1) steps.
+constexpr std::size_t kMostByDoubling = std::size_t{64} << 10;
+// Of one message; what comes waits in memory until it is asked for.
+constexpr std::size_t kMessageBytes = std::size_t{512} << 10;
+static_assert(kMessageBytes <= Messages::kMostBytes);
+
+// Data and steps among one member of each node: `members` by node, this process one of them.
+class NodePeers {
+ public:
+  NodePeers(Team& team, const char* what, std::vector<int> members)
+      : team_(team), what_(what), members_(std::move(members)) {}
+
+  int count() const { return static_cast<int>(members_.size()); }
+  int mine() const { return team_.nodes()->mine(); }
+
+  // Says that what was put to `node` before is there.
+  Status signal(int node, int step) const { return send(node, step, nullptr, 0); }
+  Status wait(int node, int step) const {
+    return receive(node, step, [](std::span<const std::byte>, std::size_t) {});
+  }
+  Status put(int node, std::byte* dest, const void* source, std::size_t bytes) const {
+    if (bytes == 0) return Status::ok();
+    return push(team_, members_[static_cast<std::size_t>(node)], dest, source, bytes);
+  }
+
+  // Bytes by messages, for a receiver that has no place of its own for them.
+  Status send(int node, int step, const std::byte* data, std::size_t bytes) const {
+    std::size_t done = 0;
+    do {
+      const std::size_t now = std::min(kMessageBytes, bytes - done);
+      MEMSPAN_PASS(team_.world().messages().send(peer(node), key(step), {data + done, now}));
+      done += now;
+    } while (done < bytes);
+    return Status::ok();
+  }
+  // Gives take(piece, offset) the pieces of `bytes` bytes that send() of the other side cut.
+  template <typename Take>
+  Status receive(int node, int step, Take take, std::size_t bytes = 0) const {
+    std::size_t done = 0;
+    do {
+      const std::size_t now = std::min(kMessageBytes, bytes - done);
+      MEMSPAN_TRY_ASSIGN(
+          const Messages::Bytes piece,
+          team_.world().messages().receive(what_, peer(node), key(step), [this] { return lost(); }),
+          "waiting for another node");
+      if (piece.size() != now)
+        return {Code::kInternal, fmt::format("PE {} sent {} bytes, {} were expected", peer(node),
+                                             piece.size(), now)};
+      take(std::span<const std::byte>(piece), done);
+      done += now;
+    } while (done < bytes);
+    return Status::ok();
+  }
+
+ private:
+  int peer(int node) const { return team_.peer_of(members_[static_cast<std::size_t>(node)]); }
+  // The barrier before and the step; no barrier has that number of steps.
+  MessageKey key(int step) const {
+    return {MessageKind::kData, team_.id(),
+            team_.sequence() << 16 | static_cast<std::uint64_t>(step)};
+  }
+  // Nobody leaves before the barrier at the end, so whoever is gone is missing.
+  int lost() const {
+    for (int member = 0; member < team_.size(); ++member)
+      if (team_.world().waiting().is_gone(team_.peer_of(member))) return team_.peer_of(member);
+    return -1;
+  }
+
+  Team& team_;
+  const char* what_;
+  std::vector<int> members_;
+};
+
+std::vector<int> leaders_of(const TeamNodes& nodes) {
+  std::vector<int> leaders;
+  for (int node = 0; node < nodes.count(); ++node) leaders.push_back(nodes.leader(node));
+  return leaders;
+}
+
+// Reads a near member's copy of `address`.
+Status pull(Team& team, int member, void* to, const void* address, std::size_t bytes) {
+  const RouteTable& table = team.world().routes();
+  return get(table, table.route_of(address, team.peer_of(member)), to, address, bytes);
+}
+
+// An all-reduce of `data` among one member of each node.
+class LeaderReduction {
+ public:
+  LeaderReduction(const NodePeers& peers, const ReductionKernel& kernel, std::byte* data,
+                  std::size_t bytes)
+      : peers_(peers), kernel_(kernel), data_(data), bytes_(bytes) {}
+
+  Status run() const { return bytes_ <= kMostByDoubling ? by_recursive_doubling() : by_ring(); }
+
+ private:
+  // The groups of nodes whose sums meet in a step stand in order, and the lower one's is the left
+  // operand on both sides.
+  Status by_recursive_doubling() const {
+    const int count = peers_.count();
+    const int mine = peers_.mine();
+    int power = 1;
+    while (power * 2 <= count) power *= 2;
+    // The first 2 * extra nodes pair up, so that a power of two goes on.
+    const int extra = count - power;
+    constexpr int kFold = 0;
+    constexpr int kUnfold = 1;
+    if (mine < 2 * extra && mine % 2 == 0) {
+      MEMSPAN_PASS(peers_.send(mine + 1, kFold, data_, bytes_));
+      return take(mine + 1, kUnfold);
+    }
+    if (mine < 2 * extra) MEMSPAN_PASS(combine_with(mine - 1, kFold));
+    const int place = mine < 2 * extra ? mine / 2 : mine - extra;
+    int step = kUnfold + 1;
+    for (int distance = 1; distance < power; distance *= 2, ++step) {
+      const int other = place ^ distance;
+      const int node = other < extra ? 2 * other + 1 : other + extra;
+      MEMSPAN_PASS(peers_.send(node, step, data_, bytes_));
+      MEMSPAN_PASS(combine_with(node, step));
+    }
+    return mine < 2 * extra ? peers_.send(mine - 1, kUnfold, data_, bytes_) : Status::ok();
+  }
+
+  // Each chunk goes round once and gathers all nodes' operands, then once more as the result.
+  Status by_ring() const {
+    const int count = peers_.count();
+    const int mine = peers_.mine();
+    const int next = (mine + 1) % count;
+    const int previous = (mine + count - 1) % count;
+    for (int i = 0; i < count - 1; ++i) {
+      const auto [from, now] = chunk(mine - i);
+      MEMSPAN_PASS(peers_.send(next, i, data_ + from, now));
+      const auto [to, expected] = chunk(mine - i - 1);
+      MEMSPAN_PASS(peers_.receive(
+          previous, i,
+          [&, at = data_ + to](std::span<const std::byte> piece, std::size_t offset) {
+            kernel_.accumulate(at + offset, piece.data(), piece.size() / kernel_.bytes);
+          },
+          expected));
+    }
+    // The next node needs nothing of its own copy of these chunks any more.
+    for (int i = 0; i < count - 1; ++i) {
+      const auto [from, now] = chunk(mine + 1 - i);
+      MEMSPAN_PASS(peers_.put(next, data_ + from, data_ + from, now));
+      MEMSPAN_PASS(peers_.signal(next, count + i));
+      MEMSPAN_PASS(peers_.wait(previous, count + i));
+    }
+    return Status::ok();
+  }
+
+  // Whole elements; messages are cut at whole elements, too, since their sizes are powers of two.
+  Slot chunk(int number) const {
+    const auto count = static_cast<std::size_t>(peers_.count());
+    const std::size_t elements = bytes_ / kernel_.bytes;
+    const std::size_t each = (elements + count - 1) / count;
+    const auto i = static_cast<std::size_t>((number + 2 * peers_.count()) % peers_.count());
+    const std::size_t first = std::min(elements, i * each);
+    return {first * kernel_.bytes, (std::min(elements, first + each) - first) * kernel_.bytes};
+  }
+
+  Status take(int node, int step) const {
+    return peers_.receive(
+        node, step,
+        [this](std::span<const std::byte> piece, std::size_t offset) {
+          copy_bytes(data_ + offset, piece.data(), piece.size());
+        },
+        bytes_);
+  }
+
+  Status combine_with(int node, int step) const {
+    return peers_.receive(
+        node, step,
+        [&](std::span<const std::byte> piece, std::size_t offset) {
+          const std::size_t count = piece.size() / kernel_.bytes;
+          if (node > peers_.mine()) {
+            kernel_.accumulate(data_ + offset, piece.data(), count);
+            return;
+          }
+          std::vector<std::byte> left(piece.begin(), piece.end());
+          kernel_.accumulate(left.data(), data_ + offset, count);
+          copy_bytes(data_ + offset, left.data(), left.size());
+        },
+        bytes_);
+  }
+
+  const NodePeers& peers_;
+  const ReductionKernel& kernel_;
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+// Every member of the node combines a slice of all near sources into the leader's dest.
+Status reduce_on_node(const PrefixReduction& all, std::byte* dest, const std::byte* source,
+                      std::size_t bytes) {
+  Team& team = all.team;
+  const std::vector<int>& near = team.nodes()->near();
+  const auto index =
+      static_cast<std::size_t>(std::find(near.begin(), near.end(), team.index()) - near.begin());
+  const std::size_t line = all.whole_elements(kCacheLine);
+  const std::size_t slice = (bytes / near.size() + line) / line * line;
+  const std::size_t last = std::min(bytes, (index + 1) * slice);
+  const std::size_t piece = all.whole_elements(kPieceBytes);
+  alignas(kCacheLine) std::byte sum[kPieceBytes];
+  for (std::size_t done = std::min(bytes, index * slice); done < last; done += piece) {
+    const std::size_t now = std::min(piece, last - done);
+    MEMSPAN_PASS(reduce_sources(all, near, sum, source + done, now));
+    MEMSPAN_PASS(push(team, near[0], dest + done, sum, now));
+  }
+  return complete_pushes(team);
+}
+
+}  // namespace
+
+Status broadcast_among_nodes(Team& team, const char* what, void* dest, const void* source,
+                             std::size_t bytes, int root) {
+  const TeamNodes& nodes = *team.nodes();
+  const int root_node = nodes.node_of(root);
+  // The member of each node that has the data first.
+  std::vector<int> holders = leaders_of(nodes);
+  holders[static_cast<std::size_t>(root_node)] = root;
+  const int holder = holders[static_cast<std::size_t>(nodes.mine())];
+  if (team.index() == holder) {
+    const NodePeers peers(team, what, holders);
+    const int count = nodes.count();
+    const int place = (nodes.mine() - root_node + count) % count;  // in the tree
+    const auto node_at = [&](int its) { return (its + root_node) % count; };
+    int distance = 1;
+    while (distance < count && (place & distance) == 0) distance *= 2;
+    if (place != 0) MEMSPAN_PASS(peers.wait(node_at(place - distance), 0));
+    const void* data = team.index() == root ? source : dest;
+    for (distance /= 2; distance > 0; distance /= 2) {
+      if (place + distance >= count) continue;
+      MEMSPAN_PASS(
+          peers.put(node_at(place + distance), static_cast<std::byte*>(dest), data, bytes));
+      MEMSPAN_PASS(peers.signal(node_at(place + distance), 0));
+    }
+    MEMSPAN_PASS(complete_pushes(team));
+  }
+  MEMSPAN_PASS(team.barrier(what));
+  if (team.index() != root && team.index() != holder)
+    return pull(team, holder, dest, holder == root ? source : dest, bytes);
+  return Status::ok();
+}
+
+Status gather_among_nodes(Team& team, const char* what, std::byte* dest, const void* source,
+                          const std::vector<Slot>& slots) {
+  const TeamNodes& nodes = *team.nodes();
+  const Slot& mine = slots[static_cast<std::size_t>(team.index())];
+  if (mine.bytes != 0)
+    for (int i = 0; i < team.size(); ++i) {
+      const int member = member_after(team, i);
+      const int node = nodes.node_of(member);
+      if (node == nodes.mine() || member == nodes.leader(node))
+        MEMSPAN_PASS(push(team, member, dest + mine.offset, source, mine.bytes));
+    }
+  MEMSPAN_PASS(complete_pushes(team));
+  MEMSPAN_PASS(team.barrier(what));
+  if (!team.is_node_leader())
+    for (int member = 0; member < team.size(); ++member) {
+      const Slot& slot = slots[static_cast<std::size_t>(member)];
+      if (nodes.node_of(member) != nodes.mine() && slot.bytes != 0)
+        MEMSPAN_PASS(
+            pull(team, nodes.my_leader(), dest + slot.offset, dest + slot.offset, slot.bytes));
+    }
+  return team.barrier(what);
+}
+
+Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std::byte* source,
+                          std::size_t bytes) {
+  Team& team = all.team;
+  const TeamNodes& nodes = *team.nodes();
+  MEMSPAN_PASS(reduce_on_node(all, dest, source, bytes));
+  MEMSPAN_PASS(team.barrier(all.what));
+  if (team.is_node_leader()) {
+    const NodePeers peers(team, all.what, leaders_of(nodes));
+    MEMSPAN_PASS(LeaderReduction(peers, all.kernel, dest, bytes).run());
+    MEMSPAN_PASS(complete_pushes(team));
+  }
+  MEMSPAN_PASS(team.barrier(all.what));
+  if (!team.is_node_leader()) MEMSPAN_PASS(pull(team, nodes.my_leader(), dest, dest, bytes));
+  return team.barrier(all.what);
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/group/point_to_point.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace memspan::pgas {
+
+namespace {
+
+// The part of a member's heap for messages between it and another one.
+struct Channel {
+  // Of the ring in here: to a near member, or from a far one.
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> written;
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> read;
+  // Of the ring in the memory of the member, when it is far.
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> sent;
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> taken;
+  static constexpr std::size_t kRingBytes = kChannelBytes - 4 * kFalseSharingRange;
+  std::byte ring[kRingBytes];
+};
+static_assert(sizeof(Channel) == kChannelBytes);
+
+}  // namespace
+
+// One end of a ring. Positions count bytes and only grow.
+struct PointToPoint::Ring {
+  static constexpr std::size_t kBytes = Channel::kRingBytes;
+  // So that a header never wraps.
+  static constexpr std::size_t kUnit = sizeof(Header);
+  static_assert(kBytes % kUnit == 0);
+  static std::size_t padded(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+
+  std::atomic<std::uint64_t>* written;
+  std::atomic<std::uint64_t>* read_to;
+  std::byte* data;
+  // The other end is on another node, where `data` and `far_position` are symmetric addresses.
+  World* world = nullptr;
+  const Route* far = nullptr;
+  std::atomic<std::uint64_t>* far_position = nullptr;
+
+  // Acquire pairs with the other end's release: bytes were written before they are read, and read
+  // before they are written again.
+  std::size_t readable() const {
+    return written->load(std::memory_order_acquire) - read_to->load(std::memory_order_relaxed);
+  }
+  std::size_t writable() const {
+    return kBytes -
+           (written->load(std::memory_order_relaxed) - read_to->load(std::memory_order_acquire));
+  }
+  void write(const void* from, std::size_t bytes, std::size_t advance) const {
+    const std::uint64_t position = written->load(std::memory_order_relaxed);
+    const std::size_t at = position % kBytes;
+    const std::size_t first = std::min(bytes, kBytes - at);
+    if (far != nullptr) {
+      if (bytes > first) put(data, static_cast<const std::byte*>(from) + first, bytes - first);
+      put_position(position + advance, data + at, from, first);
+    } else {
+      if (first != 0) std::memcpy(data + at, from, first);
+      if (bytes > first)
+        std::memcpy(data, static_cast<const std::byte*>(from) + first, bytes - first);
+    }
+    written->store(position + advance, std::memory_order_release);
+  }
+  // `to` may be null: nowhere.
+  void read(void* to, std::size_t bytes, std::size_t advance) const {
+    const std::uint64_t position = read_to->load(std::memory_order_relaxed);
+    const std::size_t at = position % kBytes;
+    const std::size_t first = std::min(bytes, kBytes - at);
+    if (to != nullptr) {
+      if (first != 0) std::memcpy(to, data + at, first);
+      if (bytes > first) std::memcpy(static_cast<std::byte*>(to) + first, data, bytes - first);
+    }
+    read_to->store(position + advance, std::memory_order_release);
+    if (far != nullptr) put_position(position + advance, nullptr, nullptr, 0);
+  }
+
+ private:
+  // Puts of one link are applied in order. Who cannot be reached is gone: waits say so.
+  void put(std::byte* to, const void* from, std::size_t bytes) const {
+    static_cast<void>(
+        far->link->put(world->operations(), world->routes().place_of(*far, to), from, bytes));
+  }
+  void put_position(std::uint64_t position, std::byte* to, const void* from,
+                    std::size_t bytes) const {
+    const RemotePlace signal = world->routes().place_of(*far, far_position);
+    const RemotePlace place = bytes == 0 ? signal : world->routes().place_of(*far, to);
+    static_cast<void>(far->link->put_signal(world->operations(), place, from, bytes, signal,
+                                            position, SignalOp::kSet));
+  }
+};
+
+PointToPoint::PointToPoint(ProcessGroup& group)
+    : group_(group), peers_(static_cast<std::size_t>(group.size())) {}
+
+// At a far receiver the ring stands in its channel to this process.
+PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
+  const auto channel = [&](int member) {
+    return reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
+  };
+  Channel& own = *channel(receiver);
+  if (group_.is_near(receiver)) return {&own.written, &own.read, own.ring};
+  Channel& there = *channel(group_.rank());
+  World& world = group_.world();
+  group_.note_messages_to(receiver);
+  return {&own.sent, &own.taken, there.ring, &world, &world.route(receiver), &there.written};
+}
+
+PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
+  const bool is_near = group_.is_near(sender);
+  Channel& channel = *reinterpret_cast<Channel*>(is_near ? group_.channel(sender, group_.rank())
+                                                         : group_.channel(group_.rank(), sender));
+  if (is_near) return {&channel.written, &channel.read, channel.ring};
+  auto& there = *reinterpret_cast<Channel*>(group_.channel(group_.rank(), group_.rank()));
+  World& world = group_.world();
+  return {&channel.written, &channel.read,        channel.ring,
+          &world,           &world.route(sender), &there.taken};
+}
+
+Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
+  const int least = message.kind == Message::Kind::kReceive ? kAnybody : 0;
+  if (message.member < least || message.member >= group_.size())
+    return Status(Code::kInvalidArgument, fmt::format("the member is {}, allowed are {} to {}",
+                                                      message.member, least, group_.size() - 1));
+  auto made = std::make_shared<Message>(std::move(message));  // owners: post() has them
+  MutexLock lock(mutex_);
+  if (made->kind == Message::Kind::kSend)
+    peer(made->member).sends.push_back(made);
+  else if (!match_unexpected(made))
+    receives_.push_back(made);
+  progress();
+  return made;
+}
+
+Status PointToPoint::test(const std::shared_ptr<Message>& message) {
+  // Before the look at what has come: who is gone sends nothing more.
+  const int lost = lost_for(*message);
+  MutexLock lock(mutex_);
+  if (message->state == Message::State::kPending) progress();
+  if (message->state != Message::State::kPending) return message->status;
+  if (lost >= 0) return lost_peer(group_.world().waiting(), lost);
+  return {Code::kUnavailable, "pending"};
+}
+
+Status PointToPoint::wait(const std::shared_ptr<Message>& message, Deadline deadline) {
+  const bool is_send = message->kind == Message::Kind::kSend;
+  MEMSPAN_PASS(wait_for(
+      group_.world().waiting(), WaitsFor::kSync, is_send ? "send" : "receive", deadline,
+      [&] { return test(message).code() != Code::kUnavailable; },
+      [&] { return lost_for(*message); }));
+  return test(message);
+}
+
+int PointToPoint::lost_for(const Message& message) const {
+  const NodeSegment& segment = group_.world().segment();
+  if (segment.header().deaths.load(std::memory_order_acquire) == 0) return -1;
+  if (group_.has_left()) return group_.rank();
+  if (message.member == kAnybody) return lost_for_anybody();
+  const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
+  return is_gone ? message.member : -1;
+}
+
+// A message from anybody may be a dead one's. Who left has sent what it had to send: the others may
+// send yet, while there are others.
+int PointToPoint::lost_for_anybody() const {
+  const NodeSegment& segment = group_.world().segment();
+  int departed = -1;
+  bool has_others = group_.size() == 1;
+  for (int member = 0; member < group_.size(); ++member) {
+    if (member == group_.rank()) continue;
+    const PeerSlot& other = segment.peer(member);
+    if (other.death.load(std::memory_order_acquire) == 0)
+      has_others = true;
+    else if (other.state.load(std::memory_order_acquire) == PeerState::kLost)
+      return member;
+    else
+      departed = member;
+  }
+  return has_others ? -1 : departed;
+}
+
+int PointToPoint::sender_of(const std::shared_ptr<Message>& message) {
+  MutexLock lock(mutex_);
+  return message->sender;
+}
+
+void PointToPoint::forget(const std::shared_ptr<Message>& message) {
+  MutexLock lock(mutex_);
+  if (message->state != Message::State::kPending) return;
+  if (message->kind == Message::Kind::kReceive) {
+    receives_.remove(message);
+    message->memory = nullptr;  // one that is coming goes nowhere
+  } else if (message->moved == 0) {
+    auto& sends = peer(message->member).sends;
+    sends.erase(std::find(sends.begin(), sends.end(), message));
+  } else {
+    message->kept.assign(message->memory, message->memory + message->bytes);
+    message->memory = message->kept.data();
+  }
+}
+
+void PointToPoint::progress() {
+  for (bool has_moved = true; has_moved;) {
+    has_moved = false;
+    for (int member = 0; member < group_.size(); ++member) {
+      if (!peer(member).sends.empty()) has_moved |= push(member);
+      if (is_wanted(member)) has_moved |= pull(member);
+    }
+  }
+}
+
+// What this process has for `member`, as much as fits into the ring.
+bool PointToPoint::push(int member) {
+  const Ring to = sending_ring(member);
+  auto& sends = peer(member).sends;
+  bool has_moved = false;
+  while (!sends.empty()) {
+    Message& message = *sends.front();
+    std::size_t room = to.writable();
+    if (message.moved == 0) {
+      if (room < sizeof(Header)) break;
+      const Header header{message.tag, message.bytes};
+      to.write(&header, sizeof header, sizeof header);
+      message.moved = sizeof header;
+      room -= sizeof header;
+      has_moved = true;
+    }
+    const std::size_t done = message.moved - sizeof(Header);
+    const std::size_t left = message.bytes - done;
+    // All but the last part in whole units, so that headers stay where they do not wrap.
+    const std::size_t now = Ring::padded(left) <= room ? left : room / Ring::kUnit * Ring::kUnit;
+    if (now != 0) {
+      to.write(message.memory + done, now, Ring::padded(now));
+      message.moved += now;
+      has_moved = true;
+    }
+    if (now < left) break;
+    message.state = Message::State::kDone;
+    sends.pop_front();
+  }
+  if (has_moved) group_.world().route(member).notify_sync();
+  return has_moved;
+}
+
+// Somebody waits for what is coming from there, or for what may be behind it.
+bool PointToPoint::is_wanted(int member) const {
+  if (peers_[static_cast<std::size_t>(member)].incoming.is_under_way) return true;
+  return std::any_of(receives_.begin(), receives_.end(), [&](const auto& receive) {
+    return receive->member == member || receive->member == kAnybody;
+  });
+}
+
+bool PointToPoint::pull(int member) {
+  const Ring from = receiving_ring(member);
+  Peer& sender = peer(member);
+  Incoming& incoming = sender.incoming;
+  bool has_moved = false;
+  while (incoming.is_under_way || (is_wanted(member) && begin_incoming(member, from))) {
+    const std::size_t left = incoming.header.bytes - incoming.received;
+    const std::size_t there = from.readable();
+    const std::size_t now = std::min(left, there);
+    if (now != 0) {
+      std::byte* to = incoming.unexpected != nullptr ? incoming.unexpected->memory.data()
+                      : incoming.receive != nullptr  ? incoming.receive->memory
+                                                     : nullptr;
+      from.read(to == nullptr ? nullptr : to + incoming.received, now, Ring::padded(now));
+      incoming.received += now;
+    }
+    has_moved |= now != 0 || left == 0;
+    if (now < left) break;
+    end_incoming(sender, member);
+  }
+  if (has_moved) group_.world().route(member).notify_sync();
+  return has_moved;
+}
+
+bool PointToPoint::begin_incoming(int member, const Ring& ring) {
+  if (ring.readable() < sizeof(Header)) return false;
+  Peer& sender = peer(member);
+  Header header{};
+  ring.read(&header, sizeof header, sizeof header);
+  sender.incoming = {true, header, 0, find_receive(member, header.tag), nullptr};
+  if (sender.incoming.receive != nullptr) {
+    if (!check_size(*sender.incoming.receive, header, member)) sender.incoming.receive = nullptr;
+  } else {
+    sender.unexpected.push_back({header, std::vector<std::byte>(header.bytes)});
+    sender.incoming.unexpected = &sender.unexpected.back();
+  }
+  return true;
+}
+
+void PointToPoint::end_incoming(Peer& from, int member) {
+  Incoming done = std::move(from.incoming);
+  from.incoming = {};
+  if (done.receive != nullptr) finish(*done.receive, member);
+  if (done.unexpected == nullptr) return;
+  done.unexpected->is_whole = true;
+  if (done.unexpected->receive == nullptr) return;
+  deliver(*done.unexpected, member);
+  from.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
+}
+
+// The first that asks for it, in the order of asking, which is then not asked again.
+std::shared_ptr<Message> PointToPoint::find_receive(int member, std::int64_t tag) {
+  const auto found = std::find_if(
+      receives_.begin(), receives_.end(), [&](const std::shared_ptr<Message>& receive) {
+        return (receive->member == member || receive->member == kAnybody) && receive->tag == tag;
+      });
+  if (found == receives_.end()) return nullptr;
+  auto message = *found;
+  receives_.erase(found);
+  return message;
+}
+
+// From what has come without being asked for; false when nothing fits.
+bool PointToPoint::match_unexpected(const std::shared_ptr<Message>& message) {
+  for (int member = 0; member < group_.size(); ++member) {
+    if (message->member != kAnybody && message->member != member) continue;
+    auto& unexpected = peer(member).unexpected;
+    const auto found =
+        std::find_if(unexpected.begin(), unexpected.end(), [&](const Unexpected& other) {
+          return other.header.tag == message->tag && other.receive == nullptr;
+        });
+    if (found == unexpected.end()) continue;
+    found->receive = message;
+    if (found->is_whole) {
+      deliver(*found, member);
+      unexpected.erase(found);
+    }
+    return true;
+  }
+  return false;
+}
+
+void PointToPoint::deliver(Unexpected& unexpected, int member) {
+  Message& message = *unexpected.receive;
+  if (!check_size(message, unexpected.header, member)) return;
+  if (message.memory != nullptr && !unexpected.memory.empty())
+    std::memcpy(message.memory, unexpected.memory.data(), unexpected.memory.size());
+  finish(message, member);
+}
+
+bool PointToPoint::check_size(Message& message, const Header& header, int member) {
+  if (message.bytes == header.bytes) return true;
+  message.sender = member;
+  message.status = Status(Code::kInvalidArgument,
+                          fmt::format("member {} sent {} bytes with tag {}, and {} were asked for",
+                                      member, header.bytes, header.tag, message.bytes));
+  message.state = Message::State::kFailed;
+  return false;
+}
+
+void PointToPoint::finish(Message& message, int member) {
+  message.sender = member;
+  message.state = Message::State::kDone;
+}
+
+}  // namespace memspan::pgas

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Point-to-point messages between the members of a group, matched by sender and tag. Each pair of
+// members has a ring in each direction. On one node it stands in the sender's memory:
+//
+//   | written | read | bytes of messages: header, data, header, data, ... |
+//
+// Between nodes it stands in the receiver's memory. The sender puts bytes there and then their
+// number to `written`; the receiver puts how much it has read to `taken` in the sender's memory.
+//
+// Nobody works in the background: data move while somebody is in progress() at both ends, which
+// every wait is. A message that nobody has asked for stays in the ring, unless one behind it may
+// have been asked for: then it is moved to memory of this process (the unexpected messages).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "pgas/group/process_group.h"
+
+namespace memspan::pgas {
+
+inline constexpr int kAnybody = -1;
+
+// One that is sent or received. What changes is guarded by the mutex of its PointToPoint.
+struct Message {
+  enum class Kind { kSend, kReceive };
+  enum class State { kPending, kDone, kFailed };
+  Kind kind;
+  int member;  // the other end; kAnybody for a receive from whoever comes
+  std::int64_t tag;
+  std::byte* memory;
+  std::size_t bytes;
+  State state = State::kPending;
+  Status status = {};                // of a failed one
+  int sender = -1;                   // of one that was received
+  std::size_t moved = 0;             // of a send: bytes of header and data
+  std::vector<std::byte> kept = {};  // what a forgotten send still has to send
+};
+
+// Thread-safe. `group` must outlive it.
+class PointToPoint {
+ public:
+  explicit PointToPoint(ProcessGroup& group);
+  PointToPoint(const PointToPoint&) = delete;
+  PointToPoint& operator=(const PointToPoint&) = delete;
+
+  // kInvalidArgument for the member. Owners: the caller and, while it is pending, this.
+  Result<std::shared_ptr<Message>> post(Message message) MEMSPAN_EXCLUDES(mutex_);
+  // Moves what can be moved; then what has become of it (kUnavailable: pending; kPeerLost: it is
+  // for ever).
+  Status test(const std::shared_ptr<Message>& message) MEMSPAN_EXCLUDES(mutex_);
+  // kTimeout: pending as before. A failed message's own status.
+  Status wait(const std::shared_ptr<Message>& message, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  int sender_of(const std::shared_ptr<Message>& message) MEMSPAN_EXCLUDES(mutex_);
+  // Its memory is not used any more after it.
+  void forget(const std::shared_ptr<Message>& message) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  struct Ring;
+  struct Header {
+    std::int64_t tag;
+    std::uint64_t bytes;
+  };
+  // A message that came, or is coming, without being asked for, and what it is for once it is.
+  struct Unexpected {
+    Header header;
+    std::vector<std::byte> memory;
+    bool is_whole = false;
+    std::shared_ptr<Message> receive = nullptr;
+  };
+  struct Incoming {
+    bool is_under_way = false;
+    Header header = {};
+    std::size_t received = 0;
+    // Where its data go: a receive, an unexpected message, or (neither) nowhere.
+    std::shared_ptr<Message> receive;
+    Unexpected* unexpected = nullptr;
+  };
+  struct Peer {
+    std::deque<std::shared_ptr<Message>> sends;
+    Incoming incoming;
+    std::list<Unexpected> unexpected;
+  };
+
+  Ring sending_ring(int receiver) const;
+  Ring receiving_ring(int sender) const;
+  Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) {
+    return peers_[static_cast<std::size_t>(member)];
+  }
+  // A member that is gone, without whom the message cannot come or go, or -1.
+  int lost_for(const Message& message) const;
+  int lost_for_anybody() const;
+  void progress() MEMSPAN_REQUIRES(mutex_);
+  bool push(int member) MEMSPAN_REQUIRES(mutex_);
+  bool pull(int member) MEMSPAN_REQUIRES(mutex_);
+  bool is_wanted(int member) const MEMSPAN_REQUIRES(mutex_);
+  bool begin_incoming(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
+  void end_incoming(Peer& from, int member) MEMSPAN_REQUIRES(mutex_);
+  std::shared_ptr<Message> find_receive(int member, std::int64_t tag) MEMSPAN_REQUIRES(mutex_);
+  bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
+  void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
+  static bool check_size(Message& message, const Header& header, int member);
+  static void finish(Message& message, int member);
+
+  ProcessGroup& group_;
+  Mutex mutex_;
+  std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);
+  std::list<std::shared_ptr<Message>> receives_ MEMSPAN_GUARDED_BY(mutex_);  // not matched yet
+};
+
+}  // namespace memspan::pgas

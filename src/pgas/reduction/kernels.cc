@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/reduction/kernels.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <complex>
+#include <type_traits>
+
+#include "pgas/reduction/element_kernels.h"
+
+namespace memspan::pgas {
+namespace {
+
+constexpr std::size_t kInstructionSets = 3;
+
+template <typename Stored, typename Apply, typename Finish>
+constexpr ReductionKernel::Combine combine_of(Instructions instructions) {
+  // Integers are quick enough as they are.
+  using T = typename Stored::Wide;
+  if constexpr (std::is_floating_point_v<T> && !std::is_same_v<T, long double>) {
+#ifdef __x86_64__
+    if constexpr (std::is_same_v<Stored, Half>)
+      if (instructions != Instructions::kBaseline) return combine_halves<Apply, Finish>;
+#endif
+    if (instructions == Instructions::kAvx2) return Kernel<Stored, Apply, Finish>::avx2;
+    if (instructions == Instructions::kAvx512) return Kernel<Stored, Apply, Finish>::avx512;
+  }
+  return Kernel<Stored, Apply, Finish>::baseline;
+}
+
+using Row = std::array<ReductionKernel, kOperators>;
+
+template <typename Stored, template <typename> class Apply>
+constexpr void set(Row& row, Operator op, Instructions instructions) {
+  using T = typename Stored::Wide;
+  ReductionKernel& kernel = row[static_cast<std::size_t>(op)];
+  kernel.combine = combine_of<Stored, Apply<T>, Keep<T>>(instructions);
+  if constexpr (std::is_same_v<Stored, Plain<T>>) kernel.accumulate = accumulate<T, Apply<T>>;
+}
+
+template <typename Stored>
+constexpr Row row_of(ElementType type, Instructions instructions) {
+  using T = typename Stored::Wide;
+  Row row{};
+  for (std::size_t op = 0; op < row.size(); ++op)
+    row[op] = {type, static_cast<Operator>(op), sizeof(Stored), nullptr, nullptr};
+  set<Stored, Sum>(row, Operator::kSum, instructions);
+  set<Stored, Product>(row, Operator::kProduct, instructions);
+  if constexpr (std::is_arithmetic_v<T>) {
+    set<Stored, Min>(row, Operator::kMin, instructions);
+    set<Stored, Max>(row, Operator::kMax, instructions);
+  }
+  if constexpr (std::is_integral_v<T>) {
+    set<Stored, And>(row, Operator::kAnd, instructions);
+    set<Stored, Or>(row, Operator::kOr, instructions);
+    set<Stored, Xor>(row, Operator::kXor, instructions);
+  } else {
+    row[static_cast<std::size_t>(Operator::kAverage)].combine =
+        combine_of<Stored, Sum<T>, Divide<T>>(instructions);
+  }
+  return row;
+}
+
+struct Type {
+  const char* name;
+  std::array<Row, kInstructionSets> operators;
+};
+template <typename Stored>
+constexpr std::array<Row, kInstructionSets> rows_of(ElementType type) {
+  return {row_of<Stored>(type, Instructions::kBaseline), row_of<Stored>(type, Instructions::kAvx2),
+          row_of<Stored>(type, Instructions::kAvx512)};
+}
+constexpr std::array<Type, kElementTypes> kTable{{
+    {"int8", rows_of<Plain<std::int8_t>>(ElementType::kInt8)},
+    {"uint8", rows_of<Plain<std::uint8_t>>(ElementType::kUint8)},
+    {"int16", rows_of<Plain<std::int16_t>>(ElementType::kInt16)},
+    {"uint16", rows_of<Plain<std::uint16_t>>(ElementType::kUint16)},
+    {"int32", rows_of<Plain<std::int32_t>>(ElementType::kInt32)},
+    {"uint32", rows_of<Plain<std::uint32_t>>(ElementType::kUint32)},
+    {"int64", rows_of<Plain<std::int64_t>>(ElementType::kInt64)},
+    {"uint64", rows_of<Plain<std::uint64_t>>(ElementType::kUint64)},
+    {"float16", rows_of<Half>(ElementType::kFloat16)},
+    {"bfloat16", rows_of<Bfloat16>(ElementType::kBfloat16)},
+    {"float32", rows_of<Plain<float>>(ElementType::kFloat32)},
+    {"float64", rows_of<Plain<double>>(ElementType::kFloat64)},
+    {"complex64", rows_of<Plain<std::complex<float>>>(ElementType::kComplex64)},
+    {"complex128", rows_of<Plain<std::complex<double>>>(ElementType::kComplex128)},
+    {"long double", rows_of<Plain<long double>>(ElementType::kLongDouble)},
+}};
+constexpr std::array<const char*, kOperators> kNames{"sum", "product", "min", "max",
+                                                     "and", "or",      "xor", "average"};
+// Those that memspan_type_t names.
+constexpr int kNumberedTypes = 14;
+
+}  // namespace
+
+Instructions best_instructions() {
+#ifdef __x86_64__
+  static const Instructions kBest = [] {
+    if (!__builtin_cpu_supports("avx2")) return Instructions::kBaseline;
+    const bool has_512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return has_512 ? Instructions::kAvx512 : Instructions::kAvx2;
+  }();
+  return kBest;
+#else
+  return Instructions::kBaseline;
+#endif
+}
+
+Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions) {
+  if (type < 0 || type >= kNumberedTypes)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("the type is {}, allowed are 0 to {}", type, kNumberedTypes - 1));
+  if (op < 0 || op >= kOperators)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("the operation is {}, allowed are 0 to {}", op, kOperators - 1));
+  const ReductionKernel& kernel =
+      reduction_kernel(static_cast<ElementType>(type), static_cast<Operator>(op), instructions);
+  if (kernel.combine == nullptr)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("there is no {} of {}", kNames[static_cast<std::size_t>(op)],
+                              kTable[static_cast<std::size_t>(type)].name));
+  return kernel;
+}
+
+const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions) {
+  return kTable[static_cast<std::size_t>(type)]
+      .operators[static_cast<std::size_t>(instructions)][static_cast<std::size_t>(op)];
+}
+
+float float_of_half(std::uint16_t half) {
+  return Half::widen({half});
+}
+std::uint16_t half_of_float(float value) {
+  return Half::narrow(value).bits;
+}
+float float_of_bfloat16(std::uint16_t half) {
+  return Bfloat16::widen({half});
+}
+std::uint16_t bfloat16_of_float(float value) {
+  return Bfloat16::narrow(value).bits;
+}
+
+}  // namespace memspan::pgas

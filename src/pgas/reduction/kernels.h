@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of all reductions, one for each type of element and operation, as functions over
+// arrays that compilers turn into vector code. The half types are computed in float and rounded
+// once.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/status.h"
+
+namespace memspan::pgas {
+
+// The first 14 have the numbers of memspan_type_t.
+enum class ElementType : std::uint8_t {
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
+  kLongDouble,
+};
+inline constexpr int kElementTypes = 15;
+enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
+inline constexpr int kOperators = 8;
+
+// The instruction sets that there are kernels for. The bits are the same with each: no kernel
+// contracts products and sums.
+enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
+// Of this processor.
+Instructions best_instructions();
+
+// What a reduction of one type by one operation calls. A value.
+struct ReductionKernel {
+  // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the half types, whose sums
+  // are only rounded when they are complete, and for the average.
+  using Accumulate = void (*)(void* into, const void* from, std::size_t count);
+  // Member after member, in one pass over the result, which may be one of the sources. Every source
+  // has `count` elements.
+  using Combine = void (*)(void* result, const void* const sources[], int members,
+                           std::size_t count);
+  ElementType type;
+  Operator op;
+  std::size_t bytes;  // of one element
+  Combine combine;    // null when the type has no such operation
+  Accumulate accumulate;
+};
+
+// Of the numbers of memspan_type_t and memspan_op_t. kInvalidArgument when they name no type or
+// operation, or the operation is not one of the type.
+Result<ReductionKernel> reduction_kernel(int type, int op,
+                                         Instructions instructions = best_instructions());
+
+// The element type of a C type by its kind and size.
+template <typename T>
+constexpr ElementType element_type_of() {
+  if constexpr (std::is_same_v<T, long double>) {
+    return ElementType::kLongDouble;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 4 ? ElementType::kFloat32 : ElementType::kFloat64;
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr int kLogBytes = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<ElementType>(2 * kLogBytes + (std::is_signed_v<T> ? 0 : 1));
+  } else {
+    static_assert(sizeof(T) == 8 || sizeof(T) == 16, "a complex number");
+    return sizeof(T) == 8 ? ElementType::kComplex64 : ElementType::kComplex128;
+  }
+}
+
+// Of a type and an operation that exist, known when it is compiled.
+const ReductionKernel& reduction_kernel(ElementType type, Operator op,
+                                        Instructions instructions = best_instructions());
+template <typename T, Operator op>
+const ReductionKernel& reduction_kernel() {
+  return reduction_kernel(element_type_of<T>(), op);
+}
+
+// IEEE 754 binary16 and the upper half of a float; to the nearest, ties to even.
+float float_of_half(std::uint16_t half);
+std::uint16_t half_of_float(float value);
+float float_of_bfloat16(std::uint16_t half);
+std::uint16_t bfloat16_of_float(float value);
+
+}  // namespace memspan::pgas

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The barriers of a team on one node: all-to-all flags for few members on cores of their own, a
+// central counter for others.
+#include <fmt/format.h>
+
+#include "node/wait.h"
+#include "pgas/call_signature.h"
+#include "pgas/team.h"
+
+namespace memspan {
+namespace {
+
+// Of the upper bits of CollectiveSignature::encode().
+const char* name_of_call(std::uint64_t kind_and_barrier) {
+  switch (static_cast<CollectiveKind>(kind_and_barrier >> 6)) {
+    case CollectiveKind::kBroadcast:
+      return "a broadcast";
+    case CollectiveKind::kCollect:
+      return "a collect";
+    case CollectiveKind::kAlltoall:
+      return "an alltoall";
+    case CollectiveKind::kAlltoalls:
+      return "an alltoalls";
+    case CollectiveKind::kReduce:
+      return "a reduction";
+    case CollectiveKind::kScan:
+      return "a scan";
+  }
+  return "another one";
+}
+
+}  // namespace
+
+Status Team::barrier(const char* what) {
+  return barrier(what, nullptr, 0);
+}
+
+void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
+  SyncSlot::Line& mine = area_.line(index_, sequence);
+  for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
+  // Pairs with the acquire loads of who waits for it; by counter the fetch_add does it.
+  mine.sequence.store(sequence, std::memory_order_release);
+}
+
+Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
+  if (!broken_.is_ok()) [[unlikely]]
+    return broken_;
+  if (is_uncommon_) [[unlikely]]
+    return uncommon_barrier(what, words, count);
+  const std::uint64_t sequence = sequence_ + 1;
+  publish(words, count, sequence);
+  if (shape_.size > 1) {
+    Status status = uses_central_counter_ ? barrier_by_central_counter(what, sequence)
+                                          : barrier_by_all_to_all_flags(what, sequence);
+    if (!status.is_ok()) return broken_ = explain(status, sequence);
+  }
+  sequence_ = sequence;
+  return Status::ok();
+}
+
+Status Team::uncommon_barrier(const char* what, const std::uint64_t* words, int count) {
+  MEMSPAN_PASS(prepare(what));
+  const std::uint64_t sequence = sequence_ + 1;
+  publish(words, count, sequence);
+  Status status;
+  if (nodes_)
+    status = barrier_among_nodes(what, sequence);
+  else if (shape_.size > 1)
+    status = uses_central_counter_ ? barrier_by_central_counter(what, sequence)
+                                   : barrier_by_all_to_all_flags(what, sequence);
+  if (!status.is_ok()) return broken_ = explain(status, sequence);
+  sequence_ = sequence;
+  return Status::ok();
+}
+
+Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
+                             const std::uint64_t* words, int count) {
+  if (!broken_.is_ok()) [[unlikely]]
+    return broken_;
+  const std::uint64_t sequence = sequence_ + 1;
+  const std::uint64_t signature = mine.encode(sequence);
+  area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+  MEMSPAN_PASS(barrier(what, words, count));
+  // One look each finds a difference in any team: not all can have what their next one has.
+  const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
+  if (word(next, kSignatureWord) == signature) [[likely]]
+    return Status::ok();
+  return explain_difference(signature, next);
+}
+
+Status Team::explain_difference(std::uint64_t mine, int member) const {
+  const std::uint64_t other = word(member, kSignatureWord);
+  const auto root_of = [](std::uint64_t signature) { return signature >> 40 & 0x3fff; };
+  const auto bytes_of = [](std::uint64_t signature) { return signature & 0xff'ffff'ffff; };
+  const SignatureField fields[] = {{"the call", mine >> 54, name_of_call},
+                                   {"PE_root", root_of(mine)},
+                                   {"the size of the elements in bytes", bytes_of(mine)}};
+  const std::uint64_t words[] = {other >> 54, root_of(other), bytes_of(other)};
+  return compare_signatures(fields, words, peer_of(member));
+}
+
+Status Team::explain(const Status& status, std::uint64_t sequence) const {
+  if (status.code() != Code::kTimeout) return status;
+  // While somebody of this node is missing, nothing has been heard of the others.
+  bool is_near_missing = false;
+  for (int member = 0; member < size(); ++member)
+    is_near_missing =
+        is_near_missing || (world_.is_near(peer_of(member)) && !has_entered(member, sequence));
+  std::string missing;
+  for (int member = 0; member < size(); ++member)
+    if (!has_entered(member, sequence) && (!is_near_missing || world_.is_near(peer_of(member))))
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer_of(member));
+  return status.annotate(fmt::format("PE {} did not come", missing));
+}
+
+Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence) {
+  for (int member = 0; member < shape_.size; ++member)
+    if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
+  for (int i = 1; i < shape_.size; ++i) {
+    int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
+    const SyncSlot::Line& line = area_.line(member, sequence);
+    Status status = wait_for(
+        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+        [&] { return missing_from_flags(sequence); });
+    if (!status.is_ok()) return status;
+  }
+  return Status::ok();
+}
+
+Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence) {
+  SyncHeader& header = area_.header();
+  auto members = static_cast<std::uint64_t>(shape_.size);
+  // acq_rel: who comes last has seen what all before it stored, and passes it on by `released`.
+  if (header.entered.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
+    release(sequence);
+    return Status::ok();
+  }
+  return wait_for(
+      world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+      [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
+      [&] { return missing_from_counter(sequence); });
+}
+
+void Team::release(std::uint64_t sequence) {
+  area_.header().released.store(sequence, std::memory_order_release);
+  // As in Route::notify().
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (world_.segment().header().anybody_sleeps.load(std::memory_order_relaxed) != 0)
+    world_.segment().ring_all();
+}
+
+int Team::missing_from_flags(std::uint64_t sequence) const {
+  // Gone first, then what it left behind: it leaves nothing more.
+  for (int member = 0; member < size(); ++member)
+    if (world_.waiting().is_gone(peer_of(member)) &&
+        area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
+      return peer_of(member);
+  return -1;
+}
+
+int Team::missing_from_counter(std::uint64_t sequence) const {
+  if (const int lost = missing_from_flags(sequence); lost >= 0) return lost;
+  // All have left their flags; one may have died before it was counted.
+  int dead = -1;
+  for (int member = 0; member < size(); ++member) {
+    if (!is_alive(member)) dead = peer_of(member);
+    if (area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence) return -1;
+  }
+  const auto due = static_cast<std::uint64_t>(size()) * sequence;
+  return area_.header().entered.load(std::memory_order_acquire) < due ? dead : -1;
+}
+
+}  // namespace memspan

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The barrier of a team on several nodes: the members of a node enter in shared memory, the nodes'
+// first members exchange what was gathered there, write it to their areas and release their nodes.
+// Afterwards words and eager buffers of all members can be read as on one node.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/host/copy.h"
+#include "node/wait.h"
+#include "pgas/team.h"
+
+namespace memspan {
+namespace {
+
+// What a line is in a block: its words and how much of the eager buffer follows.
+struct LineHead {
+  std::uint64_t words[kPayloadWords];
+  std::uint64_t eager_bytes;
+};
+
+std::uint64_t encode_failure(Code code, int peer) {
+  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(code) << 32 |
+         static_cast<std::uint32_t>(peer + 1);
+}
+
+}  // namespace
+
+Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
+  if (!is_node_leader()) return follow_leader(what, sequence);
+  Status status = lead(what, sequence);
+  if (status.is_ok()) return Status::ok();
+  // Who waits for a deadline or is told of an exit finds out by itself.
+  if (status.code() != Code::kTimeout && status.code() != Code::kUnavailable) {
+    int lost = missing_on_node(sequence);
+    for (int member = 0; lost < 0 && member < size(); ++member)
+      if (!is_alive(member)) lost = peer_of(member);
+    area_.header().failure.store(encode_failure(status.code(), lost), std::memory_order_release);
+    LeaderExchange::tell_failure(exchange_place(what, sequence), status.code(), lost);
+  }
+  world_.segment().ring_all();
+  return status;
+}
+
+Status Team::follow_leader(const char* what, std::uint64_t sequence) {
+  const int leader = peer_of(nodes_->my_leader());
+  world_.route(leader).notify_sync();
+  const SyncHeader& header = area_.header();
+  const auto is_over = [&] { return header.released.load(std::memory_order_acquire) >= sequence; };
+  MEMSPAN_PASS(wait_for(
+      world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+      [&] { return is_over() || header.failure.load(std::memory_order_acquire) != 0; },
+      [&] {
+        if (const int lost = missing_on_node(sequence); lost >= 0) return lost;
+        return world_.waiting().is_gone(leader) ? leader : -1;
+      }));
+  return is_over() ? Status::ok() : failure_of_leader();
+}
+
+Status Team::failure_of_leader() const {
+  const std::uint64_t failure = area_.header().failure.load(std::memory_order_acquire);
+  const auto code = static_cast<Code>(failure >> 32 & 0x7fff'ffff);
+  const int peer = static_cast<int>(failure & 0xffff'ffff) - 1;
+  if (peer >= 0) return lost_peer(world_.waiting(), peer);
+  return {code, fmt::format("it failed on PE {}, the first of this node's members",
+                            peer_of(nodes_->my_leader()))};
+}
+
+Status Team::lead(const char* what, std::uint64_t sequence) {
+  MEMSPAN_PASS(gather_near(what, sequence));
+  MEMSPAN_PASS(LeaderExchange::run(exchange_place(what, sequence), lines_of_node(sequence),
+                                   [&](int node, std::span<const std::byte> block) {
+                                     return take_lines(node, block, sequence);
+                                   }));
+  release(sequence);
+  return Status::ok();
+}
+
+Status Team::gather_near(const char* what, std::uint64_t sequence) {
+  for (const int member : nodes_->near())
+    MEMSPAN_PASS(wait_for(
+        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+        [&] { return has_entered(member, sequence); },
+        [&] {
+          if (const int lost = missing_on_node(sequence); lost >= 0) return lost;
+          // A member of another node that is gone may have entered, but then the others of its node
+          // have not got past this barrier: it fails for all.
+          for (int other = 0; other < size(); ++other)
+            if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
+              return peer_of(other);
+          return -1;
+        }));
+  return Status::ok();
+}
+
+int Team::missing_on_node(std::uint64_t sequence) const {
+  for (const int member : nodes_->near())
+    if (world_.waiting().is_gone(peer_of(member)) && !has_entered(member, sequence))
+      return peer_of(member);
+  return -1;
+}
+
+// By what the member says of its call: of a broadcast only the root's buffer is read, and elements
+// that fit the words are in no buffer.
+std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
+  const std::uint64_t signature =
+      area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
+  const auto bytes = static_cast<std::size_t>(signature & 0xff'ffff'ffff);
+  if ((signature >> 54 & 0x3f) != (sequence & 0x3f) || bytes > eager_bytes()) return 0;
+  switch (static_cast<CollectiveKind>(signature >> 60)) {
+    case CollectiveKind::kBroadcast:
+      return static_cast<int>(signature >> 40 & 0x3fff) == member ? bytes : 0;
+    case CollectiveKind::kCollect:
+    case CollectiveKind::kReduce:
+    case CollectiveKind::kScan:
+      return bytes;
+    case CollectiveKind::kAlltoall:
+    case CollectiveKind::kAlltoalls:
+      break;
+  }
+  return 0;
+}
+
+LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
+  LeaderExchange::Block block;
+  for (const int member : nodes_->near()) {
+    LineHead head{};
+    for (int i = 0; i < kPayloadWords; ++i)
+      head.words[i] = area_.line(member, sequence).words[i].load(std::memory_order_relaxed);
+    head.eager_bytes = eager_bytes_used(member, sequence);
+    const std::size_t at = block.size();
+    block.resize(at + sizeof head + head.eager_bytes);
+    std::memcpy(block.data() + at, &head, sizeof head);
+    if (head.eager_bytes != 0)
+      std::memcpy(block.data() + at + sizeof head, area_.eager_buffer(member, sequence),
+                  head.eager_bytes);
+  }
+  return block;
+}
+
+Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence) {
+  for (const int member : nodes_->members(node)) {
+    LineHead head;
+    if (block.size() < sizeof head) return {Code::kInternal, "a malformed block of a barrier"};
+    std::memcpy(&head, block.data(), sizeof head);
+    block = block.subspan(sizeof head);
+    if (head.eager_bytes > std::min(block.size(), eager_bytes()))
+      return {Code::kInternal, "a malformed block of a barrier"};
+    SyncSlot::Line& line = area_.line(member, sequence);
+    for (int i = 0; i < kPayloadWords; ++i)
+      line.words[i].store(head.words[i], std::memory_order_relaxed);
+    if (head.eager_bytes != 0)
+      std::memcpy(area_.eager_buffer(member, sequence), block.data(), head.eager_bytes);
+    block = block.subspan(head.eager_bytes);
+    line.sequence.store(sequence, std::memory_order_release);
+  }
+  return Status::ok();
+}
+
+}  // namespace memspan

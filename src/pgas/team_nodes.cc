@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/team_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "core/clock.h"
+#include "node/wait.h"
+
+namespace memspan {
+namespace {
+
+// Up to this many nodes each leader sends to each: one message's way. Beyond, dissemination: more
+// steps, but each leader sends as many messages as there are steps only.
+constexpr int kMostDirect = 4;
+
+// What a message begins with; then come `blocks` blocks, each after its BlockHead.
+struct MessageHead {
+  std::uint32_t code = 0;  // of a failure; 0 none
+  std::int32_t peer = -1;  // that is lost
+  std::int32_t how = kUnseenEnd;
+  std::uint32_t blocks = 0;
+};
+struct BlockHead {
+  std::uint32_t node = 0;
+  std::uint64_t bytes = 0;
+};
+
+template <typename T>
+void append(LeaderExchange::Block& to, const T& value) {
+  const auto* from = reinterpret_cast<const std::byte*>(&value);
+  to.insert(to.end(), from, from + sizeof value);
+}
+
+template <typename T>
+bool read(std::span<const std::byte>& from, T& value) {
+  if (from.size() < sizeof value) return false;
+  std::memcpy(&value, from.data(), sizeof value);
+  from = from.subspan(sizeof value);
+  return true;
+}
+
+Status bad_message(int peer) {
+  return {Code::kInternal, fmt::format("PE {} sent a malformed message of a barrier", peer)};
+}
+
+// How long a notice may come before a message that it follows from.
+constexpr auto kNoticeLimit = std::chrono::seconds(1);
+
+// Who told may be gone itself before the notice of the loss has left it, so the message says how.
+Status failure_of(World& world, const MessageHead& head) {
+  const auto code = static_cast<Code>(head.code);
+  if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world.size())
+    return {code, "it failed on another node"};
+  world.segment().mark_lost(head.peer, head.how);
+  return lost_peer(world.waiting(), head.peer);
+}
+
+// One exchange, as this leader sees it. Nodes are counted from its own: 1 is the next one.
+class LeaderRound {
+ public:
+  using Block = LeaderExchange::Block;
+  using Take = std::function<Status(int node, std::span<const std::byte>)>;
+  LeaderRound(const LeaderExchange::Place& place, const Block& mine, const Take& take)
+      : place_(place),
+        world_(place.world),
+        nodes_(place.nodes),
+        count_(place.nodes.count()),
+        take_(take),
+        blocks_(static_cast<std::size_t>(count_)) {
+    blocks_[static_cast<std::size_t>(nodes_.mine())] = mine;
+  }
+
+  Status run() {
+    if (count_ <= kMostDirect) {
+      std::vector<int> others;
+      for (int distance = 1; distance < count_; ++distance) {
+        others.push_back(node_at(distance));
+        MEMSPAN_PASS(send(leader_of(node_at(distance)), 1));
+      }
+      return receive(std::move(others));
+    }
+    for (int distance = 1; distance < count_; distance *= 2) {
+      MEMSPAN_PASS(send(leader_of(node_at(-distance)), std::min(distance, count_ - distance)));
+      MEMSPAN_PASS(receive({node_at(distance)}));
+    }
+    return Status::ok();
+  }
+
+ private:
+  int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
+  int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
+
+  // The blocks of this node and of the `number - 1` next ones.
+  Status send(int peer, int number) {
+    Block message;
+    append(message, MessageHead{.blocks = static_cast<std::uint32_t>(number)});
+    for (int i = 0; i < number; ++i) {
+      const int node = node_at(i);
+      const Block& block = blocks_[static_cast<std::size_t>(node)];
+      append(message, BlockHead{static_cast<std::uint32_t>(node), block.size()});
+      message.insert(message.end(), block.begin(), block.end());
+    }
+    Status sent = world_.messages().send(peer, place_.key, message);
+    // It may have sent its own before it died; the wait for that says.
+    return sent.code() == Code::kPeerLost ? Status::ok() : sent;
+  }
+
+  Status take_message(int peer, const Messages::Bytes& message) {
+    std::span<const std::byte> rest(message);
+    MessageHead head;
+    if (!read(rest, head)) return bad_message(peer);
+    if (head.code != 0) return failure_of(world_, head);
+    for (std::uint32_t i = 0; i < head.blocks; ++i) {
+      BlockHead block;
+      if (!read(rest, block) || block.node >= blocks_.size() || block.bytes > rest.size())
+        return bad_message(peer);
+      const auto bytes = rest.first(static_cast<std::size_t>(block.bytes));
+      MEMSPAN_PASS(take_(static_cast<int>(block.node), bytes));
+      if (count_ > kMostDirect) blocks_[block.node].assign(bytes.begin(), bytes.end());
+      rest = rest.subspan(bytes.size());
+    }
+    return Status::ok();
+  }
+
+  // Who is gone of the nodes that have not sent yet. Among many nodes only the leader of such a
+  // node matters: what its members lack it tells. One that left the job may have sent before, over
+  // a connection that is slower than the notice of its end: only time tells.
+  int lost(const std::vector<int>& awaited) {
+    for (const int node : awaited)
+      for (const int member : nodes_.members(node)) {
+        if (count_ > kMostDirect && member != nodes_.leader(node)) continue;
+        const int peer = place_.shape.peer_of(member);
+        if (!world_.waiting().is_gone(peer)) continue;
+        if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
+        if (!saw_end_) saw_end_ = Clock::now();
+        if (Clock::now() - *saw_end_ > kNoticeLimit) return peer;
+      }
+    return -1;
+  }
+
+  // Takes what has come of `from`, and leaves the rest there.
+  Status poll(std::vector<int>& from) {
+    for (std::size_t i = 0; i < from.size();) {
+      const int peer = leader_of(from[i]);
+      const auto message = world_.messages().poll(peer, place_.key);
+      if (!message) {
+        ++i;
+        continue;
+      }
+      from.erase(from.begin() + static_cast<std::ptrdiff_t>(i));
+      MEMSPAN_PASS(take_message(peer, *message));
+    }
+    return Status::ok();
+  }
+
+  // Waits for a message of each of these nodes, in the order in which they come.
+  Status receive(std::vector<int> from) {
+    const ProgressTurn turn(world_.waiting().engine);
+    Status taken;
+    MEMSPAN_TRY(wait_for(
+                    world_.waiting(), WaitsFor::kSync, place_.what, Deadline::never(),
+                    [&] {
+                      if (taken.is_ok()) taken = poll(from);
+                      return from.empty() || !taken.is_ok();
+                    },
+                    [&] { return lost(from); }),
+                "waiting for another node");
+    return taken;
+  }
+
+  const LeaderExchange::Place& place_;
+  World& world_;
+  const TeamNodes& nodes_;
+  const int count_;
+  const Take& take_;
+  std::vector<Block> blocks_;
+  std::optional<Clock::time_point> saw_end_;
+};
+
+}  // namespace
+
+std::unique_ptr<TeamNodes> TeamNodes::of(const World& world, const TeamShape& shape) {
+  if (world.nodes().is_one()) return nullptr;
+  auto made = std::make_unique<TeamNodes>();
+  std::vector<int> numbers;  // of the job's nodes, in our order
+  for (int member = 0; member < shape.size; ++member) {
+    const int node = world.nodes().node_of(shape.peer_of(member));
+    const auto found = std::find(numbers.begin(), numbers.end(), node);
+    const auto ours = static_cast<std::size_t>(found - numbers.begin());
+    if (found == numbers.end()) {
+      numbers.push_back(node);
+      made->members_.emplace_back();
+    }
+    if (node == world.nodes().node_of(world.rank())) made->mine_ = static_cast<int>(ours);
+    made->members_[ours].push_back(member);
+    made->node_of_.push_back(static_cast<int>(ours));
+  }
+  return made->count() == 1 ? nullptr : std::move(made);
+}
+
+int first_near_member(const World& world, const TeamShape& shape) {
+  for (int member = 0; member < shape.size; ++member)
+    if (world.is_near(shape.peer_of(member))) return member;
+  return -1;
+}
+
+Status LeaderExchange::run(
+    const Place& place, const Block& mine,
+    const std::function<Status(int node, std::span<const std::byte>)>& take) {
+  return LeaderRound(place, mine, take).run();
+}
+
+void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
+  MessageHead head{.code = static_cast<std::uint32_t>(code), .peer = peer};
+  if (peer >= 0) {
+    const PeerSlot& lost = place.world.segment().peer(peer);
+    if (lost.death.load(std::memory_order_acquire) != 0) head.how = lost.wait_status.load();
+  }
+  Block message;
+  append(message, head);
+  for (int node = 0; node < place.nodes.count(); ++node) {
+    if (node == place.nodes.mine()) continue;
+    // Who cannot be told any more does not wait any more.
+    (void)place.world.messages().send(place.shape.peer_of(place.nodes.leader(node)), place.key,
+                                      message);
+  }
+}
+
+}  // namespace memspan

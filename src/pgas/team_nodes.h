@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of a team by node, where they are on several nodes, and the exchange of what each
+// node gathered among the nodes' leaders (a node's first member).
+//
+//   members of a node -> lines in the node's sync area -> leader == messages == other leaders
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+#include "world/team_shape.h"
+#include "world/world.h"
+
+namespace memspan {
+
+// Immutable. The same on all members but for which node is theirs.
+class TeamNodes {
+ public:
+  // Null when all members of `shape` are on the node of this process.
+  static std::unique_ptr<TeamNodes> of(const World& world, const TeamShape& shape);
+
+  // Nodes are in the order of their first members.
+  int count() const { return static_cast<int>(members_.size()); }
+  int mine() const { return mine_; }
+  int node_of(int member) const { return node_of_[static_cast<std::size_t>(member)]; }
+  // Ascending.
+  const std::vector<int>& members(int node) const {
+    return members_[static_cast<std::size_t>(node)];
+  }
+  const std::vector<int>& near() const { return members(mine_); }
+  int leader(int node) const { return members(node)[0]; }
+  int my_leader() const { return leader(mine_); }
+
+ private:
+  std::vector<std::vector<int>> members_;
+  std::vector<int> node_of_;
+  int mine_ = 0;
+};
+
+// The first member of `shape` on the node of this process; -1 when there is none.
+int first_near_member(const World& world, const TeamShape& shape);
+
+// The bytes of one node's members on their way to other leaders.
+class LeaderExchange {
+ public:
+  using Block = std::vector<std::byte>;
+  struct Place {
+    World& world;
+    const TeamShape& shape;
+    const TeamNodes& nodes;
+    MessageKey key;
+    const char* what;
+  };
+  // Gives take(node, block) the block of every other node; called by all leaders. Directly among
+  // few nodes, by dissemination among many. kPeerLost when a member is gone whose node has not sent
+  // its block. When another leader told of a failure (tell_failure), that one.
+  static Status run(const Place& place, const Block& mine,
+                    const std::function<Status(int node, std::span<const std::byte>)>& take);
+  // In place of this node's block: why there is none. `peer` is the PE that is lost, or -1.
+  static void tell_failure(const Place& place, Code code, int peer);
+};
+
+}  // namespace memspan

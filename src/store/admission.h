@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pre-authentication admission control: bounds the connections that have not been authenticated
+// yet, per address and in all. At a bound a new connection replaces the oldest one that has sent
+// nothing; when all have sent something, the oldest, if it is older than a handshake takes; else
+// the new connection is refused.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "store/wire.h"
+
+namespace memspan {
+
+// One thread at a time.
+class StoreAdmission {
+ public:
+  struct Limits {
+    std::size_t per_address = 64;
+    std::size_t in_all = 1024;
+    Duration handshake = std::chrono::seconds(1);
+  };
+  explicit StoreAdmission(Limits limits) : limits_(limits) {}
+
+  // Ids grow with time. Gives the connection to close, if any: another one, or `id` itself, which
+  // is then not counted.
+  std::optional<SessionId> accept(SessionId id, const std::string& address, Clock::time_point now);
+  // It has sent something.
+  void note_activity(SessionId id);
+  // It is authenticated, or closed.
+  void release(SessionId id);
+
+ private:
+  struct Pending {
+    std::string address;
+    Clock::time_point since;
+    bool is_active = false;  // has sent something
+  };
+  // Of one address, or of all when it is null.
+  std::optional<SessionId> to_replace(const std::string* address, Clock::time_point now) const;
+
+  const Limits limits_;
+  std::map<SessionId, Pending> pending_;
+  std::map<std::string, std::size_t> by_address_;
+};
+
+}  // namespace memspan

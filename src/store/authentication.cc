@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/authentication.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace memspan {
+
+Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& security,
+                                                      const Endpoint& endpoint, std::string job) {
+  using Kind = StoreSecurity::Kind;
+  StoreAuthentication made(std::move(job));
+  made.kind_ = security.kind;
+  made.secret_ = security.secret;
+  if (security.kind == Kind::kPlain) return made;
+  if (security.kind == Kind::kCertificates) {
+    MEMSPAN_TRY_ASSIGN(
+        made.tls_, TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
+        "setting up TLS");
+    if (made.job_.empty() && made.tls_->own_identity()) made.job_ = made.tls_->own_identity()->job;
+    return made;
+  }
+  if (security.kind == Kind::kHostSecret) {
+    MEMSPAN_TRY_ASSIGN(HostSecret published, HostSecret::publish(endpoint), "setting up TLS");
+    made.secret_ = published.secret();
+    made.published_.emplace(std::move(published));
+  }
+  MEMSPAN_TRY_ASSIGN(made.tls_, TlsContext::from_secret(TlsContext::Side::kServer, made.secret_),
+                     "setting up TLS");
+  return made;
+}
+
+Result<std::unique_ptr<StoreStream>> StoreAuthentication::open(Fd socket) const {
+  if (tls_ == nullptr) return make_plain_stream(std::move(socket));
+  return tls_->open(std::move(socket), {});
+}
+
+void StoreAuthentication::trust(std::shared_ptr<const TlsContext> tls, SessionId first) {
+  tls_ = std::move(tls);
+  trusted_since_ = first;
+}
+
+Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
+                                  const StoreStream& stream, std::uint64_t epoch,
+                                  StoreState::Member& member) const {
+  if (tls_ != nullptr && from < trusted_since_)
+    if (Status status = tls_->accepts(stream); !status.is_ok())
+      return {Code::kAuth, "the certificate is not good any more: " + status.message()};
+  auto named = stream.identity();
+  if (!named.is_ok()) return named.status();
+  if (*named) MEMSPAN_PASS(bind(hello, **named, member));
+  if (!job_.empty() && !hello.job.empty() && hello.job != job_)
+    return {Code::kInvalidArgument,
+            fmt::format("this store serves the job \"{}\", not \"{}\"", job_, hello.job)};
+  if (hello.epoch != 0 && hello.epoch != epoch)
+    return {Code::kStale, "this is another store than before"};
+  return Status::ok();
+}
+
+// A certificate that names a member says who this is. Without a job that the store knows, the scope
+// of a rank tells it later.
+Status StoreAuthentication::bind(const StoreHello& hello, const StreamIdentity& named,
+                                 StoreState::Member& member) const {
+  if (hello.rank >= 0 && named.rank != hello.rank)
+    return {Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
+                                     named.rank, hello.rank)};
+  const std::string& job = job_.empty() ? hello.job : job_;
+  if (!job.empty() && named.job != job)
+    return {Code::kAuth,
+            fmt::format("the certificate names the job \"{}\", not \"{}\"", named.job, job)};
+  member.rank = named.rank;
+  if (job_.empty()) member.job = named.job;
+  return Status::ok();
+}
+
+}  // namespace memspan

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches whose changes the caller takes in its own thread, with bounded waits.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/interrupt.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "store/key_value_store.h"
+
+namespace memspan {
+
+// One thread at a time. The store must outlive it.
+class ChangeQueue {
+ public:
+  explicit ChangeQueue(KeyValueStore& store) : store_(store), state_(std::make_shared<State>()) {}
+  ~ChangeQueue() {
+    for (std::uint64_t watch : watches_)
+      static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
+  }
+  ChangeQueue(const ChangeQueue&) = delete;
+  ChangeQueue& operator=(const ChangeQueue&) = delete;
+
+  // From when this returns, every change of a key with the prefix goes into the queue.
+  Status watch(std::string_view prefix, Deadline deadline) {
+    auto watch = store_.watch(
+        prefix, [state = state_](const StoreChange& change) { state->push(change); }, deadline);
+    if (watch.is_ok()) watches_.push_back(*watch);
+    return watch.status();
+  }
+
+  // The next change, in their order. end_of_wait() when none comes by then, kStoreLost soon after
+  // the lease has ended.
+  Result<StoreChange> next(Deadline deadline) {
+    for (;;) {
+      const Deadline look = deadline.within(kLook);
+      if (auto change = state_->pop(look)) return std::move(*change);
+      // No event tells of the end of a lease.
+      const Status alive = store_.get_now("?", Deadline::after(kLook)).status();
+      if (alive.code() == Code::kStoreLost || alive.code() == Code::kForked) return alive;
+      if (is_interrupted() || deadline.has_passed()) return end_of_wait("nothing changed");
+    }
+  }
+
+ private:
+  // How often a queue without changes looks whether the lease still holds.
+  static constexpr Duration kLook = std::chrono::milliseconds(500);
+
+  class State {
+   public:
+    void push(const StoreChange& change) {
+      MutexLock lock(mutex_);
+      changes_.push_back(change);
+      changed_.notify_all();
+    }
+    std::optional<StoreChange> pop(const Deadline& deadline) {
+      MutexLock lock(mutex_);
+      while (changes_.empty())
+        if (!wait_interruptibly(changed_, mutex_, deadline)) return std::nullopt;
+      StoreChange next = std::move(changes_.front());
+      changes_.pop_front();
+      return next;
+    }
+
+   private:
+    Mutex mutex_;
+    ConditionVariable changed_;
+    std::deque<StoreChange> changes_ MEMSPAN_GUARDED_BY(mutex_);
+  };
+
+  KeyValueStore& store_;
+  const std::shared_ptr<State> state_;  // shared with the watcher
+  std::vector<std::uint64_t> watches_;
+};
+
+}  // namespace memspan

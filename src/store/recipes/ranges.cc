@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/recipes/ranges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "core/bytes.h"
+#include "core/environment.h"
+#include "store/recipes/change_queue.h"
+#include "store/recipes/key_names.h"
+
+namespace memspan {
+namespace {
+
+// Places that something else has in this process are passed over, so many times.
+constexpr int kMostPlaces = 64;
+// How long a member may take to withdraw what it began.
+constexpr Duration kWithdrawal = std::chrono::seconds(5);
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+bool conflict(const NamedRange& one, const NamedRange& other) {
+  return one.name == other.name ||
+         (one.base < other.base + other.bytes && other.base < one.base + one.bytes);
+}
+
+// One attempt after the other until this member has the name's range.
+class Claim {
+ public:
+  using Ranges = std::vector<NamedRange>;
+
+  Claim(KeyValueStore& store, std::string prefix, const RangeBounds& bounds, NamedRange mine,
+        const RangeRegistry::Take& take, const Deadline& deadline)
+      : store_(store),
+        prefix_(std::move(prefix)),
+        bounds_(bounds),
+        mine_(std::move(mine)),
+        take_(take),
+        deadline_(deadline),
+        changes_(store) {}
+
+  Result<std::uint64_t> run() {
+    MEMSPAN_TRY(changes_.watch(prefix_ + "/range/", deadline_), "watching the ranges");
+    while (!deadline_.has_passed()) {
+      auto base = attempt();
+      if (!base.is_ok()) return base.status();
+      if (*base) return **base;
+    }
+    return Status(Code::kTimeout, "the ranges changed all the time");
+  }
+
+ private:
+  using Attempt = Result<std::optional<std::uint64_t>>;
+
+  // Empty: look again.
+  static Attempt again(const Status& status) {
+    if (!status.is_ok()) return status;
+    return std::optional<std::uint64_t>();
+  }
+  std::string key(std::uint64_t base) const {
+    return fmt::format("{}/range/{:016x}", prefix_, base);
+  }
+
+  Result<Ranges> look() {
+    const std::string before = prefix_ + "/range/";
+    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(before, deadline_),
+                       "looking at the ranges");
+    Ranges ranges;
+    for (const auto& [key, value] : listing) {
+      std::uint64_t base = 0;
+      std::from_chars(key.data() + before.size(), key.data() + key.size(), base, 16);
+      MEMSPAN_TRY_ASSIGN(ranges.emplace_back(), NamedRange::decode(base, value),
+                         "looking at the ranges");
+    }
+    return ranges;
+  }
+
+  Attempt attempt() {
+    MEMSPAN_TRY_ASSIGN(const Ranges ranges, look(), "claiming a range");
+    const auto there = std::find_if(ranges.begin(), ranges.end(), [&](const NamedRange& range) {
+      return range.name == mine_.name;
+    });
+    if (there == ranges.end()) return claim_new(ranges);
+    if (there->state != NamedRange::State::kConfirmed) return again(wait());
+    if (there->layout != mine_.layout || there->bytes != mine_.bytes) return again(drop(*there));
+    if (there->mark != 0) {
+      NamedRange unmarked = *there;
+      unmarked.mark = 0;
+      return again(swap(*there, unmarked).status());
+    }
+    MEMSPAN_PASS(take_(there->base));
+    return std::optional(there->base);
+  }
+
+  // Until somebody changes a range.
+  Status wait() {
+    auto change = changes_.next(deadline_);
+    if (change.is_ok() || change.code() == Code::kTimeout) return Status::ok();
+    return change.status();
+  }
+
+  // Where others look, too, a claim that lost looks somewhere else.
+  std::uint64_t first_place(const Ranges& ranges) const {
+    const std::uint64_t first = find_gap(ranges, mine_.bytes, bounds_.begin, bounds_);
+    if (races_ == 0 || first == 0) return first;
+    const std::uint64_t skipped = new_nonce() % (std::uint64_t{1} << std::min(races_, 6));
+    const std::uint64_t other = find_gap(
+        ranges, mine_.bytes, first + skipped * round_up(mine_.bytes, bounds_.step), bounds_);
+    return other == 0 ? first : other;
+  }
+
+  Attempt claim_new(const Ranges& ranges) {
+    std::uint64_t base = first_place(ranges);
+    for (int place = 0; place < kMostPlaces; ++place) {
+      if (base == 0) return make_room(ranges);
+      const Status status = take_(base);
+      if (status.is_ok()) return write(base);
+      if (status.code() != Code::kUnavailable) return status;
+      base = find_gap(ranges, mine_.bytes, base + round_up(mine_.bytes, bounds_.step), bounds_);
+    }
+    return Status(Code::kUnavailable,
+                  fmt::format("{} places for {} of addresses are taken by something else here",
+                              kMostPlaces, format_size(mine_.bytes)));
+  }
+
+  Attempt write(std::uint64_t base) {
+    mine_.base = base;
+    mine_.mark = new_nonce();  // so that no two tentative ranges are the same
+    const std::string wanted = mine_.encode();
+    MEMSPAN_TRY_ASSIGN(const std::string now,
+                       store_.compare_and_swap(key(base), "", wanted, deadline_, KeyLife::kLease),
+                       "claiming a range");
+    if (now != wanted) {
+      ++races_;
+      return again(Status::ok());
+    }
+    auto is_mine = settle();
+    if (is_mine.is_ok() && *is_mine) return std::optional(base);
+    MEMSPAN_TRY(store_.remove(key(base), Deadline::after(kWithdrawal)).status(), "withdrawing");
+    ++races_;
+    return again(is_mine.status());
+  }
+
+  // Of a tentative range: whether it was confirmed.
+  Result<bool> settle() {
+    while (!deadline_.has_passed()) {
+      MEMSPAN_TRY_ASSIGN(const Ranges ranges, look(), "claiming a range");
+      bool is_free = true;
+      for (const NamedRange& other : ranges) {
+        if (other.base == mine_.base || !conflict(mine_, other)) continue;
+        if (other.state != NamedRange::State::kTentative || other.base < mine_.base) return false;
+        is_free = false;
+      }
+      if (is_free) return confirm();
+      MEMSPAN_PASS(wait());
+    }
+    return Status(Code::kTimeout, "another claim did not end");
+  }
+
+  Result<bool> confirm() {
+    NamedRange confirmed = mine_;
+    confirmed.state = NamedRange::State::kConfirmed;
+    confirmed.mark = 0;
+    MEMSPAN_TRY(store_.set(key(mine_.base), confirmed.encode(), deadline_), "confirming a range");
+    return true;
+  }
+
+  Result<StoreListing> users_of(const std::string& name) {
+    return store_.list(fmt::format("{}/user/{}/", prefix_, name), deadline_);
+  }
+
+  // Drops a range that nobody uses.
+  Attempt make_room(const Ranges& ranges) {
+    for (const NamedRange& range : ranges) {
+      if (range.state == NamedRange::State::kDropping) return again(wait());
+      if (range.state == NamedRange::State::kTentative) continue;
+      MEMSPAN_TRY_ASSIGN(const StoreListing users, users_of(range.name), "looking for users");
+      if (users.empty()) return again(drop(range));
+    }
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format(
+            "the pool needs {} of addresses; what pools may have, {}, is too little, or full",
+            format_size(mine_.bytes), format_size(bounds_.end - bounds_.begin)));
+  }
+
+  // Marks the range; when it is marked, looks for users of that layout, and drops it when there are
+  // none. kInvalidArgument when there are.
+  Status drop(const NamedRange& range) {
+    NamedRange next = range;
+    if (range.mark == 0) {
+      next.mark = new_nonce();
+      return swap(range, next).status();
+    }
+    MEMSPAN_TRY_ASSIGN(const StoreListing users, users_of(range.name), "looking for users");
+    const bool is_used = std::any_of(users.begin(), users.end(),
+                                     [&](const auto& user) { return user.second == range.layout; });
+    if (is_used) {
+      next.mark = 0;
+      MEMSPAN_TRY(swap(range, next).status(), "keeping a range that is used");
+      return {Code::kInvalidArgument,
+              fmt::format("this process makes the pool of {}, but others have it of {}",
+                          mine_.layout, range.layout)};
+    }
+    next.state = NamedRange::State::kDropping;
+    MEMSPAN_TRY_ASSIGN(const bool is_ours, swap(range, next, KeyLife::kLease), "dropping a range");
+    if (!is_ours) return Status::ok();
+    return store_.remove(key(range.base), Deadline::after(kWithdrawal)).status();
+  }
+
+  // False when the range was another one by then.
+  Result<bool> swap(const NamedRange& from, const NamedRange& to,
+                    KeyLife life = KeyLife::kPermanent) {
+    const std::string wanted = to.encode();
+    auto now = store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life);
+    if (!now.is_ok()) return now.status();
+    return *now == wanted;
+  }
+
+  KeyValueStore& store_;
+  const std::string prefix_;
+  const RangeBounds bounds_;
+  NamedRange mine_;
+  const RangeRegistry::Take& take_;
+  const Deadline deadline_;
+  ChangeQueue changes_;
+  int races_ = 0;  // that this claim lost
+};
+
+}  // namespace
+
+std::string NamedRange::encode() const {
+  ByteWriter writer;
+  writer.u8(static_cast<std::uint8_t>(state));
+  writer.u64(bytes);
+  writer.text(name);
+  writer.text(layout);
+  writer.u64(mark);
+  return writer.take();
+}
+
+Result<NamedRange> NamedRange::decode(std::uint64_t base, std::string_view text) {
+  ByteReader reader(text);
+  const std::uint8_t state = reader.u8();
+  NamedRange range{.state = static_cast<State>(state), .base = base};
+  range.bytes = reader.u64();
+  range.name = reader.text();
+  range.layout = reader.text();
+  range.mark = reader.u64();
+  if (!reader.is_finished() || state > static_cast<std::uint8_t>(State::kDropping))
+    return Status(Code::kInternal, "a malformed range in the store");
+  return range;
+}
+
+std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t bytes,
+                       std::uint64_t from, const RangeBounds& bounds) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  taken.reserve(ranges.size());
+  for (const NamedRange& range : ranges) taken.emplace_back(range.base, range.base + range.bytes);
+  std::sort(taken.begin(), taken.end());
+  std::uint64_t place = from;
+  for (const auto& [begin, past] : taken) {
+    if (past <= place) continue;
+    if (begin >= place && begin - place >= bytes) break;
+    place = round_up(past, bounds.step);
+  }
+  return place < bounds.end && bytes <= bounds.end - place ? place : 0;
+}
+
+std::string RangeRegistry::user_prefix(const std::string& name) const {
+  return fmt::format("{}/user/{}/", prefix_, name);
+}
+
+std::string RangeRegistry::user_key(const std::string& name) const {
+  return user_prefix(name) + std::to_string(store_.lease());
+}
+
+Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_t bytes,
+                                           const std::string& layout, const Take& take,
+                                           Deadline deadline) {
+  // Before the ranges are looked at: from now on nobody drops the name's range unseen.
+  MEMSPAN_TRY(store_.set(user_key(name), layout, deadline, KeyLife::kLease), "claiming a range");
+  auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
+                    take, deadline)
+                  .run();
+  if (!base.is_ok()) static_cast<void>(release(name, Deadline::after(kWithdrawal)));
+  return base;
+}
+
+Status RangeRegistry::release(const std::string& name, Deadline deadline) {
+  return store_.remove(user_key(name), deadline).status();
+}
+
+}  // namespace memspan

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses of hosts by name, with a deadline: the system's resolver has none, and waits for tens
+// of seconds when the answer of a name server is lost.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "store/endpoint.h"
+
+namespace memspan {
+
+// A value.
+struct SocketAddress {
+  sockaddr_storage storage = {};
+  socklen_t length = sizeof(sockaddr_storage);
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  bool operator==(const SocketAddress& other) const {
+    return length == other.length && std::memcmp(&storage, &other.storage, length) == 0;
+  }
+};
+
+// IPv4 first: "localhost" then means 127.0.0.1 to both sides, and to those who write that instead.
+// kUnavailable when the name is unknown or no answer came by the deadline. Then a thread is left
+// behind that ends when the system's resolver gives up.
+Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint, const Deadline& deadline);
+
+}  // namespace memspan

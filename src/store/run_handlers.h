@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the handlers of an io_context when any of them may throw.
+#pragma once
+
+#include <exception>
+
+#include "store/asio.h"
+
+namespace memspan {
+
+// Until nothing is left to wait for. What a handler throws ends that handler only: `failed` is
+// called with it, which must not throw.
+template <typename Failed>
+void run_handlers(asio::io_context& context, Failed failed) {
+  for (;;) {
+    try {
+      context.run();
+      return;
+    } catch (const std::exception& error) {
+      failed(error);
+    }
+  }
+}
+
+}  // namespace memspan

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/server_loop.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <future>
+#include <new>
+
+#include "core/log.h"
+#include "core/random.h"
+#include "store/run_handlers.h"
+
+namespace memspan {
+namespace {
+
+constexpr Duration kBetweenWarnings = std::chrono::seconds(1);
+
+// Says that somebody delivers, for as long as it lives.
+class Delivering {
+ public:
+  explicit Delivering(bool& is_on) : is_on_(is_on) { is_on_ = true; }
+  ~Delivering() { is_on_ = false; }
+  Delivering(const Delivering&) = delete;
+  Delivering& operator=(const Delivering&) = delete;
+
+ private:
+  bool& is_on_;
+};
+
+// Signals are for the program's own threads; a thread made meanwhile inherits the blocked mask.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+std::uint64_t random_epoch() {
+  return std::stoull(random_hex(8), nullptr, 16) | 1;  // 0 means any
+}
+
+}  // namespace
+
+StoreServer::Loop::Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
+                        StoreServerOptions options)
+    : options_(std::move(options)),
+      epoch_(random_epoch()),
+      work_(context_.get_executor()),
+      authentication_(std::move(authentication)),
+      kind_(authentication_.kind()),
+      secret_(authentication_.secret()),
+      listener_(context_, *this),
+      admission_(options_.admission),
+      state_(options_.quota, options_.sizes) {
+  if (listener) {
+    endpoint_ = listener->endpoint;
+    listener_.start(std::move(listener->socket));
+  }
+  if (authentication_.tls() != nullptr)
+    for (const std::string& warning : authentication_.tls()->warnings())
+      log_line(LogLevel::kWarn, "the store: " + warning);
+  SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+StoreServer::Loop::~Loop() {
+  asio::post(context_, [this] { stop(); });
+  thread_.join();
+}
+
+void StoreServer::Loop::run() {
+  run_handlers(context_, [this](const std::exception& error) { report(error); });
+}
+
+void StoreServer::Loop::report(const std::exception& error) noexcept {
+  headroom_.free();
+  try {
+    warn_limited(fmt::format("an event was not handled: {}", error.what()));
+  } catch (const std::exception&) {
+    // There is no memory for the line either.
+  }
+}
+
+Status StoreServer::Loop::adopt(Fd socket) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
+    return {Code::kInvalidArgument, "the descriptor is not a stream socket"};
+  tune_connection(socket.get());
+  asio::post(context_, [this, stream = make_plain_stream(std::move(socket))]() mutable {
+    if (!is_stopping_) add(next_session_++, std::move(stream));
+  });
+  return Status::ok();
+}
+
+Status StoreServer::Loop::reload(const StoreSecurity& security) {
+  if (security.kind != kind_)
+    return {Code::kInvalidArgument, "a store that runs keeps its kind of protection"};
+  if (kind_ != StoreSecurity::Kind::kCertificates) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(
+      std::shared_ptr<const TlsContext> tls,
+      TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
+      "reading the certificates again");
+  // Who connects after the return is judged by the new ones, and the loop may be busy.
+  std::promise<void> promise;
+  const std::future<void> done = promise.get_future();
+  asio::post(context_, [this, tls = std::move(tls), promise = std::move(promise)]() mutable {
+    trust(std::move(tls));
+    promise.set_value();
+  });
+  done.wait();  // for its end by an exception, too
+  return Status::ok();
+}
+
+void StoreServer::Loop::trust(std::shared_ptr<const TlsContext> tls) {
+  authentication_.trust(std::move(tls), next_session_);
+  std::map<SessionId, Status> refused;
+  for (const auto& [id, session] : sessions_)
+    if (session->is_serving())
+      if (Status status = authentication_.tls()->accepts(session->stream()); !status.is_ok())
+        refused.emplace(id, status.annotate("its certificate is not good any more"));
+  for (const auto& [id, why] : refused) end(id, why);
+}
+
+void StoreServer::Loop::stop() {
+  is_stopping_ = true;
+  authentication_.end();
+  listener_.stop();
+  while (!sessions_.empty()) end(sessions_.begin()->first, {Code::kStoreLost, "the store ends"});
+  expiry_.cancel();
+  work_.reset();
+}
+
+void StoreServer::Loop::end(SessionId id, const Status& why) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const auto session = found->second;  // closed() takes it out of the map
+  session->close(why);
+}
+
+void StoreServer::Loop::accept(Fd socket) {
+  const SessionId id = next_session_++;
+  if (auto replaced = admission_.accept(id, peer_address(socket.get()), Clock::now())) {
+    warn_limited("there are too many connections that have not said who they are");
+    if (*replaced == id) return;
+    end(*replaced,
+        {Code::kUnavailable, "newer connections took its place before it said who it is"});
+  }
+  tune_connection(socket.get());
+  auto stream = authentication_.open(std::move(socket));
+  if (stream.is_ok()) return add(id, std::move(stream).value());
+  admission_.release(id);
+}
+
+void StoreServer::Loop::out_of_memory() {
+  headroom_.free();
+  warn_limited("there is no memory left for another connection");
+}
+
+void StoreServer::Loop::out_of_descriptors() {
+  warn_limited("there are no descriptors left for another connection");
+}
+
+void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
+  auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
+                                                StoreSession::Shared{context_, chunk_, backlog_},
+                                                options_.patience);
+  sessions_.emplace(id, session);
+  session->start();
+}
+
+StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
+                                      const StoreStream& stream) {
+  StoreWelcome welcome{.epoch = epoch_, .session = from};
+  StoreState::Member member{.name = hello.member};
+  if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
+  if (Status status = authentication_.check(from, hello, stream, epoch_, member); !status.is_ok()) {
+    welcome.code = status.code();
+    welcome.message = status.message();
+    return welcome;
+  }
+  admission_.release(from);
+  state_.connect(from, std::move(member), Clock::now());
+  arm_expiry();
+  return welcome;
+}
+
+void StoreServer::Loop::spoke(SessionId from) {
+  admission_.note_activity(from);
+  state_.hear(from, Clock::now());
+}
+
+void StoreServer::Loop::serve(SessionId from, StoreRequest request) {
+  if (!headroom_.free_for(state_.memory_for(request))) throw std::bad_alloc();
+  deliver(state_.apply(from, std::move(request), Clock::now()));
+  headroom_.hold();
+}
+
+void StoreServer::Loop::closed(SessionId id, const Status& why) {
+  admission_.release(id);
+  sessions_.erase(id);
+  headroom_.free();
+  try {
+    if (why.code() == Code::kAuth) warn_limited("a connection was refused: " + why.message());
+    if (why.code() == Code::kOutOfMemory)
+      warn_limited("a member's session was ended: " + why.message());
+    if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
+  } catch (const std::exception& error) {
+    // Not even the headroom was enough: those who would hear of this end hear nothing.
+    report(error);
+  }
+  headroom_.hold();
+}
+
+// A session that breaks while it is sent to brings more answers: they wait in the outbox, or
+// this would call itself as often as there are sessions.
+void StoreServer::Loop::deliver(StoreAnswers answers) {
+  outbox_.push_back(std::move(answers));
+  if (is_delivering_) return;
+  const Delivering delivering(is_delivering_);
+  while (!outbox_.empty()) {
+    const StoreAnswers next = std::move(outbox_.front());
+    outbox_.pop_front();
+    for (const StoreOutgoing& out : next) {
+      auto found = sessions_.find(out.to);
+      if (found == sessions_.end()) continue;
+      const auto session = found->second;  // it may close, and go, while it sends
+      session->send(out.answer);
+    }
+    if (backlog_.bytes() > options_.quota.queued) drop_slowest();
+  }
+  arm_expiry();
+}
+
+// One at a time: the others may read theirs meanwhile.
+void StoreServer::Loop::drop_slowest() {
+  const auto slowest =
+      std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
+        return one.second->queued() < other.second->queued();
+      });
+  if (slowest == sessions_.end()) return;
+  const auto session = slowest->second;
+  session->dismiss({Code::kOutOfMemory,
+                    fmt::format("all members together left {} bytes of answers and events unread, "
+                                "at most {} are kept, and it left the most, {}",
+                                backlog_.bytes(), options_.quota.queued, session->queued())});
+}
+
+// An timer that is too early does no harm, it arms the next one.
+void StoreServer::Loop::arm_expiry() {
+  const auto next = state_.next_deadline();
+  if (!next || is_stopping_ || (armed_for_ && *armed_for_ <= *next)) return;
+  expiry_.expires_at(*next);
+  expiry_.async_wait([this](const asio::error_code& error) {
+    if (!error) expire();
+  });
+  armed_for_ = next;  // last: without memory nothing is armed
+}
+
+void StoreServer::Loop::expire() {
+  armed_for_.reset();
+  headroom_.free();
+  StoreState::Expired expired = state_.expire(Clock::now());
+  for (SessionId id : expired.silent) end(id, {Code::kPeerLost, "it was silent"});
+  deliver(std::move(expired.answers));
+  headroom_.hold();
+}
+
+void StoreServer::Loop::warn_limited(const std::string& about) {
+  const auto now = Clock::now();
+  if (now < next_warning_) return;
+  next_warning_ = now + kBetweenWarnings;
+  log_line(LogLevel::kWarn, fmt::format("the store at {}: {}", endpoint_.to_string(), about));
+}
+
+}  // namespace memspan

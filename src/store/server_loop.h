@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's event loop: one thread that serves its sessions from one StoreState.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "store/admission.h"
+#include "store/asio.h"
+#include "store/authentication.h"
+#include "store/backlog.h"
+#include "store/headroom.h"
+#include "store/listener.h"
+#include "store/server.h"
+#include "store/session.h"
+#include "store/state.h"
+#include "store/tcp.h"
+
+namespace memspan {
+
+// Everything but the public functions happens in thread_. The thread ends when nothing is left to
+// wait for, which stop() brings about.
+class StoreServer::Loop final : public StoreSession::Owner, public StoreListener::Owner {
+ public:
+  Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
+       StoreServerOptions options);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  const std::string& secret() const { return secret_; }
+  Status adopt(Fd socket);
+  Status reload(const StoreSecurity& security);
+
+ private:
+  void run();
+  void stop();
+  void add(SessionId id, std::unique_ptr<StoreStream> stream);
+  void end(SessionId id, const Status& why);
+  void trust(std::shared_ptr<const TlsContext> tls);
+
+  // Of the listener.
+  void accept(Fd socket) override;
+  void out_of_memory() override;
+  void out_of_descriptors() override;
+
+  // Of the sessions.
+  StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
+  void spoke(SessionId from) override;
+  void serve(SessionId from, StoreRequest request) override;
+  void closed(SessionId id, const Status& why) override;
+  void free_headroom() override { headroom_.free(); }
+  bool has_memory(std::size_t bytes) const override { return Headroom::is_there(bytes); }
+
+  void deliver(StoreAnswers answers);
+  void drop_slowest();
+  void arm_expiry();
+  void expire();
+  // A handler threw, for lack of memory and nothing nearer to it caught.
+  void report(const std::exception& error) noexcept;
+  // A rate-limited warning: at most a line a second, without those in between.
+  void warn_limited(const std::string& about);
+
+  const StoreServerOptions options_;
+  const std::uint64_t epoch_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Endpoint endpoint_;
+  StoreAuthentication authentication_;
+  const StoreSecurity::Kind kind_;  // of authentication_, for every thread
+  const std::string secret_;
+  StoreListener listener_;
+  asio::steady_timer expiry_{context_};
+  std::optional<Clock::time_point> armed_for_;
+  StoreAdmission admission_;
+  StoreState state_;
+  std::array<char, 65536> chunk_ = {};
+  StoreBacklog backlog_;  // of all sessions
+  Headroom headroom_;
+  // Owned together with Asio's pending handlers.
+  std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
+  SessionId next_session_ = 1;
+  std::deque<StoreAnswers> outbox_;
+  bool is_delivering_ = false;
+  Clock::time_point next_warning_ = {};
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a process of the same node that is not mapped here: the kernel copies it, by
+// process_vm_readv and process_vm_writev (cross-memory attach). No atomics and no messages.
+#pragma once
+
+#include <memory>
+
+#include "transport/transport.h"
+
+namespace memspan {
+
+std::unique_ptr<Transport> make_cma_transport();
+
+}  // namespace memspan

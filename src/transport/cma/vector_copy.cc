@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/cma/vector_copy.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace memspan {
+namespace {
+
+void append(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& count, std::byte* base,
+            std::size_t bytes) {
+  if (count > 0)
+    if (iovec& last = entries[count - 1];
+        static_cast<std::byte*>(last.iov_base) + last.iov_len == base) {
+      last.iov_len += bytes;
+      return;
+    }
+  entries[count++] = {base, bytes};
+}
+
+// Leaves out what was moved; `first` is the entry that is next.
+void advance(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& first, std::size_t count,
+             std::size_t bytes) {
+  while (first < count && bytes >= entries[first].iov_len) bytes -= entries[first++].iov_len;
+  if (first == count) return;
+  entries[first].iov_base = static_cast<std::byte*>(entries[first].iov_base) + bytes;
+  entries[first].iov_len -= bytes;
+}
+
+bool is_readable(const iovec& here) {
+  char byte = 0;
+  const iovec to{&byte, 1};
+  const iovec from{here.iov_base, 1};
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+}  // namespace
+
+void VectorCopy::add(std::byte* local, std::uint64_t remote, std::size_t bytes) {
+  append(local_, local_count_, local, bytes);
+  append(remote_, remote_count_, reinterpret_cast<std::byte*>(remote), bytes);
+}
+
+ssize_t VectorCopy::call(std::size_t local, std::size_t remote) const {
+  if (process_ <= 0) return -1;
+  const auto move = direction_ == MoveDirection::kPut ? process_vm_writev : process_vm_readv;
+  return move(process_, &local_[local], local_count_ - local, &remote_[remote],
+              remote_count_ - remote, 0);
+}
+
+Status VectorCopy::flush() {
+  std::size_t local = 0;
+  std::size_t remote = 0;
+  Status status;
+  moved_ = 0;
+  while (local < local_count_) {
+    // What was moved is less when a page is not there, or when it is more than 2 GiB.
+    const ssize_t moved = call(local, remote);
+    if (moved <= 0) {
+      status = explain(moved == 0 ? EFAULT : errno, local_[local], remote_[remote]);
+      break;
+    }
+    moved_ += static_cast<std::uint64_t>(moved);
+    advance(local_, local, local_count_, static_cast<std::size_t>(moved));
+    advance(remote_, remote, remote_count_, static_cast<std::size_t>(moved));
+  }
+  local_count_ = remote_count_ = 0;
+  return status;
+}
+
+Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) const {
+  if (process_ <= 0)
+    return {
+        Code::kNotSupported,
+        "the peer is in another pid namespace, where only its memory that the library allocated "
+        "can be reached"};
+  switch (error) {
+    case ESRCH:
+      return {Code::kPeerLost, fmt::format("process {} is gone", process_)};
+    case EPERM:
+      return {
+          Code::kAuth,
+          fmt::format("the kernel does not let this process reach the memory of process {}: both "
+                      "must be the same user's, with the same capabilities; where "
+                      "kernel.yama.ptrace_scope is 2 or 3 they need CAP_SYS_PTRACE; in a "
+                      "container, process_vm_readv and process_vm_writev must be allowed. "
+                      "Memory that the library allocated needs none of this",
+                      process_)};
+    case ENOSYS:
+      return {Code::kNotSupported,
+              "this kernel has no process_vm_readv; only memory that the library allocated can be "
+              "reached"};
+    case EFAULT:
+      if (!is_readable(local))
+        return {Code::kInvalidArgument,
+                fmt::format("there is no memory at {} of this process", local.iov_base)};
+      return {Code::kInvalidArgument,
+              fmt::format("there is no memory at {} of process {}, or one of the ends is not "
+                          "writable",
+                          remote.iov_base, process_)};
+    default:
+      return Status::from_errno(fmt::format("moving to or from process {}", process_), error);
+  }
+}
+
+}  // namespace memspan

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "core/environment.h"
+
+namespace memspan {
+namespace {
+
+constexpr const char* kVariable = "MEMSPAN_FAULTS";
+constexpr const char* kAllowed =
+    "delay=TIME, reorder=TIME, cut-after=FRAMES and silent-after=FRAMES with commas between them; "
+    "a time is a whole number with us, ms or s";
+
+Status wrong(std::string_view text) {
+  return {Code::kInvalidArgument,
+          fmt::format("{} has \"{}\"; allowed are {}", kVariable, text, kAllowed)};
+}
+
+std::optional<Duration> parse_time(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_integer(kVariable, text.substr(0, digits), 0, 3'600'000'000);
+  const std::string_view unit = text.substr(digits);
+  if (!number.is_ok()) return std::nullopt;
+  if (unit == "us") return std::chrono::microseconds(*number);
+  if (unit == "ms") return std::chrono::milliseconds(*number);
+  if (unit == "s") return std::chrono::seconds(*number);
+  return std::nullopt;
+}
+
+Status set(Faults& faults, std::string_view one) {
+  const std::size_t equals = std::min(one.find('='), one.size());
+  const std::string_view name = one.substr(0, equals);
+  const std::string_view value = one.substr(std::min(equals + 1, one.size()));
+  if (name == "delay" || name == "reorder") {
+    const std::optional<Duration> time = parse_time(value);
+    if (!time.has_value()) return wrong(one);
+    (name == "delay" ? faults.delay : faults.reorder) = *time;
+    return Status::ok();
+  }
+  if (name != "cut-after" && name != "silent-after") return wrong(one);
+  const auto frames = parse_integer(kVariable, value, 1, INT64_MAX);
+  if (!frames.is_ok()) return wrong(one);
+  (name == "cut-after" ? faults.cut_after : faults.silent_after) =
+      static_cast<std::uint64_t>(*frames);
+  return Status::ok();
+}
+
+}  // namespace
+
+Duration Faults::hold() const {
+  if (reorder == Duration{}) return delay;
+  thread_local std::minstd_rand dice(std::random_device{}());
+  return delay + Duration(std::uniform_int_distribution<Duration::rep>(0, reorder.count())(dice));
+}
+
+Result<std::shared_ptr<Faults>> Faults::parse(std::string_view text) {
+  auto faults = std::make_shared<Faults>();
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    MEMSPAN_PASS(set(*faults, text.substr(0, comma)));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return faults;
+}
+
+Result<std::shared_ptr<Faults>> Faults::from_environment() {
+  const std::string text = environment_or(kVariable, "");
+  if (text.empty()) return std::shared_ptr<Faults>();
+  return parse(text);
+}
+
+}  // namespace memspan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the links and the connections of one transport `message` share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/siphash.h"
+#include "transport/message/message_transport.h"
+#include "transport/message/owner_side.h"
+#include "transport/message/progress.h"
+#include "transport/message/region_table.h"
+
+namespace memspan {
+
+// Thread-safe. Outlives all that it is given to.
+struct MessageCore {
+  MessageCore(MessageOptions given, const SipKey& own_secret)
+      : options(std::move(given)), secret(own_secret) {}
+
+  MessageOptions options;
+  const SipKey secret;  // of this process as an owner
+  RegionTable regions;
+  OwnerCounters counters;
+  std::atomic<std::uint64_t> peers_lost{0};
+  std::atomic<bool> ends{false};  // the transport is being destroyed: nothing is a loss any more
+  std::unique_ptr<Progress> progress;
+
+  // "PE 3 on host b: why", told to the handler unless the transport ends.
+  void tell_lost(int peer, const Status& why) {
+    if (ends.load(std::memory_order_acquire)) return;
+    peers_lost.fetch_add(1, std::memory_order_relaxed);
+    if (options.handlers.on_peer_lost) options.handlers.on_peer_lost(peer, why);
+  }
+  void tell_left(int peer) {
+    if (ends.load(std::memory_order_acquire)) return;
+    if (options.handlers.on_peer_left) options.handlers.on_peer_left(peer);
+  }
+};
+
+}  // namespace memspan

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/message_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace memspan {
+namespace {
+
+// The owner checks, too; here a mistake is found before anything is sent.
+Status check(const char* what, const RemotePlace& place, std::size_t bytes) {
+  if (place.region.contains(place.offset, bytes)) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("{} of {} bytes at offset {} leaves the region of {} bytes", what, bytes,
+                      place.offset, place.region.bytes)};
+}
+
+Status check_word(const RemotePlace& place, std::uint8_t width) {
+  if ((width != 4 && width != 8) || place.offset % width != 0)
+    return {Code::kInvalidArgument,
+            fmt::format("an atomic of {} bytes at offset {}; allowed are aligned words of 4 and 8 "
+                        "bytes",
+                        width, place.offset)};
+  return check("an atomic", place, width);
+}
+
+// Collects frames of puts, and posts them many at a time.
+class PutBatch {
+ public:
+  PutBatch(Requester& requester, const OperationContext& context)
+      : requester_(requester), context_(context), deadline_(context.deadline()) {}
+
+  Status add(const RemotePlace& to, const void* from, std::size_t bytes) {
+    const auto* rest = static_cast<const std::byte*>(from);
+    for (std::uint64_t offset = to.offset; bytes > 0;) {
+      const auto piece = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, kMostPayload));
+      MEMSPAN_PASS(add({{.type = FrameType::kPut,
+                         .payload = piece,
+                         .tag = context_.id(),
+                         .region = to.region.id,
+                         .offset = offset},
+                        rest}));
+      offset += piece;
+      rest += piece;
+      bytes -= piece;
+    }
+    return Status::ok();
+  }
+  Status add(const OutFrame& frame) {
+    if (count_ == frames_.size()) MEMSPAN_PASS(post());
+    frames_[count_++] = frame;
+    return Status::ok();
+  }
+  Status post() {
+    const std::size_t count = std::exchange(count_, 0);
+    if (count == 0) return Status::ok();
+    return requester_.post({frames_.data(), count}, SendMode::kWait, deadline_);
+  }
+
+ private:
+  Requester& requester_;
+  const OperationContext& context_;
+  const Deadline deadline_;
+  std::array<OutFrame, 16> frames_;
+  std::size_t count_ = 0;
+};
+
+Frame atomic_frame(const OperationContext& context, const AtomicOp& op, const RemotePlace& at,
+                   std::uint8_t flags) {
+  return {.type = FrameType::kAtomic,
+          .kind = static_cast<std::uint8_t>(op.kind),
+          .width = op.width,
+          .flags = flags,
+          .tag = context.id(),
+          .region = at.region.id,
+          .offset = at.offset,
+          .operand = op.operand,
+          .compare = op.compare};
+}
+
+}  // namespace
+
+Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
+                        std::size_t bytes) {
+  MEMSPAN_PASS(check("a put", to, bytes));
+  use(context, *this);
+  PutBatch batch(*requester_, context);
+  MEMSPAN_PASS(batch.add(to, from, bytes));
+  return batch.post();
+}
+
+Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, const RemotePlace& from,
+                                       std::size_t bytes, Completion* completion,
+                                       const Deadline& deadline) {
+  std::uint64_t last = 0;
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t piece = std::min<std::size_t>(bytes - done, kGetPiece);
+    const auto asked = requester_->request({{.type = FrameType::kGet,
+                                             .region = from.region.id,
+                                             .offset = from.offset + done,
+                                             .length = piece},
+                                            static_cast<std::byte*>(to) + done,
+                                            context.id(),
+                                            completion},
+                                           deadline);
+    if (!asked.is_ok()) {
+      // Pieces asked for before write to memory and a completion of the caller.
+      if (completion != nullptr) requester_->abandon(completion);
+      return asked.status();
+    }
+    last = *asked;
+    done += piece;
+  }
+  return last;
+}
+
+Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& from,
+                        std::size_t bytes) {
+  MEMSPAN_PASS(check("a get", from, bytes));
+  const Deadline deadline = context.deadline();
+  Completion completion;
+  const auto last = ask(context, to, from, bytes, &completion, deadline);
+  if (!last.is_ok()) return last.status();
+  MEMSPAN_PASS(requester_->wait(*last, deadline, &completion));
+  return std::move(completion.status);
+}
+
+Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
+                            std::size_t bytes) {
+  MEMSPAN_PASS(check("a get", from, bytes));
+  use(context, *this);
+  return ask(context, to, from, bytes, nullptr, context.deadline()).status();
+}
+
+Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
+                               std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
+                               SignalOp op) {
+  MEMSPAN_PASS(check_word(signal, sizeof value));
+  if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
+  use(context, *this);
+  const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
+  PutBatch batch(*requester_, context);
+  MEMSPAN_PASS(batch.add(to, from, bytes));
+  MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
+                                       bytes != 0 ? kAfterPut : std::uint8_t{0}),
+                          nullptr}));
+  return batch.post();
+}
+
+Status MessageLink::move(OperationContext& context, MoveDirection direction,
+                         std::span<const MovePiece> pieces) {
+  for (const MovePiece& piece : pieces)
+    MEMSPAN_PASS(check(direction == MoveDirection::kPut ? "a put" : "a get",
+                       {*piece.region, piece.offset}, piece.bytes));
+  if (direction == MoveDirection::kPut) {
+    use(context, *this);
+    PutBatch batch(*requester_, context);
+    for (const MovePiece& piece : pieces)
+      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
+    return batch.post();
+  }
+  const Deadline deadline = context.deadline();
+  Completion completion;
+  std::uint64_t last = 0;
+  for (const MovePiece& piece : pieces) {
+    const auto asked = ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
+                           &completion, deadline);
+    if (!asked.is_ok()) return asked.status();
+    last = std::max(last, *asked);
+  }
+  MEMSPAN_PASS(requester_->wait(last, deadline, &completion));
+  return std::move(completion.status);
+}
+
+Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
+                           std::uint64_t* fetched) {
+  MEMSPAN_PASS(check_word(at, op.width));
+  const Deadline deadline = context.deadline();
+  if (fetched == nullptr) {
+    use(context, *this);
+    const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
+    return requester_->post({&frame, 1}, SendMode::kWait, deadline);
+  }
+  Completion completion;
+  const auto asked = requester_->request(
+      {atomic_frame(context, op, at, kWantsAnswer), nullptr, context.id(), &completion}, deadline);
+  if (!asked.is_ok()) return asked.status();
+  MEMSPAN_PASS(requester_->wait(*asked, deadline, &completion));
+  *fetched = completion.value;
+  return std::move(completion.status);
+}
+
+std::uint64_t MessageLink::start_quiet(OperationContext& context) {
+  const auto asked = requester_->request(
+      {{.type = FrameType::kFlush, .region = {}}, nullptr, context.id(), nullptr},
+      context.deadline());
+  if (asked.is_ok()) return *asked;
+  requester_->note_failure(context.id(), asked.status());
+  return 0;
+}
+
+Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
+  // 0: it could not be asked, and why is noted.
+  if (ticket != 0) MEMSPAN_PASS(requester_->wait(ticket, context.deadline(), nullptr));
+  return requester_->take_failure(context.id());
+}
+
+Status MessageLink::send(std::uint64_t key, std::span<const std::byte> bytes) {
+  if (bytes.size() > kMostMessage)
+    return {Code::kInvalidArgument, fmt::format("a message of {} bytes; at most {} are allowed",
+                                                bytes.size(), kMostMessage)};
+  const OutFrame message{{.type = FrameType::kMessage,
+                          .payload = static_cast<std::uint32_t>(bytes.size()),
+                          .tag = key,
+                          .region = {}},
+                         bytes.data()};
+  return requester_->post({&message, 1}, SendMode::kWait, Deadline::never());
+}
+
+}  // namespace memspan

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link to one peer by messages: operations as frames.
+#pragma once
+
+#include <memory>
+
+#include "transport/link.h"
+#include "transport/message/requester.h"
+
+namespace memspan {
+
+class MessageLink final : public Link {
+ public:
+  explicit MessageLink(std::shared_ptr<Requester> requester) : requester_(std::move(requester)) {}
+  ~MessageLink() override { requester_->close(); }
+
+  Status attach(const RemoteRegion&) override { return Status::ok(); }
+  std::byte* direct(const RemotePlace&) override { return nullptr; }
+  Status put(OperationContext& context, const RemotePlace& to, const void* from,
+             std::size_t bytes) override;
+  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
+                 std::size_t bytes) override {
+    return put(context, to, from, bytes);
+  }
+  Status get(OperationContext& context, void* to, const RemotePlace& from,
+             std::size_t bytes) override;
+  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
+                 std::size_t bytes) override;
+  Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
+                    std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
+                    SignalOp op) override;
+  Status move(OperationContext& context, MoveDirection direction,
+              std::span<const MovePiece> pieces) override;
+  Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
+                std::uint64_t* fetched) override;
+  // A connection keeps order.
+  Status fence(OperationContext&) override { return Status::ok(); }
+  std::uint64_t start_quiet(OperationContext& context) override;
+  Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
+  Status send(std::uint64_t key, std::span<const std::byte> bytes) override;
+
+ private:
+  Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
+                            std::size_t bytes, Completion* completion, const Deadline& deadline);
+
+  const std::shared_ptr<Requester> requester_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/owner_side.h"
+
+#include <fmt/format.h>
+
+#include "device/host/find_fault.h"
+#include "transport/bounded_memory.h"
+#include "transport/link.h"
+
+namespace memspan {
+namespace {
+
+void count(std::atomic<std::uint64_t>& counter) {
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// The owner's file may have become smaller, and the owner's program may have unmapped the memory.
+std::optional<Denial> check_memory(std::byte* at, std::uint64_t bytes, MemoryAccess access) {
+  if (bytes == 0 || !find_fault(at, bytes, access)) return std::nullopt;
+  return Denial{Refusal::kMemory,
+                fmt::format("there is no memory any more at {} of the owner", fmt::ptr(at))};
+}
+
+}  // namespace
+
+Status OwnerSide::begin(const Frame& frame) {
+  frame_ = frame;
+  switch (frame.type) {
+    case FrameType::kHello:
+      if (is_admitted_) return {Code::kInvalidArgument, "it greets again"};
+      [[fallthrough]];
+    case FrameType::kMessage:
+      text_.resize(frame.payload);
+      return Status::ok();
+    case FrameType::kPut: {
+      const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
+      put_was_refused_ = memory.denial.has_value();
+      if (put_was_refused_) return refuse(frame, *memory.denial);
+      const auto no_memory = check_memory(memory.at, frame.payload, MemoryAccess::kWrite);
+      services_.regions.unpin(frame.region);
+      put_was_refused_ = no_memory.has_value();
+      return put_was_refused_ ? refuse(frame, *no_memory) : Status::ok();
+    }
+    case FrameType::kGet:
+    case FrameType::kAtomic:
+    case FrameType::kFlush:
+    case FrameType::kBye:
+      return Status::ok();
+    default:
+      return {Code::kInvalidArgument,
+              fmt::format("an answer (type {}) among requests", static_cast<int>(frame.type))};
+  }
+}
+
+// A region may be retracted while a payload comes: then the rest is thrown away.
+std::byte* OwnerSide::pin() {
+  if (frame_.type != FrameType::kPut) return text_.data();
+  if (put_was_refused_) return nullptr;
+  const PinnedMemory memory = services_.regions.pin(frame_.region, frame_.offset, frame_.payload);
+  is_pinned_ = !memory.denial.has_value();
+  return memory.at;
+}
+
+void OwnerSide::unpin() {
+  if (is_pinned_) services_.regions.unpin(frame_.region);
+  is_pinned_ = false;
+}
+
+Status OwnerSide::end(const Frame& frame) {
+  switch (frame.type) {
+    case FrameType::kHello:
+      return greet();
+    case FrameType::kPut:
+      count(services_.counters.puts);
+      has_applied_ = true;
+      return Status::ok();
+    case FrameType::kGet:
+      return apply_get(frame);
+    case FrameType::kAtomic:
+      return apply_atomic_frame(frame);
+    case FrameType::kFlush:
+      return answers_.answer({.type = FrameType::kFlushed, .tag = frame.tag, .region = {}}, {});
+    case FrameType::kMessage:
+      count(services_.counters.messages);
+      has_applied_ = true;
+      if (services_.on_message) services_.on_message(peer_, frame.tag, text_);
+      return Status::ok();
+    default:
+      said_goodbye_ = true;
+      return Status::ok();
+  }
+}
+
+// Told, so that a person sees it at the other end, too.
+void OwnerSide::on_stranger(const Status& why) {
+  [[maybe_unused]] const Status told =
+      refuse({.type = FrameType::kHello, .region = {}}, {Refusal::kHello, why.message()});
+}
+
+Status OwnerSide::greet() {
+  const auto hello = Hello::read(frame_, text_);
+  Status admitted = hello.is_ok() ? services_.admit(*hello) : hello.status();
+  if (!admitted.is_ok()) {
+    // Told, so that a person sees it at the other end, too; then the connection ends.
+    MEMSPAN_PASS(refuse(frame_, {Refusal::kHello, admitted.message()}));
+    return admitted;
+  }
+  is_admitted_ = true;
+  peer_ = hello->peer;
+  peer_name_ = hello->name;
+  return Status::ok();
+}
+
+Status OwnerSide::apply_get(const Frame& frame) {
+  if (frame.length > kMostPayload)
+    return refuse(frame, {Refusal::kBounds, fmt::format("a get of {} bytes; at most {} at once",
+                                                        frame.length, kMostPayload)});
+  const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.length);
+  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  if (const auto no_memory = check_memory(memory.at, frame.length, MemoryAccess::kRead)) {
+    services_.regions.unpin(frame.region);
+    return refuse(frame, *no_memory);
+  }
+  count(services_.counters.gets);
+  Status sent = answers_.answer({.type = FrameType::kData,
+                                 .payload = static_cast<std::uint32_t>(frame.length),
+                                 .tag = frame.tag,
+                                 .region = {}},
+                                {memory.at, frame.length});
+  services_.regions.unpin(frame.region);
+  return sent;
+}
+
+Status OwnerSide::apply_atomic_frame(const Frame& frame) {
+  // Its put was told to be refused already.
+  if ((frame.flags & kAfterPut) != 0 && put_was_refused_) return Status::ok();
+  const auto kind = static_cast<AtomicKind>(frame.kind);
+  if (kind > AtomicKind::kXor || (frame.width != 4 && frame.width != 8))
+    return refuse(frame, {Refusal::kWord, fmt::format("atomic {} of {} bytes; allowed are 4 and 8",
+                                                      frame.kind, frame.width)});
+  const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.width);
+  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(memory.at) % frame.width == 0;
+  std::uint64_t before = 0;
+  if (is_aligned)
+    before = apply_atomic(memory.at, {kind, frame.width, frame.operand, frame.compare});
+  services_.regions.unpin(frame.region);
+  if (!is_aligned)
+    return refuse(frame, {Refusal::kWord, fmt::format("an atomic of {} bytes at offset {}, which "
+                                                      "is not aligned",
+                                                      frame.width, frame.offset)});
+  count(services_.counters.atomics);
+  has_applied_ = has_applied_ || kind != AtomicKind::kFetch;
+  if ((frame.flags & kWantsAnswer) == 0) return Status::ok();
+  return answers_.answer(
+      {.type = FrameType::kFetched, .tag = frame.tag, .region = {}, .operand = before}, {});
+}
+
+Status OwnerSide::refuse(const Frame& frame, const Denial& denial) {
+  count(services_.counters.refused[static_cast<std::size_t>(denial.refusal)]);
+  const bool is_answer = frame.type == FrameType::kGet || (frame.flags & kWantsAnswer) != 0;
+  const std::string_view why = std::string_view(denial.why).substr(0, kMostText);
+  return answers_.answer({.type = FrameType::kRefused,
+                          .kind = static_cast<std::uint8_t>(denial.refusal),
+                          .flags = is_answer ? kWantsAnswer : std::uint8_t{0},
+                          .payload = static_cast<std::uint32_t>(why.size()),
+                          .tag = frame.tag,
+                          .region = {}},
+                         bytes_of(why));
+}
+
+}  // namespace memspan

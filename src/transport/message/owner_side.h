@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner's side of one connection: it applies a peer's frames to the regions of this process,
+// in order, after checking them, and answers. What is wrong is refused, counted and told.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "transport/message/frame_reader.h"
+#include "transport/message/protocol.h"
+#include "transport/message/region_table.h"
+
+namespace memspan {
+
+// Counts of all connections. Thread-safe.
+struct OwnerCounters {
+  std::atomic<std::uint64_t> puts{0};
+  std::atomic<std::uint64_t> gets{0};
+  std::atomic<std::uint64_t> atomics{0};
+  std::atomic<std::uint64_t> messages{0};
+  std::array<std::atomic<std::uint64_t>, kLastRefusal + 1> refused{};  // by Refusal
+  std::atomic<std::uint64_t> broken{0};  // connections that ended since they sent no frames
+};
+
+// Where answers go. They are sent in this order; `payload` may change when it returns.
+class AnswerSink {
+ public:
+  virtual ~AnswerSink() = default;
+  virtual Status answer(const Frame& frame, std::span<const std::byte> payload) = 0;
+};
+
+// What the sides of all connections share. The functions may be empty.
+struct OwnerServices {
+  RegionTable& regions;
+  OwnerCounters& counters;
+  std::function<void(int peer, std::uint64_t key, std::span<const std::byte>)> on_message;
+  // Whether it may enter: kAuth if not.
+  std::function<Status(const Hello& hello)> admit;
+};
+
+// One thread at a time. The first frame is a greeting: a session opens no other.
+class OwnerSide final : public FrameSink {
+ public:
+  OwnerSide(OwnerServices& services, AnswerSink& answers)
+      : services_(services), answers_(answers) {}
+
+  Status begin(const Frame& frame) override;
+  std::byte* pin() override;
+  void unpin() override;
+  Status end(const Frame& frame) override;
+  void on_stranger(const Status& why) override;
+
+  bool is_admitted() const { return is_admitted_; }
+  bool said_goodbye() const { return said_goodbye_; }
+  int peer() const { return peer_; }
+  const std::string& peer_name() const { return peer_name_; }
+  // Whether something was applied since the last call.
+  bool take_applied() { return std::exchange(has_applied_, false); }
+
+ private:
+  Status greet();
+  Status apply_get(const Frame& frame);
+  Status apply_atomic_frame(const Frame& frame);
+  Status refuse(const Frame& frame, const Denial& denial);
+
+  OwnerServices& services_;
+  AnswerSink& answers_;
+  bool is_admitted_ = false;
+  bool said_goodbye_ = false;
+  bool has_applied_ = false;
+  bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
+  bool is_pinned_ = false;
+  int peer_ = -1;
+  std::string peer_name_;
+  Frame frame_;
+  std::vector<std::byte> text_;  // the payload of a message or a greeting
+};
+
+}  // namespace memspan

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames of the transport `message`: a header of 64 bytes, little-endian, and a payload for
+// some types. Each connection carries requests one way and answers the other way.
+//
+//   0 type  1 kind  2 width  3 flags   4 payload bytes   8 tag   16 region number  20 generation
+//   24 offset   32 length   40 operand   48 compare   56 seal (session.h)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+#include "transport/region.h"
+
+namespace memspan {
+
+enum class FrameType : std::uint8_t {
+  // Requests. `tag` is a context for those without an answer, else what the answer repeats.
+  kHello = 1,  // the first frame: who it is (struct Hello)
+  kPut,        // the payload goes to the place
+  kGet,        // `length` bytes of the place are wanted
+  kAtomic,     // kind, width, operand, compare at the place; with kWantsAnswer, the value before
+  kFlush,      // answered when all frames before it are applied
+  kMessage,    // the payload is for the handler; `tag` is its key
+  // Answers, in the order of the requests.
+  kData,     // the payload is what a kGet wanted
+  kFetched,  // `operand` is the value before an atomic
+  kFlushed,
+  kRefused,  // `kind` is a Refusal, the payload a sentence; kWantsAnswer: it is the answer
+  // Both ways.
+  kBye,  // the connection ends on purpose
+};
+
+// Bits of `flags`.
+inline constexpr std::uint8_t kWantsAnswer = 1;
+inline constexpr std::uint8_t kAfterPut = 2;  // an atomic not to be applied if the put was refused
+inline constexpr std::uint8_t kAllFlags = kWantsAnswer | kAfterPut;
+
+// Why an owner did not do what a frame says.
+enum class Refusal : std::uint8_t { kRegion = 1, kGeneration, kBounds, kWord, kHello, kMemory };
+inline constexpr std::uint8_t kLastRefusal = static_cast<std::uint8_t>(Refusal::kMemory);
+
+// What the requester's call gives for it.
+Code code_of(Refusal refusal);
+
+struct Frame {
+  FrameType type = FrameType::kBye;
+  std::uint8_t kind = 0;
+  std::uint8_t width = 0;
+  std::uint8_t flags = 0;
+  std::uint32_t payload = 0;
+  std::uint64_t tag = 0;
+  RegionId region;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::uint64_t operand = 0;
+  std::uint64_t compare = 0;
+  bool operator==(const Frame&) const = default;
+};
+
+inline constexpr std::size_t kFrameBytes = 64;
+inline constexpr std::size_t kSealOffset = 56;
+inline constexpr std::uint32_t kProtocolVersion = 2;
+// Larger puts and gets are several frames, so that an answer's copy is bounded.
+inline constexpr std::uint32_t kMostPayload = 1 << 20;
+inline constexpr std::uint32_t kMostMessage = 1 << 20;
+inline constexpr std::uint32_t kMostText = 1024;  // of a refusal, of a greeting
+
+using FrameHeader = std::array<std::byte, kFrameBytes>;
+// All but the seal.
+void encode(const Frame& frame, FrameHeader& out);
+// kInvalidArgument when it is no frame. Nothing is said about its seal.
+Result<Frame> decode(std::span<const std::byte, kFrameBytes> header);
+
+// Drawn by who connects; for one connection.
+struct Nonce {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool operator==(const Nonce&) const = default;
+};
+
+// kHello: all but the name, the payload, is in the header and so under its seal.
+struct Hello {
+  std::int32_t peer = 0;
+  std::string name;  // for messages
+  Nonce nonce;
+
+  Frame frame() const;
+  std::string_view payload() const { return std::string_view(name).substr(0, kMostText); }
+  // kInvalidArgument when the peer has no number.
+  static Result<Hello> read(const Frame& frame, std::span<const std::byte> payload);
+};
+
+}  // namespace memspan

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/region_table.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "core/random.h"
+#include "core/thread_sanitizer.h"
+
+namespace memspan {
+
+// By chance, so that handles of an earlier process with this one's number are stale, too.
+RegionTable::RegionTable()
+    : next_generation_(
+          static_cast<std::uint32_t>(std::strtoul(random_hex(4).c_str(), nullptr, 16))) {}
+
+Result<RegionId> RegionTable::add(const LocalRegion& region) {
+  if (region.kind != MemoryKind::kHost)
+    return Status(Code::kNotSupported, "messages reach memory of the host only");
+  MutexLock lock(mutex_);
+  std::uint32_t number = region.number;
+  if (number == 0) number = entries_.empty() ? 1 : entries_.rbegin()->first + 1;
+  Entry& entry = entries_[number];
+  if (entry.is_there)
+    return Status(Code::kInvalidArgument, fmt::format("region {} is exposed already", number));
+  if (++next_generation_ == 0) ++next_generation_;
+  entry = {region.base, region.bytes, next_generation_, 0, true};
+  return RegionId{number, next_generation_};
+}
+
+void RegionTable::remove(RegionId id) {
+  MutexLock lock(mutex_);
+  Entry& entry = entries_[id.number];
+  entry.is_there = false;
+  while (entry.pins != 0) unpinned_.wait_until(mutex_, Deadline::never());
+}
+
+PinnedMemory RegionTable::pin(RegionId id, std::uint64_t offset, std::uint64_t bytes) {
+  MutexLock lock(mutex_);
+  const auto found = entries_.find(id.number);
+  if (found == entries_.end())
+    return {nullptr, Denial{Refusal::kRegion, fmt::format("there is no region {}", id.number)}};
+  Entry& entry = found->second;
+  if (!entry.is_there || entry.generation != id.generation)
+    return {nullptr,
+            Denial{Refusal::kGeneration,
+                   fmt::format("region {} is not the one any more that it was", id.number)}};
+  if (offset > entry.bytes || bytes > entry.bytes - offset)
+    return {nullptr, Denial{Refusal::kBounds,
+                            fmt::format("{} bytes at offset {} leave region {} of {} bytes", bytes,
+                                        offset, id.number, entry.bytes)}};
+  ++entry.pins;
+  begin_access_for_peer();
+  return {entry.base + offset, std::nullopt};
+}
+
+void RegionTable::unpin(RegionId id) {
+  end_access_for_peer();
+  MutexLock lock(mutex_);
+  Entry& entry = entries_[id.number];
+  if (--entry.pins == 0 && !entry.is_there) unpinned_.notify_all();
+}
+
+}  // namespace memspan

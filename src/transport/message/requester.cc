@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/requester.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/interrupt.h"
+
+namespace memspan {
+namespace {
+
+// Of contexts whose failures nobody asked for.
+constexpr std::size_t kMostFailures = 1024;
+
+FrameType answer_to(FrameType request) {
+  switch (request) {
+    case FrameType::kGet:
+      return FrameType::kData;
+    case FrameType::kAtomic:
+      return FrameType::kFetched;
+    default:
+      return FrameType::kFlushed;
+  }
+}
+
+}  // namespace
+
+Requester::Requester(MessageCore& core, PeerAddress peer) : core_(core), peer_(std::move(peer)) {}
+
+Result<Connection*> Requester::connect(const Deadline& deadline) {
+  if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
+  MutexLock lock(connecting_);
+  if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
+  {
+    MutexLock state(mutex_);
+    if (!lost_.is_ok()) return lost_;
+  }
+  const std::size_t slash = peer_.address.find('/');
+  if (slash == std::string::npos)
+    return Status(Code::kUnreachable, fmt::format("{} has no address for messages", peer_.name));
+  const auto secret = SipKey::from_hex(std::string_view(peer_.address).substr(0, slash));
+  if (!secret)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("the address of {} for messages does not begin with a secret of 32 "
+                              "hexadecimal digits",
+                              peer_.name));
+  const std::string where = fmt::format("connecting to {}", peer_.name);
+  auto stream = core_.options.carrier->connect(peer_.address.substr(slash + 1),
+                                               deadline.within(core_.options.connect_limit));
+  // It listened before it told its address.
+  if (stream.code() == Code::kUnreachable)
+    return fail({Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())}, true);
+  if (!stream.is_ok()) return stream.status().annotate(where);
+  made_ = std::make_unique<Connection>(std::move(stream).value(), Session::connecting(*secret),
+                                       *this, core_.options.faults, core_.options.answer_limit);
+  MEMSPAN_TRY(greet(*made_), where);
+  MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()), where);
+  connection_.store(made_.get(), std::memory_order_release);
+  watch();
+  return made_.get();
+}
+
+// Nothing is waited for: a refusal comes in place of an answer, or with the end.
+Status Requester::greet(Connection& connection) {
+  const Hello hello{core_.options.self, core_.options.name, connection.nonce()};
+  const OutFrame out{hello.frame(), hello.payload().data()};
+  return connection.send({&out, 1}, SendMode::kQueue);
+}
+
+// Answers are received by who waits for them; the progress thread looks after the end, and sends
+// what was queued.
+void Requester::watch() {
+  Connection* connection = connection_.load(std::memory_order_acquire);
+  core_.progress->watch(watched_, EPOLLRDHUP | (connection->has_queued() ? EPOLLOUT : 0u));
+}
+
+Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
+  const Result<Connection*> connection = connect(deadline);
+  if (!connection.is_ok()) return connection.status();
+  {
+    MutexLock lock(mutex_);
+    if (!lost_.is_ok()) return lost_;
+  }
+  if (Progress::is_serving()) mode = SendMode::kQueue;
+  return after_sending(**connection, (*connection)->send(frames, mode, deadline));
+}
+
+Status Requester::after_sending(Connection& connection, const Status& sent) {
+  if (sent.is_ok() || sent.code() != Code::kPeerLost) {
+    if (connection.has_queued()) watch();
+    return sent.annotate(peer_.name);
+  }
+  // What the peer said last tells more than that it does not listen.
+  Status why = sent;
+  if (connection.try_own()) {
+    Status received;
+    std::size_t bytes = 1;
+    while (received.is_ok() && bytes != 0) received = receive(Waiting::kNo, bytes);
+    connection.disown();
+    if (!received.is_ok()) why = received;
+  }
+  return fail(why, true);
+}
+
+Result<std::uint64_t> Requester::request(Request request, const Deadline& deadline) {
+  const Result<Connection*> connection = connect(deadline);
+  if (!connection.is_ok()) return connection.status();
+  const auto bytes = static_cast<std::uint32_t>(request.frame.length);
+  while (true) {
+    MEMSPAN_PASS(wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) {
+      return outstanding_.empty() ||
+             (outstanding_bytes_ + bytes <= kGetWindow && outstanding_.size() < kMostOutstanding);
+    }));
+    const std::lock_guard<std::mutex> issue(issuing_);
+    {
+      MutexLock lock(mutex_);
+      if (!lost_.is_ok()) return lost_;
+      // Another thread may have taken the room.
+      if (!outstanding_.empty() && outstanding_bytes_ + bytes > kGetWindow) continue;
+      request.frame.tag = ++issued_;
+      outstanding_.push_back({issued_, answer_to(request.frame.type), bytes, request.to,
+                              request.context, request.completion});
+      outstanding_bytes_ += bytes;
+    }
+    // Queued where the stream is full: there are few, and a call that ends early leaves no gap.
+    const OutFrame out{request.frame, nullptr};
+    MEMSPAN_PASS(after_sending(**connection, (*connection)->send({&out, 1}, SendMode::kQueue)));
+    return request.frame.tag;
+  }
+}
+
+Status Requester::receive(Waiting waiting, std::size_t& bytes) {
+  Connection& connection = *connection_.load(std::memory_order_acquire);
+  const auto received = connection.receive(waiting);
+  bytes = received.is_ok() ? received->bytes : 0;
+  return received.status();
+}
+
+template <typename Done>
+Status Requester::wait_until(const Deadline& deadline, Done done) {
+  auto heard = Clock::now();
+  core_.progress->give_back();
+  MutexLock lock(mutex_);
+  while (!done()) {
+    if (!lost_.is_ok()) return lost_;
+    Connection* connection = connection_.load(std::memory_order_acquire);
+    std::size_t bytes = 0;
+    const bool is_receiver = connection->try_own();
+    if (is_receiver) {
+      mutex_.unlock();
+      const Status received = receive(Waiting::kShortly, bytes);
+      connection->disown();
+      if (!received.is_ok()) [[maybe_unused]]
+        const Status lost = fail(received, true);
+      mutex_.lock();
+      if (waiting_ > 0) changed_.notify_all();
+    } else {
+      const std::uint64_t before = completed_;
+      ++waiting_;
+      changed_.wait_until(mutex_, deadline.within(kStreamWait));
+      --waiting_;
+      bytes = completed_ != before ? 1 : 0;
+    }
+    if (done()) return Status::ok();
+    if (deadline.has_passed())
+      return {Code::kTimeout, fmt::format("{} has not answered in time", peer_.name)};
+    if (is_interrupted(mutex_)) return interruption();
+    if (core_.options.answer_limit == Duration::max()) continue;
+    if (bytes != 0) heard = Clock::now();
+    if (Clock::now() - heard > core_.options.answer_limit) {
+      mutex_.unlock();
+      Status lost = fail({Code::kPeerLost, fmt::format("it has not answered for {:.1f} s",
+                                                       to_seconds(core_.options.answer_limit))},
+                         true);
+      mutex_.lock();
+      return lost;
+    }
+  }
+  return Status::ok();
+}
+
+Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned) {
+  Status status =
+      wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) { return completed_ >= number; });
+  if (status.is_ok()) return status;
+  if (abandoned != nullptr) abandon(abandoned);
+  // A connection that is lost leaves nobody's memory in use.
+  MutexLock lock(mutex_);
+  while (!lost_.is_ok() && is_pinned_) {
+    ++waiting_;
+    changed_.wait_until(mutex_, Deadline::never());
+    --waiting_;
+  }
+  return status;
+}
+
+// Afterwards nothing of the call is touched any more: its answers are thrown away.
+void Requester::abandon(Completion* completion) {
+  MutexLock lock(mutex_);
+  while (is_pinned_ && !outstanding_.empty() && outstanding_.front().completion == completion) {
+    ++waiting_;
+    changed_.wait_until(mutex_, Deadline::never());
+    --waiting_;
+  }
+  for (Outstanding& one : outstanding_)
+    if (one.completion == completion) {
+      one.completion = nullptr;
+      one.to = nullptr;
+    }
+}
+
+Status Requester::take_failure(std::uint64_t context) {
+  MutexLock lock(mutex_);
+  const auto found = failures_.find(context);
+  if (found == failures_.end()) return lost_;
+  Status status = std::move(found->second);
+  failures_.erase(found);
+  return status;
+}
+
+void Requester::note_failure(std::uint64_t context, const Status& status) {
+  MutexLock lock(mutex_);
+  note_failure_locked(context, status);
+}
+
+void Requester::note_failure_locked(std::uint64_t context, const Status& status) {
+  if (failures_.size() < kMostFailures) failures_.try_emplace(context, status);
+}
+
+Status Requester::fail(const Status& why, bool is_told) {
+  Status lost;
+  bool has_left = false;
+  {
+    MutexLock lock(mutex_);
+    if (!lost_.is_ok()) return lost_;
+    const bool is_end = why.code() == Code::kPeerLost;
+    lost_ = said_goodbye_ && is_end
+                ? Status(Code::kPeerLost, fmt::format("{} has left", peer_.name))
+                : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
+                         fmt::format("{}: {}", peer_.name, why.message()));
+    has_left = said_goodbye_;
+    for (const Outstanding& one : outstanding_)
+      if (one.completion != nullptr) one.completion->status = lost_;
+    lost = lost_;
+    changed_.notify_all();
+  }
+  if (Connection* connection = connection_.load(std::memory_order_acquire)) {
+    connection->cut();
+    core_.progress->remove(watched_);
+  }
+  if (is_told && has_left) core_.tell_left(peer_.peer);
+  if (is_told && !has_left) core_.tell_lost(peer_.peer, lost);
+  return lost;
+}
+
+void Requester::lose(const Status& why) {
+  [[maybe_unused]] const Status lost = fail(why, false);
+}
+
+void Requester::close() {
+  // In a child of fork(): the locks may be held by threads that are not there.
+  if (core_.ends.load(std::memory_order_acquire)) return;
+  Connection* connection = connection_.load(std::memory_order_acquire);
+  if (connection != nullptr) {
+    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
+    [[maybe_unused]] const Status told = connection->send({&bye, 1}, SendMode::kQueue);
+  }
+  lose({Code::kPeerLost, "the link is closed"});
+}
+
+void Requester::on_ready(std::uint32_t events) {
+  Connection* connection = connection_.load(std::memory_order_acquire);
+  if (connection == nullptr) return;
+  Status status;
+  if ((events & EPOLLOUT) != 0) status = connection->send_queued();
+  // At the end what came before it is handled; who receives just now comes to the end by himself.
+  if (status.is_ok() && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    if (!connection->try_own()) return;
+    std::size_t bytes = 1;
+    while (status.is_ok() && bytes != 0) status = receive(Waiting::kNo, bytes);
+    connection->disown();
+  }
+  if (!status.is_ok()) {
+    [[maybe_unused]] const Status lost = fail(status, true);
+    return;
+  }
+  watch();
+}
+
+Status Requester::begin(const Frame& frame) {
+  MutexLock lock(mutex_);
+  if (!lost_.is_ok()) return lost_;
+  const bool is_refusal = frame.type == FrameType::kRefused;
+  is_text_ = is_refusal;
+  if (frame.type == FrameType::kBye) return Status::ok();
+  if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
+    return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
+  if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
+  if (outstanding_.empty() || frame.tag != outstanding_.front().number ||
+      (!is_refusal &&
+       (frame.type != outstanding_.front().answer ||
+        (frame.type == FrameType::kData && frame.payload != outstanding_.front().bytes))))
+    return {Code::kInvalidArgument,
+            fmt::format("it answers (type {}) what was not asked", static_cast<int>(frame.type))};
+  return Status::ok();
+}
+
+std::byte* Requester::pin() {
+  MutexLock lock(mutex_);
+  if (is_text_) return text_.data();
+  if (!lost_.is_ok()) return nullptr;
+  is_pinned_ = true;
+  return outstanding_.front().to;
+}
+
+void Requester::unpin() {
+  MutexLock lock(mutex_);
+  is_pinned_ = false;
+  if (waiting_ > 0) changed_.notify_all();
+}
+
+Status Requester::end(const Frame& frame) {
+  MutexLock lock(mutex_);
+  if (!lost_.is_ok()) return lost_;
+  if (waiting_ > 0) changed_.notify_all();
+  if (frame.type == FrameType::kBye) {
+    said_goodbye_ = true;
+    return Status::ok();
+  }
+  Status refused;
+  if (frame.type == FrameType::kRefused) {
+    const auto refusal = static_cast<Refusal>(frame.kind);
+    const std::string_view why(reinterpret_cast<const char*>(text_.data()), frame.payload);
+    if (refusal == Refusal::kHello)
+      return {code_of(refusal), fmt::format("it refused the connection: {}", why)};
+    refused = Status(code_of(refusal), fmt::format("{} refused: {}", peer_.name, why));
+    if ((frame.flags & kWantsAnswer) == 0) {
+      note_failure_locked(frame.tag, refused);
+      return Status::ok();
+    }
+  }
+  const Outstanding one = outstanding_.front();
+  outstanding_.pop_front();
+  outstanding_bytes_ -= one.bytes;
+  completed_ = one.number;
+  if (one.completion != nullptr) {
+    one.completion->value = frame.operand;
+    if (one.completion->status.is_ok()) one.completion->status = std::move(refused);
+  } else if (!refused.is_ok()) {
+    note_failure_locked(one.context, refused);
+  }
+  return Status::ok();
+}
+
+}  // namespace memspan

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requester's side of the connection to one peer: what is outstanding there, in the order in
+// which the owner answers, and waiting for it. Connects at the first use.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "core/mutex.h"
+#include "transport/link.h"
+#include "transport/message/connection.h"
+#include "transport/message/message_core.h"
+
+namespace memspan {
+
+// Gets are asked for in pieces, and no more than so many bytes at a time, so that the answers which
+// an owner has to queue are bounded.
+inline constexpr std::uint32_t kGetPiece = 256 << 10;
+inline constexpr std::uint64_t kGetWindow = 1 << 20;
+inline constexpr std::size_t kMostOutstanding = 1024;
+
+// What a call waits for: on its stack, until the answer is here or the call gives up.
+struct Completion {
+  Status status;
+  std::uint64_t value = 0;
+};
+
+// A request with an answer. `completion` null: a failure is told by the quiet of `context`.
+struct Request {
+  Frame frame;
+  std::byte* to = nullptr;  // of a get
+  std::uint64_t context = 0;
+  Completion* completion = nullptr;
+};
+
+// Thread-safe.
+class Requester final : public PollClient,
+                        public FrameSink,
+                        public std::enable_shared_from_this<Requester> {
+ public:
+  Requester(MessageCore& core, PeerAddress peer);
+
+  // Frames without an answer.
+  Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
+  // Sends a request, once there is room in the window, and gives the number to wait for.
+  Result<std::uint64_t> request(Request request, const Deadline& deadline);
+  // Waits until the answers up to that number are here. `abandoned`: what nobody may write to
+  // any more when the wait ends early.
+  Status wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned);
+  // Afterwards no answer writes to memory of that call. wait() does it for its own.
+  void abandon(Completion* completion);
+  // The first failure of a context's operations without an answer, once.
+  Status take_failure(std::uint64_t context);
+  void note_failure(std::uint64_t context, const Status& status);
+
+  // Ends the connection; kPeerLost from now on.
+  void lose(const Status& why);
+  // Says goodbye and ends it.
+  void close();
+  int peer() const { return peer_.peer; }
+
+  // Of the connection.
+  void on_ready(std::uint32_t events) override;
+  Status begin(const Frame& frame) override;
+  std::byte* pin() override;
+  void unpin() override;
+  Status end(const Frame& frame) override;
+  void on_full() override { core_.progress->give_back(); }
+
+ private:
+  struct Outstanding {
+    std::uint64_t number;
+    FrameType answer;
+    std::uint32_t bytes;
+    std::byte* to;
+    std::uint64_t context;
+    Completion* completion;
+  };
+
+  Result<Connection*> connect(const Deadline& deadline);
+  Status greet(Connection& connection);
+  void watch();
+  Status after_sending(Connection& connection, const Status& sent);
+  Status receive(Waiting waiting, std::size_t& bytes);
+  template <typename Done>
+  Status wait_until(const Deadline& deadline, Done done);
+  // Ends what is outstanding. What a person reads first is `why`.
+  Status fail(const Status& why, bool is_told);
+  void note_failure_locked(std::uint64_t context, const Status& status) MEMSPAN_REQUIRES(mutex_);
+
+  MessageCore& core_;
+  const PeerAddress peer_;
+
+  Mutex connecting_;  // held while one thread connects
+  std::unique_ptr<Connection> made_ MEMSPAN_GUARDED_BY(connecting_);
+  std::atomic<Connection*> connection_{nullptr};
+  Progress::Id watched_ = 0;
+
+  std::mutex issuing_;  // a request and its place among the outstanding go together
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Outstanding> outstanding_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint64_t outstanding_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t issued_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t completed_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  bool is_pinned_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool is_text_ MEMSPAN_GUARDED_BY(mutex_) = false;  // what comes is a refusal's sentence
+  bool said_goodbye_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  Status lost_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, Status> failures_ MEMSPAN_GUARDED_BY(mutex_);  // by context
+  std::array<std::byte, kMostText> text_;  // of a refusal; of who receives
+};
+
+}  // namespace memspan

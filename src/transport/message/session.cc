@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/session.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "core/random.h"
+
+namespace memspan {
+namespace {
+
+using Header = std::span<const std::byte, kFrameBytes>;
+
+enum class Purpose : std::uint32_t { kRequests = 1, kAnswers = 2 };
+
+SipKey derive_key(const SipKey& secret, const Nonce& nonce, Purpose purpose) {
+  struct {
+    std::uint64_t low, high;
+    std::uint32_t version = kProtocolVersion;
+    Purpose purpose;
+    std::uint64_t half = 0;
+  } input{.low = nonce.low, .high = nonce.high, .purpose = purpose};
+  SipKey key;
+  key.low = siphash(secret, std::as_bytes(std::span(&input, 1)));
+  input.half = 1;
+  key.high = siphash(secret, std::as_bytes(std::span(&input, 1)));
+  return key;
+}
+
+std::uint64_t seal_of(const SipKey& key, Header header, std::uint32_t sequence) {
+  std::array<std::byte, kSealOffset + sizeof sequence> input;
+  std::memcpy(input.data(), header.data(), kSealOffset);
+  std::memcpy(input.data() + kSealOffset, &sequence, sizeof sequence);
+  return siphash(key, input);
+}
+
+bool is_sealed(const SipKey& key, Header header, std::uint32_t sequence) {
+  std::uint64_t seal = 0;
+  std::memcpy(&seal, header.data() + kSealOffset, sizeof seal);
+  return seal == seal_of(key, header, sequence);
+}
+
+}  // namespace
+
+Session Session::connecting(const SipKey& secret) {
+  Session made(secret);
+  const SipKey drawn = SipKey::from_hex(random_hex(sizeof(Nonce))).value();
+  made.derive({drawn.low, drawn.high});
+  return made;
+}
+
+Session Session::accepting(const SipKey& secret) {
+  Session made(secret);
+  made.accepts_ = true;
+  return made;
+}
+
+void Session::derive(const Nonce& nonce) {
+  nonce_ = nonce;
+  const SipKey requests = derive_key(secret_, nonce, Purpose::kRequests);
+  const SipKey answers = derive_key(secret_, nonce, Purpose::kAnswers);
+  sends_ = accepts_ ? answers : requests;
+  receives_ = accepts_ ? requests : answers;
+  has_keys_ = true;
+}
+
+void Session::seal(FrameHeader& header, std::uint32_t sequence) const {
+  const std::uint64_t seal = seal_of(sends_, header, sequence);
+  std::memcpy(header.data() + kSealOffset, &seal, sizeof seal);
+}
+
+Result<Frame> Session::open(Header header, std::uint32_t sequence) {
+  if (has_keys_ && is_sealed(receives_, header, sequence)) return decode(header);
+  const bool is_first = sequence == 0;
+  if (is_first && !accepts_ && is_sealed({}, header, sequence)) {
+    MEMSPAN_TRY_ASSIGN(Frame frame, decode(header), "receiving");
+    frame.flags = 0;  // it answers nothing that was asked
+    if (frame.type == FrameType::kRefused && frame.kind == static_cast<int>(Refusal::kHello))
+      return frame;
+  }
+  if (is_first && accepts_) {
+    MEMSPAN_TRY_ASSIGN(const Frame frame, decode(header), "receiving");
+    if (frame.type != FrameType::kHello) return Status(Code::kAuth, "it did not greet first");
+    Session tried = *this;
+    tried.derive({frame.operand, frame.compare});
+    if (is_sealed(tried.receives_, header, sequence)) {
+      *this = tried;
+      return frame;
+    }
+    return Status(
+        Code::kAuth,
+        "the caller does not know the secret of this process, or speaks another version of "
+        "the protocol");
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("frame {} is not sealed as the next frame of this connection: forged, "
+                            "damaged, repeated or out of its order",
+                            sequence));
+}
+
+}  // namespace memspan

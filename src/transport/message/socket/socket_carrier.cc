@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/socket/socket_carrier.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/environment.h"
+#include "core/fd.h"
+#include "core/random.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::string_view kUnixPrefix = "unix:";
+constexpr std::string_view kTcpPrefix = "tcp:";
+constexpr int kBacklog = 1024;
+
+// The address of either family.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  int family() const { return storage.ss_family; }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+Result<SocketAddress> unix_address(std::string_view name) {
+  SocketAddress address;
+  auto* unix_one = reinterpret_cast<sockaddr_un*>(&address.storage);
+  unix_one->sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof unix_one->sun_path)
+    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is no name of a socket", name));
+  // The zero byte in front makes it abstract: nothing is left in the file system.
+  std::memcpy(unix_one->sun_path + 1, name.data(), name.size());
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
+Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port) {
+  SocketAddress address;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (::inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.length = sizeof *v4;
+    return address;
+  }
+  address.storage = {};
+  if (::inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.length = sizeof *v6;
+    return address;
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("\"{}\" is no numeric address of IPv4 or IPv6", host));
+}
+
+Result<SocketAddress> parse_address(std::string_view text) {
+  if (text.substr(0, kUnixPrefix.size()) == kUnixPrefix)
+    return unix_address(text.substr(kUnixPrefix.size()));
+  if (const std::size_t colon = text.rfind(':');
+      text.substr(0, kTcpPrefix.size()) == kTcpPrefix && colon > kTcpPrefix.size()) {
+    MEMSPAN_TRY_ASSIGN(const std::int64_t port,
+                       parse_integer("the port", text.substr(colon + 1), 1, 65535), "an address");
+    return tcp_address(std::string(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size())),
+                       static_cast<std::uint16_t>(port));
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("\"{}\" is no address; allowed are unix:NAME and tcp:HOST:PORT", text));
+}
+
+void set(int socket, int level, int option, int value) {
+  ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+// A host that is gone is found out without a word from it. Small frames leave at once.
+void tune(int socket) {
+  timeval wait{};
+  wait.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kStreamWait).count();
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+  int family = 0;
+  socklen_t length = sizeof family;
+  ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &length);
+  if (family == AF_UNIX) return;
+  constexpr int kPatienceMs = 10'000;
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 2);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kPatienceMs);
+}
+
+class SocketStream final : public ByteStream {
+ public:
+  explicit SocketStream(Fd socket) : socket_(std::move(socket)) { tune(socket_.get()); }
+
+  int descriptor() const override { return socket_.get(); }
+  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+    msghdr message = header(to);
+    const ssize_t got = ::recvmsg(socket_.get(), &message, flags(waiting));
+    if (got > 0) return got;
+    return got < 0 && is_for_now(errno) ? 0 : -1;
+  }
+  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+    msghdr message = header(from);
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, flags(waiting) | MSG_NOSIGNAL);
+    if (sent >= 0) return sent;
+    return is_for_now(errno) ? 0 : -1;
+  }
+  void cut() override { ::shutdown(socket_.get(), SHUT_RDWR); }
+
+ private:
+  static msghdr header(std::span<const iovec> parts) {
+    msghdr message{};
+    message.msg_iov = const_cast<iovec*>(parts.data());
+    message.msg_iovlen = parts.size();
+    return message;
+  }
+  static int flags(Waiting waiting) { return waiting == Waiting::kNo ? MSG_DONTWAIT : 0; }
+  static bool is_for_now(int error) {
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS;
+  }
+  const Fd socket_;
+};
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(Fd socket, std::string address)
+      : socket_(std::move(socket)), address_(std::move(address)) {}
+  int descriptor() const override { return socket_.get(); }
+  std::string address() const override { return address_; }
+  std::unique_ptr<ByteStream> accept() override {
+    while (true) {
+      Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (socket.is_valid()) return std::make_unique<SocketStream>(std::move(socket));
+      if (errno != EINTR && errno != ECONNABORTED) return nullptr;
+    }
+  }
+
+ private:
+  const Fd socket_;
+  const std::string address_;
+};
+
+Status wait_for_connection(int socket, const std::string& address, const Deadline& deadline) {
+  pollfd one{socket, POLLOUT, 0};
+  while (::poll(&one, 1, deadline.remaining_poll_ms()) < 0 && errno == EINTR) continue;
+  int error = ETIMEDOUT;
+  socklen_t length = sizeof error;
+  if (one.revents != 0) ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error == 0) return Status::ok();
+  return {error == ETIMEDOUT ? Code::kTimeout : Code::kUnreachable,
+          fmt::format("{}: {}", address, std::strerror(error))};
+}
+
+class SocketCarrier final : public Carrier {
+ public:
+  explicit SocketCarrier(const SocketOptions& options) : options_(options) {}
+  std::string_view name() const override { return "socket"; }
+
+  Result<std::unique_ptr<Listener>> listen() override {
+    const bool is_unix = options_.family == SocketOptions::Family::kUnix;
+    const std::string name = "memspan-" + random_hex(8);
+    MEMSPAN_TRY_ASSIGN(SocketAddress address,
+                       is_unix ? unix_address(name) : tcp_address(options_.host, 0), "listening");
+    Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.is_valid()) return Status::from_errno("socket");
+    if (::bind(socket.get(), address.get(), address.length) != 0 ||
+        ::listen(socket.get(), kBacklog) != 0)
+      return Status::from_errno(
+          fmt::format("listening at {}", is_unix ? "an abstract socket" : options_.host));
+    address.length = sizeof address.storage;
+    if (::getsockname(socket.get(), address.get(), &address.length) != 0)
+      return Status::from_errno("getsockname");
+    // The port is at the same place in both kinds of IP addresses.
+    const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+    return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
+        std::move(socket), is_unix ? fmt::format("{}{}", kUnixPrefix, name)
+                                   : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port)));
+  }
+
+  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
+                                              const Deadline& deadline) override {
+    MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address), "connecting");
+    while (true) {
+      Fd socket(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      if (!socket.is_valid()) return Status::from_errno("socket");
+      const int error = ::connect(socket.get(), to.get(), to.length) == 0 ? 0 : errno;
+      // A Unix socket whose queue of connections is full.
+      if (error == EAGAIN && !deadline.has_passed()) {
+        ::poll(nullptr, 0, 1);
+        continue;
+      }
+      if (error == EINPROGRESS)
+        MEMSPAN_PASS(wait_for_connection(socket.get(), address, deadline));
+      else if (error != 0)
+        return Status(error == EAGAIN ? Code::kTimeout : Code::kUnreachable,
+                      fmt::format("{}: {}", address, std::strerror(error)));
+      // From here on each call says whether it waits.
+      ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+      return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket)));
+    }
+  }
+
+ private:
+  const SocketOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_socket_carrier(const SocketOptions& options) {
+  return std::make_unique<SocketCarrier>(options);
+}
+
+}  // namespace memspan

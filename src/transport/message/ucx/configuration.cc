@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/ucx/configuration.h"
+
+#include <fmt/format.h>
+#include <ucs/debug/log_def.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "core/environment.h"
+
+namespace memspan::ucx {
+namespace {
+
+// Whoever shares memory with this process is reached by the transport "mapped".
+constexpr const char* kTransports = "^posix,sysv,cma";
+
+// Never to stdout, which is the program's.
+ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_log_level_t,
+                                const ucs_log_component_config_t*, const char* format,
+                                va_list arguments) {
+  std::array<char, 512> text;
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  const std::string line = fmt::format("memspan: UCX: {}\n", text.data());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+Status modify(ucp_config_t* config, const char* variable, const char* name, const char* value) {
+  if (environment(variable)) return Status::ok();
+  return from_ucs(fmt::format("setting {} to {}", variable, value),
+                  ucp_config_modify(config, name, value));
+}
+
+Status configure(ucp_config_t* config, const std::string& device) {
+  MEMSPAN_PASS(modify(config, "UCX_TLS", "TLS", kTransports));
+  if (device.empty()) return Status::ok();
+  return modify(config, "UCX_NET_DEVICES", "NET_DEVICES", device.c_str());
+}
+
+}  // namespace
+
+Status from_ucs(std::string_view what, ucs_status_t status) {
+  if (status == UCS_OK) return Status::ok();
+  Code code = Code::kSystem;
+  if (status == UCS_ERR_NO_MEMORY) code = Code::kOutOfMemory;
+  if (status == UCS_ERR_UNREACHABLE || status == UCS_ERR_NO_DEVICE) code = Code::kUnreachable;
+  return {code, fmt::format("{}: {}", what, ucs_status_string(status))};
+}
+
+Result<ucp_context_h> create_context(const std::string& device) {
+  [[maybe_unused]] static const bool is_logged = [] {
+    ucs_log_push_handler(log_to_stderr);
+    return true;
+  }();
+  ucp_config_t* config = nullptr;
+  MEMSPAN_PASS(from_ucs("ucp_config_read", ucp_config_read(nullptr, nullptr, &config)));
+  Status status = configure(config, device);
+  ucp_context_h context = nullptr;
+  if (status.is_ok()) {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_STREAM | UCP_FEATURE_WAKEUP;
+    status = from_ucs(fmt::format("ucp_init{}{}", device.empty() ? "" : " on the device ", device),
+                      ucp_init(&params, config, &context));
+  }
+  ucp_config_release(config);
+  if (!status.is_ok()) return status;
+  return context;
+}
+
+}  // namespace memspan::ucx

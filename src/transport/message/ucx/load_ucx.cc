@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// For libmemspan.so: loads libmemspan_ucx.so, once and for good.
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+
+#include "core/environment.h"
+#include "core/module.h"
+#include "transport/message/ucx/ucx_carrier.h"
+
+namespace memspan {
+namespace {
+
+constexpr const char* kModuleFile = "libmemspan_ucx.so";
+
+// UCX's constructor installs handlers of SIGSEGV, SIGHUP and others. They are the program's and
+// ours; who sets UCX_HANDLE_ERRORS wants UCX's.
+class KeptSignalHandlers {
+ public:
+  KeptSignalHandlers() {
+    for (int signal = 1; signal < kEnd; ++signal)
+      ::sigaction(signal, nullptr, &before_[static_cast<std::size_t>(signal)]);
+  }
+  ~KeptSignalHandlers() {
+    if (environment("UCX_HANDLE_ERRORS")) return;
+    for (int signal = 1; signal < kEnd; ++signal) {
+      struct sigaction now = {};
+      const struct sigaction& before = before_[static_cast<std::size_t>(signal)];
+      // A union: the same place for both kinds of handlers.
+      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != before.sa_handler)
+        ::sigaction(signal, &before, nullptr);
+    }
+  }
+  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
+  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
+
+ private:
+  static constexpr int kEnd = 32;  // signals for real time are nobody's errors
+  std::array<struct sigaction, kEnd> before_{};
+};
+
+Result<const UcxModule*> load() {
+  const KeptSignalHandlers kept;
+  MEMSPAN_TRY_ASSIGN(void* const found, load_module(kModuleFile, kUcxModuleEntry),
+                     "the carrier ucx");
+  const UcxModule* module = reinterpret_cast<UcxModuleEntry>(found)();
+  if (std::string_view(module->version) != MEMSPAN_VERSION)
+    return Status(Code::kNotSupported,
+                  fmt::format("{} is of version {}, and this is " MEMSPAN_VERSION, kModuleFile,
+                              module->version));
+  return module;
+}
+
+}  // namespace
+
+bool has_ucx_module() {
+  return !find_module(kModuleFile).empty();
+}
+
+Result<std::unique_ptr<Carrier>> make_ucx_carrier(const UcxOptions& options) {
+  static const Result<const UcxModule*> module = load();
+  if (!module.is_ok()) return module.status();
+  return (*module)->make(options);
+}
+
+}  // namespace memspan

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that UCX sends must stay until they are sent: buffers of two sizes, used again and again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "transport/message/ucx/channel.h"
+
+namespace memspan::ucx {
+
+// One thread at a time. Outlives its buffers.
+class SendBuffers {
+ public:
+  struct Buffer {
+    SendBuffers& owner;
+    const std::size_t room;
+    std::unique_ptr<std::byte[]> bytes;
+    void give_back() { owner.give_back(this); }
+  };
+
+  // For a chunk with its payload. The caller gives it back.
+  Buffer* take(std::size_t bytes);
+
+ private:
+  static constexpr std::size_t kSmall = 4 << 10;
+  static constexpr std::size_t kLarge = kMostInChunk + kChunkBytes;
+  static constexpr std::size_t kMostSmall = 64;
+  static constexpr std::size_t kMostLarge = 16;
+
+  void give_back(Buffer* buffer);
+
+  std::vector<std::unique_ptr<Buffer>> small_;
+  std::vector<std::unique_ptr<Buffer>> large_;
+};
+
+}  // namespace memspan::ucx

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where data may go that nobody authenticates or encrypts on the way: loopback addresses, and the
+// networks that MEMSPAN_TRUSTED_FABRIC declares trusted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace memspan {
+
+// A value.
+class TrustedNetworks {
+ public:
+  // Of MEMSPAN_TRUSTED_FABRIC: "1" for every network, "0" or nothing for none, or subnets
+  // ("10.0.0.0/8,fd00::/8"). kInvalidArgument says what is allowed.
+  static Result<TrustedNetworks> from_environment();
+  static Result<TrustedNetworks> parse(std::string_view text);
+
+  bool are_all() const { return are_all_; }
+  // Of a numeric address.
+  bool contain(const std::string& address) const;
+  // kAuth, with why and what to do, for an address of another network.
+  Status check(const std::string& address) const;
+
+ private:
+  struct Subnet {
+    std::array<std::uint8_t, 16> bytes;  // IPv4 addresses are mapped: ::ffff:a.b.c.d
+    int bits;
+  };
+  static Result<Subnet> parse_subnet(std::string_view text);
+
+  bool are_all_ = false;
+  std::vector<Subnet> subnets_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The carrier, and the one thing that libmemspan_ucx.so exports.
+#include <fmt/format.h>
+
+#include "transport/message/ucx/ucx_carrier.h"
+#include "transport/message/ucx/worker.h"
+
+namespace memspan {
+namespace {
+
+using ucx::Channel;
+using ucx::SocketAddress;
+using ucx::Worker;
+
+constexpr std::string_view kPrefix = "ucx:";
+
+class UcxStream final : public ByteStream {
+ public:
+  UcxStream(std::shared_ptr<Worker> worker, std::shared_ptr<Channel> channel)
+      : worker_(std::move(worker)), channel_(std::move(channel)) {}
+  ~UcxStream() override { cut(); }
+
+  int descriptor() const override { return channel_->descriptor(); }
+  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+    return worker_->receive(*channel_, to, waiting);
+  }
+  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+    return worker_->send(*channel_, from, waiting);
+  }
+  void cut() override { worker_->cut(*channel_); }
+
+ private:
+  const std::shared_ptr<Worker> worker_;    // with the carrier and the other streams
+  const std::shared_ptr<Channel> channel_;  // with the worker
+};
+
+class UcxListener final : public Listener {
+ public:
+  UcxListener(std::shared_ptr<Worker> worker, std::string address)
+      : worker_(std::move(worker)), address_(std::move(address)) {}
+
+  int descriptor() const override { return worker_->gate(); }
+  bool moves_streams() const override { return true; }
+  std::string address() const override { return address_; }
+  std::unique_ptr<ByteStream> accept() override {
+    auto channel = worker_->accept();
+    if (channel == nullptr) return nullptr;
+    return std::make_unique<UcxStream>(worker_, std::move(channel));
+  }
+
+ private:
+  const std::shared_ptr<Worker> worker_;  // with the carrier and the streams
+  const std::string address_;
+};
+
+class UcxCarrier final : public Carrier {
+ public:
+  UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
+      : options_(std::move(options)), worker_(std::move(worker)) {}
+
+  std::string_view name() const override { return "ucx"; }
+
+  Result<std::unique_ptr<Listener>> listen() override {
+    MEMSPAN_PASS(options_.trusted.check(options_.host));
+    MEMSPAN_TRY_ASSIGN(const SocketAddress at, SocketAddress::parse(options_.host, "0"),
+                       "listening");
+    MEMSPAN_TRY_ASSIGN(const int port, worker_->listen(at),
+                       fmt::format("listening at {}", options_.host));
+    return std::unique_ptr<Listener>(std::make_unique<UcxListener>(
+        worker_, fmt::format("{}{}:{}", kPrefix, options_.host, port)));
+  }
+
+  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
+                                              const Deadline& deadline) override {
+    const std::size_t colon = address.rfind(':');
+    if (address.rfind(kPrefix, 0) != 0 || colon < kPrefix.size())
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("\"{}\" is no address of UCX's (ucx:HOST:PORT); MEMSPAN_CARRIER has "
+                      "to be the same in all processes",
+                      address));
+    const std::string host = address.substr(kPrefix.size(), colon - kPrefix.size());
+    MEMSPAN_PASS(options_.trusted.check(host));
+    MEMSPAN_TRY_ASSIGN(const SocketAddress to,
+                       SocketAddress::parse(host, address.substr(colon + 1)), "connecting");
+    auto channel = worker_->connect(to, address, deadline);
+    if (!channel.is_ok()) return channel.status();
+    return std::unique_ptr<ByteStream>(
+        std::make_unique<UcxStream>(worker_, std::move(channel).value()));
+  }
+
+ private:
+  const UcxOptions options_;
+  const std::shared_ptr<Worker> worker_;  // with the listener and the streams
+};
+
+Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
+  MEMSPAN_TRY_ASSIGN(std::shared_ptr<Worker> worker, Worker::create(options), "the carrier ucx");
+  return std::unique_ptr<Carrier>(std::make_unique<UcxCarrier>(options, std::move(worker)));
+}
+
+}  // namespace
+}  // namespace memspan
+
+extern "C" __attribute__((visibility("default"))) const memspan::UcxModule* memspan_ucx_module() {
+  static constexpr memspan::UcxModule kModule{MEMSPAN_VERSION, memspan::make};
+  return &kModule;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// UCX of one carrier: a context, a worker, and the channels of its connections.
+//
+// All calls of UCX are made with the mutex held, which is held for moments. Whoever waits lets UCX
+// make progress, for all channels. Whenever the mutex is free the worker is armed: its descriptor
+// becomes readable when there is something to do. The gate, which the progress thread watches,
+// shows that descriptor as long as no thread waits in a call, for that one sees to it.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/fd.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "transport/message/ucx/channel.h"
+#include "transport/message/ucx/send_buffers.h"
+#include "transport/message/ucx/ucx_carrier.h"
+
+namespace memspan::ucx {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  // Of numeric texts.
+  static Result<SocketAddress> parse(const std::string& host, const std::string& port);
+};
+
+// Thread-safe. Shared by a carrier, its listener and its streams.
+class Worker final : public ChunkSender {
+ public:
+  static Result<std::shared_ptr<Worker>> create(const UcxOptions& options);
+  // Waits, for a bounded time, until the peers have what was sent to them.
+  ~Worker() override;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Readable when accept() has something to do.
+  int gate() const { return gate_.get(); }
+  // In a child of fork() nothing may be touched.
+  bool is_foreign() const;
+
+  // Once. The port that was picked.
+  Result<int> listen(const SocketAddress& at) MEMSPAN_EXCLUDES(mutex_);
+  // Null when nobody is there.
+  std::shared_ptr<Channel> accept() MEMSPAN_EXCLUDES(mutex_);
+  Result<std::shared_ptr<Channel>> connect(const SocketAddress& to, const std::string& name,
+                                           const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+
+  ssize_t receive(Channel& channel, std::span<const iovec> to, Waiting waiting)
+      MEMSPAN_EXCLUDES(mutex_);
+  ssize_t send(Channel& channel, std::span<const iovec> from, Waiting waiting)
+      MEMSPAN_EXCLUDES(mutex_);
+  void cut(Channel& channel) MEMSPAN_EXCLUDES(mutex_);
+
+  // Of its channels, with the mutex held.
+  bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) override;
+
+ private:
+  // A channel that was cut or has failed, and the closing of its endpoint, once it has begun.
+  struct Closing {
+    std::shared_ptr<Channel> channel;
+    Deadline until;
+    bool has_begun = false;
+    ucs_status_ptr_t request = nullptr;
+  };
+
+  Worker();
+  Status start(const UcxOptions& options);
+
+  static void on_sent(void* request, ucs_status_t status, void* buffer);
+  static void on_connection(ucp_conn_request_h request, void* worker);
+  static void on_failure(void* channel, ucp_ep_h endpoint, ucs_status_t status);
+
+  void progress() MEMSPAN_REQUIRES(mutex_);
+  void take_received() MEMSPAN_REQUIRES(mutex_);
+  void accept_requests() MEMSPAN_REQUIRES(mutex_);
+  void close_ended() MEMSPAN_REQUIRES(mutex_);
+  void cut_locked(Channel& channel) MEMSPAN_REQUIRES(mutex_);
+  void close_later(Channel& channel);
+  Result<std::shared_ptr<Channel>> make_channel(ucp_ep_params_t& params) MEMSPAN_REQUIRES(mutex_);
+  template <typename Try>
+  ssize_t retry(const Channel& channel, short events, Waiting waiting, Try attempt)
+      MEMSPAN_EXCLUDES(mutex_);
+  // Until the channel has one of `events` or the worker has something to do.
+  void wait(const Channel& channel, short events, const Deadline& deadline) const;
+  // Around the waits of a thread.
+  void close_gate() MEMSPAN_REQUIRES(mutex_);
+  void open_gate() MEMSPAN_REQUIRES(mutex_);
+  void set_gate(int operation, std::uint32_t events);
+
+  const int process_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  int descriptor_ = -1;
+  Fd gate_;  // epoll with the descriptor
+
+  Mutex mutex_;
+  int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // threads
+  ucp_listener_h listener_ MEMSPAN_GUARDED_BY(mutex_) = nullptr;
+  std::deque<std::shared_ptr<Channel>> accepted_ MEMSPAN_GUARDED_BY(mutex_);
+  // From here on guarded, too, and used by what UCX calls while the mutex is held.
+  std::vector<ucp_conn_request_h> requests_;
+  // Of all endpoints that are not closed: UCX calls back with a channel's address.
+  std::unordered_map<Channel*, std::shared_ptr<Channel>> channels_;
+  std::vector<Closing> closing_;
+  SendBuffers buffers_;
+};
+
+}  // namespace memspan::ucx

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/exchange.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "core/unix_socket.h"
+#include "node/wait.h"
+#include "store/client.h"
+
+namespace memspan {
+namespace {
+
+// How often somebody who waits looks whether the one that he waits for has died.
+constexpr auto kLookEvery = std::chrono::milliseconds(100);
+constexpr auto kAnswerLimit = std::chrono::seconds(10);
+
+class LauncherExchange {
+ public:
+  LauncherExchange(const Launch& launch, const NodeSegment& segment)
+      : launch_(launch), segment_(segment) {}
+
+  Result<std::vector<std::string>> operator()(const std::string& mine) {
+    if (store_ == nullptr) MEMSPAN_TRY(connect(), "connecting to the launcher's store");
+    // A process may leave the job and join it again.
+    const std::string round =
+        fmt::format("join/{}/{}/", segment_.peer(launch_.rank).generation.load(), count_++);
+    MEMSPAN_PASS(
+        store_->set(round + std::to_string(launch_.rank), mine, Deadline::after(kAnswerLimit)));
+    std::vector<std::string> all;
+    for (int rank = 0; rank < launch_.size; ++rank) {
+      MEMSPAN_TRY_ASSIGN(std::string text, wait_for_text(round, rank),
+                         "exchanging addresses over the launcher's store");
+      all.push_back(std::move(text));
+    }
+    return all;
+  }
+
+ private:
+  // One end of a new pair goes to the launcher over the inherited socket, which stays open.
+  Status connect() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return Status::from_errno("making a pair of sockets");
+    Fd ours(ends[0]);
+    const Fd theirs(ends[1]);
+    const Fd inherited(fcntl(launch_.store, F_DUPFD_CLOEXEC, 0));
+    if (!inherited.is_valid()) return Status::from_errno("using the launcher's socket");
+    MEMSPAN_PASS(unix_send(inherited, "s", {theirs.get()}));
+    MEMSPAN_TRY_ASSIGN(store_,
+                       StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch_.rank),
+                                          Deadline::after(kAnswerLimit)),
+                       "connecting");
+    return Status::ok();
+  }
+
+  Result<std::string> wait_for_text(const std::string& round, int rank) {
+    while (true) {
+      auto text = store_->get(round + std::to_string(rank), Deadline::after(kLookEvery));
+      if (text.code() != Code::kTimeout) return text;
+      if (segment_.peer(rank).death.load(std::memory_order_acquire) != 0)
+        return Status(Code::kPeerLost, fmt::format("PE {} died before it joined", rank));
+      if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
+        return Status(Code::kUnavailable, "the job was asked to end");
+    }
+  }
+
+  const Launch launch_;
+  const NodeSegment& segment_;
+  std::unique_ptr<StoreClient> store_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+Exchange exchange_over_launcher(const Launch& launch, const NodeSegment& segment) {
+  // Owner: the function and its copies.
+  auto exchange = std::make_shared<LauncherExchange>(launch, segment);
+  return [exchange](const std::string& mine) { return (*exchange)(mine); };
+}
+
+}  // namespace memspan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PE tells all others at join where some of them are reached by links: its address, its
+// regions, and what must be the same everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/status.h"
+#include "transport/region.h"
+
+namespace memspan {
+
+// A value.
+struct Introduction {
+  std::int32_t process = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint32_t commit_mode = 0;
+  std::uint64_t program = 0;  // StaticSegment::identity; 0: its variables are not symmetric
+  std::string address;        // Transport::address()
+  std::optional<RemoteRegion> heap;
+  std::optional<RemoteRegion> data;  // the static symmetric segment
+
+  // Printable, since a way of the caller's may carry text only.
+  std::string encode() const;
+  static Result<Introduction> decode(const std::string& text);
+};
+
+}  // namespace memspan

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/linked_peers.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "core/log.h"
+
+namespace memspan {
+namespace {
+
+// A launcher, or who watches the process on its node, knows how it ended and says so soon; a lost
+// connection only says that it did.
+constexpr auto kPatienceWithWatch = std::chrono::milliseconds(500);
+constexpr auto kPatienceWithNode = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& membership,
+                                                       WaitContext& waiting, Messages& messages,
+                                                       const Memory& memory, Which which) {
+  std::unique_ptr<LinkedPeers> peers(new LinkedPeers(membership, waiting, messages));
+  MEMSPAN_PASS(peers->introduce(memory));
+  MEMSPAN_PASS(peers->connect(which));
+  peers->note_arrivals();
+  return peers;
+}
+
+LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Messages& messages)
+    : membership_(membership),
+      waiting_(waiting),
+      messages_(messages),
+      links_(static_cast<std::size_t>(membership.size)),
+      has_messages_(static_cast<std::size_t>(membership.size)),
+      has_greeted_(static_cast<std::size_t>(membership.size)) {
+  messages_.set_carriage({[this](int peer, std::uint64_t kind, std::span<const std::byte> message) {
+                            return send(peer, kind, message);
+                          },
+                          [this] { transport_->progress(); }});
+  messages_.set_notice_handler(
+      [this](int, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
+        if (const auto notice = Notice::decode(id, sequence, bytes)) take(*notice);
+      });
+}
+
+LinkedPeers::~LinkedPeers() {
+  std::vector<EventLoop::Token> timers;
+  std::shared_ptr<EventLoop> loop;
+  {
+    // From here on no handler sends anything.
+    MutexLock sending(sending_);
+    is_ready_.store(false, std::memory_order_release);
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    timers.swap(timers_);
+    loop = loop_;
+  }
+  for (const EventLoop::Token timer : timers) loop->cancel(timer);
+}
+
+Status LinkedPeers::start_transport() {
+  MessageOptions options;
+  MEMSPAN_TRY_ASSIGN(options.carrier, make_carrier(membership_.carrier),
+                     "starting the transport \"message\"");
+  options.self = membership_.rank;
+  options.name = membership_.nodes.describe(membership_.rank);
+  MEMSPAN_TRY_ASSIGN(options.faults, Faults::from_environment(), "reading the environment");
+  options.handlers.on_message = [this](int peer, std::uint64_t key,
+                                       std::span<const std::byte> bytes) {
+    if (const Status taken = messages_.deliver(peer, key, bytes); !taken.is_ok())
+      log_line(LogLevel::kWarn,
+               fmt::format("{} sent {}", membership_.nodes.describe(peer), taken.message()));
+  };
+  options.handlers.on_peer_lost = [this](int peer, const Status&) { handle_loss(peer); };
+  options.handlers.after_apply = [this] { ring_if_asleep(); };
+  MEMSPAN_TRY_ASSIGN(transport_, make_message_transport(std::move(options)),
+                     "starting the transport \"message\"");
+  return Status::ok();
+}
+
+Status LinkedPeers::expose(const Memory& memory) {
+  MEMSPAN_TRY_ASSIGN(
+      heap_,
+      transport_->expose({.base = memory.heap, .bytes = memory.heap_bytes, .number = kHeapRegion}),
+      "exposing the symmetric heap");
+  if (memory.data.is_empty()) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(
+      data_,
+      transport_->expose(
+          {.base = memory.data.base, .bytes = memory.data.bytes, .number = kStaticRegion}),
+      "exposing the variables");
+  return Status::ok();
+}
+
+// Who cannot go on says so to all, so that nobody waits for it.
+Status LinkedPeers::introduce(const Memory& memory) {
+  Status begun = start_transport();
+  if (begun.is_ok()) begun = expose(memory);
+  Introduction mine;
+  mine.process = getpid();
+  mine.heap_bytes = memory.heap_bytes;
+  mine.commit_mode = memory.commit_mode;
+  mine.program = memory.data.identity;
+  if (begun.is_ok()) {
+    mine.address = transport_->address();
+    mine.heap = heap_->describe();
+    if (data_ != nullptr) mine.data = data_->describe();
+  }
+  MEMSPAN_TRY_ASSIGN(
+      const std::vector<std::string> texts,
+      agree(membership_.exchange, begun.is_ok() ? Result<std::string>(mine.encode()) : begun, "PE"),
+      "exchanging addresses");
+  for (const std::string& text : texts) {
+    MEMSPAN_TRY_ASSIGN(Introduction read, Introduction::decode(text), "exchanging addresses");
+    introductions_.push_back(std::move(read));
+  }
+  return check_same(mine);
+}
+
+Status LinkedPeers::check_same(const Introduction& mine) const {
+  for (std::size_t peer = 0; peer < introductions_.size(); ++peer) {
+    const Introduction& its = introductions_[peer];
+    const std::string name = membership_.nodes.describe(static_cast<int>(peer));
+    if (its.heap_bytes != mine.heap_bytes)
+      return {Code::kInvalidArgument,
+              fmt::format("this process asks for a symmetric heap of {} bytes, {} for {}; all must "
+                          "ask for the same",
+                          mine.heap_bytes, name, its.heap_bytes)};
+    if (its.commit_mode != mine.commit_mode)
+      return {Code::kInvalidArgument,
+              fmt::format("MEMSPAN_COMMIT is another one in this process than in {}; all must have "
+                          "the same",
+                          name)};
+  }
+  return Status::ok();
+}
+
+Status LinkedPeers::connect(Which which) {
+  const NodeMap& nodes = membership_.nodes;
+  for (int peer = 0; peer < membership_.size; ++peer) {
+    if (peer == membership_.rank) continue;
+    if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
+    const Introduction& its = introductions_[static_cast<std::size_t>(peer)];
+    MEMSPAN_TRY_ASSIGN(links_[static_cast<std::size_t>(peer)],
+                       transport_->connect({peer, nodes.describe(peer), its.address}),
+                       fmt::format("connecting to {}", nodes.describe(peer)));
+    Link& link = *links_[static_cast<std::size_t>(peer)];
+    if (its.heap) MEMSPAN_TRY(link.attach(*its.heap), nodes.describe(peer));
+    if (its.data) MEMSPAN_TRY(link.attach(*its.data), nodes.describe(peer));
+  }
+  is_ready_.store(true, std::memory_order_release);
+  return Status::ok();
+}
+
+// In the slots that stand for PEs of other nodes. All processes of the node write the same, and
+// none overwrites what has happened since.
+void LinkedPeers::note_arrivals() {
+  for (int peer = 0; peer < membership_.size; ++peer) {
+    if (membership_.nodes.share_node(peer, membership_.rank)) continue;
+    PeerSlot& slot = membership_.segment->peer(peer);
+    slot.pid.store(introductions_[static_cast<std::size_t>(peer)].process,
+                   std::memory_order_relaxed);
+    for (PeerState before : {PeerState::kAbsent, PeerState::kLeft})
+      slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
+  }
+  keep_in_touch();
+}
+
+const RemoteRegion* LinkedPeers::heap_of(int peer) const {
+  const auto& heap = introductions_[static_cast<std::size_t>(peer)].heap;
+  return heap ? &*heap : nullptr;
+}
+
+const RemoteRegion* LinkedPeers::data_of(int peer) const {
+  const Introduction& its = introductions_[static_cast<std::size_t>(peer)];
+  const Introduction& mine = introductions_[static_cast<std::size_t>(membership_.rank)];
+  return its.data && its.program == mine.program ? &*its.data : nullptr;
+}
+
+Status LinkedPeers::send(int peer, std::uint64_t kind, std::span<const std::byte> message) {
+  has_messages_[static_cast<std::size_t>(peer)].store(true, std::memory_order_relaxed);
+  Link* const to = link(peer);
+  if (to == nullptr)
+    return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
+  return to->send(kind, message);
+}
+
+void LinkedPeers::tell(const Notice& notice) {
+  MutexLock lock(sending_);
+  if (!is_ready_.load(std::memory_order_acquire)) return;
+  tell_other_nodes(notice, membership_.rank, membership_.nodes, waiting_, messages_);
+}
+
+void LinkedPeers::flush(Duration limit) {
+  OperationContext operations;
+  operations.set_limit(limit);
+  for (int peer = 0; peer < membership_.size; ++peer) {
+    if (!has_messages_[static_cast<std::size_t>(peer)].exchange(false)) continue;
+    // One that is gone needs no message any more.
+    if (Link* const to = link(peer); to != nullptr)
+      static_cast<void>(to->quiet(operations).is_ok());
+  }
+}
+
+// After puts and atomics of peers; messages ring by themselves.
+void LinkedPeers::ring_if_asleep() {
+  // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (waiting_.self->sleeps_for_data.load(std::memory_order_relaxed) != 0)
+    NodeSegment::ring(*waiting_.self);
+}
+
+void LinkedPeers::take(const Notice& notice) {
+  apply(notice, *membership_.segment);
+  // Without a launcher processes end each other: who makes no call would not see it.
+  if (notice.kind == Notice::Kind::kExit && !has_launcher())
+    call_later(kPatienceWithNode, [this] { follow_exit_request(*membership_.segment); });
+  keep_in_touch();
+}
+
+void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
+  MutexLock lock(mutex_);
+  if (is_ending_) return;
+  if (loop_ == nullptr) {
+    auto loop = EventLoop::process_singleton();
+    if (loop.is_ok()) loop_ = std::move(loop).value();
+  }
+  if (loop_ != nullptr) timers_.push_back(loop_->call_at(Clock::now() + patience, std::move(call)));
+}
+
+// A connection ended without a goodbye. Whoever knows more has some time to say it.
+void LinkedPeers::handle_loss(int peer) {
+  if (waiting_.is_gone(peer)) return;
+  // Later in any case: this may be in the middle of telling others something.
+  const bool is_watched = has_launcher() || is_watched_on_its_node(peer);
+  call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
+}
+
+// Without a launcher the lowest PE of a node watches the others there, and they watch it.
+bool LinkedPeers::is_watched_on_its_node(int peer) const {
+  const NodeMap& nodes = membership_.nodes;
+  const int node = nodes.node_of(peer);
+  for (int index = 0; index < nodes.peers_in(node); ++index)
+    if (const int other = nodes.peer_of(node, index); other != peer && !waiting_.is_gone(other))
+      return true;
+  return false;
+}
+
+void LinkedPeers::note_loss(int peer) {
+  if (waiting_.is_gone(peer)) return;
+  if (membership_.segment->mark_lost(peer, kConnectionLost))
+    tell({Notice::Kind::kLoss, peer, kConnectionLost});
+  keep_in_touch();
+}
+
+// Where no launcher sees deaths on all nodes: the lowest living PE of a node keeps a connection to
+// the lowest living one of each other node. When that breaks the other is lost, and the next one
+// takes its place.
+void LinkedPeers::keep_in_touch() {
+  if (has_launcher()) return;
+  std::vector<int> unreachable;
+  greet_leaders(unreachable);
+  for (const int peer : unreachable) handle_loss(peer);
+}
+
+void LinkedPeers::greet_leaders(std::vector<int>& unreachable) {
+  MutexLock lock(sending_);
+  if (!is_ready_.load(std::memory_order_acquire)) return;
+  const NodeMap& nodes = membership_.nodes;
+  auto leader_of = [&](int node) {
+    for (int index = 0; index < nodes.peers_in(node); ++index)
+      if (const int peer = nodes.peer_of(node, index); !waiting_.is_gone(peer)) return peer;
+    return -1;
+  };
+  const int own = nodes.node_of(membership_.rank);
+  if (leader_of(own) != membership_.rank) return;
+  for (int node = 0; node < nodes.count(); ++node) {
+    const int peer = node == own ? -1 : leader_of(node);
+    if (peer < 0 || has_greeted_[static_cast<std::size_t>(peer)].exchange(true)) continue;
+    const Notice greeting{Notice::Kind::kGreeting, membership_.rank};
+    if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok())
+      unreachable.push_back(peer);
+  }
+}
+
+}  // namespace memspan

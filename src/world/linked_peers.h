@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PEs that this process reaches by links: those of other nodes, and all where MEMSPAN_TRANSPORT
+// does not allow `mapped`. It exposes the heap (region 1) and the static symmetric segment
+// (region 2) to them, and tells other nodes what happens on this one.
+//
+// There is none in a job on one host, and so no thread and no socket.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core/event_loop.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "memory/static_segment.h"
+#include "node/wait.h"
+#include "transport/message/message_transport.h"
+#include "world/exchange.h"
+#include "world/introduction.h"
+#include "world/membership.h"
+#include "world/messages.h"
+#include "world/notices.h"
+
+namespace memspan {
+
+inline constexpr std::uint32_t kHeapRegion = 1;
+inline constexpr std::uint32_t kStaticRegion = 2;
+
+// Thread-safe once made.
+class LinkedPeers {
+ public:
+  // What this process exposes, and what has to be the same on all.
+  struct Memory {
+    std::byte* heap = nullptr;
+    std::size_t heap_bytes = 0;
+    std::uint32_t commit_mode = 0;
+    StaticSegment data;
+  };
+  enum class Which { kOtherNodes, kAll };
+
+  // Exchanges introductions with all (membership.exchange). Everything that is given must outlive
+  // it.
+  static Result<std::unique_ptr<LinkedPeers>> make(const Membership& membership,
+                                                   WaitContext& waiting, Messages& messages,
+                                                   const Memory& memory, Which which);
+  ~LinkedPeers();
+  LinkedPeers(const LinkedPeers&) = delete;
+  LinkedPeers& operator=(const LinkedPeers&) = delete;
+
+  // Null for a PE that needs none, and for this process.
+  Link* link(int peer) const { return links_[static_cast<std::size_t>(peer)].get(); }
+  const RemoteRegion* heap_of(int peer) const;
+  // Null when the PE runs another program or its variables are not symmetric.
+  const RemoteRegion* data_of(int peer) const;
+
+  ProgressEngine& engine() { return *transport_; }
+  // To one PE of each other node; does not wait.
+  void tell(const Notice& notice);
+  // Returns when the messages that this process has sent are handled, or their receivers are gone,
+  // or the limit is over.
+  void flush(Duration limit);
+  std::vector<MessageCounter> counters() const { return transport_->counters(); }
+  void forget_in_child() { transport_->forget_in_child(); }
+
+ private:
+  LinkedPeers(const Membership& membership, WaitContext& waiting, Messages& messages);
+  Status start_transport();
+  Status expose(const Memory& memory);
+  Status introduce(const Memory& memory);
+  Status check_same(const Introduction& mine) const;
+  Status connect(Which which);
+  void note_arrivals();
+  bool has_launcher() const { return membership_.is_launched; }
+  Status send(int peer, std::uint64_t kind, std::span<const std::byte> message);
+  void ring_if_asleep();
+  void take(const Notice& notice);
+  void call_later(Duration patience, std::function<void()> call);
+  void handle_loss(int peer);
+  bool is_watched_on_its_node(int peer) const;
+  void note_loss(int peer);
+  void keep_in_touch();
+  void greet_leaders(std::vector<int>& unreachable);
+
+  const Membership& membership_;
+  WaitContext& waiting_;
+  Messages& messages_;
+  std::vector<Introduction> introductions_;  // by PE
+  std::unique_ptr<MessageTransport> transport_;
+  std::unique_ptr<ExposedRegion> heap_;
+  std::unique_ptr<ExposedRegion> data_;
+  std::vector<std::unique_ptr<Link>> links_;     // by PE
+  std::vector<std::atomic<bool>> has_messages_;  // by PE: some were sent since the last flush()
+  std::vector<std::atomic<bool>> has_greeted_;   // by PE
+  std::atomic<bool> is_ready_{false};            // the links are there
+  Mutex sending_;                                // around what handlers and timers send
+
+  Mutex mutex_;
+  std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost
+  std::vector<EventLoop::Token> timers_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace memspan

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages among the PEs of different nodes: what processes of one node would tell each other in
+// shared memory. A message goes over the sender's link to one PE, in order with its puts there.
+// The receiver keeps it in a table of unexpected messages until somebody asks for it by its key.
+//
+//   send(pe, key, bytes) -- link --> deliver(from, ...) --> table --> receive(from, key)
+//                                        |  rings this process's doorbell
+//                                        +-> the handler of notices, which never stand in the table
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/mutex.h"
+#include "core/status.h"
+#include "node/wait.h"
+
+namespace memspan {
+
+enum class MessageKind : std::uint64_t {
+  kNotice = 1,   // World's own: deaths, ends, requests to end the job
+  kBarrier = 2,  // lines of a team's barrier; id: the team
+  kData = 3,     // a collective's data; id: the team
+  kPoint = 4,    // point-to-point of groups; id: the group
+};
+
+// Names a message of one sender. Several with the same key are received in the order of sending.
+struct MessageKey {
+  MessageKind kind = MessageKind::kData;
+  std::uint64_t id = 0;        // whose: the same on all members of a team, never used twice
+  std::uint64_t sequence = 0;  // which
+  bool operator==(const MessageKey&) const = default;
+};
+
+// Thread-safe.
+class Messages {
+ public:
+  using Bytes = std::vector<std::byte>;
+  static constexpr std::size_t kMostBytes = (std::size_t{1} << 20) - 16;
+
+  // How a message gets to a PE, and how frames that have come are taken without waiting. Both are
+  // thread-safe.
+  struct Carriage {
+    std::function<Status(int peer, std::uint64_t kind, std::span<const std::byte> message)> send;
+    std::function<void()> progress;
+  };
+  // Of a notice; called on the thread that took the frame. It must not wait.
+  using NoticeHandler = std::function<void(int from, std::uint64_t id, std::uint64_t sequence,
+                                           std::span<const std::byte> bytes)>;
+
+  // `waiting` must outlive it.
+  explicit Messages(WaitContext& waiting) : waiting_(waiting) {}
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+  // Before anything comes.
+  void set_carriage(Carriage carriage) { carriage_ = std::move(carriage); }
+  void set_notice_handler(NoticeHandler handler) { on_notice_ = std::move(handler); }
+
+  // To a PE of another node. Returns when `bytes` may be changed; kInvalidArgument beyond
+  // kMostBytes, kPeerLost when the link is cut.
+  Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
+
+  // Waits for a message of `from` as wait_for() does. kPeerLost when `from` is gone and has sent
+  // none; `what` names the call. The second form ends with kPeerLost when lost() gives a PE.
+  Result<Bytes> receive(const char* what, int from, const MessageKey& key);
+  template <typename Lost>
+  Result<Bytes> receive(const char* what, int from, const MessageKey& key, Lost lost) {
+    const ProgressTurn turn(waiting_.engine);
+    std::optional<Bytes> taken;
+    MEMSPAN_PASS(wait_for(
+        waiting_, WaitsFor::kSync, what, Deadline::never(),
+        [&] {
+          if (!taken) taken = poll(from, key);
+          return taken.has_value();
+        },
+        lost));
+    return std::move(*taken);
+  }
+  // What has come by now; takes frames first.
+  std::optional<Bytes> poll(int from, const MessageKey& key);
+  // Drops what nobody will ask for any more: of a team that is destroyed.
+  void discard(MessageKind kind, std::uint64_t id);
+
+  // For the transport, on any thread: what send() of `from` made. kInvalidArgument when it is no
+  // message.
+  Status deliver(int from, std::uint64_t kind, std::span<const std::byte> message);
+
+  // Messages in the table.
+  std::size_t size() const;
+
+ private:
+  struct Place {
+    int from;
+    MessageKey key;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    std::size_t operator()(const Place& place) const;
+  };
+
+  WaitContext& waiting_;
+  Carriage carriage_;
+  NoticeHandler on_notice_;
+  mutable Mutex mutex_;
+  std::unordered_map<Place, std::deque<Bytes>, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan

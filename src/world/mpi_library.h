@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI in the same process: it uses the launcher's connection, too.
+#pragma once
+
+namespace memspan {
+
+enum class MpiState {
+  kAbsent,  // no MPI library is loaded
+  kNotInitialized,
+  kInitialized,
+  kFinalized,
+};
+// By asking whichever library is loaded; nothing is loaded for it.
+MpiState mpi_state();
+
+}  // namespace memspan

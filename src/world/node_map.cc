@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/node_map.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+namespace memspan {
+
+NodeMap::NodeMap(int peers, std::string host) : peers_(peers), hosts_{std::move(host)} {}
+
+NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts) {
+  NodeMap map(static_cast<int>(hosts.size()), hosts.empty() ? std::string() : hosts[0]);
+  std::unordered_map<std::string, std::int32_t> nodes;
+  for (const std::string& host : hosts) nodes.emplace(host, 0);
+  if (nodes.size() <= 1) return map;
+  map.hosts_.clear();
+  nodes.clear();
+  for (std::size_t peer = 0; peer < hosts.size(); ++peer) {
+    const auto [found, is_new] =
+        nodes.emplace(hosts[peer], static_cast<std::int32_t>(map.hosts_.size()));
+    if (is_new) {
+      map.hosts_.push_back(hosts[peer]);
+      map.peers_of_.emplace_back();
+    }
+    std::vector<std::int32_t>& peers = map.peers_of_[static_cast<std::size_t>(found->second)];
+    map.node_of_.push_back(found->second);
+    map.index_of_.push_back(static_cast<std::int32_t>(peers.size()));
+    peers.push_back(static_cast<std::int32_t>(peer));
+  }
+  return map;
+}
+
+std::string NodeMap::describe(int peer) const {
+  return is_one() ? fmt::format("PE {}", peer)
+                  : fmt::format("PE {} on host {}", peer, host_of(peer));
+}
+
+}  // namespace memspan

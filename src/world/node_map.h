@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which PE of a job is on which node. A node is a set of processes that share memory: a host, or a
+// simulated one (docs/hosts.md). PEs count over all nodes, in any order; a PE's index counts those
+// of its own node, in the order of PEs. Nodes are numbered in the order of their lowest PE.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace memspan {
+
+// A value. Of a job on one node it has no table, and every answer is an expression.
+class NodeMap {
+ public:
+  // All on one node. `host` is for messages.
+  explicit NodeMap(int peers = 1, std::string host = {});
+  // By the name of each PE's host: those with the same name are a node.
+  static NodeMap of_hosts(const std::vector<std::string>& hosts);
+
+  int peers() const { return peers_; }
+  int count() const { return static_cast<int>(hosts_.size()); }
+  bool is_one() const { return node_of_.empty(); }
+
+  int node_of(int peer) const { return is_one() ? 0 : node_of_[static_cast<std::size_t>(peer)]; }
+  // Among the PEs of its node, from 0.
+  int index_of(int peer) const {
+    return is_one() ? peer : index_of_[static_cast<std::size_t>(peer)];
+  }
+  bool share_node(int one, int other) const { return node_of(one) == node_of(other); }
+
+  int peers_in(int node) const {
+    return is_one() ? peers_ : static_cast<int>(peers_of_[static_cast<std::size_t>(node)].size());
+  }
+  // The PE with this index in the node.
+  int peer_of(int node, int index) const {
+    return is_one() ? index
+                    : peers_of_[static_cast<std::size_t>(node)][static_cast<std::size_t>(index)];
+  }
+  // The lowest PE of the node, living or not.
+  int leader_of(int node) const { return peer_of(node, 0); }
+
+  const std::string& host_of_node(int node) const { return hosts_[static_cast<std::size_t>(node)]; }
+  const std::string& host_of(int peer) const { return host_of_node(node_of(peer)); }
+  // "PE 3", or "PE 3 on host sim-1" where there are several.
+  std::string describe(int peer) const;
+
+ private:
+  int peers_;
+  std::vector<std::string> hosts_;  // by node
+  // Empty on one node.
+  std::vector<std::int32_t> node_of_;                // by PE
+  std::vector<std::int32_t> index_of_;               // by PE
+  std::vector<std::vector<std::int32_t>> peers_of_;  // by node, ascending
+};
+
+}  // namespace memspan

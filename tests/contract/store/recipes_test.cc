@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the recipes promise: ranks, all-gathers, barriers, groups, and who is there. They hold over
+// every store, whether it answers them itself or they go by the plain verbs.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <latch>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "store/recipes/all_gather.h"
+#include "store/recipes/group.h"
+#include "store/recipes/membership.h"
+#include "store/recipes/ranks.h"
+#include "stores.h"
+
+namespace memspan::contract {
+namespace {
+
+using testing::AllOf;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Texts = std::vector<std::string>;
+
+// A look whether somebody else is there.
+Deadline glance() {
+  return Deadline::after(std::chrono::milliseconds(20));
+}
+
+// Calls again while somebody else, who only looks whether this caller is there, has its rank.
+template <typename Call>
+auto insist(Call call) -> decltype(call()) {
+  for (;;)
+    if (auto result = call(); result.code() != Code::kUnavailable) return result;
+}
+
+using RanksTest = StoreTest;
+MEMSPAN_FOR_ALL_STORES(RanksTest);
+
+TEST_P(RanksTest, AllWhoArriveGetDifferentRanksWithoutGaps) {
+  constexpr int kMembers = 8;
+  std::mutex mutex;
+  std::set<int> ranks;
+  std::set<std::uint64_t> generations;
+  std::vector<std::unique_ptr<KeyValueStore>> members;
+  for (int i = 0; i < kMembers; ++i) members.push_back(join("PE"));
+  std::vector<std::thread> threads;
+  for (auto& member : members)
+    threads.emplace_back([&] {
+      auto taken = take_rank(*member, "job", -1, 0, soon());
+      ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
+      const std::lock_guard lock(mutex);
+      ranks.insert(taken->rank);
+      generations.insert(taken->generation);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(ranks, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(generations.size(), static_cast<std::size_t>(kMembers));
+}
+
+TEST_P(RanksTest, ARankIsFreeAgainWhenItsMemberGivesItUpOrGoes) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  auto cleo = join("cleo");
+  EXPECT_EQ(take_rank(*anna, "job", -1, 3, soon())->rank, 0);
+  EXPECT_EQ(take_rank(*ben, "job", -1, 3, soon())->rank, 1);
+  EXPECT_TRUE(give_rank(*anna, "job", soon()).is_ok());
+  EXPECT_EQ(give_rank(*anna, "job", soon()).code(), Code::kNotFound);
+  auto taken = take_rank(*cleo, "job", -1, 0, soon());
+  EXPECT_EQ(taken->rank, 0);
+  EXPECT_EQ(taken->size, 3U);
+  ben->end();
+  while (take_rank(*anna, "job", 1, 3, soon()).code() == Code::kUnavailable)
+    std::this_thread::yield();
+  EXPECT_EQ(take_rank(*join("dan"), "job", 1, 3, soon()).code(), Code::kUnavailable);
+}
+
+TEST_P(RanksTest, RefusesWhatDoesNotFitAndNamesIt) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  ASSERT_TRUE(take_rank(*anna, "job", 1, 2, soon()).is_ok());
+  EXPECT_THAT(take_rank(*ben, "job", 1, 2, soon()).status().message(),
+              HasSubstr("rank 1 is taken by anna"));
+  EXPECT_THAT(take_rank(*ben, "job", 0, 3, soon()).status().message(),
+              HasSubstr("this member says that there are 3 ranks, others said 2"));
+  EXPECT_THAT(take_rank(*ben, "job", 2, 2, soon()).status().message(),
+              HasSubstr("the rank is 2, allowed are 0 to 1"));
+  EXPECT_EQ(take_rank(*ben, "job", 70000, 0, soon()).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(take_rank(*ben, "job", 0, 2, soon()).is_ok());
+  EXPECT_THAT(take_rank(*join("cleo"), "job", -1, 0, soon()).status().message(),
+              HasSubstr("all 2 ranks are taken"));
+  EXPECT_EQ(take_rank(*anna, "other", -1, 5, soon())->rank, 0);
+}
+
+using AllGatherTest = StoreTest;
+MEMSPAN_FOR_ALL_STORES(AllGatherTest);
+
+TEST_P(AllGatherTest, GivesEverybodysBytesByRank) {
+  constexpr int kMembers = 5;
+  run_members(kMembers, [](KeyValueStore& store, int rank) {
+    for (int round = 0; round < 4; ++round) {
+      const std::string mine(static_cast<std::size_t>(rank * round), static_cast<char>('a' + rank));
+      auto all = allgather(store, "name", rank, kMembers, mine, soon());
+      ASSERT_TRUE(all.is_ok()) << all.status().to_string();
+      ASSERT_EQ(all->size(), static_cast<std::size_t>(kMembers));
+      for (int other = 0; other < kMembers; ++other)
+        EXPECT_EQ((*all)[static_cast<std::size_t>(other)],
+                  std::string(static_cast<std::size_t>(other * round), 'a' + other));
+    }
+  });
+}
+
+TEST_P(AllGatherTest, OneAloneWaitsForNobody) {
+  auto anna = join("anna");
+  EXPECT_EQ(*allgather(*anna, "name", 0, 1, "a", soon()), Texts{"a"});
+  EXPECT_EQ(*allgather(*anna, "name", 0, 1, "b", soon()), Texts{"b"});
+}
+
+TEST_P(AllGatherTest, TheNextCallersMayBeOthersInAnyRankAndNumber) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  auto cleo = join("cleo");
+  const auto meet = [&](KeyValueStore& first, KeyValueStore& second) {
+    std::thread other([&] {
+      EXPECT_EQ(*allgather(second, "name", 1, 2, second.member(), soon()),
+                (Texts{first.member(), second.member()}));
+    });
+    EXPECT_EQ(*allgather(first, "name", 0, 2, first.member(), soon()),
+              (Texts{first.member(), second.member()}));
+    other.join();
+  };
+  meet(*anna, *ben);
+  meet(*ben, *anna);
+  meet(*cleo, *anna);
+  meet(*cleo, *ben);
+  EXPECT_EQ(*allgather(*anna, "name", 0, 1, "alone", soon()), Texts{"alone"});
+  meet(*anna, *ben);
+}
+
+TEST_P(AllGatherTest, NamesWhoIsMissingAtTheTimeOut) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  const Deadline both = Deadline::after(std::chrono::milliseconds(400));
+  std::thread other([&] {
+    EXPECT_THAT(allgather(*ben, "name", 1, 3, "", both).status().message(),
+                HasSubstr("1 of 3 members did not come: rank 2"));
+  });
+  const Status late = allgather(*anna, "name", 0, 3, "", both).status();
+  other.join();
+  EXPECT_EQ(late.code(), Code::kTimeout);
+  EXPECT_THAT(late.message(), HasSubstr("1 of 3 members did not come: rank 2"));
+}
+
+TEST_P(AllGatherTest, RefusesWhatDoesNotFitAndNamesIt) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  EXPECT_THAT(allgather(*anna, "name", 2, 2, "", soon()).status().message(),
+              HasSubstr("the rank is 2, allowed are 0 to 1"));
+  EXPECT_EQ(allgather(*anna, "name", 0, 0, "", soon()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(allgather(*anna, "name", 0, 65537, "", soon()).code(), Code::kInvalidArgument);
+  std::thread waiting([&] {
+    EXPECT_EQ(*insist([&] { return allgather(*anna, "name", 0, 2, "a", soon()); }),
+              (Texts{"a", "b"}));
+  });
+  // As long as nobody waits there yet, the other values are as good.
+  Status taken, size;
+  while ((taken = allgather(*ben, "name", 0, 2, "", glance()).status()).code() == Code::kTimeout)
+    continue;
+  while ((size = allgather(*ben, "name", 1, 3, "", glance()).status()).code() == Code::kTimeout)
+    continue;
+  EXPECT_EQ(taken.code(), Code::kUnavailable);
+  EXPECT_THAT(taken.message(), HasSubstr("rank 0 is taken by anna"));
+  EXPECT_EQ(size.code(), Code::kInvalidArgument);
+  EXPECT_THAT(size.message(), HasSubstr("rank 1 says that there are 3 members, others said 2"));
+  EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b", soon()), (Texts{"a", "b"}));
+  waiting.join();
+}
+
+TEST_P(AllGatherTest, RefusesMoreBytesThanFitForEverybody) {
+  const std::string half(kMaxValueBytes / 2, 'v');
+  run_members(2, [&](KeyValueStore& store, int rank) {
+    EXPECT_EQ(allgather(store, "name", rank, 2, half, soon()).code(), Code::kInvalidArgument);
+  });
+}
+
+// Of members that met before, a death is told at once, to all the same.
+TEST_P(AllGatherTest, AMemberThatIsGoneFailsItForAllAlike) {
+  auto cleo = join("cleo");
+  std::atomic<int> waiting = 0;
+  std::thread third([&] {
+    EXPECT_TRUE(barrier(*cleo, "name", 2, 3, soon()).is_ok());
+    while (waiting < 2) std::this_thread::yield();
+    cleo->end();
+  });
+  run_members(2, [&](KeyValueStore& store, int rank) {
+    EXPECT_TRUE(barrier(store, "name", rank, 3, soon()).is_ok());
+    ++waiting;
+    for (int again = 0; again < 2; ++again) {
+      const Status status = barrier(store, "name", rank, 3, soon());
+      EXPECT_EQ(status.code(), Code::kPeerLost);
+      EXPECT_THAT(status.message(), HasSubstr("rank 2 (cleo) is gone"));
+    }
+    // Those who are left go on under another name.
+    EXPECT_TRUE(barrier(store, "left", rank, 2, soon()).is_ok());
+  });
+  third.join();
+}
+
+// Whether it had contributed in time or not: it is complete for all others or for none.
+TEST_P(AllGatherTest, AMemberThatGoesWhileOthersComeFailsItForAllOrForNone) {
+  for (int round = 0; round < 10; ++round) {
+    const std::string name = "name " + std::to_string(round);
+    auto cleo = join("cleo");
+    std::thread third([&] { static_cast<void>(barrier(*cleo, name, 2, 3, soon())); });
+    std::atomic<int> codes[2] = {};
+    std::atomic<int> entered = 0;
+    std::thread ender([&] {
+      while (entered < 2) std::this_thread::yield();
+      cleo->end();
+    });
+    run_members(2, [&](KeyValueStore& store, int rank) {
+      ++entered;
+      const Deadline deadline = Deadline::after(std::chrono::milliseconds(500));
+      codes[rank] = static_cast<int>(barrier(store, name, rank, 3, deadline).code());
+    });
+    third.join();
+    ender.join();
+    EXPECT_EQ(codes[0] == 0, codes[1] == 0) << round << ": " << codes[0] << " and " << codes[1];
+  }
+}
+
+TEST_P(AllGatherTest, ReportsALostStore) {
+  auto anna = join("anna");
+  std::thread waiting(
+      [&] { EXPECT_EQ(barrier(*anna, "name", 0, 2, soon()).code(), Code::kStoreLost); });
+  store_.reset();
+  waiting.join();
+}
+
+using GroupTest = StoreTest;
+MEMSPAN_FOR_ALL_STORES(GroupTest);
+
+TEST_P(GroupTest, NobodyLeavesABarrierBeforeEverybodyCame) {
+  constexpr int kMembers = 5;
+  std::atomic<int> came = 0;
+  run_members(kMembers, [&](KeyValueStore& store, int rank) {
+    StoreGroup group(store, "group", rank, kMembers);
+    for (int round = 1; round <= 10; ++round) {
+      ++came;
+      ASSERT_TRUE(group.barrier(soon()).is_ok());
+      EXPECT_GE(came, round * kMembers);
+    }
+  });
+}
+
+TEST_P(GroupTest, AllgatherGivesEverybodysBytesByRank) {
+  constexpr int kMembers = 4;
+  run_members(kMembers, [](KeyValueStore& store, int rank) {
+    StoreGroup group(store, "group", rank, kMembers);
+    for (int round = 0; round < 8; ++round) {
+      auto all = group.allgather(std::to_string(10 * round + rank), soon());
+      ASSERT_TRUE(all.is_ok()) << all.status().to_string();
+      for (int other = 0; other < kMembers; ++other)
+        EXPECT_EQ((*all)[static_cast<std::size_t>(other)], std::to_string(10 * round + other));
+    }
+  });
+}
+
+TEST_P(GroupTest, AGroupOfOneWaitsForNobodyAndNamesKeepGroupsApart) {
+  auto anna = join("anna");
+  StoreGroup one(*anna, "one", 0, 1);
+  StoreGroup two(*anna, "two", 0, 1);
+  EXPECT_TRUE(one.barrier(soon()).is_ok());
+  EXPECT_EQ(*one.allgather("1", soon()), Texts{"1"});
+  EXPECT_EQ(*two.allgather("2", soon()), Texts{"2"});
+}
+
+TEST_P(GroupTest, RefusesMoreBytesThanFitForEverybody) {
+  const std::string half(kMaxValueBytes / 2, 'v');
+  run_members(2, [&](KeyValueStore& store, int rank) {
+    StoreGroup group(store, "group", rank, 2);
+    EXPECT_EQ(group.allgather(half, soon()).code(), Code::kInvalidArgument);
+    EXPECT_TRUE(group.barrier(soon()).is_ok());
+  });
+}
+
+TEST_P(GroupTest, AFailedOperationStillCountsAndALateMemberFindsWhatOthersBrought) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  StoreGroup first(*anna, "group", 0, 2);
+  StoreGroup second(*ben, "group", 1, 2);
+  const Status late = first.allgather("a0", brief()).status();
+  EXPECT_EQ(late.code(), Code::kTimeout);
+  EXPECT_THAT(late.message(), HasSubstr("1 of 2 members did not come: rank 1"));
+  EXPECT_EQ(*second.allgather("b0", soon()), (Texts{"a0", "b0"}));
+  std::thread other([&] { EXPECT_EQ(*second.allgather("b1", soon()), (Texts{"a1", "b1"})); });
+  EXPECT_EQ(*first.allgather("a1", soon()), (Texts{"a1", "b1"}));
+  other.join();
+}
+
+TEST_P(GroupTest, RefusesWhatDoesNotFitAndNamesIt) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  StoreGroup first(*anna, "group", 0, 3);
+  EXPECT_EQ(first.barrier(brief()).code(), Code::kTimeout);
+  EXPECT_THAT(StoreGroup(*ben, "group", 0, 3).barrier(soon()).message(),
+              HasSubstr("rank 0 is taken by anna"));
+  EXPECT_THAT(StoreGroup(*ben, "group", 1, 4).barrier(soon()).message(),
+              HasSubstr("has 4 members, others said 3"));
+}
+
+TEST_P(GroupTest, AMemberThatGoesIsNamedToThoseWhoWaitAndThoseWhoCome) {
+  auto cleo = join("cleo");
+  std::atomic<int> waiting = 0;
+  std::latch have_seen(2);  // or the end of one would be the next that the other sees
+  std::thread third([&] {
+    StoreGroup group(*cleo, "group", 2, 3);
+    EXPECT_TRUE(group.barrier(soon()).is_ok());
+    while (waiting == 0) std::this_thread::yield();
+    cleo->end();
+  });
+  run_members(2, [&](KeyValueStore& store, int rank) {
+    StoreGroup group(store, "group", rank, 3);
+    EXPECT_TRUE(group.barrier(soon()).is_ok());
+    ++waiting;
+    for (int again = 0; again < 2; ++again) {
+      const Status status = group.barrier(soon());
+      EXPECT_EQ(status.code(), Code::kPeerLost);
+      EXPECT_THAT(status.message(), HasSubstr("rank 2 (cleo) is gone"));
+    }
+    have_seen.arrive_and_wait();
+  });
+  third.join();
+}
+
+TEST_P(GroupTest, WhatAMemberContributedBeforeItWentStillCompletes) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  auto cleo = join("cleo");
+  StoreGroup first(*anna, "group", 0, 3);
+  EXPECT_EQ(first.allgather("a", brief()).code(), Code::kTimeout);
+  EXPECT_EQ(StoreGroup(*cleo, "group", 2, 3).allgather("c", brief()).code(), Code::kTimeout);
+  cleo->end();
+  StoreGroup second(*ben, "group", 1, 3);
+  EXPECT_EQ(*second.allgather("b", soon()), (Texts{"a", "b", "c"}));
+  EXPECT_EQ(second.barrier(soon()).code(), Code::kPeerLost);
+  EXPECT_EQ(first.barrier(soon()).code(), Code::kPeerLost);
+  // The place stays taken.
+  auto dan = join("dan");
+  const Status status = StoreGroup(*dan, "group", 2, 3).barrier(soon());
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("rank 2"));
+}
+
+TEST_P(GroupTest, WhoLeavesIsGoneAndTheNameIsFreeWhenAllHaveLeft) {
+  for (int round = 0; round < 2; ++round)
+    run_members(2, [&](KeyValueStore& store, int rank) {
+      StoreGroup group(store, "group", rank, 2);
+      EXPECT_EQ(group.leave(soon()).code(), Code::kNotFound);
+      EXPECT_EQ(*group.allgather(std::to_string(rank), soon()), (Texts{"0", "1"}));
+      if (rank == 0) {
+        const Status status = group.barrier(soon());
+        EXPECT_EQ(status.code(), Code::kPeerLost);
+        EXPECT_THAT(status.message(), HasSubstr("rank 1 (PE 1) is gone: it left"));
+      }
+      EXPECT_TRUE(group.leave(soon()).is_ok());
+      EXPECT_EQ(group.leave(soon()).code(), Code::kNotFound);
+    });
+}
+
+TEST_P(GroupTest, ReportsALostStore) {
+  auto anna = join("anna");
+  StoreGroup group(*anna, "group", 0, 2);
+  std::thread waiting([&] { EXPECT_EQ(group.barrier(soon()).code(), Code::kStoreLost); });
+  store_.reset();
+  waiting.join();
+}
+
+using CreateGroupTest = StoreTest;
+MEMSPAN_FOR_ALL_STORES(CreateGroupTest);
+
+TEST_P(CreateGroupTest, AllGetOneNameThatIsNeverUsedAgain) {
+  constexpr int kMembers = 3;
+  std::string names[2][kMembers];
+  run_members(kMembers, [&](KeyValueStore& store, int rank) {
+    for (auto& name : names) {
+      auto created = create_group(store, "space", rank, kMembers, std::to_string(rank), soon());
+      ASSERT_TRUE(created.is_ok()) << created.status().to_string();
+      EXPECT_EQ(created->contributions, (Texts{"0", "1", "2"}));
+      name[rank] = created->name;
+      StoreGroup group(store, created->name, rank, kMembers);
+      EXPECT_EQ(*group.allgather(std::to_string(rank), soon()), (Texts{"0", "1", "2"}));
+    }
+  });
+  for (const auto& name : names)
+    for (int rank : {1, 2}) EXPECT_EQ(name[rank], name[0]);
+  EXPECT_NE(names[0][0], names[1][0]);
+}
+
+TEST_P(CreateGroupTest, WhoGivesUpHasNotTakenPart) {
+  auto anna = join("anna");
+  const Status late = create_group(*anna, "space", 0, 2, "a", brief()).status();
+  EXPECT_EQ(late.code(), Code::kTimeout);
+  EXPECT_THAT(late.message(), HasSubstr("1 of 2 members did not come: rank 1"));
+  auto ben = join("ben");
+  EXPECT_EQ(create_group(*ben, "space", 1, 2, "b", brief()).code(), Code::kTimeout);
+  std::thread other([&] { EXPECT_TRUE(create_group(*ben, "space", 1, 2, "b", soon()).is_ok()); });
+  EXPECT_EQ(create_group(*anna, "space", 0, 2, "a", soon())->contributions, (Texts{"a", "b"}));
+  other.join();
+}
+
+TEST_P(CreateGroupTest, AMemberThatGoesWhileItWaitsFailsItForAll) {
+  auto cleo = join("cleo");
+  std::thread third([&] {
+    EXPECT_EQ(insist([&] { return create_group(*cleo, "space", 2, 3, "", soon()); }).code(),
+              Code::kStoreLost);
+  });
+  // Until it is there.
+  auto probe = join("probe");
+  Status taken;
+  while ((taken = create_group(*probe, "space", 2, 3, "", glance()).status()).code() ==
+         Code::kTimeout)
+    continue;
+  EXPECT_THAT(taken.message(), HasSubstr("rank 2 is taken by cleo"));
+  auto anna = join("anna");
+  std::thread first([&] {
+    const Status status =
+        insist([&] { return create_group(*anna, "space", 0, 3, "", soon()); }).status();
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_THAT(status.message(), HasSubstr("rank 2 (cleo) is gone"));
+  });
+  while (create_group(*probe, "space", 0, 3, "", glance()).code() == Code::kTimeout) continue;
+  cleo->end();
+  third.join();
+  first.join();
+}
+
+TEST_P(CreateGroupTest, AnotherSizeFailsItForAll) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  constexpr const char* kWhy = "rank 1 says that there are 2 members, others said 3";
+  std::thread first([&] {
+    EXPECT_THAT(
+        insist([&] { return create_group(*anna, "space", 0, 3, "", soon()); }).status().message(),
+        HasSubstr(kWhy));
+  });
+  while (create_group(*ben, "space", 0, 3, "", glance()).code() == Code::kTimeout) continue;
+  EXPECT_THAT(create_group(*ben, "space", 1, 2, "", soon()).status().message(), HasSubstr(kWhy));
+  first.join();
+}
+
+// From the moment that the group is there, and not only after its first operation.
+TEST_P(CreateGroupTest, AMemberThatGoesAtOnceIsNoticed) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  std::thread other([&] {
+    EXPECT_TRUE(create_group(*ben, "space", 1, 2, "", soon()).is_ok());
+    ben->end();
+  });
+  auto created = create_group(*anna, "space", 0, 2, "", soon());
+  other.join();
+  ASSERT_TRUE(created.is_ok()) << created.status().to_string();
+  const Status status = StoreGroup(*anna, created->name, 0, 2).barrier(soon());
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("rank 1 (ben) is gone"));
+}
+
+TEST_P(CreateGroupTest, ACreatedGroupIsLeftAsAnyOther) {
+  run_members(2, [](KeyValueStore& store, int rank) {
+    auto created = create_group(store, "space", rank, 2, "", soon());
+    ASSERT_TRUE(created.is_ok());
+    StoreGroup group(store, created->name, rank, 2);
+    if (rank == 1) {
+      EXPECT_TRUE(group.leave(soon()).is_ok());
+    } else {
+      EXPECT_THAT(group.barrier(soon()).message(), HasSubstr("rank 1 (PE 1) is gone: it left"));
+      EXPECT_TRUE(group.leave(soon()).is_ok());
+    }
+  });
+}
+
+using MembershipTest = StoreTest;
+MEMSPAN_FOR_ALL_STORES(MembershipTest);
+
+// Events as "+id=value" and "-id".
+class Events {
+ public:
+  StoreMembership::Listener listener() {
+    return [this](const MembershipEvent& event) {
+      const std::lock_guard lock(mutex_);
+      seen_.insert(event.kind == MembershipEvent::Kind::kJoined ? "+" + event.id + "=" + event.value
+                                                                : "-" + event.id);
+      changed_.notify_all();
+    };
+  }
+  bool come(const std::string& event) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, soon().when(), [&] { return seen_.contains(event); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> seen_;
+};
+
+TEST_P(MembershipTest, EveryMemberHearsWhoIsThereWhoJoinsAndWhoLeaves) {
+  Events of_anna, of_ben;
+  auto anna = join("anna");
+  auto ben = join("ben");
+  auto cleo = join("cleo");
+  auto first = StoreMembership::join(*anna, "pool", "a", "1", of_anna.listener(), soon());
+  ASSERT_TRUE(first.is_ok()) << first.status().to_string();
+  auto second = StoreMembership::join(*ben, "pool", "b", "2", of_ben.listener(), soon());
+  ASSERT_TRUE(second.is_ok()) << second.status().to_string();
+  EXPECT_TRUE(of_ben.come("+a=1"));
+  EXPECT_TRUE(of_ben.come("+b=2"));
+  EXPECT_TRUE(of_anna.come("+b=2"));
+  const auto ignore = [](const MembershipEvent&) {};
+  EXPECT_THAT(StoreMembership::join(*cleo, "pool", "b", "2", ignore, soon()).status().message(),
+              HasSubstr("another member is there as \"b\""));
+  auto third = StoreMembership::join(*cleo, "pool", "c", "", ignore, soon());
+  ASSERT_TRUE(third.is_ok());
+  EXPECT_TRUE(of_anna.come("+c="));
+  EXPECT_EQ((*first)->members().size(), 3U);
+  EXPECT_TRUE((*second)->leave(soon()).is_ok());
+  EXPECT_EQ((*second)->leave(soon()).code(), Code::kNotFound);
+  EXPECT_TRUE(of_anna.come("-b"));
+  cleo->end();  // as a death does
+  EXPECT_TRUE(of_anna.come("-c"));
+  EXPECT_THAT((*first)->members(), ElementsAre(testing::Pair("a", "1")));
+}
+
+}  // namespace
+}  // namespace memspan::contract

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contract/transport/owner_process.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "core/bytes.h"
+#include "core/mutex.h"
+#include "transport/cma/cma_transport.h"
+#include "transport/mapped/mapped_transport.h"
+#include "transport/message/socket/socket_carrier.h"
+#include "transport/message/ucx/ucx_carrier.h"
+
+namespace memspan::contract {
+namespace {
+
+constexpr std::size_t kAll = kBytes + kSmallBytes;
+
+void write_text(int to, const std::string& text) {
+  ByteWriter out;
+  out.text(text);
+  const std::string& bytes = out.bytes();
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t written = ::write(to, bytes.data() + done, bytes.size() - done);
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+bool read_bytes(int from, char* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t got = ::read(from, to + done, bytes - done);
+    if (got <= 0) return false;
+    done += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+// Empty at the end.
+std::string read_text(int from) {
+  char size[4];
+  if (!read_bytes(from, size, sizeof size)) return {};
+  std::string text(ByteReader({size, sizeof size}).u32(), ' ');
+  return read_bytes(from, text.data(), text.size()) ? text : std::string();
+}
+
+// The life of the peer.
+class Owner {
+ public:
+  Owner(Backend backend, const std::string& faults, const Pages& pages, int from, int to)
+      : pages_(pages), from_(from), to_(to) {
+    mine_ = Reservation::make(kAll, nullptr).value();
+    EXPECT_TRUE(mine_->map(0, pages, 0, kAll).is_ok());
+    transport_ = make(backend, faults);
+  }
+
+  void serve() {
+    large_ = expose(0, kBytes, 1);
+    small_ = expose(kBytes, kSmallBytes, 2);
+    write_text(to_, transport_->address());
+    write_text(to_, large_->describe().encode());
+    write_text(to_, small_->describe().encode());
+    for (std::string word = read_text(from_); !word.empty(); word = read_text(from_)) {
+      if (word == "die") _exit(0);
+      if (word == "leave") break;
+      write_text(to_, do_it(word));
+    }
+  }
+
+ private:
+  std::unique_ptr<Transport> make(Backend backend, const std::string& faults) {
+    if (backend == Backend::kMapped) return make_mapped_transport(*mine_, pages_);
+    if (backend == Backend::kCma) return make_cma_transport();
+    MessageOptions options = message_options(backend, kOwner);
+    options.faults = Faults::parse(faults).value();
+    options.handlers.on_message = [this](int peer, std::uint64_t key,
+                                         std::span<const std::byte> bytes) {
+      MutexLock lock(mutex_);
+      messages_ += fmt::format("{}:{}:{};", peer, key,
+                               std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                                                std::min<std::size_t>(bytes.size(), 20)));
+    };
+    options.handlers.on_peer_lost = [this](int, const Status& why) {
+      MutexLock lock(mutex_);
+      lost_ += why.to_string() + ";";
+    };
+    options.handlers.after_apply = [this] { applied_.fetch_add(1); };
+    auto made = make_message_transport(std::move(options)).value();
+    message_ = made.get();
+    return made;
+  }
+  std::unique_ptr<ExposedRegion> expose(std::size_t offset, std::size_t bytes,
+                                        std::uint32_t number) {
+    return transport_
+        ->expose({.base = mine_->base() + offset,
+                  .bytes = bytes,
+                  .number = number,
+                  .pages_offset = offset,
+                  .mapped_at = offset})
+        .value();
+  }
+  std::string do_it(const std::string& word) {
+    MutexLock lock(mutex_);
+    if (word == "retract") {
+      small_.reset();
+      return "ok";
+    }
+    if (word == "expose") {
+      small_ = expose(kBytes, kSmallBytes, 2);
+      return small_->describe().encode();
+    }
+    if (word == "messages") return messages_ + "|";
+    if (word == "lost") return lost_ + "|";
+    if (word == "applied") return std::to_string(applied_.load());
+    for (const MessageCounter& counter : message_->counters())
+      if (word == fmt::format("counter {}", counter.name)) return std::to_string(counter.value);
+    return "what?";
+  }
+
+  const Pages& pages_;
+  const int from_;
+  const int to_;
+  std::optional<Reservation> mine_;
+  Mutex mutex_;
+  std::string messages_ MEMSPAN_GUARDED_BY(mutex_);
+  std::string lost_ MEMSPAN_GUARDED_BY(mutex_);
+  std::atomic<int> applied_{0};
+  std::unique_ptr<Transport> transport_;
+  MessageTransport* message_ = nullptr;
+  std::unique_ptr<ExposedRegion> large_;
+  std::unique_ptr<ExposedRegion> small_;
+};
+
+}  // namespace
+
+const char* name_of(Backend backend) {
+  constexpr const char* kNames[] = {"mapped", "cma", "message_unix", "message_tcp", "message_ucx"};
+  return kNames[static_cast<int>(backend)];
+}
+
+std::unique_ptr<Carrier> make_carrier(Backend backend) {
+  if (backend == Backend::kMessageUcx) return make_ucx_carrier({.device = "lo"}).value();
+  SocketOptions socket;
+  if (backend == Backend::kMessageTcp) socket.family = SocketOptions::Family::kTcp;
+  return make_socket_carrier(socket);
+}
+
+MessageOptions message_options(Backend backend, int self) {
+  MessageOptions options;
+  options.carrier = make_carrier(backend);
+  options.self = self;
+  options.name = fmt::format("PE {} on host {}", self, static_cast<char>('a' + self));
+  return options;
+}
+
+OwnerProcess::OwnerProcess(Backend backend, const std::string& faults)
+    : pages_(Pages::create(kAll, "contract").value()),
+      looked_at_(Reservation::make(kAll, nullptr).value()) {
+  EXPECT_TRUE(looked_at_.map(0, pages_, 0, kAll).is_ok());
+  int down[2];
+  int up[2];
+  EXPECT_EQ(::pipe2(down, O_CLOEXEC), 0);
+  EXPECT_EQ(::pipe2(up, O_CLOEXEC), 0);
+  process_ = ::fork();
+  if (process_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close(down[1]);
+    ::close(up[0]);
+    {
+      Owner owner(backend, faults, pages_, down[0], up[1]);
+      owner.serve();
+    }
+    _exit(0);
+  }
+  ::close(down[0]);
+  ::close(up[1]);
+  to_.reset(down[1]);
+  from_.reset(up[0]);
+  address_ = {kOwner, "PE 1 on host b", read_text(from_.get())};
+  region_ = RemoteRegion::decode(read_text(from_.get())).value();
+  small_ = RemoteRegion::decode(read_text(from_.get())).value();
+}
+
+OwnerProcess::~OwnerProcess() {
+  to_.reset();
+  go_on();
+  int ended = 0;
+  ::waitpid(process_, &ended, 0);
+  EXPECT_EQ(ended, ends_by_);
+}
+
+void OwnerProcess::stop() {
+  ::kill(process_, SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(process_), &stopped, WSTOPPED);
+}
+
+void OwnerProcess::go_on() {
+  ::kill(process_, SIGCONT);
+}
+
+void OwnerProcess::end_by(int signal) {
+  ends_by_ = signal;
+  ::kill(process_, signal);
+}
+
+std::string OwnerProcess::ask(const std::string& word) {
+  write_text(to_.get(), word);
+  if (word == "die" || word == "leave") {
+    siginfo_t ended{};
+    ::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOWAIT);
+    return {};
+  }
+  return read_text(from_.get());
+}
+
+}  // namespace memspan::contract

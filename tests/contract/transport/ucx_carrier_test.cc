@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the carrier over UCX promises beyond a carrier. Registered where it is built.
+#include "transport/message/ucx/ucx_carrier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <csignal>
+#include <thread>
+#include <vector>
+
+namespace memspan::contract {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr auto kPromise = std::chrono::seconds(10);
+constexpr std::size_t kMostOnTheirWay = std::size_t{4} << 20;
+
+class UcxCarrierTest : public testing::Test {
+ protected:
+  UcxCarrierTest()
+      : carrier_(make_ucx_carrier({.device = "lo"}).value()),
+        listener_(carrier_->listen().value()) {}
+
+  // Two ends of a connection, which share one worker.
+  void open() {
+    std::thread connecting([this] {
+      near_ = carrier_->connect(listener_->address(), Deadline::after(kPromise)).value();
+    });
+    const Deadline deadline = Deadline::after(kPromise);
+    while ((far_ = listener_->accept()) == nullptr && !deadline.has_passed()) continue;
+    connecting.join();
+    ASSERT_NE(far_, nullptr);
+  }
+  static short ready(const ByteStream& stream, short events) {
+    pollfd one{stream.descriptor(), events, 0};
+    ::poll(&one, 1, 0);
+    return one.revents;
+  }
+  static ssize_t send(ByteStream& stream, std::vector<char>& bytes, Waiting waiting) {
+    const iovec part{bytes.data(), bytes.size()};
+    return stream.send({&part, 1}, waiting);
+  }
+  static ssize_t receive(ByteStream& stream, std::vector<char>& bytes) {
+    const iovec part{bytes.data(), bytes.size()};
+    return stream.receive({&part, 1}, Waiting::kShortly);
+  }
+
+  std::unique_ptr<Carrier> carrier_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<ByteStream> near_;
+  std::unique_ptr<ByteStream> far_;
+};
+
+TEST_F(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo) {
+  const auto there = carrier_->connect("ucx:192.0.2.9:7", Deadline::after(kPromise));
+  EXPECT_EQ(there.code(), Code::kAuth);
+  EXPECT_THAT(there.status().message(), HasSubstr("192.0.2.9"));
+  auto other = make_ucx_carrier({.host = "192.0.2.9", .device = "lo"}).value();
+  EXPECT_EQ(other->listen().code(), Code::kAuth);
+}
+
+TEST_F(UcxCarrierTest, AnAddressOfAnotherCarrierIsNamed) {
+  for (const char* address : {"tcp:127.0.0.1:7", "unix:memspan-x", "ucx:", "ucx:127.0.0.1:port"}) {
+    const auto there = carrier_->connect(address, Deadline::after(kPromise));
+    EXPECT_EQ(there.code(), Code::kInvalidArgument) << address;
+  }
+  EXPECT_THAT(carrier_->connect("tcp:127.0.0.1:7", Deadline::after(kPromise)).status().message(),
+              HasSubstr("MEMSPAN_CARRIER"));
+}
+
+TEST_F(UcxCarrierTest, SignalHandlersStayTheProgramsOwn) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGHUP, SIGABRT}) {
+    struct sigaction now = {};
+    ASSERT_EQ(::sigaction(signal, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << signal;
+  }
+}
+
+TEST_F(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
+  open();
+  std::vector<char> bytes(kMostOnTheirWay, 'x');
+  std::size_t sent = 0;
+  EXPECT_NE(ready(*near_, POLLOUT) & POLLOUT, 0);
+  for (ssize_t now = 1; now > 0; sent += static_cast<std::size_t>(now))
+    now = send(*near_, bytes, Waiting::kShortly);
+  EXPECT_EQ(sent, kMostOnTheirWay);
+  EXPECT_EQ(ready(*near_, POLLOUT) & POLLOUT, 0) << "nothing can be sent";
+  // What is taken makes room.
+  std::size_t received = 0;
+  const Deadline deadline = Deadline::after(kPromise);
+  while (received < sent && !deadline.has_passed()) {
+    const ssize_t now = receive(*far_, bytes);
+    ASSERT_GE(now, 0);
+    received += static_cast<std::size_t>(now);
+  }
+  EXPECT_EQ(received, sent);
+  ssize_t again = 0;
+  while ((again = send(*near_, bytes, Waiting::kShortly)) == 0 && !deadline.has_passed()) continue;
+  EXPECT_GT(again, 0);
+  EXPECT_NE(ready(*near_, POLLOUT) & POLLOUT, 0);
+}
+
+TEST_F(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
+  open();
+  std::vector<char> bytes(std::size_t{3} << 20, 'y');
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    std::vector<char> rest(bytes.begin() + static_cast<std::ptrdiff_t>(sent), bytes.end());
+    const ssize_t now = send(*near_, rest, Waiting::kShortly);
+    ASSERT_GE(now, 0);
+    sent += static_cast<std::size_t>(now);
+  }
+  near_.reset();
+  std::size_t received = 0;
+  const Deadline deadline = Deadline::after(kPromise);
+  ssize_t now = 0;
+  while (now >= 0 && !deadline.has_passed()) {
+    now = receive(*far_, bytes);
+    if (now > 0) received += static_cast<std::size_t>(now);
+  }
+  EXPECT_EQ(now, -1);
+  EXPECT_EQ(received, sent);
+  EXPECT_NE(ready(*far_, POLLRDHUP) & (POLLRDHUP | POLLHUP), 0);
+  EXPECT_EQ(send(*far_, bytes, Waiting::kNo), -1);
+}
+
+}  // namespace
+}  // namespace memspan::contract

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends of processes that joined the job."""
+
+import time
+import unittest
+
+from jobs.launcher import PROBE, all_end, read_lines, run, start, strangers
+
+LONGEST_END_S = 3
+
+
+class JoinedTest(unittest.TestCase):
+    def ends(self, code, mode, line=None):
+        """oshrun's code and one line of it; what else was said on stderr."""
+        got, _, errors = run("-n", "3", PROBE, mode, env=strangers())
+        self.assertEqual(got, code, errors)
+        ours = [it for it in errors.splitlines() if it.startswith("oshrun:")]
+        self.assertEqual(len(ours), 0 if line is None else 1, errors)
+        if line is not None:
+            self.assertRegex(ours[0], rf"^oshrun: PE 1 \(process \d+\) {line}$")
+        return [it for it in errors.splitlines() if it not in ours]
+
+    def test_one_that_is_killed_ends_the_others(self):
+        began = time.monotonic()
+        said = self.ends(137, "kill", r"was killed by signal 9 \(Killed\)")
+        self.assertLess(time.monotonic() - began, LONGEST_END_S)
+        # Each survivor names it.
+        self.assertEqual(sum("PE 1" in line for line in said), 2, said)
+
+    def test_one_that_forgets_to_finalize(self):
+        self.ends(1, "no_finalize", "exited with code 0 without shmem_finalize")
+
+    def test_a_global_exit_is_no_error_of_the_launchers(self):
+        self.ends(7, "global_exit")
+
+    def test_an_exit_code(self):
+        self.ends(9, "exit_code", "exited with code 9")
+
+    def test_one_that_left_before_the_others_joined(self):
+        self.ends(1, "leave_before_init", "exited with code 0 without shmem_init")
+
+    def test_a_killed_launcher_takes_them_along(self):
+        job = start("-n", "3", PROBE, "wait", env=strangers())
+        pids = read_lines(job.stdout, 3)
+        job.kill()
+        all_end(2, pids)
+        job.communicate()

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/resolver.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "support.h"
+#include "unit/support/private_folder.h"
+
+namespace memspan {
+namespace {
+
+TEST(ResolverTest, AnAddressIsNotLookedUp) {
+  auto found = resolve({"192.0.2.7", 80}, Deadline::after(Duration::zero()));
+  ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ(found->front().storage.ss_family, AF_INET);
+}
+
+TEST(ResolverTest, GivesTheOldKindOfAddressFirst) {
+  auto found = resolve({"localhost", 80}, soon());
+  ASSERT_TRUE(found.is_ok()) << found.status().to_string();
+  EXPECT_EQ(found->front().storage.ss_family, AF_INET);
+}
+
+TEST(ResolverTest, NamesAHostThatIsUnknown) {
+  auto found = resolve({"no-such-host.invalid", 80}, soon());
+  EXPECT_EQ(found.code(), Code::kUnavailable);
+  EXPECT_NE(found.status().message().find("no-such-host.invalid"), std::string::npos)
+      << found.status().message();
+}
+
+// What the child ends with; a number below kFailed is the step that this system does not allow.
+constexpr int kPassed = 0;
+constexpr int kFailed = 100;
+
+bool write_file(const char* path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file.good();
+}
+
+// A network of its own, whose name server takes every question and answers none.
+[[noreturn]] void resolve_without_an_answer(const std::string& folder) {
+  const std::string ids = "0 " + std::to_string(::geteuid()) + " 1\n";
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) ::_exit(1);
+  write_file("/proc/self/setgroups", "deny");
+  if (!write_file("/proc/self/uid_map", ids)) ::_exit(2);
+  const std::string servers = folder + "/resolv.conf";
+  const std::string order = folder + "/nsswitch.conf";
+  write_file(servers.c_str(), "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n");
+  write_file(order.c_str(), "hosts: dns\n");
+  if (::mount(servers.c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
+  if (::mount(order.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(4);
+  const Fd server(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq loopback = {};
+  std::snprintf(loopback.ifr_name, sizeof loopback.ifr_name, "lo");
+  loopback.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (::ioctl(server.get(), SIOCSIFFLAGS, &loopback) != 0) ::_exit(5);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(53);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(server.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) ::_exit(6);
+  const auto begin = Clock::now();
+  const auto found = resolve({"host.example", 80}, Deadline::after(std::chrono::milliseconds(300)));
+  const Duration took = Clock::now() - begin;
+  std::printf("%s after %.3f s\n", found.status().to_string().c_str(), to_seconds(took));
+  std::fflush(stdout);
+  const bool is_named =
+      found.status().message().find("no answer from the name server in time") != std::string::npos;
+  // Far less than the name server may take.
+  const bool is_in_time = took < std::chrono::seconds(10);
+  ::_exit(found.code() == Code::kUnavailable && is_named && is_in_time ? kPassed : kFailed);
+}
+
+TEST(ResolverTest, AnAnswerThatIsLostCostsNoMoreThanTheDeadline) {
+  const PrivateFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) resolve_without_an_answer(folder.path());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "it ended by signal " << WTERMSIG(status);
+  const int step = WEXITSTATUS(status);
+  if (step != kPassed && step < kFailed)
+    GTEST_SKIP() << "this system gives a test no network of its own (step " << step << ")";
+  EXPECT_EQ(step, kPassed);
+}
+
+}  // namespace
+}  // namespace memspan

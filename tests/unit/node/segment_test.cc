@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/segment.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "world/membership_steps.h"
+
+namespace memspan {
+namespace {
+
+TEST(NodeSegmentTest, ASecondMappingShowsTheSameBoard) {
+  NodeSegment made = NodeSegment::create(3, 1 << 20, true).value();
+  NodeSegment attached = NodeSegment::attach(Fd(dup(made.descriptor()))).value();
+  EXPECT_EQ(attached.peers(), 3);
+  EXPECT_EQ(attached.header().oversubscribed, 1u);
+  made.peer(2).pid.store(77);
+  EXPECT_EQ(attached.peer(2).pid.load(), 77);
+  EXPECT_EQ(std::string_view(made.header().secret, 64).find('\0'), std::string_view::npos);
+}
+
+TEST(NodeSegmentTest, RefusesImpossibleSizesAndOtherMemory) {
+  EXPECT_EQ(NodeSegment::create(0, 1 << 20, false).code(), Code::kInvalidArgument);
+  EXPECT_EQ(NodeSegment::create(kMostPeers + 1, 1 << 20, false).code(), Code::kInvalidArgument);
+  Pages other = Pages::create(1 << 16, "other").value();
+  EXPECT_EQ(NodeSegment::attach(Fd(dup(other.descriptor()))).code(), Code::kInvalidArgument);
+}
+
+TEST(NodeSegmentTest, ADeathIsNotedOnceAndOnlyOfMembers) {
+  NodeSegment segment = NodeSegment::create(3, 1 << 20, false).value();
+  ASSERT_TRUE(claim_rank(segment, 0).is_ok());
+  ASSERT_TRUE(claim_rank(segment, 1).is_ok());
+  segment.peer(0).state.store(PeerState::kLeft);
+  EXPECT_FALSE(segment.mark_lost(0, -1));
+  EXPECT_TRUE(segment.mark_lost(1, 9));
+  EXPECT_FALSE(segment.mark_lost(1, 9));
+  EXPECT_EQ(segment.header().alarms.load(), 1u);
+  EXPECT_EQ(segment.peer(1).wait_status.load(), 9);
+}
+
+TEST(NodeSegmentTest, ARankBelongsToOneProcessUntilItLeaves) {
+  NodeSegment segment = NodeSegment::create(1, 1 << 20, false).value();
+  ASSERT_TRUE(claim_rank(segment, 0).is_ok());
+  EXPECT_EQ(claim_rank(segment, 0).code(), Code::kUnavailable);
+  segment.peer(0).state.store(PeerState::kLeft);
+  EXPECT_TRUE(claim_rank(segment, 0).is_ok());
+  EXPECT_EQ(segment.peer(0).generation.load(), 2u);
+  ASSERT_TRUE(segment.mark_lost(0, -1));
+  EXPECT_EQ(claim_rank(segment, 0).code(), Code::kUnavailable);
+}
+
+TEST(NodeSegmentTest, TheFirstRequestToEndHolds) {
+  NodeSegment segment = NodeSegment::create(2, 1 << 20, false).value();
+  segment.request_exit(1, 5);
+  segment.request_exit(0, 6);
+  EXPECT_EQ(segment.header().exit_requested.load(), 2u);
+  EXPECT_EQ(segment.header().exit_code.load(), 5);
+  EXPECT_EQ(segment.header().exit_rank.load(), 1);
+}
+
+}  // namespace
+}  // namespace memspan

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/owner_side.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "transport/link.h"
+
+namespace memspan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kBytes = 256;
+constexpr SipKey kSecret{1, 2};
+
+class OwnerSideTest : public testing::Test, public AnswerSink {
+ protected:
+  OwnerSideTest() : side_(services_, *this), reader_(side_, session_) {
+    id_ = regions_.add({.base = memory_.data() + 64, .bytes = kBytes}).value();
+    EXPECT_TRUE(send(Hello{3, "", peer_.nonce()}.frame(), "PE 3").is_ok());
+  }
+  Status answer(const Frame& frame, std::span<const std::byte> payload) override {
+    answers_.push_back(frame);
+    texts_.emplace_back(reinterpret_cast<const char*>(payload.data()), payload.size());
+    return Status::ok();
+  }
+  // As if it came from the peer, in pieces of `piece` bytes.
+  Status send(Frame frame, std::string_view payload = {}, std::size_t piece = 7) {
+    frame.payload = static_cast<std::uint32_t>(payload.size());
+    FrameHeader header;
+    encode(frame, header);
+    peer_.seal(header, sequence_++);
+    std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
+    bytes += payload;
+    for (std::size_t at = 0; at < bytes.size();) {
+      std::array<iovec, 2> places;
+      const std::size_t count = reader_.prepare(places);
+      std::size_t moved = 0;
+      for (std::size_t i = 0; i < count && moved < piece; ++i) {
+        const std::size_t part = std::min({places[i].iov_len, bytes.size() - at, piece - moved});
+        std::memcpy(places[i].iov_base, bytes.data() + at, part);
+        moved += part;
+        at += part;
+      }
+      MEMSPAN_PASS(reader_.received(moved));
+    }
+    return Status::ok();
+  }
+  Frame put_at(std::uint64_t offset) {
+    return {.type = FrameType::kPut, .tag = 5, .region = id_, .offset = offset};
+  }
+  std::uint64_t refused(Refusal refusal) {
+    return counters_.refused[static_cast<std::size_t>(refusal)].load();
+  }
+  std::string_view region() { return {reinterpret_cast<const char*>(memory_.data()) + 64, kBytes}; }
+  bool is_around_untouched() {
+    for (std::size_t i = 0; i < 64; ++i)
+      if (memory_[i] != std::byte{} || memory_[64 + kBytes + i] != std::byte{}) return false;
+    return true;
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(kBytes + 128);
+  RegionTable regions_;
+  OwnerCounters counters_;
+  std::string messages_;
+  OwnerServices services_{
+      regions_, counters_,
+      [this](int peer, std::uint64_t key, std::span<const std::byte> bytes) {
+        messages_ += std::to_string(peer) + ":" + std::to_string(key) + ":" +
+                     std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      },
+      [](const Hello& hello) {
+        return hello.peer == 3 ? Status::ok() : Status(Code::kAuth, "who is that");
+      }};
+  RegionId id_;
+  std::vector<Frame> answers_;
+  std::vector<std::string> texts_;
+  Session peer_ = Session::connecting(kSecret);
+  Session session_ = Session::accepting(kSecret);
+  OwnerSide side_;
+  FrameReader reader_;
+  std::uint32_t sequence_ = 0;
+};
+
+TEST_F(OwnerSideTest, AppliesWhatIsAllowed) {
+  EXPECT_EQ(side_.peer(), 3);
+  ASSERT_TRUE(send(put_at(10), "hello").is_ok());
+  EXPECT_EQ(region().substr(10, 5), "hello");
+  EXPECT_TRUE(side_.take_applied());
+  EXPECT_FALSE(side_.take_applied());
+  ASSERT_TRUE(
+      send({.type = FrameType::kGet, .tag = 8, .region = id_, .offset = 10, .length = 5}).is_ok());
+  EXPECT_EQ(answers_.back().type, FrameType::kData);
+  EXPECT_EQ(answers_.back().tag, 8u);
+  EXPECT_EQ(texts_.back(), "hello");
+  ASSERT_TRUE(send({.type = FrameType::kMessage, .tag = 77, .region = {}}, "text").is_ok());
+  EXPECT_EQ(messages_, "3:77:text");
+}
+
+TEST_F(OwnerSideTest, RefusesAPutThatLeavesTheRegionAndThrowsItsPayloadAway) {
+  for (const std::uint64_t offset : {std::uint64_t{kBytes - 3}, UINT64_MAX, UINT64_MAX - 2}) {
+    ASSERT_TRUE(send(put_at(offset), "12345").is_ok());
+    EXPECT_EQ(answers_.back().type, FrameType::kRefused);
+    EXPECT_EQ(answers_.back().tag, 5u);
+    EXPECT_EQ(answers_.back().flags, 0);
+  }
+  EXPECT_EQ(refused(Refusal::kBounds), 3u);
+  EXPECT_TRUE(is_around_untouched());
+  EXPECT_EQ(region(), std::string(kBytes, '\0'));
+  ASSERT_TRUE(send(put_at(0), "fine").is_ok());
+  EXPECT_EQ(region().substr(0, 4), "fine");
+}
+
+TEST_F(OwnerSideTest, RefusesAnotherRegionOrGeneration) {
+  Frame frame = put_at(0);
+  frame.region.number += 1;
+  ASSERT_TRUE(send(frame, "x").is_ok());
+  frame = put_at(0);
+  frame.region.generation += 1;
+  ASSERT_TRUE(send(frame, "x").is_ok());
+  EXPECT_EQ(refused(Refusal::kRegion), 1u);
+  EXPECT_EQ(refused(Refusal::kGeneration), 1u);
+  regions_.remove(id_);
+  ASSERT_TRUE(send(put_at(0), "x").is_ok());
+  EXPECT_EQ(refused(Refusal::kGeneration), 2u);
+  EXPECT_EQ(region(), std::string(kBytes, '\0'));
+}
+
+TEST_F(OwnerSideTest, RefusesWhatIsNoWord) {
+  Frame frame{.type = FrameType::kAtomic,
+              .kind = static_cast<std::uint8_t>(AtomicKind::kAdd),
+              .width = 8,
+              .flags = kWantsAnswer,
+              .region = id_,
+              .offset = 4,
+              .operand = 1};
+  ASSERT_TRUE(send(frame).is_ok());
+  EXPECT_EQ(answers_.back().type, FrameType::kRefused);
+  EXPECT_EQ(answers_.back().flags, kWantsAnswer);
+  frame.offset = 8;
+  frame.width = 3;
+  ASSERT_TRUE(send(frame).is_ok());
+  frame.width = 8;
+  frame.kind = 99;
+  ASSERT_TRUE(send(frame).is_ok());
+  EXPECT_EQ(refused(Refusal::kWord), 3u);
+  frame.kind = static_cast<std::uint8_t>(AtomicKind::kAdd);
+  frame.offset = kBytes - 4;
+  ASSERT_TRUE(send(frame).is_ok());
+  EXPECT_EQ(refused(Refusal::kBounds), 1u);
+  EXPECT_TRUE(is_around_untouched());
+  EXPECT_EQ(region(), std::string(kBytes, '\0'));
+}
+
+TEST_F(OwnerSideTest, ASignalAfterARefusedPutIsNotSet) {
+  ASSERT_TRUE(send(put_at(kBytes), "x").is_ok());
+  Frame signal{.type = FrameType::kAtomic,
+               .kind = static_cast<std::uint8_t>(AtomicKind::kSet),
+               .width = 8,
+               .flags = kAfterPut,
+               .region = id_,
+               .offset = 0,
+               .operand = 1};
+  ASSERT_TRUE(send(signal).is_ok());
+  EXPECT_EQ(region(), std::string(kBytes, '\0'));
+  ASSERT_TRUE(send(put_at(16), "x").is_ok());
+  ASSERT_TRUE(send(signal).is_ok());
+  EXPECT_EQ(region()[0], 1);
+}
+
+TEST_F(OwnerSideTest, AGetOfMoreThanAPieceIsRefused) {
+  ASSERT_TRUE(send({.type = FrameType::kGet, .region = id_, .length = UINT64_MAX}).is_ok());
+  EXPECT_EQ(answers_.back().type, FrameType::kRefused);
+  EXPECT_EQ(refused(Refusal::kBounds), 1u);
+}
+
+TEST_F(OwnerSideTest, EndsAConnectionThatAnswers) {
+  EXPECT_FALSE(send({.type = FrameType::kData, .region = {}}).is_ok());
+}
+
+TEST_F(OwnerSideTest, EndsAConnectionThatGreetsAgain) {
+  EXPECT_FALSE(send(Hello{3, "", peer_.nonce()}.frame(), "PE 3").is_ok());
+}
+
+class StrangerTest : public OwnerSideTest {
+ protected:
+  StrangerTest() : stranger_(services_, *this), line_(stranger_, fresh_) {}
+  Status first(const SipKey& secret, Frame frame, std::string_view payload) {
+    const Session session = Session::connecting(secret);
+    if (frame.type == FrameType::kHello) frame = Hello{frame_peer_, "", session.nonce()}.frame();
+    frame.payload = static_cast<std::uint32_t>(payload.size());
+    FrameHeader header;
+    encode(frame, header);
+    session.seal(header, 0);
+    std::array<iovec, 2> places;
+    line_.prepare(places);
+    std::memcpy(places[0].iov_base, header.data(), header.size());
+    std::memcpy(static_cast<char*>(places[0].iov_base) + header.size(), payload.data(),
+                payload.size());
+    return line_.received(header.size() + payload.size());
+  }
+  void expect_refused(std::string_view why) {
+    EXPECT_EQ(answers_.back().type, FrameType::kRefused);
+    EXPECT_THAT(texts_.back(), HasSubstr(why));
+    EXPECT_EQ(refused(Refusal::kHello), 1u);
+    EXPECT_FALSE(stranger_.is_admitted());
+  }
+  std::int32_t frame_peer_ = 3;
+  Session fresh_ = Session::accepting(kSecret);
+  OwnerSide stranger_;
+  FrameReader line_;
+};
+
+TEST_F(StrangerTest, MayNotPutBeforeItGreets) {
+  EXPECT_EQ(first(kSecret, put_at(0), "x").code(), Code::kAuth);
+  EXPECT_EQ(region(), std::string(kBytes, '\0'));
+  expect_refused("did not greet first");
+}
+
+TEST_F(StrangerTest, WithoutTheSecretIsToldAndEnded) {
+  EXPECT_EQ(first({1, 3}, {.type = FrameType::kHello, .region = {}}, "x").code(), Code::kAuth);
+  expect_refused("does not know the secret");
+}
+
+TEST_F(StrangerTest, WhoIsNotAdmittedIsToldAndEnded) {
+  frame_peer_ = 4;
+  EXPECT_EQ(first(kSecret, {.type = FrameType::kHello, .region = {}}, "x").code(), Code::kAuth);
+  expect_refused("who is that");
+}
+
+}  // namespace
+}  // namespace memspan

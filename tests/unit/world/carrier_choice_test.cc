@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/carrier_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "core/log.h"
+
+namespace memspan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kVariables[] = {"MEMSPAN_CARRIER", "MEMSPAN_NET", "MEMSPAN_TRUSTED_FABRIC",
+                                      "UCX_NET_DEVICES"};
+
+class CarrierChoiceTest : public testing::Test {
+ protected:
+  CarrierChoiceTest() { forget(); }
+  ~CarrierChoiceTest() override { forget(); }
+  static void forget() {
+    for (const char* variable : kVariables) unsetenv(variable);
+  }
+  static void say(const char* text) { setenv("MEMSPAN_CARRIER", text, 1); }
+  static SocketOptions sockets(Reach reach, const std::optional<Endpoint>& store = std::nullopt) {
+    const CarrierOptions options = choose_carrier(reach, store).value();
+    EXPECT_EQ(options.kind, CarrierOptions::Kind::kSocket);
+    return options.sockets;
+  }
+  static Status refusal(Reach reach = Reach::kOneKernel) {
+    return choose_carrier(reach, std::nullopt).status();
+  }
+};
+
+TEST_F(CarrierChoiceTest, IsUnixInOneKernel) {
+  EXPECT_EQ(sockets(Reach::kOneKernel).family, SocketOptions::Family::kUnix);
+}
+
+TEST_F(CarrierChoiceTest, IsTheAddressThatLeadsToTheStore) {
+  for (const char* text : {"", "socket"}) {
+    if (*text != 0) say(text);
+    const auto options = sockets(Reach::kNetwork, Endpoint{"127.0.0.1", 1});
+    EXPECT_EQ(options.family, SocketOptions::Family::kTcp);
+    EXPECT_EQ(options.host, "127.0.0.1");
+  }
+}
+
+TEST_F(CarrierChoiceTest, IsWhatTheVariableSays) {
+  say("tcp");
+  EXPECT_EQ(sockets(Reach::kOneKernel).host, "127.0.0.1");
+  say("tcp:127.0.0.2");
+  EXPECT_EQ(sockets(Reach::kNetwork).host, "127.0.0.2");
+  say("unix");
+  EXPECT_EQ(sockets(Reach::kNetwork).family, SocketOptions::Family::kUnix);
+}
+
+TEST_F(CarrierChoiceTest, RefusesAnythingElse) {
+  for (const char* text : {"rdma", "tcp:", "tcp:localhost", "TCP", "unix:x", "ucx:x", ""}) {
+    say(text);
+    EXPECT_EQ(refusal().code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(refusal().message(), HasSubstr("allowed are socket, ucx, unix, tcp")) << text;
+  }
+}
+
+TEST_F(CarrierChoiceTest, SaysOnceWhatServesANetworkWhenNobodyAsked) {
+  static std::vector<std::string> lines;
+  lines.clear();
+  const LogLevel before = log_level();
+  set_log_level(LogLevel::kInfo);
+  set_log_sink([](int, const char* line) { lines.emplace_back(line); });
+  sockets(Reach::kNetwork, Endpoint{"127.0.0.1", 1});
+  EXPECT_THAT(lines, testing::ElementsAre(testing::AllOf(HasSubstr("TCP sockets, from 127.0.0.1"),
+                                                         HasSubstr("UCX is"))));
+  lines.clear();
+  sockets(Reach::kOneKernel);
+  say("tcp");
+  sockets(Reach::kNetwork, Endpoint{"127.0.0.1", 1});
+  EXPECT_THAT(lines, testing::IsEmpty());
+  set_log_sink(nullptr);
+  set_log_level(before);
+}
+
+TEST_F(CarrierChoiceTest, ANetworkIsNamedByAddressOrInterface) {
+  setenv("MEMSPAN_NET", "127.0.0.3", 1);
+  EXPECT_EQ(sockets(Reach::kNetwork).host, "127.0.0.3");
+  setenv("MEMSPAN_NET", "lo", 1);
+  EXPECT_EQ(sockets(Reach::kNetwork).host, "127.0.0.1");
+  for (const char* text : {"no-such-interface", "", "1.2.3"}) {
+    setenv("MEMSPAN_NET", text, 1);
+    EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(refusal(Reach::kNetwork).message(), HasSubstr("MEMSPAN_NET is \"")) << text;
+  }
+}
+
+TEST_F(CarrierChoiceTest, UcxUsesNoNetworkThatNobodyTrusts) {
+  say("ucx");
+  setenv("MEMSPAN_NET", "192.0.2.77", 1);
+  EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kAuth);
+  EXPECT_THAT(refusal(Reach::kNetwork).message(), HasSubstr("192.0.2.77"));
+  EXPECT_THAT(refusal(Reach::kNetwork).message(), HasSubstr("MEMSPAN_TRUSTED_FABRIC"));
+  setenv("MEMSPAN_TRUSTED_FABRIC", "192.0.2.0/24", 1);
+  EXPECT_NE(refusal(Reach::kNetwork).code(), Code::kAuth);
+  setenv("UCX_NET_DEVICES", "eth0", 1);
+  EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kAuth);
+  EXPECT_THAT(refusal(Reach::kNetwork).message(), HasSubstr("with UCX_NET_DEVICES set"));
+  setenv("MEMSPAN_TRUSTED_FABRIC", "1", 1);
+  EXPECT_NE(refusal(Reach::kNetwork).code(), Code::kAuth);
+  setenv("MEMSPAN_TRUSTED_FABRIC", "some", 1);
+  EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kInvalidArgument);
+}
+
+TEST_F(CarrierChoiceTest, UcxIsHeldToItsNetwork) {
+  if (!has_ucx_module()) {
+    say("ucx");
+    EXPECT_EQ(refusal().code(), Code::kNotSupported);
+    EXPECT_THAT(refusal().message(), HasSubstr("no libmemspan_ucx.so"));
+    GTEST_SKIP() << "the carrier over UCX is not built";
+  }
+  say("ucx");
+  const CarrierOptions options = choose_carrier(Reach::kOneKernel, std::nullopt).value();
+  EXPECT_EQ(options.kind, CarrierOptions::Kind::kUcx);
+  EXPECT_EQ(options.ucx.host, "127.0.0.1");
+  EXPECT_EQ(options.ucx.device, "lo");
+  setenv("MEMSPAN_TRUSTED_FABRIC", "1", 1);
+  EXPECT_EQ(choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.device, "");
+}
+
+}  // namespace
+}  // namespace memspan

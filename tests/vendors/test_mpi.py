@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with MPI and OpenSHMEM in one process, under the MPI's own launcher."""
+
+import os
+import unittest
+
+from vendors import HYDRA, OPEN_MPI, Session, hydra, needs, open_mpi
+
+WITH_MPI = os.environ["MEMSPAN_WITH_MPI"]
+MPICH_LIBRARY = "libmpich.so.12"
+
+
+class MpiTest(Session):
+    def expect_all_orders(self, launch, library):
+        for order in ("inside", "around", "unused"):
+            with self.subTest(order=order):
+                self.expect_well(*launch, WITH_MPI, library, order)
+
+    @needs(OPEN_MPI)
+    def test_open_mpi(self):
+        self.expect_all_orders(open_mpi(2), "libmpi.so.40")
+
+    @needs(HYDRA)
+    def test_mpich(self):
+        self.expect_all_orders(hydra(2), MPICH_LIBRARY)
+
+    @needs(HYDRA)
+    def test_after_the_end_of_mpich_it_is_refused(self):
+        code, _, errors = self.run_job(*hydra(2), WITH_MPI, MPICH_LIBRARY, "after")
+        self.assertNotEqual(code, 0)
+        self.assertIn("call shmem_init before it", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

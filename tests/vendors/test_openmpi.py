@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under Open MPI's mpirun, by PMIx."""
+
+import unittest
+
+from vendors import OPEN_MPI, LauncherPromises, Session, needs, open_mpi
+
+
+@needs(OPEN_MPI)
+class OpenMpiTest(LauncherPromises, Session):
+    launch = staticmethod(open_mpi)
+    rank_variable = "OMPI_COMM_WORLD_RANK"
+    who = "Open MPI"
+
+
+if __name__ == "__main__":
+    unittest.main()

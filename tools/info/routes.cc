@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "info/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "world/membership.h"
+#include "world/world.h"
+
+namespace memspan {
+namespace {
+
+constexpr auto kJoinLimit = std::chrono::seconds(60);
+constexpr std::size_t kHeapBytes = std::size_t{1} << 20;
+constexpr std::size_t kColumn = 9;
+
+// "own mapped message", and why, each on a line of its own.
+std::string own_row(const World& world) {
+  std::string row;
+  std::set<std::string> reasons;
+  for (int peer = 0; peer < world.size(); ++peer) {
+    row += fmt::format("{:<{}}", world.transport_to(peer), kColumn);
+    if (peer != world.rank()) reasons.insert(world.describe_route(peer));
+  }
+  row.erase(row.find_last_not_of(' ') + 1);
+  for (const std::string& reason : reasons) row += "\n" + reason;
+  return row;
+}
+
+// Without the blanks at its end.
+void print_line(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  fmt::print("{}\n", line);
+}
+
+void print(const World& world, const std::vector<std::string>& rows) {
+  const NodeMap& nodes = world.nodes();
+  std::size_t width = sizeof "host";
+  for (int node = 0; node < nodes.count(); ++node)
+    width = std::max(width, nodes.host_of_node(node).size() + 1);
+  fmt::print("{} PE{} on {} node{}\n", world.size(), world.size() == 1 ? "" : "s", nodes.count(),
+             nodes.is_one() ? "" : "s");
+  std::string head = fmt::format("{:<4}{:<{}} ", "PE", "host", width);
+  for (int peer = 0; peer < world.size(); ++peer) head += fmt::format("{:<{}}", peer, kColumn);
+  print_line(head);
+  std::set<std::string> reasons;
+  for (std::size_t peer = 0; peer < rows.size(); ++peer) {
+    const std::string& row = rows[peer];
+    const std::string& host = nodes.host_of(static_cast<int>(peer));
+    print_line(fmt::format("{:>2}  {:<{}} {}", peer, host.empty() ? "-" : host, width,
+                           row.substr(0, row.find('\n'))));
+    for (std::size_t at = row.find('\n'); at != std::string::npos; at = row.find('\n', at + 1))
+      reasons.insert(row.substr(at + 1, row.find('\n', at + 1) - at - 1));
+  }
+  for (const std::string& reason : reasons) print_line(reason);
+}
+
+}  // namespace
+
+Status show_routes() {
+  MEMSPAN_TRY_ASSIGN(Membership membership, join_from_environment(kJoinLimit, {}), "joining");
+  const Exchange exchange = membership.exchange;
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
+                     World::create(std::move(membership), kHeapBytes, StaticVariables::kOwn),
+                     "connecting");
+  std::vector<std::string> rows{own_row(*world)};
+  if (world->size() > 1) {
+    MEMSPAN_TRY_ASSIGN(rows, agree(exchange, rows[0], "PE"), "collecting the routes");
+  }
+  if (world->rank() == 0) print(*world, rows);
+  MEMSPAN_TRY(world->end("memspan-info", EndKind::kFinalize), "leaving");
+  world->leave();
+  return leave_rendezvous(world->membership(), kJoinLimit);
+}
+
+}  // namespace memspan
