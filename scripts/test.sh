@@ -30,8 +30,10 @@
 #
 # While tests run, what later parts need is compiled in the time that they leave idle (MEMSPAN_AHEAD=0:
 # not). At the end stands how long each part took. The last line is `N passed, N failed, N skipped`. A
-# test that is skipped although this machine has what it needs counts as failed. All parts need about
-# 40 minutes on two cores and 6 GB of disk, 25 with a warm compiler cache.
+# test that is skipped although this machine has what it needs counts as failed. A test that fails runs
+# once more, alone; if it passes then, it is *unsteady*: it counts as passed, and the summary shows how it
+# failed. It is failed all the same if a sanitizer reported something, or if more than three are unsteady.
+# All parts need about 40 minutes on two cores and 6 GB of disk, 25 with a warm compiler cache.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -39,6 +41,8 @@ cd -- "$root"
 
 # shellcheck source=tests/support/readme.sh
 source tests/support/readme.sh
+# shellcheck source=tests/support/counts.sh
+source tests/support/counts.sh
 
 all=(format layers shell dev run example python upstream rows tidy clang fuzz asan tsan aarch64)
 parts=()
@@ -49,7 +53,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,33s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,36s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -66,11 +70,7 @@ if ((${#parts[@]} == 0)); then
   for part in "${all[@]}"; do [[ $part == clang ]] && ! $long || parts+=("$part"); done
 fi
 
-passed=0
-failed=0
-skipped=0
-times=()  # of each part, for the table
-broken=() # what failed, for the summary; what it printed last is in $results/failure.N
+times=() # of each part, for the table
 jobs=$(nproc)
 results=$(mktemp -d)
 ahead= # the process group that compiles what later parts need
@@ -83,28 +83,6 @@ $torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch|t
 
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-
-heading() { printf '\n==== %s (after %d s)\n' "$*" "$SECONDS"; }
-
-# fail NAME: counts it, with the end of what standard input has.
-fail() {
-  tail -n 30 >"$results/failure.${#broken[@]}"
-  failed=$((failed + 1))
-  broken+=("$1")
-}
-
-# step NAME COMMAND...: one pass or failure.
-step() {
-  local name=$1
-  shift
-  heading "$name"
-  if "$@" 2>&1 | tee -- "$results/step"; then
-    passed=$((passed + 1))
-  else
-    fail "$name" <"$results/step"
-    return 1
-  fi
-}
 
 # build_preset PRESET [EXAMPLES [BENCHMARKS [TESTS]]]: ON or OFF; TESTS are the folders of tests, all
 # when it is not given.
@@ -121,70 +99,6 @@ build_preset() {
     return 1
   }
   cmake --build --preset "$preset" --parallel "$jobs"
-}
-
-# run_ctest PRESET FOLDER OPTIONS...: adds ctest's own counts to ours.
-run_ctest() {
-  local preset=$1 folder=$2 report=$results/$1.xml
-  shift 2
-  heading "ctest $preset"
-  rm -f -- "$report"
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" \
-    --output-junit "$report" "$@" || true
-  count_report "$preset" "$report"
-}
-
-# run_pytest NAME PYTHON TESTS...: the same for tests in Python.
-run_pytest() {
-  local name=$1 python=$2
-  shift 2
-  heading "pytest $name"
-  "$python" -m pytest -v -p no:cacheprovider --junitxml "$results/$name.xml" "$@" || true
-  count_report "$name" "$results/$name.xml"
-}
-
-# count_report NAME FILE: adds the counts of a JUnit report to ours.
-count_report() {
-  local preset=$1 report=$2 kind name output
-  if [[ ! -s $report ]]; then
-    fail "$preset did not run" </dev/null
-    return
-  fi
-  while IFS=$'\t' read -r kind name output; do
-    case $kind in
-      passed) passed=$((passed + 1)) ;;
-      skipped)
-        if [[ $name =~ $allowed_skips ]]; then
-          skipped=$((skipped + 1))
-        else
-          fail "$preset: $name (skipped)" <"$output"
-        fi
-        ;;
-      *) fail "$preset: $name" <"$output" ;;
-    esac
-  done < <(python3 - "$report" "$results" <<'PYTHON'
-import pathlib
-import sys
-import xml.etree.ElementTree as tree
-
-# ctest writes the status of each test: run, fail, notrun (skipped or not found) or disabled.
-# pytest writes none, and what it has to say of a failure stands there.
-for case in tree.parse(sys.argv[1]).getroot().iter("testcase"):
-    kind = {"run": "passed", "fail": "failed", None: "passed"}.get(case.get("status"), "skipped")
-    skip = case.find("skipped")
-    if skip is not None:
-        kind = "skipped"
-        if "Unable to find executable" in (skip.get("message") or ""):
-            kind = "failed"
-    wrong = [node for node in case if node.tag in ("failure", "error")]
-    if wrong:
-        kind = "failed"
-    texts = [case.findtext("system-out") or "", *(node.text or "" for node in wrong)]
-    output = pathlib.Path(sys.argv[2], "output of " + case.get("name").replace("/", "."))
-    output.write_text("\n".join(texts).rstrip() + "\n")
-    print(kind, case.get("name"), output, sep="\t")
-PYTHON
-  )
 }
 
 units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt network/*/CMakeLists.txt | sed 's#/CMakeLists.txt##g; s#;$##')
@@ -305,7 +219,7 @@ end_ahead() {
 }
 
 # The parts after it need the build of `dev`.
-need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || build_preset dev ON ON; }
+need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || step 'build dev' build_preset dev ON ON; }
 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
@@ -378,7 +292,7 @@ part_upstream() {
   fi
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
-  step 'upstream' "$python" tests/python/upstream/run.py "${length[@]}" || true
+  step_of_many 'upstream' "$python" tests/python/upstream/run.py "${length[@]}"
 }
 part_tidy() {
   need_dev || return 0
@@ -399,7 +313,7 @@ part_rows() {
   local length=()
   if $long; then length=(--long); fi
   signal_ahead STOP # the rows measure
-  step 'rows' bash tests/failure/run.sh --build build "${length[@]}" || true
+  step_of_many 'rows' bash tests/failure/run.sh --build build "${length[@]}"
   signal_ahead CONT
 }
 build_asan() { build_preset asan OFF; }
@@ -466,19 +380,6 @@ part_aarch64() {
   run_ctest aarch64 build-aarch64 -L aarch64
 }
 
-summary() {
-  local i
-  printf '\npart        seconds\n'
-  for i in "${!times[@]}"; do printf '%s\n' "${times[i]}"; done
-  printf '%-10s %8d\n\n' all "$SECONDS"
-  for i in "${!broken[@]}"; do
-    printf 'failed: %s\n' "${broken[i]}"
-    sed 's/^/  | /' "$results/failure.$i"
-  done
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  ((failed == 0))
-}
-
 bash scripts/need_writable.sh test
 dependencies=(--dev)
 if [[ " ${parts[*]} " == *' aarch64 '* ]]; then dependencies+=(--cross); fi
@@ -490,4 +391,7 @@ if step 'install_deps' bash scripts/install_deps.sh "${dependencies[@]}"; then
     times+=("$(printf '%-10s %8d' "$part" $((SECONDS - began)))")
   done
 fi
+printf '\npart        seconds\n'
+printf '%s\n' "${times[@]}"
+printf '%-10s %8d\n\n' all "$SECONDS"
 summary

@@ -112,6 +112,39 @@ case_tidy() {
   said 'git says that no C\+\+ file of src, tools or python changed'
 }
 
+# What test.sh counts: a test that fails once and passes alone is borne and told, three times at most; a
+# sanitizer's finding, and what fails twice, is a failure.
+case_unsteady() {
+  local i
+  mkdir "$work/tests"
+  cat >"$work/once" <<'SH'
+echo "said by $1"
+[ -e "$1" ] || { : >"$1"; echo "$2"; exit 1; }
+SH
+  add_test() { printf 'add_test(%s sh "%s" "%s" "%s")\n' "$1" "$work/once" "$work/flag $1" "${2-}" >>"$work/tests/CTestTestfile.cmake"; }
+  count() {
+    rm -f -- "$work"/flag*
+    gives "$1" bash -euo pipefail -c '
+      cd "$1" && results=$2/results jobs=2 allowed_skips="^$" && mkdir -p "$results" && source tests/support/counts.sh
+      run_ctest dev "$2/tests" && summary' sh "$root" "$work"
+  }
+  for i in 1 2 3; do add_test "t.$i"; done
+  echo 'add_test(t.steady true)' >>"$work/tests/CTestTestfile.cmake"
+  count 0
+  said '^unsteady: dev: t\.2: failed, and passed when it ran again alone'
+  said '^  \| said by .*flag t\.2'
+  [[ $(tail -n 1 "$work/out") == '4 passed, 0 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
+  add_test t.4
+  count 1
+  said '^failed: unsteady tests: 4, and 3 are borne'
+  printf 'add_test(t.never false)\n' >"$work/tests/CTestTestfile.cmake"
+  add_test t.race 'WARNING: ThreadSanitizer: data race'
+  count 1
+  said '^failed: dev: t\.never'
+  said '^failed: dev: t\.race'
+  [[ $(tail -n 1 "$work/out") == '0 passed, 2 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
+}
+
 # The README's lines for Python, as they are pasted: a wheel that cannot be built is no success.
 case_wheel_that_fails() {
   # shellcheck source=tests/support/readme.sh
