@@ -166,6 +166,8 @@ double SlowPath::seconds() const {
 // Sets the sleeping flags in one turn and sleeps in the next; the caller looks in between.
 void SlowPath::sleep() {
   turn_.suspend();
+  // Whoever called this wait may be in a turn, too.
+  if (place_.engine != nullptr) place_.engine->rest_progress();
   if (!is_sleeping_) {
     if (rings_in_vain_ > kRingsInVain) futex_wait(place_.self->doorbell, doorbell_, kShortNap);
     return set_sleeping_flags();

@@ -34,6 +34,8 @@ class ProgressEngine {
   // time, and the engine's own thread sleeps.
   virtual void begin_progress() {}
   virtual void end_progress() {}
+  // A thread between the two sleeps: the engine's own thread takes what comes.
+  virtual void rest_progress() {}
 };
 
 // The calls of one thread between begin_progress() and end_progress(). One thread at a time.

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What PEs of other hosts get while a PE makes no call, and what that costs; two PEs, each on a
- * host of its own. The first argument names a case: compute   PE 1 computes for some seconds
- * without a call; PE 0 prints the quartiles of its gets idle      both sleep; each prints how much
- * of a core it used wait      PE 1 waits for a word that PE 0 stores in the end; each prints how
- * much of a core it used kill      PE 0 is killed right after its quiet; PE 1, in no call, prints
- * whether all is there
+ * host of its own. The first argument names a case:
+ *
+ * compute   PE 1 computes for some seconds without a call; PE 0 prints the quartiles of its gets
+ *
+ * barrier   PE 1 is in a barrier all the time; PE 0 prints the same
+ *
+ * idle      both sleep; each prints how much of a core it used
+ *
+ * wait      PE 1 waits for a word that PE 0 stores in the end; each prints how much of a core it
+ * used
+ *
+ * kill      PE 0 is killed right after its quiet; PE 1, in no call, prints whether all is there
  */
 #include <errno.h>
 #include <shmem.h>
@@ -37,7 +44,8 @@ static int compare(const void* a, const void* b) {
   return (left > right) - (left < right);
 }
 
-static void compute(long* word) {
+static void ask(long* word, int computes) {
+  if (shmem_my_pe() == 1 && !computes) return;
   if (shmem_my_pe() == 1) {
     volatile double sum = 0;
     for (const double end = now(CLOCK_MONOTONIC) + kSeconds; now(CLOCK_MONOTONIC) < end;)
@@ -108,7 +116,10 @@ int main(int argc, char** argv) {
   *word = 1;
   shmem_barrier_all();
   if (strcmp(name, "compute") == 0) {
-    compute(word);
+    ask(word, 1);
+  } else if (strcmp(name, "barrier") == 0) {
+    ask(word, 0);
+    shmem_barrier_all();
   } else if (strcmp(name, "idle") == 0) {
     be_idle(word, 0);
   } else if (strcmp(name, "wait") == 0) {

@@ -31,6 +31,13 @@ class ProgressTest(unittest.TestCase):
                 # The lower one: the others are those of an idle machine only where it is idle.
                 self.assertLess(float(quartiles[1]), 0.005)
 
+    def test_a_pe_that_waits_in_a_call_answers_at_once(self):
+        for carrier in CARRIERS:
+            with self.subTest(carrier=carrier):
+                quartiles = re.search(r"gets (\S+) (\S+) (\S+) s", self.run_well("barrier", carrier))
+                # Less than the nap of a waiter.
+                self.assertLess(float(quartiles[1]), 0.001)
+
     def test_who_sleeps_uses_less_than_1_percent_of_a_core(self):
         for carrier in CARRIERS:
             with self.subTest(carrier=carrier):

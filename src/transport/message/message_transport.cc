@@ -137,6 +137,7 @@ class MessageTransportImpl final : public MessageTransport {
   void progress() override { core_.progress->poll(); }
   void begin_progress() override { core_.progress->begin_polling(); }
   void end_progress() override { core_.progress->end_polling(); }
+  void rest_progress() override { core_.progress->give_back(); }
 
   void forget_in_child() override {
     is_forgotten_ = true;

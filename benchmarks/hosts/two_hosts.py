@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two hosts, 2 PEs: memspan next to iperf3, UCX and Open MPI's OSHMEM over TCP, in alternating rounds.
+
+    python3 benchmarks/hosts/two_hosts.py --build build [--rounds 7] [--quick] [--loopback]
+
+As root: the hosts are network namespaces with a wire between them; with --loopback all are in one, and
+memspan's PEs on simulated hosts that talk TCP. A rival that is not there is left out, and said so. The
+table has medians over the rounds, and the medians of the ratios within each round.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPOSITORY / "tests/failure"), str(REPOSITORY / "tests/support")]
+os.environ.setdefault("MEMSPAN_STORE_MEMBER", "")
+
+from test_two_hosts import ADDRESSES, TwoHosts, can_make_hosts  # noqa: E402
+
+LIMIT_S = 120
+PORT = "23461"
+
+
+def await_listener(process):
+    """Until somebody listens at PORT where the process is."""
+    deadline = time.monotonic() + LIMIT_S
+    wanted = re.compile(rf":{int(PORT):04X} [0-9A-F:]+ 0A ")
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args} ended with {process.returncode}")
+        for kind in ("tcp", "tcp6"):
+            with open(f"/proc/{process.pid}/net/{kind}", encoding="ascii") as table:
+                if wanted.search(table.read()):
+                    return
+        time.sleep(0.01)
+    raise RuntimeError(f"{process.args} does not listen")
+
+
+class Place:
+    """Where the two ends run: namespaces, or here."""
+
+    def __init__(self, hosts):
+        self.hosts = hosts
+        self.addresses = ADDRESSES if hosts else ("127.0.0.1", "127.0.0.1")
+
+    def inside(self, host, *command):
+        return (["ip", "netns", "exec", self.hosts.names[host]] if self.hosts else []) + list(command)
+
+    def pair(self, server, client, **environment):
+        """What the client printed; the server is ended after it."""
+        env = {**os.environ, **environment}
+        with subprocess.Popen(self.inside(1, *server), env=env, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL) as serving:
+            try:
+                await_listener(serving)
+                done = subprocess.run(self.inside(0, *client), env=env, text=True, capture_output=True,
+                                      timeout=LIMIT_S)
+            finally:
+                serving.kill()
+        return done.stdout + done.stderr
+
+
+def iperf3(place, seconds):
+    server = ["iperf3", "-s", "-1", "--forceflush", "-B", place.addresses[1], "-p", PORT]
+    told = place.pair(server, ["iperf3", "-c", place.addresses[1], "-p", PORT, "-t", str(seconds), "-J"])
+    return {"iperf3": json.loads(told)["end"]["sum_received"]["bits_per_second"] / 8e9}
+
+
+def ucx(place, is_quick):
+    """Bandwidth of messages with tags in GB/s, and a round trip of active messages in us."""
+    environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "" if place.hosts else "lo"}
+    if place.hosts:
+        del environment["UCX_NET_DEVICES"]
+    results = {}
+    for name, test, size, count in (("am_lat", "ucp_am_lat", 8, 2000), ("tag_bw", "tag_bw", 1 << 20, 1000)):
+        count = count // 10 if is_quick else count
+        words = ["ucx_perftest", "-p", PORT]
+        told = place.pair(words, [*words, place.addresses[1], "-t", test, "-s", str(size), "-n", str(count)],
+                          **environment)
+        last = [line.split() for line in told.splitlines() if line.startswith("Final:")]
+        if not last:
+            print(f"ucx_perftest {test}: {told[-300:]}", file=sys.stderr)
+            continue
+        # latency is one way; bandwidth is MB (2^20) a second
+        results[name] = 2 * float(last[0][2]) if test == "ucp_am_lat" else float(last[0][5]) * 2**20 / 1e9
+    return results
+
+
+def read_rates(told):
+    rates = {}
+    for line in told.splitlines():
+        words = line.split()
+        if len(words) == 4 and words[3] in ("GB/s", "us"):
+            rates[f"{words[0]} {words[1]}"] = float(words[2])
+    return rates
+
+
+def memspan(place, build, target, quick, secret, **environment):
+    program = [str(build / "bin/hosts_rates"), target, *quick]
+    environment = {**os.environ, "SHMEM_SYMMETRIC_SIZE": "256M", **environment}
+    if not place.hosts:
+        command = [str(build / "bin/oshrun"), "-n", "2", "--simulate-hosts", "2", "--bind", "none", *program]
+        environment.setdefault("MEMSPAN_CARRIER", "tcp")
+        done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=LIMIT_S)
+        return read_rates(done.stdout) or print(done.stderr, file=sys.stderr) or {}
+    processes = []
+    for rank in range(2):
+        meeting = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": ADDRESSES[0],
+                   "MASTER_PORT": PORT, "MEMSPAN_JOB_SECRET_FILE": secret}
+        processes.append(subprocess.Popen(place.inside(rank, *program), env={**environment, **meeting}, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    told = [process.communicate(timeout=LIMIT_S) for process in processes]
+    return read_rates(told[0][0]) or print(told, file=sys.stderr) or {}
+
+
+def oshmem(place, program, target, quick, folder):
+    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", "2", "-x", "SHMEM_SYMMETRIC_SIZE=256M",
+               "-x", "UCX_TLS=tcp,self", "--mca", "btl", "tcp,self"]
+    if place.hosts:
+        agent = os.path.join(folder, "agent")
+        names = "".join(f"  {address}) name={name} ;;\n" for address, name in zip(ADDRESSES, place.hosts.names))
+        with open(agent, "w", encoding="utf-8") as script:
+            script.write('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n'
+                         f'case $1 in\n{names}esac\nshift\nexec ip netns exec "$name" sh -c "$*"\n')
+        os.chmod(agent, 0o700)
+        command += ["--host", f"{ADDRESSES[0]}:1,{ADDRESSES[1]}:1", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
+                    shlex.quote(agent), "--mca", "oob_tcp_if_include", f"{ADDRESSES[0]}/24"]
+    done = subprocess.run(place.inside(0, *command, program, target, *quick), text=True, capture_output=True,
+                          timeout=LIMIT_S)
+    return read_rates(done.stdout) or print(done.stderr[-500:], file=sys.stderr) or {}
+
+
+def build_for_oshmem(folder):
+    if not shutil.which("mpirun.openmpi") or not shutil.which("oshcc"):
+        return None
+    program = os.path.join(folder, "rates")
+    source = str(REPOSITORY / "benchmarks/hosts/rates.c")
+    done = subprocess.run(["oshcc", "-O2", "-o", program, source], text=True, capture_output=True)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+        return None
+    return program
+
+
+def a_round(place, chosen, rival, folder, secret, number):
+    """{side: {row: value}}"""
+    quick = ["quick"] if chosen.quick else []
+    sides = {"iperf3": lambda: iperf3(place, 1 if chosen.quick else 3)}
+    if shutil.which("ucx_perftest"):
+        sides["UCX"] = lambda: ucx(place, chosen.quick)
+    if rival:
+        sides["OSHMEM"] = lambda: oshmem(place, rival, "waits", quick, folder)
+    trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.77.0.0/24"}
+    sides["memspan"] = lambda: memspan(place, chosen.build, "waits", quick, secret)
+    sides["memspan, sleeping"] = lambda: memspan(place, chosen.build, "sleeps", quick, secret)
+    sides["memspan, ucx"] = lambda: memspan(place, chosen.build, "waits", quick, secret, **trusted)
+    sides["memspan, tls"] = lambda: memspan(place, chosen.build, "waits", quick, secret, MEMSPAN_ENCRYPT_DATA="1")
+    names = list(sides)
+    order = names[number % len(names):] + names[:number % len(names)]
+    results = {name: sides[name]() for name in order}
+    return {name: results[name] for name in names}
+
+
+def ratio(rounds, row, side, bare, bare_row):
+    values = [r[side][row] / r[bare][bare_row] for r in rounds
+              if row in r.get(side, {}) and bare_row in r.get(bare, {})]
+    return f"{statistics.median(values):.2f}" if values else ""
+
+
+def middle(rounds, side, row):
+    values = [r[side][row] for r in rounds if row in r.get(side, {})]
+    return f"{statistics.median(values):.3g}" if values else ""
+
+
+def print_table(rounds):
+    ours = [side for side in rounds[0] if side.startswith("memspan")]
+    bandwidth = {"put", "get"}
+    print(f"| row | {' | '.join(ours)} | memspan / iperf3 | / UCX | / OSHMEM | OSHMEM |")
+    print("|---" * (len(ours) + 5) + "|")
+    for row in rounds[0]["memspan"]:
+        is_rate = row.split()[0] in bandwidth and row.split()[1] != "8"
+        against = "tag_bw" if is_rate else "am_lat"
+        cells = [middle(rounds, side, row) for side in ours]
+        cells.append(ratio(rounds, row, "memspan", "iperf3", "iperf3") if is_rate else "")
+        cells.append(ratio(rounds, row, "memspan", "UCX", against))
+        cells.append(ratio(rounds, row, "memspan", "OSHMEM", row))
+        cells.append(middle(rounds, "OSHMEM", row))
+        print(f"| {row} {'GB/s' if is_rate else 'us'} | {' | '.join(cells)} |")
+    print(f"\niperf3 {middle(rounds, 'iperf3', 'iperf3')} GB/s; UCX tag_bw of 1 MiB {middle(rounds, 'UCX', 'tag_bw')} GB/s, "
+          f"round trip of am_lat {middle(rounds, 'UCX', 'am_lat')} us; {len(rounds)} rounds")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=REPOSITORY / "build")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--loopback", action="store_true")
+    chosen = parser.parse_args()
+    chosen.build = chosen.build.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the namespaces go, too
+    if not chosen.loopback and not can_make_hosts():
+        sys.exit("two_hosts: making network namespaces needs root; --loopback does not")
+    if not shutil.which("iperf3"):
+        sys.exit("two_hosts: iperf3 is missing (apt install iperf3)")
+    with tempfile.TemporaryDirectory() as folder:
+        secret = os.path.join(folder, "secret")
+        with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write("the secret of two hosts")
+        rival = build_for_oshmem(folder)
+        for name, is_there in (("ucx_perftest", shutil.which("ucx_perftest")), ("OSHMEM", rival)):
+            if not is_there:
+                print(f"without {name}, which is not here", file=sys.stderr)
+        hosts = None if chosen.loopback else TwoHosts()
+        try:
+            place = Place(hosts.__enter__() if hosts else None)
+            rounds = [a_round(place, chosen, rival, folder, secret, i) for i in range(chosen.rounds)]
+        finally:
+            if hosts:
+                hosts.close()
+    print_table(rounds)
+
+
+if __name__ == "__main__":
+    main()
