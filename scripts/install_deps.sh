@@ -20,7 +20,7 @@ base=(
 )
 examples=(libopenblas-dev libdnnl-dev)
 tests=(
-  libgtest-dev libgmock-dev iproute2 python3
+  libgtest-dev libgmock-dev iproute2 nftables python3
   openssh-client openssh-server # jobs on several hosts
 )
 python=(python3-venv python3-dev)

@@ -9,9 +9,17 @@ import unittest
 import jobs
 from jobs.launcher import environment
 from jobs.namespaces import Namespaces
+from test_two_hosts import can_make_hosts
 
 ENTER = "ip netns exec {}"
 BOUND_S = 1.0  # from a death to the end of the job
+
+
+def on_hosts(case):
+    """Of a test case: skips it where there can be no hosts."""
+    case = unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")(case)
+    has_tls = os.environ.get("MEMSPAN_HAS_TLS", "ON") == "ON"
+    return unittest.skipUnless(has_tls, "this build has no TLS, which a store on a network needs")(case)
 
 
 def read_file(pid, name):

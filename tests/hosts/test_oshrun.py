@@ -7,8 +7,7 @@ import subprocess
 import unittest
 
 import jobs
-from oshrun_hosts import BOUND_S, OnHosts, command_of, read_file
-from test_two_hosts import can_make_hosts
+from oshrun_hosts import BOUND_S, OnHosts, command_of, on_hosts, read_file
 
 FAR = os.environ["MEMSPAN_FAR"]
 INFO = os.environ["MEMSPAN_INFO"]
@@ -17,7 +16,7 @@ LAYOUTS = ((1, 1), (2, 2), (3, 1), (2, 1, 1))
 QUIET = {"MEMSPAN_LOG_LEVEL": "ERROR"}  # no warning about programs that do not use memspan
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@on_hosts
 class JobsTest(OnHosts):
     def test_every_process_is_a_pe(self):
         for slots in LAYOUTS:
@@ -66,7 +65,7 @@ class JobsTest(OnHosts):
         self.assertEqual(self.outputs((0, 2), jobs.VICTIM, "hello"), ["hello 0 of 2", "hello 1 of 2"])
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@on_hosts
 class OutputTest(OnHosts):
     def test_it_is_live_and_labelled_and_rank_0_has_the_input(self):
         job = self.start_on((1, 1), "--label", "sh", "-c", 'echo "up $RANK"; read line; echo "got $line"',
@@ -115,7 +114,7 @@ class OutputTest(OnHosts):
         self.assertNotEqual(job.wait(jobs.LIMIT_S), 0)
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@on_hosts
 class EndsTest(OnHosts):
     def busy(self, slots=(2, 1, 1), **more):
         """The job and {rank: pid}."""

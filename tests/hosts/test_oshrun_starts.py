@@ -9,14 +9,13 @@ import unittest
 
 import jobs
 from jobs.namespaces import ip
-from oshrun_hosts import BOUND_S, OnHosts, command_of, parent_of
-from test_two_hosts import can_make_hosts
+from oshrun_hosts import BOUND_S, OnHosts, command_of, on_hosts, parent_of
 
 GREETING = "memspan agent"
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@on_hosts
 class RefusalsTest(OnHosts):
     def refused(self, process, code):
         """oshrun's one line about it; nothing of the job has run or is left."""
@@ -110,7 +109,7 @@ class RefusalsTest(OnHosts):
         self.outputs((1, 1), jobs.VICTIM, "hello", MEMSPAN_NET="eth0")
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@on_hosts
 @unittest.skipUnless(SSHD and shutil.which("ssh"), "there is no ssh or sshd")
 class SshTest(OnHosts):
     def setUp(self):
