@@ -134,7 +134,7 @@ Status Agent::start(Guard guard, const std::string& text) {
   auto executor = LocalExecutor::make(*job_, signals_, std::move(guard));
   if (!executor.is_ok()) return executor.status();
   executor_ = std::move(*executor);
-  const Status started = executor_->start();
+  Status started = executor_->start();
   AgentInput::close_own_end();
   return started;
 }
