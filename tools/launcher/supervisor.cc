@@ -40,7 +40,6 @@ Result<std::unique_ptr<Supervisor>> Supervisor::make(const Options& options, con
 Supervisor::Supervisor(const Options& options, const Nodes& nodes, const Signals& signals,
                        Executor& executor, Fd epoll)
     : options_(options),
-      nodes_(nodes),
       signals_(signals),
       executor_(executor),
       epoll_(std::move(epoll)),

@@ -55,7 +55,6 @@ class Supervisor {
   Deadline next_deadline() const;
 
   const Options& options_;
-  const Nodes& nodes_;
   const Signals& signals_;
   Executor& executor_;
   Fd epoll_;
