@@ -19,7 +19,10 @@ base=(
   libasio-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev
 )
 examples=(libopenblas-dev libdnnl-dev)
-tests=(libgtest-dev libgmock-dev iproute2 nftables python3)
+tests=(
+  libgtest-dev libgmock-dev iproute2 nftables python3
+  openssh-client openssh-server # jobs on several hosts
+)
 python=(python3-venv python3-dev)
 package=(makeself)
 dev=(

@@ -40,8 +40,24 @@ class LauncherExchange {
   }
 
  private:
+  Status connect() { return launch_.is_network() ? connect_over_network() : connect_on_host(); }
+
+  Status connect_over_network() {
+    MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, Endpoint::parse(launch_.store_url),
+                       "reading the launcher's address");
+    const auto& secret = segment_.header().secret;
+    MEMSPAN_TRY_ASSIGN(store_,
+                       StoreClient::connect({.endpoint = endpoint,
+                                             .security = {.kind = StoreSecurity::Kind::kSecret,
+                                                          .secret = {secret, sizeof secret}},
+                                             .member = fmt::format("PE {}", launch_.rank)},
+                                            Deadline::after(kAnswerLimit)),
+                       "connecting");
+    return Status::ok();
+  }
+
   // One end of a new pair goes to the launcher over the inherited socket, which stays open.
-  Status connect() {
+  Status connect_on_host() {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return Status::from_errno("making a pair of sockets");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -23,20 +24,32 @@ Status invalid(const std::string& text) {
                   kLaunchVariable, text)};
 }
 
+std::vector<std::string> split_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
 }  // namespace
 
 NodeMap Launch::nodes() const {
   if (hosts.size() < 2) return NodeMap(size);
-  std::vector<std::string> names;
+  std::vector<std::string> by_rank;
   for (std::size_t host = 0; host < hosts.size(); ++host)
-    names.insert(names.end(), static_cast<std::size_t>(hosts[host]),
-                 simulated_host(static_cast<int>(host)));
-  return NodeMap::of_hosts(names);
+    by_rank.insert(by_rank.end(), static_cast<std::size_t>(hosts[host]),
+                   is_network() ? names[host] : simulated_host(static_cast<int>(host)));
+  return NodeMap::of_hosts(by_rank);
 }
 
 std::string Launch::encode() const {
-  return fmt::format("{}:{}:{}:{}:{}:{}:{}", kVersion, rank, size, segment, heap, store,
-                     format_host_sizes(hosts));
+  std::string text = fmt::format("{}:{}:{}:{}:{}:{}:{}", kVersion, rank, size, segment, heap, store,
+                                 format_host_sizes(hosts));
+  if (is_network()) text += fmt::format("|{}|{}", fmt::join(names, ","), store_url);
+  return text;
 }
 
 Result<Launch> Launch::decode(const std::string& text) {
@@ -54,9 +67,17 @@ Result<Launch> Launch::decode(const std::string& text) {
   auto as_int = [&](std::size_t i) { return static_cast<int>(numbers[i]); };
   Launch launch{as_int(1), as_int(2), as_int(3), as_int(4), as_int(5)};
   if (rest.empty()) return launch;
+  if (const std::size_t bar = rest.find('|'); bar != std::string_view::npos) {
+    const std::size_t second = rest.find('|', bar + 1);
+    if (second == std::string_view::npos) return invalid(text);
+    launch.names = split_names(rest.substr(bar + 1, second - bar - 1));
+    launch.store_url = rest.substr(second + 1);
+    rest = rest.substr(0, bar);
+  }
   auto hosts = parse_host_sizes(kLaunchVariable, rest);
   if (!hosts.is_ok() || std::accumulate(hosts->begin(), hosts->end(), 0) != launch.size)
     return invalid(text);
+  if (launch.is_network() && launch.names.size() != hosts->size()) return invalid(text);
   launch.hosts = std::move(*hosts);
   return launch;
 }

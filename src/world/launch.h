@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launcher on this host hands to each process that it starts: one environment variable
 // that names inherited descriptors. Nothing is exchanged at start: the node segment and the heap
-// are there already, and the store is a socket pair.
+// are there already, and the store is a socket pair. Of a job on several hosts the store is at an
+// address, and its secret is the one in the node segment.
 #pragma once
 
 #include <optional>
@@ -23,11 +24,16 @@ struct Launch {
   int segment = -1;  // memfd of the NodeSegment, which carries the job's secret too
   int heap = -1;     // memfd of the heaps of the node's PEs: index i at i * NodeSegment heap_stride
   int store = -1;    // stream socket to the launcher's StoreServer
-  // How many processes each simulated host has, in the order of ranks; empty: all are on one.
+  // How many processes each host has, in the order of ranks; empty: all are on one.
   std::vector<int> hosts = {};
+  // Of hosts that are not simulated: their names, and the store's URL.
+  std::vector<std::string> names = {};
+  std::string store_url = {};
 
+  bool is_network() const { return !names.empty(); }
   NodeMap nodes() const;
-  // "2:RANK:SIZE:SEGMENT:HEAP:STORE:HOSTS", the value of kLaunchVariable; HOSTS as "2+2", or empty.
+  // "2:RANK:SIZE:SEGMENT:HEAP:STORE:HOSTS", the value of kLaunchVariable; HOSTS as "2+2", or empty,
+  // or "2+2|NAME,NAME|URL".
   std::string encode() const;
   static Result<Launch> decode(const std::string& text);
   // nullopt when the variable is not set.

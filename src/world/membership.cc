@@ -91,9 +91,15 @@ Result<Membership> join_launched(const Launch& launch) {
                      "joining the job");
   MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(heap_descriptor)), "joining the job");
   joined.nodes = launch.nodes();
-  // Simulated hosts: all are in one kernel.
+  if (launch.is_network()) {
+    MEMSPAN_TRY_ASSIGN(joined.store_endpoint, Endpoint::parse(launch.store_url),
+                       "reading the launcher's address");
+  }
+  // Simulated hosts are all in one kernel.
   if (!joined.nodes.is_one()) {
-    MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(Reach::kOneKernel, std::nullopt),
+    MEMSPAN_TRY_ASSIGN(joined.carrier,
+                       choose_carrier(launch.is_network() ? Reach::kNetwork : Reach::kOneKernel,
+                                      joined.store_endpoint),
                        "choosing a carrier");
   }
   const int near = joined.nodes.peers_in(joined.nodes.node_of(launch.rank));

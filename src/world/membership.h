@@ -78,7 +78,7 @@ struct Membership {
   // For what has to be known of all before links can be made; World::create() uses it up.
   Exchange exchange;
   CarrierOptions carrier;                  // how PEs of other nodes reach this one
-  std::optional<Endpoint> store_endpoint;  // of a rendezvous
+  std::optional<Endpoint> store_endpoint;  // of a rendezvous, or of oshrun's job on several hosts
   std::string how;                         // it came to be, for a person
   std::string job;                         // of a rendezvous
   Rendezvous::Host host = Rendezvous::Host::kRankZero;

@@ -12,7 +12,7 @@ _memspan_oshrun() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
       :) program=0 ;;
-      -n | -np | --np | --ntasks | --env | -x | -wdir | --output | --timeout | --bind | --bind-to | -H | --hostfile | --simulate-hosts)
+      -n | -np | --np | --ntasks | --env | -x | -wdir | --output | --timeout | --bind | --bind-to | -H | --hosts | --hostfile | --remote-shell | --remote-oshrun | --simulate-hosts)
         if ((program == 0)); then ((++i)); fi
         ;;
       -*) ;;
@@ -28,15 +28,17 @@ _memspan_oshrun() {
     --bind | --bind-to) _memspan_words 'core none' ;;
     -n | -np | --np | --ntasks) _memspan_words "1 2 4 8 $(nproc)" ;;
     -wdir) _memspan_files -d ;;
-    --hostfile) _memspan_files -f ;;
+    --hostfile | --remote-oshrun) _memspan_files -f ;;
+    --remote-shell) _memspan_words 'ssh rsh' ;;
     --env | -x) _memspan_files -v ;;
     --simulate-hosts) _memspan_words '2 3 4 2+2 3+1' ;;
-    --timeout | -H) COMPREPLY=() ;;
+    --timeout | -H | --hosts) COMPREPLY=() ;;
     *)
       case ${COMP_WORDS[COMP_CWORD]} in
         -*)
           _memspan_words '-n -np --env -x -wdir --label --tag-output --output --timeout --bind --bind-to
-            --keep-going --simulate-hosts --version --help -V -h -H --hostfile --oversubscribe --allow-run-as-root --'
+            --keep-going --simulate-hosts --version --help -V -h -H --hosts
+            --hostfile --remote-shell --remote-oshrun --oversubscribe --allow-run-as-root --'
           ;;
         *) mapfile -t COMPREPLY < <(compgen -A command -A file -- "${COMP_WORDS[COMP_CWORD]}") ;;
       esac

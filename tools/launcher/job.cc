@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -70,11 +71,11 @@ int value_of(Number number, const NodeMap& nodes, int rank) {
 constexpr int kOpenFilesOfOurOwn = 64;
 
 // Raises the launcher's own limit as far as the job needs; the processes get the old one back.
-Result<rlimit> make_room_for_descriptors(const Options& options) {
+Result<rlimit> make_room_for_descriptors(Label label, int processes) {
   rlimit before{};
   if (getrlimit(RLIMIT_NOFILE, &before) != 0) return Status::from_errno("getrlimit");
-  const int each = options.label == Label::kRank ? 3 : 1;
-  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(options.processes()) +
+  const int each = label == Label::kRank ? 3 : 1;
+  const auto needed = static_cast<rlim_t>(each) * static_cast<rlim_t>(processes) +
                       kFirstChildDescriptor + kOpenFilesOfOurOwn;
   if (needed <= before.rlim_cur) return before;
   rlimit raised = before;
@@ -84,12 +85,20 @@ Result<rlimit> make_room_for_descriptors(const Options& options) {
         Code::kUnavailable,
         fmt::format(
             "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
-            options.processes(), needed, before.rlim_max));
+            processes, needed, before.rlim_max));
   if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
   return before;
 }
 
 }  // namespace
+
+NodeMap map_of_hosts(const Options& options) {
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < options.hosts.size(); ++host)
+    names.insert(names.end(), static_cast<std::size_t>(options.hosts[host]),
+                 options.host_names[host]);
+  return NodeMap::of_hosts(names);
+}
 
 Result<std::string> find_program(const std::string& name, const std::string& folder) {
   if (name.find('/') != std::string::npos) {
@@ -122,7 +131,7 @@ Result<Fd> duplicate_high(int descriptor) {
   return copy;
 }
 
-Result<Job> Job::make(Options options) {
+Result<Job> Job::make(Options options, std::optional<HostPart> part) {
   std::vector<std::string> files;
   for (const Program& program : options.programs) {
     if (!program.folder.empty() && !is_folder(program.folder))
@@ -132,31 +141,41 @@ Result<Job> Job::make(Options options) {
     if (!file.is_ok()) return file.status();
     files.push_back(std::move(*file));
   }
-  const int processes = options.processes();
+  const auto here = part ? options.hosts.begin() + part->host : options.hosts.end();
+  const int processes = part ? *here : options.processes();
   auto cores = choose_cores(options.binding, processes);
   if (!cores.is_ok()) return cores.status();
-  auto open_files = make_room_for_descriptors(options);
+  auto open_files = make_room_for_descriptors(options.label, processes);
   if (!open_files.is_ok()) return open_files.status();
-  auto nodes = Nodes::make(options.hosts, processes);
+  auto nodes = part ? Nodes::make_one(map_of_hosts(options), part->host)
+                    : Nodes::make(options.hosts, processes);
   if (!nodes.is_ok()) return nodes.status();
+  if (part) nodes->set_secret(part->secret);
   const Channel channel = choose_channel(options);
   Job job(std::move(options), channel, std::move(*nodes));
+  job.count_ = processes;
+  if (part)
+    job.first_rank_ =
+        std::accumulate(job.options_.hosts.begin(), job.options_.hosts.begin() + part->host, 0);
+  if (part) job.store_url_ = part->store_url;
   job.open_files_ = *open_files;
   job.cores_ = std::move(*cores);
   job.files_ = std::move(files);
-  const int port = free_port();  // one for all programs of the job
+  // One for all programs of the job.
+  const std::string master = part ? part->master : "127.0.0.1";
+  const int port = part ? part->master_port : free_port();
   for (const Program& program : job.options_.programs) {
     job.environments_.push_back(environment_for(program, channel, !job.nodes_.map().is_one()));
-    add_rendezvous(job.environments_.back().common, port);
+    add_rendezvous(job.environments_.back().common, master, port);
   }
   return job;
 }
 
 // In the order of precedence: what each rank gets of ours, the user's --env of which the last one
 // holds, the usual names, what suits the terminal, and our own environment.
-Job::Environment Job::environment_for(const Program& program, Channel channel, bool is_simulation) {
+Job::Environment Job::environment_for(const Program& program, Channel channel, bool has_hosts) {
   std::set<std::string_view> taken = {kLaunchVariable};
-  if (is_simulation) taken.insert(kHostVariable);
+  if (has_hosts) taken.insert(kHostVariable);
   Environment result;
   for (const NumberVariable& variable : kOurs) {
     taken.insert(variable.name);
@@ -178,9 +197,13 @@ Job::Environment Job::environment_for(const Program& program, Channel channel, b
 std::vector<std::string> Job::environment_of(std::size_t program, int rank, int store) const {
   std::vector<std::string> result = environments_[program].common;
   const NodeMap& map = nodes_.map();
-  const Launch launch{
-      rank,  size(),        nodes_.segment_for_children(rank), nodes_.heap_for_children(rank),
-      store, options_.hosts};
+  Launch launch{rank,  size(), nodes_.segment_for_children(rank), nodes_.heap_for_children(rank),
+                store, {}};
+  if (!map.is_one()) {
+    launch.hosts = options_.hosts;
+    launch.names = options_.host_names;
+    launch.store_url = store_url_;
+  }
   result.push_back(fmt::format("{}={}", kLaunchVariable, launch.encode()));
   if (!map.is_one()) result.push_back(fmt::format("{}={}", kHostVariable, map.host_of(rank)));
   for (const NumberVariable* variable : environments_[program].numbers)

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// oshrun: starts the processes of a job on this host, looks after them and ends them together.
+// oshrun: starts the processes of a job, on this host or on several, looks after them and ends them
+// together.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <string_view>
+
+#include "launcher/agent.h"
+#include "launcher/exit_code.h"
 #include "launcher/guard.h"
 #include "launcher/job.h"
+#include "launcher/local_executor.h"
 #include "launcher/options.h"
+#include "launcher/remote_executor.h"
+#include "launcher/say.h"
 #include "launcher/signals.h"
 #include "launcher/supervisor.h"
 
 namespace memspan::launcher {
 namespace {
-
-// What the shell returns in the same situations.
-int exit_code(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidArgument:
-      return 2;
-    case Code::kNotFound:
-      return 127;
-    default:
-      return 1;
-  }
-}
 
 // Whoever started us may have closed stdin, stdout or stderr; our own descriptors must not take
 // their numbers.
@@ -32,20 +28,42 @@ void open_standard_descriptors() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
+Result<int> supervise(const Options& options, const Nodes& nodes, const Signals& signals,
+                      Executor& executor) {
+  auto supervisor = Supervisor::make(options, nodes, signals, executor);
+  if (!supervisor.is_ok()) return supervisor.status();
+  if (Status status = (*supervisor)->start(); !status.is_ok()) return status;
+  return (*supervisor)->run();
+}
+
+Result<int> run_here(Options options, const Signals& signals) {
+  auto job = Job::make(std::move(options));
+  if (!job.is_ok()) return job.status();
+  auto guard = Guard::start();
+  if (!guard.is_ok()) return guard.status();
+  auto executor = LocalExecutor::make(*job, signals, std::move(*guard));
+  if (!executor.is_ok()) return executor.status();
+  return supervise(job->options(), job->nodes(), signals, **executor);
+}
+
+Result<int> run_on_hosts(const Options& options, const Signals& signals) {
+  auto mirror = Nodes::make_one(map_of_hosts(options), 0);
+  if (!mirror.is_ok()) return mirror.status();
+  auto guard = Guard::start();
+  if (!guard.is_ok()) return guard.status();
+  auto executor = RemoteExecutor::make(options, *mirror, signals, std::move(*guard));
+  if (!executor.is_ok()) return executor.status();
+  return supervise(options, *mirror, signals, **executor);
+}
+
 Result<int> launch(int argc, const char* const* argv) {
   auto options = parse_options(argc, argv);
   if (!options.is_ok()) return options.status();
   if (!*options) return 0;
   auto signals = Signals::block();
   if (!signals.is_ok()) return signals.status();
-  auto job = Job::make(std::move(**options));
-  if (!job.is_ok()) return job.status();
-  auto guard = Guard::start();
-  if (!guard.is_ok()) return guard.status();
-  auto supervisor = Supervisor::make(*job, *signals, std::move(*guard));
-  if (!supervisor.is_ok()) return supervisor.status();
-  if (Status status = (*supervisor)->start(); !status.is_ok()) return status;
-  return (*supervisor)->run();
+  return (*options)->host_names.empty() ? run_here(std::move(**options), *signals)
+                                        : run_on_hosts(**options, *signals);
 }
 
 }  // namespace
@@ -53,6 +71,8 @@ Result<int> launch(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   memspan::launcher::open_standard_descriptors();
+  if (argc == 2 && std::string_view(argv[1]) == memspan::launcher::kAgentOption)
+    return memspan::launcher::run_agent();
   auto result = memspan::launcher::launch(argc, argv);
   if (result.is_ok()) return *result;
   const int code = memspan::launcher::exit_code(result.status());

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "core/cpu.h"
 #include "device/pages.h"
 #include "launcher/job.h"
@@ -24,25 +27,43 @@ Result<Nodes> Nodes::make(const std::vector<int>& hosts, int processes) {
   launch.size = processes;
   launch.hosts = hosts;
   Nodes nodes(launch.nodes());
-  const std::uint64_t stride = heap_file_stride(memory_of_host());
   // Simulated hosts share the cores of this one.
   const bool oversubscribed = processes > usable_cores();
-  for (int node = 0; node < nodes.map_.count(); ++node) {
-    MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::create(processes, stride, oversubscribed),
-                       "preparing the job");
-    const auto near = static_cast<std::uint64_t>(nodes.map_.peers_in(node));
-    MEMSPAN_TRY_ASSIGN(const Pages heap, Pages::create(stride * near, "memspan-heap"),
-                       "making the heaps");
-    MEMSPAN_TRY_ASSIGN(Fd for_segment, duplicate_high(segment.descriptor()), "preparing the job");
-    MEMSPAN_TRY_ASSIGN(Fd for_heap, duplicate_high(heap.descriptor()), "preparing the job");
-    nodes.nodes_.push_back({std::move(segment), std::move(for_segment), std::move(for_heap)});
-  }
+  for (int node = 0; node < nodes.map_.count(); ++node)
+    MEMSPAN_PASS(nodes.add(node, oversubscribed));
   return nodes;
 }
 
-void Nodes::mark_lost(int rank, int wait_status) const {
-  segment_of(rank).mark_lost(rank, wait_status);
+Result<Nodes> Nodes::make_one(NodeMap map, int node) {
+  Nodes nodes(std::move(map));
+  MEMSPAN_PASS(nodes.add(node, nodes.map_.peers_in(node) > usable_cores()));
+  return nodes;
+}
+
+Status Nodes::add(int node, bool oversubscribed) {
+  const std::uint64_t stride = heap_file_stride(memory_of_host());
+  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::create(map_.peers(), stride, oversubscribed),
+                     "preparing the job");
+  const auto near = static_cast<std::uint64_t>(map_.peers_in(node));
+  MEMSPAN_TRY_ASSIGN(const Pages heap, Pages::create(stride * near, "memspan-heap"),
+                     "making the heaps");
+  MEMSPAN_TRY_ASSIGN(Fd for_segment, duplicate_high(segment.descriptor()), "preparing the job");
+  MEMSPAN_TRY_ASSIGN(Fd for_heap, duplicate_high(heap.descriptor()), "preparing the job");
+  nodes_.push_back({std::move(segment), std::move(for_segment), std::move(for_heap)});
+  return Status::ok();
+}
+
+void Nodes::set_secret(const std::string& secret) const {
+  for (const Node& node : nodes_) {
+    NodeHeader& header = node.segment.header();
+    std::memcpy(header.secret, secret.data(), std::min(secret.size(), sizeof header.secret));
+  }
+}
+
+bool Nodes::mark_lost(int rank, int wait_status) const {
+  const bool is_news = segment_of(rank).mark_lost(rank, wait_status);
   tell_other_nodes(rank);
+  return is_news;
 }
 
 bool Nodes::mark_replaced(int rank) const {

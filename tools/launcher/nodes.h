@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a job: this host, or the simulated ones that --simulate-hosts makes of it. Each has
-// a node segment and a memfd for its heaps of its own. What a process says of itself stands on the
-// segment of its own node; what the launcher says of it, on all of them.
+// The nodes of a job that this process holds: this host, the simulated ones that --simulate-hosts
+// makes of it, or one of several hosts. Each has a node segment and a memfd for its heaps of its
+// own. What a process says of itself stands on the segment of its own node; what the launcher says
+// of it, on all of them.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/fd.h"
@@ -25,6 +27,11 @@ class Nodes {
  public:
   // `hosts` as Launch has them.
   static Result<Nodes> make(const std::vector<int>& hosts, int processes);
+  // One of several hosts. PEs of the others have slots in its segment, too.
+  static Result<Nodes> make_one(NodeMap map, int node);
+
+  // For the segments' headers, instead of a fresh secret each; as long as that.
+  void set_secret(const std::string& secret) const;
 
   const NodeMap& map() const { return map_; }
   int size() const { return map_.peers(); }
@@ -35,7 +42,7 @@ class Nodes {
   int heap_for_children(int rank) const { return node_of(rank).heap_descriptor.get(); }
 
   // As NodeSegment has it.
-  void mark_lost(int rank, int wait_status) const;
+  bool mark_lost(int rank, int wait_status) const;
   // Notes as lost a process that runs another program than the one that joined (mark_replaced()).
   bool mark_replaced(int rank) const;
   // The first one that is seen; from then on every node knows of it.
@@ -49,8 +56,9 @@ class Nodes {
     Fd heap_descriptor;
   };
   explicit Nodes(NodeMap map) : map_(std::move(map)) {}
+  Status add(int node, bool oversubscribed);
   const Node& node_of(int rank) const {
-    return nodes_[static_cast<std::size_t>(map_.node_of(rank))];
+    return nodes_.size() == 1 ? nodes_[0] : nodes_[static_cast<std::size_t>(map_.node_of(rank))];
   }
   void tell_other_nodes(int rank) const;
 

@@ -15,7 +15,8 @@ struct Name {
   std::string_view reason = {};  // of a refusal
 };
 
-constexpr std::string_view kOneHost = "all processes run on this host, and -n N says how many";
+constexpr std::string_view kPlaces =
+    "-n N says how many processes there are, and --hosts a:2,b:2 where";
 constexpr std::string_view kSettings = "settings are variables here: --env NAME=VALUE";
 constexpr std::string_view kPrograms = "several programs are written in one line: a : -n 1 b";
 
@@ -47,6 +48,8 @@ constexpr Name kNames[] = {
     {"f", Meaning::kHostFile},
     {"hostfile", Meaning::kHostFile},
     {"machinefile", Meaning::kHostFile},
+    {"remote-shell", Meaning::kRemoteShell},
+    {"remote-oshrun", Meaning::kRemoteOshrun},
     {"simulate-hosts", Meaning::kSimulateHosts},
     {"oversubscribe", Meaning::kNothing},
     {"allow-run-as-root", Meaning::kNothing},
@@ -56,20 +59,20 @@ constexpr Name kNames[] = {
     {"prtemca", Meaning::kRefused, kSettings},
     {"pmixmca", Meaning::kRefused, kSettings},
     {"genv", Meaning::kRefused, kSettings},
-    {"map-by", Meaning::kRefused, kOneHost},
-    {"rank-by", Meaning::kRefused, kOneHost},
-    {"N", Meaning::kRefused, kOneHost},
-    {"nodes", Meaning::kRefused, kOneHost},
-    {"npernode", Meaning::kRefused, kOneHost},
-    {"ppn", Meaning::kRefused, kOneHost},
+    {"map-by", Meaning::kRefused, kPlaces},
+    {"rank-by", Meaning::kRefused, kPlaces},
+    {"N", Meaning::kRefused, kPlaces},
+    {"nodes", Meaning::kRefused, kPlaces},
+    {"npernode", Meaning::kRefused, kPlaces},
+    {"ppn", Meaning::kRefused, kPlaces},
     {"app", Meaning::kRefused, kPrograms},
     {"configfile", Meaning::kRefused, kPrograms},
 };
 
 constexpr Meaning kWithValue[] = {
-    Meaning::kProcesses, Meaning::kVariable,      Meaning::kExport, Meaning::kFolder,
-    Meaning::kOutput,    Meaning::kTimeout,       Meaning::kBind,   Meaning::kHosts,
-    Meaning::kHostFile,  Meaning::kSimulateHosts,
+    Meaning::kProcesses, Meaning::kVariable,    Meaning::kExport,       Meaning::kFolder,
+    Meaning::kOutput,    Meaning::kTimeout,     Meaning::kBind,         Meaning::kHosts,
+    Meaning::kHostFile,  Meaning::kRemoteShell, Meaning::kRemoteOshrun, Meaning::kSimulateHosts,
 };
 
 bool is_number(std::string_view text) {
@@ -115,7 +118,7 @@ Result<Option> recognise_option(std::string_view word) {
 
 std::string_view help_text() {
   return "Usage: oshrun -n N [options] program [arguments...] [: -n N [options] program ...]\n"
-         "Starts an OpenSHMEM job on this host and ends it as a whole.\n"
+         "Starts an OpenSHMEM job, on this host or on several, and ends it as a whole.\n"
          "\n"
          "For each program; its options end at its name:\n"
          "  -n N                 number of processes (also -np N, -nN)\n"
@@ -134,15 +137,23 @@ std::string_view help_text() {
          "                       there are enough; also --bind-to)\n"
          "  --keep-going         do not end the job when a process fails: for programs that\n"
          "                       survive it (shmemx_set_error_handler)\n"
+         "  --hosts A:2,B:2      run on these hosts, that many processes on each (also -H); "
+         "without\n"
+         "                       -n N as many as they have slots\n"
+         "  --hostfile FILE      the same from a file: a host a line, as A:2 or A slots=2\n"
+         "  --remote-shell \"COMMAND {}\"\n"
+         "                       what starts oshrun on the host {}; ssh -o BatchMode=yes {} else\n"
+         "  --remote-oshrun PATH where oshrun is on the other hosts, when it is not where it is "
+         "here\n"
          "  --simulate-hosts N   part the processes into N hosts, as even as can be, or 2+1+1: as\n"
          "                       many on each. Between hosts nothing is mapped: what goes there\n"
          "                       goes over sockets, as on a network\n"
          "  -V, --version        print the version\n"
          "  -h, --help           print this\n"
          "\n"
-         "Accepted from other launchers: -x NAME, -H and --hostfile when they name this host "
-         "only,\n"
-         "--oversubscribe, --allow-run-as-root. A name may have one dash or two.\n"
+         "Accepted from other launchers: -x NAME, --oversubscribe, --allow-run-as-root. A name "
+         "may\n"
+         "have one dash or two.\n"
          "\n"
          "\":\" begins the next program of the same job; after \"--\" all words are the last\n"
          "program's. The result is the program's: 0, or the code of the first process that failed\n"

@@ -20,8 +20,10 @@ enum class Meaning {
   kTimeout,
   kBind,
   kKeepGoing,
-  kHosts,     // a list of hosts, which may only be this one
+  kHosts,     // a list of hosts
   kHostFile,  // the same, in a file
+  kRemoteShell,
+  kRemoteOshrun,
   kSimulateHosts,
   kHelp,
   kVersion,

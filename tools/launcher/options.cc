@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/environment.h"
-#include "launcher/hosts.h"
+#include "launcher/host_list.h"
 #include "launcher/option_names.h"
 #include "node/segment.h"
 #include "world/launch.h"
@@ -98,6 +98,26 @@ Status spread_over_hosts(Options& options) {
   return Status::ok();
 }
 
+// Where the processes run. A list that gives them all to this host is a job of this host.
+Status place_on_hosts(const HostList& list, Options& options) {
+  if (list.empty()) return Status::ok();
+  if (!options.hosts.empty())
+    return invalid("--simulate-hosts and a list of hosts exclude each other");
+  const auto is_own = [](const HostSlots& host) { return is_this_host(host.name); };
+  if (std::all_of(list.begin(), list.end(), is_own)) return Status::ok();
+  const auto placed = place(list, options.processes());
+  if (!placed.is_ok()) return placed.status();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if ((*placed)[i] == 0) continue;
+    options.hosts.push_back((*placed)[i]);
+    options.host_names.push_back(list[i].name);
+  }
+  if (options.hosts.size() > 1 || !is_own({options.host_names[0]})) return Status::ok();
+  options.hosts.clear();
+  options.host_names.clear();
+  return Status::ok();
+}
+
 // One of two words; `first` and `second` are what they stand for.
 template <typename T>
 Status set_choice(const Option& option, T& target, std::pair<std::string_view, T> first,
@@ -110,7 +130,18 @@ Status set_choice(const Option& option, T& target, std::pair<std::string_view, T
   return not_allowed(option, fmt::format("{} or {}", first.first, second.first));
 }
 
-Status apply(const Option& option, Program& program, Options& options) {
+Status append(Result<HostList> more, HostList& hosts) {
+  if (more.is_ok()) hosts.insert(hosts.end(), more->begin(), more->end());
+  return more.status();
+}
+
+Status set_text(const Option& option, std::string& target, std::string_view allowed) {
+  target = *option.value;
+  return target.find_first_not_of(' ') == std::string::npos ? not_allowed(option, allowed)
+                                                            : Status::ok();
+}
+
+Status apply(const Option& option, Program& program, Options& options, HostList& hosts) {
   switch (option.meaning) {
     case Meaning::kProcesses:
       return set_processes(option, program);
@@ -135,9 +166,13 @@ Status apply(const Option& option, Program& program, Options& options) {
       options.on_failure = OnFailure::kKeepGoing;
       break;
     case Meaning::kHosts:
-      return check_hosts(option.typed, *option.value);
+      return append(parse_host_list(option.typed, *option.value), hosts);
     case Meaning::kHostFile:
-      return check_host_file(option.typed, *option.value);
+      return append(read_host_file(option.typed, *option.value), hosts);
+    case Meaning::kRemoteShell:
+      return set_text(option, options.remote_shell, "a command, with {} for the host's name");
+    case Meaning::kRemoteOshrun:
+      return set_text(option, options.remote_oshrun, "the path of oshrun on the other hosts");
     case Meaning::kSimulateHosts:
       return set_hosts(option, options);
     case Meaning::kHelp:
@@ -160,7 +195,8 @@ struct Words {
 enum class Asked { kJob, kHelp, kVersion };
 
 // Takes the options in front of a program. `is_last` becomes true at "--".
-Result<Asked> take_options(Words& words, Program& program, Options& options, bool& is_last) {
+Result<Asked> take_options(Words& words, Program& program, Options& options, HostList& hosts,
+                           bool& is_last) {
   while (!words.is_empty()) {
     const std::string_view word = *words.next;
     if (word.size() < 2 || word[0] != '-') break;
@@ -175,15 +211,15 @@ Result<Asked> take_options(Words& words, Program& program, Options& options, boo
       if (words.is_empty()) return invalid(fmt::format("{} needs a value", option->typed));
       option->value = words.take();
     }
-    MEMSPAN_PASS(apply(*option, program, options));
+    MEMSPAN_PASS(apply(*option, program, options, hosts));
   }
   return Asked::kJob;
 }
 
-Result<Asked> take_program(Words& words, Options& options) {
+Result<Asked> take_program(Words& words, Options& options, HostList& hosts) {
   Program program;
   bool is_last = false;
-  auto asked = take_options(words, program, options, is_last);
+  auto asked = take_options(words, program, options, hosts, is_last);
   if (!asked.is_ok() || *asked != Asked::kJob) return asked;
   while (!words.is_empty()) {
     const std::string_view word = words.take();
@@ -195,6 +231,8 @@ Result<Asked> take_program(Words& words, Options& options) {
     program.command.emplace_back(word);
   }
   const bool is_first = options.programs.empty();
+  if (program.processes == 0 && is_first && words.is_empty())
+    for (const HostSlots& host : hosts) program.processes += host.slots;
   if (program.processes == 0)
     return invalid(is_first ? "-n N, the number of processes, is missing"
                             : "-n N is missing after \":\", which begins another program; in front "
@@ -217,9 +255,10 @@ int Options::processes() const {
 
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv) {
   Options options;
+  HostList hosts;
   Words words{argv + 1, argv + argc};
   do {
-    auto asked = take_program(words, options);
+    auto asked = take_program(words, options, hosts);
     if (!asked.is_ok()) return asked.status();
     if (*asked == Asked::kJob) continue;
     if (*asked == Asked::kHelp)
@@ -228,7 +267,8 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
       std::puts("oshrun (memspan) " MEMSPAN_VERSION);
     return std::optional<Options>();
   } while (!words.is_empty());
-  MEMSPAN_PASS(spread_over_hosts(options));
+  MEMSPAN_PASS(place_on_hosts(hosts, options));
+  if (options.host_names.empty()) MEMSPAN_PASS(spread_over_hosts(options));
   return std::optional<Options>(std::move(options));
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "launcher/host_list.h"
 
 namespace memspan::launcher {
 
@@ -44,8 +45,12 @@ struct Options {
   Binding binding = Binding::kWhenItFits;
   OnFailure on_failure = OnFailure::kEndJob;
   std::optional<Duration> timeout;
-  // How many processes each simulated host has; empty: there is no simulation.
+  // How many processes each host has, in the order of ranks; empty: all are on this one.
   std::vector<int> hosts = {};
+  // The hosts' names; empty: they are simulated.
+  std::vector<std::string> host_names = {};
+  std::string remote_shell = "ssh -o BatchMode=yes {}";  // words, with {} for a host's name
+  std::string remote_oshrun = {};                        // its path there; empty: our own
 
   int processes() const;
 };

@@ -36,8 +36,8 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-void add_rendezvous(std::vector<std::string>& environment, int port) {
-  if (!has(environment, "MASTER_ADDR=")) environment.emplace_back("MASTER_ADDR=127.0.0.1");
+void add_rendezvous(std::vector<std::string>& environment, const std::string& address, int port) {
+  if (!has(environment, "MASTER_ADDR=")) environment.push_back("MASTER_ADDR=" + address);
   if (port != 0 && !has(environment, "MASTER_PORT="))
     environment.push_back(fmt::format("MASTER_PORT={}", port));
 }

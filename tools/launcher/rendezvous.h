@@ -9,7 +9,7 @@ namespace memspan::launcher {
 
 // A port of 127.0.0.1 at which nobody listens now; 0 when there is none.
 int free_port();
-// Adds MASTER_ADDR (127.0.0.1) and MASTER_PORT to the settings, each unless it is there.
-void add_rendezvous(std::vector<std::string>& environment, int port);
+// Adds MASTER_ADDR and MASTER_PORT to the settings, each unless it is there.
+void add_rendezvous(std::vector<std::string>& environment, const std::string& address, int port);
 
 }  // namespace memspan::launcher

@@ -14,68 +14,51 @@
 // its consequence and stays silent.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <memory>
 
 #include "core/clock.h"
-#include "launcher/forwarding.h"
-#include "launcher/job.h"
-#include "launcher/processes.h"
+#include "launcher/executor.h"
+#include "launcher/options.h"
 #include "launcher/signals.h"
-#include "launcher/store_desk.h"
-#include "launcher/terminal_input.h"
 #include "launcher/verdict.h"
 
 namespace memspan::launcher {
 
-// "oshrun: `line`" on stderr, in one piece.
-void say(const std::string& line);
-
 // One thread.
 class Supervisor {
  public:
-  static Result<std::unique_ptr<Supervisor>> make(const Job& job, const Signals& signals,
-                                                  Guard guard);
+  // `nodes` show the states of all processes. All must outlive it.
+  static Result<std::unique_ptr<Supervisor>> make(const Options& options, const Nodes& nodes,
+                                                  const Signals& signals, Executor& executor);
 
-  // Starts every process; the error of the first that cannot be started. The destructor ends
-  // those that already were.
+  // Starts every process; the error of the first that cannot be started. The executor's destructor
+  // ends those that already were.
   Status start();
   // Returns what oshrun returns.
   int run();
 
  private:
   enum class Phase { kRunning, kSurviving, kTerminating, kKilling };
-  enum class Source : std::uint32_t { kSignals, kStore, kOutput, kTerminal };
 
-  Supervisor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
-             std::unique_ptr<Forwarding> forwarding);
-  Status start_one(Spawner& spawner, std::size_t program, int rank);
-  Status watch(int descriptor, std::uint32_t events, Source source, int rank);
-  void watch_terminal();
+  Supervisor(const Options& options, const Nodes& nodes, const Signals& signals, Executor& executor,
+             Fd epoll);
+  Status watch(int descriptor);
   void wait_and_serve(Deadline deadline);
-  void serve(Source source, int rank);
-  void serve_output();
   void pass_on_the_rest();
   void handle_signals();
   void handle_signal(int number);
   void handle_endings();
-  void handle_departure(int rank);
   void fail(const Failure& failure);
   void end_job(Phase phase, Duration patience);
   void escalate();
   void check_timeout();
   Deadline next_deadline() const;
 
-  const Job& job_;
+  const Options& options_;
   const Signals& signals_;
+  Executor& executor_;
   Fd epoll_;
-  StoreDesk store_;
-  std::unique_ptr<Forwarding> forwarding_;
-  std::optional<TerminalInput> terminal_;
-  bool is_terminal_paused_ = false;
   Judge judge_;
-  Processes processes_;
   Deadline timeout_ = Deadline::never();
 
   Phase phase_ = Phase::kRunning;

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts for tests: network namespaces whose only way to each other is a bridge. Needs root."""
+
+import contextlib
+import os
+import subprocess
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+class Namespaces(contextlib.ExitStack):
+    """So many of them, with names and addresses; gone at the end, however it comes."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.names = [f"memspan-h{i}-{os.getpid()}" for i in range(count)]
+        self.addresses = [f"10.78.0.{i + 1}" for i in range(count)]
+
+    def __enter__(self):
+        super().__enter__()
+        switch = f"memspan-switch-{os.getpid()}"
+        with contextlib.ExitStack() as undo:
+            for name in (switch, *self.names):
+                ip("netns", "add", name)
+                undo.callback(ip, "netns", "del", name)
+            ip("-n", switch, "link", "add", "bridge", "type", "bridge")
+            ip("-n", switch, "link", "set", "bridge", "up")
+            for i, (name, address) in enumerate(zip(self.names, self.addresses)):
+                port = f"port{i}"
+                ip("link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", port, "netns", switch)
+                ip("-n", switch, "link", "set", port, "master", "bridge", "up")
+                ip("-n", name, "link", "set", "lo", "up")
+                ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
+                ip("-n", name, "link", "set", "eth0", "up")
+            self.push(undo.pop_all())
+        return self
+
+    def inside(self, host):
+        """The words before a command that runs there."""
+        return ["ip", "netns", "exec", self.names[host]]

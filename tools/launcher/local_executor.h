@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of this host.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "launcher/executor.h"
+#include "launcher/forwarding.h"
+#include "launcher/job.h"
+#include "launcher/processes.h"
+#include "launcher/signals.h"
+#include "launcher/store_desk.h"
+#include "launcher/terminal_input.h"
+
+namespace memspan::launcher {
+
+class LocalExecutor final : public Executor {
+ public:
+  // The job and the signals must outlive it.
+  static Result<std::unique_ptr<LocalExecutor>> make(const Job& job, const Signals& signals,
+                                                     Guard guard);
+
+  Status start() override;
+  int descriptor() const override { return epoll_.get(); }
+  Deadline deadline() const override { return Deadline::never(); }
+  void serve() override;
+  bool is_empty() const override { return processes_.is_empty(); }
+  std::vector<int> running() const override { return processes_.running(); }
+  void signal_all(int number) override;
+  std::vector<Ending> reap() override;
+  std::vector<Ending> take_replaced() override;
+  std::optional<ExitRequest> exit_request() override { return job_.nodes().exit_request(); }
+  std::optional<Breakdown> breakdown() const override { return std::nullopt; }
+  void mark_lost(const Ending& ending) override;
+  void finish_output() override { forwarding_->finish_all(); }
+  bool is_output_done() const override { return forwarding_->pending() == 0; }
+  std::size_t pending_output() const override { return forwarding_->pending(); }
+
+ private:
+  enum class Source : std::uint32_t { kStore, kOutput, kTerminal };
+
+  LocalExecutor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
+                std::unique_ptr<Forwarding> forwarding);
+  Status start_one(Spawner& spawner, std::size_t program, int rank);
+  Status watch(int descriptor, std::uint32_t events, Source source, int index);
+  void watch_terminal();
+  void serve_one(Source source, int index);
+  void serve_store(int index);
+  void serve_output();
+  int rank_of(int index) const { return job_.first_rank() + index; }
+  int index_of(int rank) const { return rank - job_.first_rank(); }
+
+  const Job& job_;
+  const Signals& signals_;
+  Fd epoll_;
+  StoreDesk store_;  // by index on this host
+  std::unique_ptr<Forwarding> forwarding_;
+  std::optional<TerminalInput> terminal_;
+  bool is_terminal_paused_ = false;
+  std::vector<Ending> replaced_;
+  Processes processes_;
+};
+
+}  // namespace memspan::launcher

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of several hosts, by an agent on each (docs/design/0012-oshrun-hosts.md).
+//
+// A node segment of our own mirrors what the agents tell of their processes' states; what is noted
+// on it goes to all agents.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/agent_host.h"
+#include "launcher/agent_limits.h"
+#include "launcher/executor.h"
+#include "launcher/host_output.h"
+#include "launcher/job_order.h"
+#include "launcher/launcher_input.h"
+#include "launcher/signals.h"
+#include "store/server.h"
+
+namespace memspan::launcher {
+
+class RemoteExecutor final : public Executor {
+ public:
+  // All must outlive it. `mirror` is of Nodes::make_one().
+  static Result<std::unique_ptr<RemoteExecutor>> make(const Options& options, const Nodes& mirror,
+                                                      const Signals& signals, Guard guard);
+  ~RemoteExecutor() override;
+
+  Status start() override;
+  int descriptor() const override { return epoll_.get(); }
+  Deadline deadline() const override;
+  void serve() override;
+  bool is_empty() const override;
+  std::vector<int> running() const override { return {running_.begin(), running_.end()}; }
+  void signal_all(int number) override;
+  std::vector<Ending> reap() override;
+  std::vector<Ending> take_replaced() override { return std::exchange(replaced_, {}); }
+  std::optional<ExitRequest> exit_request() override { return exit_request_; }
+  std::optional<Breakdown> breakdown() const override { return breakdown_; }
+  void mark_lost(const Ending& ending) override;
+  void finish_output() override {}  // agents do that
+  bool is_output_done() const override;
+  std::size_t pending_output() const override { return output_.pending(); }
+
+ private:
+  RemoteExecutor(const Options& options, const Nodes& mirror, const Signals& signals, Guard guard,
+                 Fd epoll, const AgentLimits& limits);
+  Status open_store();
+  Status call(AgentHost& host);
+  Status watch(int descriptor, std::uint32_t events, bool is_wanted);
+  bool has_started() const;
+  void serve_host(AgentHost& host);
+  void handle(AgentHost& host, const Message& message);
+  void handle_process(const Message& message);
+  void serve_output();
+  void send_orders();
+  void send_to_all(const Message& message);
+  void check_limits();
+  void lose(AgentHost& host);
+  void break_down(const AgentHost& host, const std::string& reason, int code = 1);
+  void watch_writers();
+
+  const Options& options_;
+  const Nodes& mirror_;
+  const Signals& signals_;
+  Fd epoll_;
+  AgentLimits limits_;
+  Deadline start_ = Deadline::never();
+  bool has_sent_orders_ = false;
+  JobOrder order_;
+  std::unique_ptr<StoreServer> store_;
+  std::vector<AgentHost> hosts_;
+  HostOutput output_;
+  std::array<bool, 2> is_output_watched_{};
+  LauncherInput input_;
+  bool is_input_watched_ = false;
+  std::set<int> running_;
+  std::vector<Ending> ended_;
+  std::vector<Ending> replaced_;
+  std::optional<ExitRequest> exit_request_;
+  std::optional<Breakdown> breakdown_;
+  Processes shells_;  // by the hosts' numbers
+};
+
+}  // namespace memspan::launcher
