@@ -19,9 +19,9 @@ constexpr auto kAwake = std::chrono::microseconds(200);
 // A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often; who
-// has waited for long, at a fifth of the cost.
+// has waited for long, at a tenth of the cost.
 constexpr auto kNap = std::chrono::milliseconds(1);
-constexpr auto kLongNap = std::chrono::milliseconds(5);
+constexpr auto kLongNap = std::chrono::milliseconds(10);
 constexpr auto kLongWait = std::chrono::milliseconds(200);
 // Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
 // it naps without a doorbell, so that each ring, which costs its caller a system call, comes at
