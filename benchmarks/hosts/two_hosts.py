@@ -24,10 +24,9 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests/failure"), str(REPOSITORY / "tests/support")]
-os.environ.setdefault("MEMSPAN_STORE_MEMBER", "")
+sys.path.insert(0, str(REPOSITORY / "tests/support"))
 
-from test_two_hosts import ADDRESSES, TwoHosts, can_make_hosts  # noqa: E402
+from jobs.namespaces import Namespaces, can_make_hosts  # noqa: E402
 
 LIMIT_S = 120
 PORT = "23461"
@@ -53,10 +52,10 @@ class Place:
 
     def __init__(self, hosts):
         self.hosts = hosts
-        self.addresses = ADDRESSES if hosts else ("127.0.0.1", "127.0.0.1")
+        self.addresses = hosts.addresses if hosts else ("127.0.0.1", "127.0.0.1")
 
     def inside(self, host, *command):
-        return (["ip", "netns", "exec", self.hosts.names[host]] if self.hosts else []) + list(command)
+        return [*(self.hosts.inside(host) if self.hosts else []), *command]
 
     def pair(self, server, client, **environment):
         """What the client printed; the server is ended after it."""
@@ -117,7 +116,7 @@ def memspan(place, build, target, quick, secret, **environment):
         return read_rates(done.stdout) or print(done.stderr, file=sys.stderr) or {}
     processes = []
     for rank in range(2):
-        meeting = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": ADDRESSES[0],
+        meeting = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": place.addresses[0],
                    "MASTER_PORT": PORT, "MEMSPAN_JOB_SECRET_FILE": secret}
         processes.append(subprocess.Popen(place.inside(rank, *program), env={**environment, **meeting}, text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE))
@@ -130,13 +129,13 @@ def oshmem(place, program, target, quick, folder):
                "-x", "UCX_TLS=tcp,self", "--mca", "btl", "tcp,self"]
     if place.hosts:
         agent = os.path.join(folder, "agent")
-        names = "".join(f"  {address}) name={name} ;;\n" for address, name in zip(ADDRESSES, place.hosts.names))
+        names = "".join(f"  {address}) name={name} ;;\n" for address, name in zip(place.addresses, place.hosts.names))
         with open(agent, "w", encoding="utf-8") as script:
             script.write('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n'
                          f'case $1 in\n{names}esac\nshift\nexec ip netns exec "$name" sh -c "$*"\n')
         os.chmod(agent, 0o700)
-        command += ["--host", f"{ADDRESSES[0]}:1,{ADDRESSES[1]}:1", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
-                    shlex.quote(agent), "--mca", "oob_tcp_if_include", f"{ADDRESSES[0]}/24"]
+        command += ["--host", f"{place.addresses[0]}:1,{place.addresses[1]}:1", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
+                    shlex.quote(agent), "--mca", "oob_tcp_if_include", f"{place.addresses[0]}/24"]
     done = subprocess.run(place.inside(0, *command, program, target, *quick), text=True, capture_output=True,
                           timeout=LIMIT_S)
     return read_rates(done.stdout) or print(done.stderr[-500:], file=sys.stderr) or {}
@@ -162,7 +161,7 @@ def a_round(place, chosen, rival, folder, secret, number):
         sides["UCX"] = lambda: ucx(place, chosen.quick)
     if rival:
         sides["OSHMEM"] = lambda: oshmem(place, rival, "waits", quick, folder)
-    trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.77.0.0/24"}
+    trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.78.0.0/24"}
     sides["memspan"] = lambda: memspan(place, chosen.build, "waits", quick, secret)
     sides["memspan, sleeping"] = lambda: memspan(place, chosen.build, "sleeps", quick, secret)
     sides["memspan, ucx"] = lambda: memspan(place, chosen.build, "waits", quick, secret, **trusted)
@@ -223,7 +222,7 @@ def main():
         for name, is_there in (("ucx_perftest", shutil.which("ucx_perftest")), ("OSHMEM", rival)):
             if not is_there:
                 print(f"without {name}, which is not here", file=sys.stderr)
-        hosts = None if chosen.loopback else TwoHosts()
+        hosts = None if chosen.loopback else Namespaces(2)
         try:
             place = Place(hosts.__enter__() if hosts else None)
             rounds = [a_round(place, chosen, rival, folder, secret, i) for i in range(chosen.rounds)]

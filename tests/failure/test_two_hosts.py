@@ -8,49 +8,20 @@ import subprocess
 import tempfile
 import unittest
 
+from jobs.namespaces import Namespaces, can_make_hosts
+
 MEMBER = os.environ["MEMSPAN_STORE_MEMBER"]
 LIMIT_S = 60
 # A refusal is not tried again until the deadline of 5 s; a sanitizer takes longer to start.
 REFUSED_WITHIN_MS = 2000
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
+ADDRESSES = tuple(Namespaces(2).addresses)
 
 
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+class TwoHosts(Namespaces):
+    """Two namespaces, and programs of a store in them."""
 
-
-def can_make_hosts():
-    if os.geteuid() != 0:
-        return False
-    name = f"memspan-try-{os.getpid()}"
-    try:
-        ip("netns", "add", name)
-        ip("netns", "del", name)
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    return True
-
-
-class TwoHosts(contextlib.ExitStack):
-    """Two namespaces and the wire; gone at the end, however it comes."""
-
-    def __enter__(self):
-        super().__enter__()
-        pid = os.getpid()
-        self.names = [f"memspan-{end}-{pid}" for end in "ab"]
-        with contextlib.ExitStack() as undo:
-            for name in self.names:
-                ip("netns", "add", name)
-                undo.callback(ip, "netns", "del", name)
-                ip("-n", name, "link", "set", "lo", "up")
-            wires = [f"ms{end}{pid}" for end in "ab"]
-            ip("link", "add", wires[0], "netns", self.names[0], "type", "veth",
-               "peer", "name", wires[1], "netns", self.names[1])
-            for name, wire, address in zip(self.names, wires, ADDRESSES):
-                ip("-n", name, "addr", "add", f"{address}/24", "dev", wire)
-                ip("-n", name, "link", "set", wire, "up")
-            self.push(undo.pop_all())
-        return self
+    def __init__(self):
+        super().__init__(2)
 
     def start(self, host, *words, **environment):
         clean = {k: v for k, v in os.environ.items() if k != "MEMSPAN_JOB_SECRET_FILE"}

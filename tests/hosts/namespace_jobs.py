@@ -4,13 +4,12 @@ wire."""
 
 import contextlib
 import os
-import re
 import subprocess
 import tempfile
 import unittest
 
 import jobs
-from test_two_hosts import ADDRESSES, TwoHosts, can_make_hosts, ip
+from jobs.namespaces import Namespaces, await_running, can_make_hosts, ip
 
 TABLE = "memspan_test"
 
@@ -24,7 +23,7 @@ class NamespaceJobs(unittest.TestCase):
         cls.secret = os.path.join(folder.name, "secret")
         with open(os.open(cls.secret, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
             file.write("the secret of two hosts")
-        cls.hosts = TwoHosts()
+        cls.hosts = Namespaces(2)
         cls.addClassCleanup(cls.hosts.close)
         cls.hosts.__enter__()
 
@@ -35,10 +34,10 @@ class NamespaceJobs(unittest.TestCase):
         try:
             for rank, place in enumerate(places):
                 environment = {"RANK": str(rank), "WORLD_SIZE": str(len(places)),
-                               "MASTER_ADDR": ADDRESSES[places[0]], "MASTER_PORT": "23456",
+                               "MASTER_ADDR": self.hosts.addresses[places[0]], "MASTER_PORT": "23456",
                                "LOCAL_WORLD_SIZE": str(places.count(place)),
                                "MEMSPAN_JOB_SECRET_FILE": self.secret, "SHMEM_SYMMETRIC_SIZE": "64M", **more}
-                processes.append(jobs.start(["ip", "netns", "exec", self.hosts.names[place], *command],
+                processes.append(jobs.start([*self.hosts.inside(place), *command],
                                             **environment))
             yield processes
         finally:
@@ -50,9 +49,9 @@ class NamespaceJobs(unittest.TestCase):
 
     def run_job(self, places, *command, **more):
         with self.job(places, *command, **more) as processes:
-            for rank, process in enumerate(processes):
-                code, out, errors = jobs.finish(process)
-                self.assertEqual(code, 0, f"rank {rank}: {out[-2000:]}{errors}")
+            ends = [jobs.finish(process) for process in processes]
+        told = "".join(f"rank {rank}: {code}, {out[-2000:]}{errors}" for rank, (code, out, errors) in enumerate(ends))
+        self.assertEqual([code for code, _, _ in ends], [0] * len(places), told)
 
     # What befalls the wire, seen from the host of that number.
 
@@ -62,7 +61,7 @@ class NamespaceJobs(unittest.TestCase):
         if rules:
             script += f"table inet {TABLE} {{ chain input {{ type filter hook input priority 0;\n"
             script += "".join(f"iif != lo {rule} drop\n" for rule in rules) + "}\n}\n"
-        subprocess.run(["ip", "netns", "exec", self.hosts.names[host], "nft", "-f", "-"], input=script,
+        subprocess.run([*self.hosts.inside(host), "nft", "-f", "-"], input=script,
                        text=True, check=True, capture_output=True)
 
     @contextlib.contextmanager
@@ -79,10 +78,9 @@ class NamespaceJobs(unittest.TestCase):
     @contextlib.contextmanager
     def wire_down(self):
         name = self.hosts.names[0]
-        links = subprocess.run(["ip", "-n", name, "-o", "link"], text=True, check=True, capture_output=True)
-        wire = re.search(r"(ms\w+)@", links.stdout)[1]
-        ip("-n", name, "link", "set", wire, "down")
+        ip("-n", name, "link", "set", "eth0", "down")
         try:
             yield
         finally:
-            ip("-n", name, "link", "set", wire, "up")
+            ip("-n", name, "link", "set", "eth0", "up")
+            await_running(name)

@@ -8,8 +8,7 @@ import unittest
 
 import jobs
 from jobs.launcher import environment
-from jobs.namespaces import Namespaces
-from test_two_hosts import can_make_hosts
+from jobs.namespaces import Namespaces, can_make_hosts
 
 ENTER = "ip netns exec {}"
 BOUND_S = 1.0  # from a death to the end of the job

@@ -26,7 +26,7 @@ class NamespacesTest(NamespaceJobs):
         with self.job([0, 1], FAR, "compute", MEMSPAN_CARRIER="ucx") as processes:
             for code, _, errors in map(jobs.finish, processes):
                 self.assertNotEqual(code, 0)
-                self.assertRegex(errors, r"10\.77\.0\.[12], which is neither a loopback address nor on a network")
+                self.assertRegex(errors, r"10\.78\.0\.[12], which is neither a loopback address nor on a network")
                 self.assertIn("MEMSPAN_TRUSTED_FABRIC", errors)
 
     if HAS_TLS:
@@ -37,7 +37,7 @@ class NamespacesTest(NamespaceJobs):
 
     if HAS_UCX:
         def test_ucx_on_a_trusted_network(self):
-            trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.77.0.0/24"}
+            trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.78.0.0/24"}
             for case in ("compute", "pointers", "statics"):
                 with self.subTest(case=case):
                     self.run_job([0, 0, 1], FAR, case, **trusted)

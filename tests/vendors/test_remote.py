@@ -5,7 +5,7 @@ import os
 import shlex
 import unittest
 
-from test_two_hosts import ADDRESSES, TwoHosts, can_make_hosts
+from jobs.namespaces import Namespaces, can_make_hosts
 from vendors import FAR, HYDRA, OPEN_MPI, VICTIM, Session, hydra, needs, open_mpi
 
 
@@ -13,16 +13,17 @@ from vendors import FAR, HYDRA, OPEN_MPI, VICTIM, Session, hydra, needs, open_mp
 class RemoteTest(Session):
     def setUp(self):
         super().setUp()
-        self.hosts = self.enterContext(TwoHosts())
+        self.hosts = self.enterContext(Namespaces(2))
+        self.addresses = self.hosts.addresses
         self.agent = os.path.join(self.folder, "memspan-agent")
         names = "".join(f"  {address}) name={name} ;;\n"
-                        for address, name in zip(ADDRESSES, self.hosts.names))
+                        for address, name in zip(self.addresses, self.hosts.names))
         with open(self.agent, "w") as script:
             script.write("#!/bin/sh\n# As ssh: [options] HOST COMMAND...\n"
                          'while [ "${1#-}" != "$1" ]; do shift; done\n'
                          f'case $1 in\n{names}esac\nshift\nexec ip netns exec "$name" sh -c "$*"\n')
         os.chmod(self.agent, 0o700)
-        self.places = f"{ADDRESSES[0]}:2,{ADDRESSES[1]}:1"
+        self.places = f"{self.addresses[0]}:2,{self.addresses[1]}:1"
 
     def launchers(self):
         """The words before a program of three processes: two on the first host, one on the other."""
@@ -30,7 +31,7 @@ class RemoteTest(Session):
         return {
             OPEN_MPI: inside + open_mpi(3, "--host", self.places, "--mca", "plm", "rsh", "--mca",
                                         "plm_rsh_agent", shlex.quote(self.agent), "--mca",
-                                        "oob_tcp_if_include", f"{ADDRESSES[0]}/24"),
+                                        "oob_tcp_if_include", f"{self.addresses[0]}/24"),
             HYDRA: inside + hydra(3, "-launcher", "ssh", "-launcher-exec", self.agent, "-hosts", self.places),
         }
 
@@ -48,7 +49,7 @@ class RemoteTest(Session):
     def test_the_stores_address_can_be_given(self):
         for name, launch in self.launchers().items():
             with self.subTest(launcher=name):
-                self.expect_well(*launch, VICTIM, "hello", SHMEM_MASTER_ADDR=ADDRESSES[0])
+                self.expect_well(*launch, VICTIM, "hello", SHMEM_MASTER_ADDR=self.addresses[0])
 
 
 RemoteTest = needs(OPEN_MPI)(needs(HYDRA)(RemoteTest))

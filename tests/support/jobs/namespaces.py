@@ -4,10 +4,35 @@
 import contextlib
 import os
 import subprocess
+import time
+
+
+LIMIT_S = 60
 
 
 def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+
+
+def can_make_hosts():
+    if os.geteuid() != 0:
+        return False
+    name = f"memspan-try-{os.getpid()}"
+    try:
+        ip("netns", "add", name)
+        ip("netns", "del", name)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def await_running(host, wire="eth0"):
+    """The kernel says a moment after both ends are up that the wire carries; UCX looks at that."""
+    deadline = time.monotonic() + LIMIT_S
+    while "state UP" not in ip("-n", host, "-o", "link", "show", wire):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{wire} of {host} does not come up")
+        time.sleep(0.01)
 
 
 class Namespaces(contextlib.ExitStack):
@@ -34,6 +59,8 @@ class Namespaces(contextlib.ExitStack):
                 ip("-n", name, "link", "set", "lo", "up")
                 ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
                 ip("-n", name, "link", "set", "eth0", "up")
+            for name in self.names:
+                await_running(name)
             self.push(undo.pop_all())
         return self
 
