@@ -286,6 +286,17 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   return std::move(outcome->contributions);
 }
 
+Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline) {
+  if (CollectiveService* service = store.collectives()) return service->leave_group(name, deadline);
+  const std::string prefix = fmt::format("{}/allgather/", name);
+  MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(prefix, deadline), "leaving");
+  MEMSPAN_TRY_ASSIGN(const EpochView view, EpochView::read(listing, prefix), "leaving");
+  for (const auto& [rank, slot] : view.slots)
+    if (slot.caller.lease == store.lease())
+      MEMSPAN_TRY(store.remove(rank_key(prefix + "slot/", rank), deadline).status(), "leaving");
+  return Status::ok();
+}
+
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {
   return allgather(store, name, rank, size, {}, deadline).status();
 }
