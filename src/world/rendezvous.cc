@@ -118,6 +118,7 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
 Status leave_rendezvous(Membership& member, Duration limit) {
   if (member.store == nullptr) return Status::ok();
   member.detector.reset();
+  member.exchange = nullptr;  // it uses the store
   Deadline deadline = Deadline::after(limit);
   MEMSPAN_TRY(wait_to_leave(member, deadline), "leaving the job");
   // The same address may serve the next job at once: the others wait until this store is gone.

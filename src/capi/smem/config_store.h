@@ -12,7 +12,8 @@ namespace memspan::capi {
 Result<StoreAddress> read_url(const char* url);
 
 // Until smem_destroy_config_store(), the last of stop_using_stores() or the end of the process. Ok
-// when this process serves the endpoint already, kUnavailable when another socket has it.
+// when this process serves the endpoint already, and when it is etcd's, which is there without it;
+// kUnavailable when another socket has it.
 // Thread-safe.
 Status host_store(const StoreAddress& address, const StoreSecurity& security);
 

@@ -103,8 +103,7 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
     security = std::move(chosen).value();
   }
   Status hosted;
-  if (hosting == Hosting::kWhenPossible && !endpoint->is_etcd())
-    hosted = host_store(*endpoint, *security);
+  if (hosting == Hosting::kWhenPossible) hosted = host_store(*endpoint, *security);
   // What is wrong with our own certificates no other attempt would mend.
   if (hosted.code() == Code::kInvalidArgument) return hosted;
   const StoreAccess access{.endpoint = *endpoint,

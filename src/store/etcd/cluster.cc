@@ -20,10 +20,11 @@ constexpr const char* kPasswordFile = "MEMSPAN_ETCD_PASSWORD_FILE";
 constexpr const char* kAuthenticate = "/v3/auth/authenticate";
 constexpr std::size_t kMostPasswordBytes = 4096;
 
-// A member that is stopped or cut off takes connections and says nothing. One that is only slow
-// gets more time with every attempt.
+// A member that is stopped or cut off takes connections and says nothing, and what a member passed
+// to a leader that has gone is lost. Where all are only slow, later attempts get more time.
 constexpr Duration kFirstAttempt = std::chrono::seconds(1);
 constexpr Duration kLongestAttempt = std::chrono::seconds(8);
+constexpr int kShortAttempts = 6;
 // Between attempts: elections take about a second.
 constexpr Duration kFirstPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestPause = std::chrono::milliseconds(200);
@@ -116,23 +117,25 @@ class Cluster::Waiting {
 Result<std::string> Cluster::call(const char* path, const std::string& body,
                                   const Deadline& deadline, Call kind) {
   const bool is_last = kind == Call::kLast;
+  const bool is_first = path == std::string_view(kAuthenticate);
   const auto is_over = [&] { return (!is_last && has_ended()) || host_.is_interrupted(); };
   Waiting waiting(*this);
   Status last;
   Duration limit = kFirstAttempt;
   Duration rest = kFirstPause;
+  int attempts = 0;
   bool has_authenticated = false;
   for (;;) {
     if (!is_last && has_ended()) return status();
     if (deadline.has_passed()) return waiting.timed_out(last);
     const std::uint64_t turn = this->turn();
-    auto answer = calls_.post(at(turn), path, body, token(), deadline.within(limit), is_over);
+    auto answer = calls_.post(at(turn), path, body, is_first ? std::string() : token(),
+                              deadline.within(limit), is_over);
     if (answer.is_ok()) return answer;
     if (!is_last && has_ended()) return status();
     if (host_.is_interrupted()) return host_.interruption();
     last = answer.status();
-    if (is_token_refused(last) && path != std::string_view(kAuthenticate) &&
-        !std::exchange(has_authenticated, true)) {
+    if (is_token_refused(last) && !is_first && !std::exchange(has_authenticated, true)) {
       MEMSPAN_PASS(authenticate(deadline, kind));
       continue;
     }
@@ -140,17 +143,13 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
     give_up(turn);
     waiting.tell(last, deadline);
     pause(rest, deadline);
-    limit = std::min(2 * limit, kLongestAttempt);
+    if (++attempts > kShortAttempts) limit = std::min(2 * limit, kLongestAttempt);
     rest = std::min(2 * rest, kLongestPause);
   }
 }
 
 Status Cluster::authenticate(const Deadline& deadline, Call kind) {
   if (user_.name.empty()) return Status::ok();
-  {
-    MutexLock lock(mutex_);
-    token_.clear();
-  }
   auto answer =
       call(kAuthenticate, authenticate_request(user_.name, user_.password), deadline, kind);
   if (!answer.is_ok())

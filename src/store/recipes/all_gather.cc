@@ -280,6 +280,11 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   if (CollectiveService* service = store.collectives())
     return service->allgather(name, rank, size, mine, deadline);
   MEMSPAN_TRY(check_place(rank, size), "all-gather");
+  MEMSPAN_TRY(
+      check_contributions(mine.size() + sizeof(std::uint32_t), static_cast<std::uint32_t>(size)),
+      "all-gather");
+  // Any number of callers may be alone under one name at the same time.
+  if (size == 1) return std::vector<std::string>{std::string(mine)};
   EpochCall call(store, Kind::kAllgather, fmt::format("{}/allgather/", name), rank, size, deadline);
   auto outcome = call.run(new_nonce(), mine);
   if (!outcome.is_ok()) return outcome.status().annotate(fmt::format("all-gather \"{}\"", name));
