@@ -208,11 +208,20 @@ class EpochCall {
           !slot.empty() && slot.mapped().state == EpochSlot::State::kFilled)
         gone_[rank] = slot.mapped().caller;
       MEMSPAN_PASS(decide());
-      return false;
+      return has_left();
     }
     MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(change.value), "a slot");
     note(slot);
     return false;
+  }
+
+  // leave_allgather() has emptied this caller's slot; a decision concerns who has one.
+  bool has_left() {
+    const auto own = gone_.find(rank_);
+    if (own == gone_.end() || own->second.nonce != mine_.caller.nonce) return false;
+    decision_.code = Code::kPeerLost;
+    decision_.message = fmt::format("rank {} ({}) is gone: it left", rank_, store_.member());
+    return true;
   }
 
   Result<Outcome> finish() {
