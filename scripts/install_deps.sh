@@ -19,7 +19,7 @@ base=(
   libasio-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev
 )
 examples=(libopenblas-dev libdnnl-dev)
-tests=(libgtest-dev libgmock-dev iproute2 python3)
+tests=(libgtest-dev libgmock-dev iproute2 nftables python3)
 python=(python3-venv python3-dev)
 package=(makeself)
 dev=(

@@ -2,8 +2,9 @@
 // Links by messages beside the bare socket that carries them, between two processes, alternating in
 // one run; what counts is the median of the ratios of all rounds.
 //
-//   links_bench [--rounds N] [--tcp] [--short]
+//   links_bench [--rounds N] [--tcp] [--encrypt] [--short]
 //
+// With --encrypt the links are under TLS, and the bare socket is not.
 // It looks inside, for it measures a room and no interface of a user.
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -25,6 +26,7 @@
 #include "node/futex.h"
 #include "transport/message/message_transport.h"
 #include "transport/message/socket/socket_carrier.h"
+#include "world/encrypted_carrier.h"
 
 namespace memspan {
 namespace {
@@ -34,6 +36,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 struct Options {
   int rounds = 9;
   bool is_tcp = false;
+  Encryption encryption = Encryption::kWhereAsked;
   int puts = 400;
   int gets = 3000;
 };
@@ -81,10 +84,12 @@ void bare_pair(bool is_tcp, int* ends) {
 // One side of the messages: memory to reach, and an echo for a count.
 class Side {
  public:
-  Side(int self, bool is_tcp) : memory_(2 * kMiB) {
+  Side(int self, const Options& how) : memory_(2 * kMiB) {
     MessageOptions options;
-    options.carrier = make_socket_carrier(
-        {is_tcp ? SocketOptions::Family::kTcp : SocketOptions::Family::kUnix, "127.0.0.1"});
+    options.carrier = make_encrypted_carrier(
+        make_socket_carrier(
+            {how.is_tcp ? SocketOptions::Family::kTcp : SocketOptions::Family::kUnix, "127.0.0.1"}),
+        how.encryption);
     options.self = self;
     options.name = fmt::format("side {}", self);
     options.handlers.on_message = [this](int, std::uint64_t key, std::span<const std::byte>) {
@@ -138,7 +143,7 @@ class Side {
 // served by its progress thread.
 void be_peer(const Options& options, int control, int bare) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Side side(1, options.is_tcp);
+  Side side(1, options);
   char text[512] = {};
   const std::string mine = side.describe();
   ::send(control, mine.data(), mine.size(), 0);
@@ -182,7 +187,7 @@ struct Row {
 };
 
 void measure(const Options& options, int control, int bare) {
-  Side side(0, options.is_tcp);
+  Side side(0, options);
   char text[512] = {};
   const ssize_t got = ::recv(control, text, sizeof text, 0);
   side.meet(1, std::string(text, static_cast<std::size_t>(got)));
@@ -217,7 +222,9 @@ void measure(const Options& options, int control, int bare) {
     message.add(bounces * each / 2, echoes * each / 2);
   }
   fmt::print("{:24} {:>10} {:>10} {:5} {:>6}   ({} rounds, {})\n", "", "link", "bare", "", "ratio",
-             options.rounds, options.is_tcp ? "TCP" : "Unix");
+             options.rounds,
+             fmt::format("{}{}", options.is_tcp ? "TCP" : "Unix",
+                         options.encryption == Encryption::kAlways ? ", the link under TLS" : ""));
   for (const Row* row : {&put, &get, &message}) row->print();
 }
 
@@ -227,6 +234,8 @@ Options parse(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--tcp") {
       options.is_tcp = true;
+    } else if (word == "--encrypt") {
+      options.encryption = Encryption::kAlways;
     } else if (word == "--short") {
       options.rounds = 1;
       options.puts = 4;
@@ -234,7 +243,7 @@ Options parse(int argc, char** argv) {
     } else if (word == "--rounds" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) {
       options.rounds = std::atoi(argv[++i]);
     } else {
-      give_up(fmt::format("\"{}\"; allowed are --rounds N, --tcp and --short", word));
+      give_up(fmt::format("\"{}\"; allowed are --rounds N, --tcp, --encrypt and --short", word));
     }
   }
   return options;

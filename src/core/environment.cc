@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -37,6 +38,21 @@ Result<std::optional<std::int64_t>> environment_integer(const char* name, std::i
   MEMSPAN_TRY_ASSIGN(std::int64_t value, parse_integer(name, *text, least, most),
                      "reading the environment");
   return std::optional<std::int64_t>(value);
+}
+
+Result<Duration> parse_time(std::string_view what, std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view unit = text.substr(digits);
+  const auto number = parse_integer(what, text.substr(0, digits), 0, 3'600'000'000);
+  std::optional<Duration> time;
+  if (number.is_ok() && unit == "us") time = std::chrono::microseconds(*number);
+  if (number.is_ok() && unit == "ms") time = std::chrono::milliseconds(*number);
+  if (number.is_ok() && unit == "s") time = std::chrono::seconds(*number);
+  if (time && *time <= std::chrono::hours(1)) return *time;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed is a whole number with us, ms or s, such as "
+                            "500ms, up to an hour",
+                            what, text));
 }
 
 namespace {

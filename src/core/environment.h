@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/clock.h"
 #include "core/status.h"
 
 namespace memspan {
@@ -28,6 +29,9 @@ Result<std::int64_t> parse_integer(std::string_view what, std::string_view text,
 // k, m, g or t of either case (powers of 1024), also as "MiB" or "mb". Rounded up. Zero, negative
 // sizes and anything behind are errors.
 Result<std::size_t> parse_size(std::string_view what, std::string_view text);
+
+// A whole number with its unit: "20us", "500ms", "2s". At most an hour.
+Result<Duration> parse_time(std::string_view what, std::string_view text);
 
 // "1.5 GiB", "512 B": for messages.
 std::string format_size(std::uint64_t bytes);

@@ -94,7 +94,8 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   MessageOptions options{.carrier = std::move(moves_bytes).value(),
                          .self = number_of(self),
                          .name = self.name(),
-                         .faults = std::move(faults).value()};
+                         .faults = std::move(faults).value(),
+                         .silence_limit = carrier.silence_limit};
   RemoteAccess& access = *made;
   options.handlers.on_message = [&access](int peer, std::uint64_t key,
                                           std::span<const std::byte> bytes) {

@@ -18,8 +18,11 @@ namespace {
 constexpr auto kAwake = std::chrono::microseconds(200);
 // A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;
-// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often.
+// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often; who
+// has waited for long, at a fifth of the cost.
 constexpr auto kNap = std::chrono::milliseconds(1);
+constexpr auto kLongNap = std::chrono::milliseconds(5);
+constexpr auto kLongWait = std::chrono::milliseconds(200);
 // Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
 // it naps without a doorbell, so that each ring, which costs its caller a system call, comes at
 // most once in this time.
@@ -45,7 +48,7 @@ std::string describe_end(int wait_status) {
     case kDeparted:
       return "left";
     case kConnectionLost:
-      return "cannot be reached any more, since the connection to it broke";
+      return "cannot be reached any more: the connection to it broke, or it fell silent";
   }
   if (WIFSIGNALED(wait_status))
     return fmt::format("died (killed by signal {}, {})", WTERMSIG(wait_status),
@@ -147,6 +150,7 @@ Status SlowPath::pause_by_the_clock() {
   if (!knows_whom_it_needs_ && place_.has_ends())
     if (Status status = end_status(now - *since_); !status.is_ok()) return status;
   is_patient_ = now - *since_ > kAwake;
+  nap_ = now - *since_ > kLongWait ? kLongNap : kNap;
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();
@@ -166,7 +170,7 @@ void SlowPath::sleep() {
     if (rings_in_vain_ > kRingsInVain) futex_wait(place_.self->doorbell, doorbell_, kShortNap);
     return set_sleeping_flags();
   }
-  futex_wait(place_.self->doorbell, doorbell_, kNap);
+  futex_wait(place_.self->doorbell, doorbell_, nap_);
   const std::uint32_t rings = place_.self->doorbell.load(std::memory_order_acquire);
   if (rings == doorbell_) return;  // nobody rang, and the flags are set still
   doorbell_ = rings;

@@ -159,6 +159,7 @@ class SlowPath {
   int reports_ = 0;
   int yields_ = 0;
   bool is_patient_ = false;  // sleeps
+  Duration nap_{};           // for so long at a time
   std::uint32_t doorbell_ = 0;
   bool is_sleeping_ = false;
   int rings_in_vain_ = 0;

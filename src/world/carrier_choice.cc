@@ -15,12 +15,16 @@
 #include "core/environment.h"
 #include "core/fd.h"
 #include "core/log.h"
+#include "world/encrypted_carrier.h"
 
 namespace memspan {
 namespace {
 
 constexpr const char* kVariable = "MEMSPAN_CARRIER";
 constexpr const char* kNetVariable = "MEMSPAN_NET";
+constexpr const char* kEncryptVariable = "MEMSPAN_ENCRYPT_DATA";
+constexpr const char* kSilenceVariable = "MEMSPAN_SILENCE_LIMIT";
+constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
 
 std::optional<std::string> numeric(const sockaddr* address, socklen_t length) {
   char text[NI_MAXHOST];
@@ -129,6 +133,17 @@ Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& s
                             kNetVariable));
 }
 
+Result<Duration> silence_limit() {
+  MEMSPAN_TRY_ASSIGN(const Duration limit,
+                     parse_time(kSilenceVariable, environment_or(kSilenceVariable, "2s")),
+                     "choosing a carrier");
+  if (limit == Duration::zero()) return Duration::max();
+  if (limit >= kLeastSilence) return limit;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are 500ms to an hour, and 0s for never",
+                            kSilenceVariable, *environment(kSilenceVariable)));
+}
+
 // Before anything is loaded.
 Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& store) {
   constexpr const char* kDevices = "UCX_NET_DEVICES";
@@ -159,10 +174,23 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
   constexpr std::string_view kTcp = "tcp";
   const bool is_asked_for = environment(kVariable).has_value();
   std::string text = environment_or(kVariable, "socket");
-  if (text == "ucx") return choose_ucx(reach, store);
-  if (text == "socket") text = reach == Reach::kOneKernel ? "unix" : "tcp";
+  MEMSPAN_TRY_ASSIGN(const auto encrypts, environment_integer(kEncryptVariable, 0, 1),
+                     "choosing a carrier");
   CarrierOptions options;
+  options.encrypts = encrypts.value_or(0) == 1;
+  if (text == "ucx" && options.encrypts)
+    return Status(Code::kNotSupported,
+                  fmt::format("{} is 1 and {} is ucx, which does not encrypt; socket does",
+                              kEncryptVariable, kVariable));
+  MEMSPAN_TRY_ASSIGN(const Duration silence, silence_limit(), "choosing a carrier");
+  if (text == "ucx") {
+    auto chosen = choose_ucx(reach, store);
+    if (chosen.is_ok()) chosen->silence_limit = silence;
+    return chosen;
+  }
+  if (text == "socket") text = reach == Reach::kOneKernel ? "unix" : "tcp";
   if (text == "unix") return options;
+  options.silence_limit = silence;
   options.sockets.family = SocketOptions::Family::kTcp;
   std::string given;
   if (text.rfind("tcp:", 0) == 0) given = text.substr(kTcp.size() + 1);
@@ -188,7 +216,8 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
 
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options) {
   if (options.kind == CarrierOptions::Kind::kUcx) return make_ucx_carrier(options.ucx);
-  return make_socket_carrier(options.sockets);
+  return make_encrypted_carrier(make_socket_carrier(options.sockets),
+                                options.encrypts ? Encryption::kAlways : Encryption::kWhereAsked);
 }
 
 std::optional<std::string> address_for_other_hosts(const Endpoint& there) {

@@ -67,6 +67,7 @@ Status LinkedPeers::start_transport() {
   options.self = membership_.rank;
   options.name = membership_.nodes.describe(membership_.rank);
   MEMSPAN_TRY_ASSIGN(options.faults, Faults::from_environment(), "reading the environment");
+  options.silence_limit = membership_.carrier.silence_limit;
   options.handlers.on_message = [this](int peer, std::uint64_t key,
                                        std::span<const std::byte> bytes) {
     if (const Status taken = messages_.deliver(peer, key, bytes); !taken.is_ok())
@@ -255,11 +256,11 @@ void LinkedPeers::note_loss(int peer) {
   keep_in_touch();
 }
 
-// Where no launcher sees deaths on all nodes: the lowest living PE of a node keeps a connection to
-// the lowest living one of each other node. When that breaks the other is lost, and the next one
-// takes its place.
+// Where no launcher sees deaths on all nodes, or a node may fall silent, which no launcher sees in
+// time: the lowest living PE of a node keeps a connection to the lowest living one of each other
+// node. When that breaks the other is lost, and the next one takes its place.
 void LinkedPeers::keep_in_touch() {
-  if (has_launcher()) return;
+  if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
   std::vector<int> unreachable;
   greet_leaders(unreachable);
   for (const int peer : unreachable) handle_loss(peer);

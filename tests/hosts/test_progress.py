@@ -38,6 +38,13 @@ class ProgressTest(unittest.TestCase):
                 self.assertEqual(len(shares), 2)
                 self.assertLess(max(map(float, shares)), 1.0)
 
+    def test_who_waits_for_a_word_uses_less_than_1_percent_of_a_core(self):
+        for carrier in CARRIERS:
+            with self.subTest(carrier=carrier):
+                shares = re.findall(r"core \d (\S+) %", self.run_well("wait", carrier))
+                self.assertEqual(len(shares), 2)
+                self.assertLess(max(map(float, shares)), 1.0)
+
     def test_what_quiet_completed_is_there_when_the_sender_is_killed(self):
         for carrier in 3 * CARRIERS:
             with self.subTest(carrier=carrier):

@@ -27,6 +27,12 @@ class ByteStream {
   virtual ~ByteStream() = default;
   // To poll: readable when receive() gives bytes or the end, writable when send() takes some.
   virtual int descriptor() const = 0;
+  // Both ends still agree on something before send() takes bytes: then it is to be tried again when
+  // the descriptor is readable. Any thread asks.
+  virtual bool is_opening() const { return false; }
+  // Whether receive() may give more that came already, which the descriptor does not show. Who
+  // receives asks.
+  virtual bool has_buffered() const { return false; }
   // The number of bytes, 0 when there are none (in time), or -1 when the connection has ended.
   virtual ssize_t receive(std::span<const iovec> to, Waiting waiting) = 0;
   virtual ssize_t send(std::span<const iovec> from, Waiting waiting) = 0;

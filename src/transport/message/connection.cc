@@ -31,36 +31,13 @@ std::span<iovec> advance(std::span<iovec> parts, std::size_t bytes) {
   return parts;
 }
 
-// How long a peer has taken nothing.
-class Silence {
- public:
-  explicit Silence(Duration limit) : limit_(limit) {}
-  // kPeerLost at the limit.
-  Status note(bool took_something) {
-    if (took_something || limit_ == Duration::max()) {
-      since_ = {};
-      return Status::ok();
-    }
-    const auto now = Clock::now();
-    if (since_ == Clock::time_point{}) since_ = now;
-    if (now - since_ <= limit_) return Status::ok();
-    return {Code::kPeerLost,
-            fmt::format("it has taken nothing for {:.1f} s", to_seconds(now - since_))};
-  }
-
- private:
-  const Duration limit_;
-  Clock::time_point since_{};
-};
-
 }  // namespace
 
 Connection::Connection(std::unique_ptr<ByteStream> stream, const Session& session, FrameSink& sink,
-                       std::shared_ptr<Faults> faults, Duration limit)
+                       std::shared_ptr<Faults> faults)
     : stream_(std::move(stream)),
       sink_(sink),
       faults_(std::move(faults)),
-      limit_(limit),
       session_(session),
       reader_(sink, session_) {}
 
@@ -90,7 +67,6 @@ Status Connection::send_some(std::span<const OutFrame> frames, SendMode mode,
   std::array<FrameHeader, kFramesAtOnce> headers;
   std::array<iovec, 2 * kFramesAtOnce> parts;
   std::size_t count = 0;
-  Silence silence(limit_);
   while (true) {
     {
       MutexLock lock(queue_mutex_);
@@ -102,10 +78,9 @@ Status Connection::send_some(std::span<const OutFrame> frames, SendMode mode,
     const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
     if (mode == SendMode::kWait) sink_.on_full();
     MEMSPAN_PASS(write_queue(mode == SendMode::kWait ? Waiting::kShortly : Waiting::kNo));
-    const bool is_silent = queued_bytes_.load(std::memory_order_acquire) >= before;
+    const bool is_full = queued_bytes_.load(std::memory_order_acquire) >= before;
     if (mode == SendMode::kQueue && has_queued()) return queue(frames);
-    MEMSPAN_PASS(silence.note(!is_silent));
-    if (!is_silent) continue;
+    if (!is_full) continue;
     if (deadline.has_passed())
       return {Code::kTimeout, "the peer does not take what was sent before"};
     if (is_interrupted()) return interruption();
@@ -134,7 +109,6 @@ std::size_t Connection::number(std::span<const OutFrame> frames, std::span<Frame
 // With sending_ held. What is queued meanwhile comes after it.
 Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& deadline) {
   Waiting waiting = Waiting::kNo;
-  Silence silence(limit_);
   while (true) {
     const ssize_t sent = stream_->send(parts, waiting);
     if (sent < 0) return ended();
@@ -143,7 +117,6 @@ Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& 
     if (mode == SendMode::kQueue) return append(parts);
     if (waiting == Waiting::kNo) sink_.on_full();
     waiting = Waiting::kShortly;
-    MEMSPAN_PASS(silence.note(sent > 0));
     if (sent > 0) continue;
     // The frame was begun, so it has to be sent whole.
     if (deadline.has_passed()) {
@@ -220,7 +193,7 @@ bool Connection::hold(Waiting waiting) const {
   pollfd one{descriptor(), POLLIN, 0};
   constexpr auto kMs = static_cast<int>(kStreamWait.count());
   if (faults_->silent.load()) one.fd = -1;
-  if (::poll(&one, 1, kMs) <= 0) return false;
+  if ((one.fd < 0 || !stream_->has_buffered()) && ::poll(&one, 1, kMs) <= 0) return false;
   std::this_thread::sleep_for(faults_->hold());
   return true;
 }
@@ -237,6 +210,9 @@ Result<Connection::Received> Connection::receive(Waiting waiting) {
   };
   if (waiting == Waiting::kNo || has_faults() || !spin_.wait(has_come))
     got = stream_->receive({places.data(), count}, waiting);
+  const bool is_hidden = got > 0 && stream_->has_buffered();
+  if (got > 0)
+    received_.store(received() + static_cast<std::uint64_t>(got), std::memory_order_relaxed);
   const std::uint64_t before = reader_.frames();
   MEMSPAN_PASS(reader_.received(static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
   if (got < 0) return ended();
@@ -249,7 +225,7 @@ Result<Connection::Received> Connection::receive(Waiting waiting) {
         faults_->received.fetch_add(reader_.frames() - before) + reader_.frames() - before;
     if (faults_->silent_after != 0 && all >= faults_->silent_after) faults_->silent.store(true);
   }
-  return Received{static_cast<std::size_t>(got), static_cast<std::size_t>(got) < room};
+  return Received{static_cast<std::size_t>(got), static_cast<std::size_t>(got) < room, is_hidden};
 }
 
 }  // namespace memspan

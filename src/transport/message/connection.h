@@ -38,29 +38,33 @@ enum class SendMode : std::uint8_t {
 // Thread-safe, but for what only the thread that owns receiving may call.
 class Connection {
  public:
-  // `limit`: a peer that takes nothing for so long does not answer.
   Connection(std::unique_ptr<ByteStream> stream, const Session& session, FrameSink& sink,
-             std::shared_ptr<Faults> faults, Duration limit);
+             std::shared_ptr<Faults> faults);
 
   int descriptor() const { return stream_->descriptor(); }
+  bool is_opening() const { return stream_->is_opening(); }
   const Nonce& nonce() const { return session_.nonce(); }
   // Any thread; who waits in it returns.
   void cut() { stream_->cut(); }
 
-  // Frames of one call stay together. kPeerLost when the connection has ended or the peer takes
-  // nothing; kTimeout and an interruption leave it whole: the rest is queued.
+  // Frames of one call stay together. kPeerLost when the connection has ended; kTimeout and an
+  // interruption leave it whole: the rest is queued.
   Status send(std::span<const OutFrame> frames, SendMode mode,
               const Deadline& deadline = Deadline::never());
   // Sends what is queued, as far as it goes. kPeerLost when the connection has ended.
   Status send_queued();
   bool has_queued() const { return queued_bytes_.load(std::memory_order_acquire) != 0; }
 
+  // Bytes that have come. Any thread.
+  std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }
+
   // The right to receive, for one thread at a time.
   bool try_own() { return !is_owned_.exchange(true, std::memory_order_acquire); }
   void disown() { is_owned_.store(false, std::memory_order_release); }
   struct Received {
     std::size_t bytes = 0;
-    bool is_all = true;  // nothing more is there for now
+    bool is_all = true;      // nothing more is there for now
+    bool is_hidden = false;  // what more there is does not show by the descriptor
   };
   // Receives once and handles it. kPeerLost when the connection has ended, other codes when what
   // came is not allowed. The owner only.
@@ -83,12 +87,12 @@ class Connection {
   const std::unique_ptr<ByteStream> stream_;
   FrameSink& sink_;
   const std::shared_ptr<Faults> faults_;
-  const Duration limit_;
   Session session_;
   FrameReader reader_;
   // Of the owner. Who waits for an answer has nothing else to do, also with one core to itself.
   AdaptiveSpin spin_{true};
   std::atomic<bool> is_owned_{false};
+  std::atomic<std::uint64_t> received_{0};
 
   std::mutex sending_;                // of the stream; held while a user's thread waits in send()
   std::vector<std::byte> in_flight_;  // taken from the queue; of who holds sending_

@@ -23,24 +23,13 @@ Status wrong(std::string_view text) {
           fmt::format("{} has \"{}\"; allowed are {}", kVariable, text, kAllowed)};
 }
 
-std::optional<Duration> parse_time(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = parse_integer(kVariable, text.substr(0, digits), 0, 3'600'000'000);
-  const std::string_view unit = text.substr(digits);
-  if (!number.is_ok()) return std::nullopt;
-  if (unit == "us") return std::chrono::microseconds(*number);
-  if (unit == "ms") return std::chrono::milliseconds(*number);
-  if (unit == "s") return std::chrono::seconds(*number);
-  return std::nullopt;
-}
-
 Status set(Faults& faults, std::string_view one) {
   const std::size_t equals = std::min(one.find('='), one.size());
   const std::string_view name = one.substr(0, equals);
   const std::string_view value = one.substr(std::min(equals + 1, one.size()));
   if (name == "delay" || name == "reorder") {
-    const std::optional<Duration> time = parse_time(value);
-    if (!time.has_value()) return wrong(one);
+    const auto time = parse_time(kVariable, value);
+    if (!time.is_ok()) return wrong(one);
     (name == "delay" ? faults.delay : faults.reorder) = *time;
     return Status::ok();
   }

@@ -8,6 +8,8 @@ namespace {
 
 // Who does not say who it is in that time is not a peer.
 constexpr auto kGreetingTime = std::chrono::seconds(10);
+// A timer that found somebody else at it.
+constexpr auto kAgain = std::chrono::milliseconds(1);
 // Receives of one connection before the others have their turn.
 constexpr int kReceivesAtOnce = 64;
 
@@ -16,9 +18,9 @@ constexpr int kReceivesAtOnce = 64;
 Incoming::Incoming(MessageCore& core, OwnerServices& services, std::unique_ptr<ByteStream> stream)
     : core_(core),
       side_(services, *this),
-      connection_(std::move(stream), Session::accepting(core.secret), side_, core.options.faults,
-                  core.options.answer_limit),
-      greets_until_(Clock::now() + kGreetingTime) {}
+      connection_(std::move(stream), Session::accepting(core.secret), side_, core.options.faults),
+      greets_until_(Clock::now() + kGreetingTime),
+      heartbeat_(core.options.silence_limit) {}
 
 Status Incoming::start(const std::shared_ptr<Incoming>& self) {
   MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(connection_.descriptor(), self),
@@ -37,7 +39,10 @@ void Incoming::on_ready(std::uint32_t events) {
   if ((events & EPOLLOUT) != 0 && !connection_.send_queued().is_ok())
     return end({Code::kPeerLost, "the connection was cut"});
   // Who serves it watches it again.
-  if (!connection_.try_own()) return;
+  if (!connection_.try_own()) {
+    if (events == 0) core_.progress->wake_at(watched_, Clock::now() + kAgain);
+    return;
+  }
   if (!is_held_back(events)) serve();
   connection_.disown();
   if (!is_over() && held_until_ == Clock::time_point{}) watch();
@@ -65,7 +70,21 @@ void Incoming::serve() {
     core_.options.handlers.after_apply();
   if (!status.is_ok()) return end(status);
   if (!side_.is_admitted() && Clock::now() >= greets_until_)
-    end({Code::kAuth, "it did not greet in time"});
+    return end({Code::kAuth, "it did not greet in time"});
+  if (const Status silent = look_for_silence(); !silent.is_ok()) end(silent);
+}
+
+// From the first beat on.
+Status Incoming::look_for_silence() {
+  if (core_.options.silence_limit == Duration::max() || !side_.has_beats()) return Status::ok();
+  const auto now = Clock::now();
+  if (!heartbeat_.has_begun())
+    heartbeat_.begin(now);
+  else if (!heartbeat_.is_due(now))
+    return Status::ok();
+  MEMSPAN_PASS(heartbeat_.look(now, connection_.received()));
+  core_.progress->wake_at(watched_, heartbeat_.next());
+  return Status::ok();
 }
 
 Status Incoming::receive_some() {
@@ -73,6 +92,8 @@ Status Incoming::receive_some() {
     const auto received = connection_.receive(Waiting::kNo);
     if (!received.is_ok()) return received.status();
     if (received->is_all) return Status::ok();
+    if (i + 1 == kReceivesAtOnce && received->is_hidden)
+      core_.progress->wake_at(watched_, Clock::now());
   }
   return Status::ok();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "transport/message/connection.h"
+#include "transport/message/heartbeat.h"
 #include "transport/message/message_core.h"
 #include "transport/message/owner_side.h"
 
@@ -35,6 +36,7 @@ class Incoming final : public PollClient, public AnswerSink {
   bool is_held_back(std::uint32_t events);
   void serve();
   Status receive_some();
+  Status look_for_silence();
   void end(const Status& why);
   void watch();
 
@@ -47,6 +49,7 @@ class Incoming final : public PollClient, public AnswerSink {
   std::atomic<bool> is_closed_{false};  // by this process
   std::atomic<int> peer_{-1};
   Clock::time_point held_until_{};  // of who owns the receiving, as a fault
+  Heartbeat heartbeat_;             // the same
 };
 
 }  // namespace memspan

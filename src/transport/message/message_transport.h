@@ -42,8 +42,9 @@ struct MessageOptions {
   MessageHandlers handlers = {};
   std::shared_ptr<Faults> faults = {};  // null: none
   Duration connect_limit = std::chrono::seconds(10);
-  // A peer that is waited for and sends nothing for so long is lost; Duration::max(): never.
-  Duration answer_limit = Duration::max();
+  // A peer with a connection that gives no sign of life for so long is lost (heartbeat.h);
+  // Duration::max(): never.
+  Duration silence_limit = Duration::max();
 };
 
 // A number for people (memspan-info). A value.

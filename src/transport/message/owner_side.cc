@@ -49,6 +49,7 @@ Status OwnerSide::begin(const Frame& frame) {
     case FrameType::kAtomic:
     case FrameType::kFlush:
     case FrameType::kBye:
+    case FrameType::kBeat:
       return Status::ok();
     default:
       return {Code::kInvalidArgument,
@@ -84,6 +85,9 @@ Status OwnerSide::end(const Frame& frame) {
       return apply_atomic_frame(frame);
     case FrameType::kFlush:
       return answers_.answer({.type = FrameType::kFlushed, .tag = frame.tag, .region = {}}, {});
+    case FrameType::kBeat:
+      has_beats_ = true;
+      return answers_.answer({.type = FrameType::kAlive, .region = {}}, {});
     case FrameType::kMessage:
       count(services_.counters.messages);
       has_applied_ = true;

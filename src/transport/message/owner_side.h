@@ -58,6 +58,8 @@ class OwnerSide final : public FrameSink {
 
   bool is_admitted() const { return is_admitted_; }
   bool said_goodbye() const { return said_goodbye_; }
+  // Whether the peer promises to give signs of life.
+  bool has_beats() const { return has_beats_; }
   int peer() const { return peer_; }
   const std::string& peer_name() const { return peer_name_; }
   // Whether something was applied since the last call.
@@ -73,6 +75,7 @@ class OwnerSide final : public FrameSink {
   AnswerSink& answers_;
   bool is_admitted_ = false;
   bool said_goodbye_ = false;
+  bool has_beats_ = false;
   bool has_applied_ = false;
   bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
   bool is_pinned_ = false;

@@ -148,7 +148,7 @@ void Progress::poll() {
     for (const Id id : taken_) taken[count++] = id;
   }
   for (std::size_t i = 0; i < count; ++i) call(taken[i], EPOLLIN | EPOLLOUT);
-  if (count == 0) serve(0);
+  if (count == 0) serve(Server::kCaller, 0);
 }
 
 void Progress::begin_polling() {
@@ -210,17 +210,18 @@ void Progress::run() {
   while (!ends_.load(std::memory_order_acquire)) {
     serve_timers();
     const int limit_ms = timeout_ms();
-    if (limit_ms == 0 || !spin.wait([this] { return serve(0); })) serve(limit_ms);
+    const auto look = [this] { return serve(Server::kThread, 0); };
+    if (limit_ms == 0 || !spin.wait(look)) serve(Server::kThread, limit_ms);
   }
 }
 
-bool Progress::serve(int timeout_ms) {
+bool Progress::serve(Server server, int timeout_ms) {
   std::array<epoll_event, kEventsAtOnce> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, timeout_ms);
   for (int i = 0; i < count; ++i) {
     if (events[static_cast<std::size_t>(i)].data.u64 == kWake) {
       // The thread that ends leaves it on, for nobody else sleeps here.
-      if (!ends_.load(std::memory_order_acquire)) wake_.silence();
+      if (server == Server::kThread && !ends_.load(std::memory_order_acquire)) wake_.silence();
       continue;
     }
     call(events[static_cast<std::size_t>(i)].data.u64, events[static_cast<std::size_t>(i)].events);

@@ -89,8 +89,10 @@ class Progress {
  private:
   Progress() = default;
   void run();
-  // True when there was something.
-  bool serve(int timeout_ms);
+  // True when there was something. What wakes the thread is its own: another one that serves leaves
+  // it, or the thread would sleep through a timer that it has not seen.
+  enum class Server { kThread, kCaller };
+  bool serve(Server server, int timeout_ms);
   void serve_timers();
   int timeout_ms();
   void call(Id id, std::uint32_t events);

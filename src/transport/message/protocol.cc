@@ -76,7 +76,7 @@ Result<Frame> decode(std::span<const std::byte, kFrameBytes> header) {
   Frame frame;
   const auto type = get_at<std::uint8_t>(header, 0);
   if (type < static_cast<std::uint8_t>(FrameType::kHello) ||
-      type > static_cast<std::uint8_t>(FrameType::kBye))
+      type > static_cast<std::uint8_t>(kLastFrameType))
     return broken("its type", type);
   frame.type = static_cast<FrameType>(type);
   frame.kind = get_at<std::uint8_t>(header, 1);

@@ -33,7 +33,11 @@ enum class FrameType : std::uint8_t {
   kRefused,  // `kind` is a Refusal, the payload a sentence; kWantsAnswer: it is the answer
   // Both ways.
   kBye,  // the connection ends on purpose
+  // Signs of life, out of the order of requests and answers.
+  kBeat,   // another one comes soon; answered at once
+  kAlive,  // the answer
 };
+inline constexpr FrameType kLastFrameType = FrameType::kAlive;
 
 // Bits of `flags`.
 inline constexpr std::uint8_t kWantsAnswer = 1;

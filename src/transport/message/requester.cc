@@ -26,7 +26,8 @@ FrameType answer_to(FrameType request) {
 
 }  // namespace
 
-Requester::Requester(MessageCore& core, PeerAddress peer) : core_(core), peer_(std::move(peer)) {}
+Requester::Requester(MessageCore& core, PeerAddress peer)
+    : core_(core), peer_(std::move(peer)), heartbeat_(core.options.silence_limit) {}
 
 Result<Connection*> Requester::connect(const Deadline& deadline) {
   if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
@@ -53,11 +54,12 @@ Result<Connection*> Requester::connect(const Deadline& deadline) {
     return fail({Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())}, true);
   if (!stream.is_ok()) return stream.status().annotate(where);
   made_ = std::make_unique<Connection>(std::move(stream).value(), Session::connecting(*secret),
-                                       *this, core_.options.faults, core_.options.answer_limit);
+                                       *this, core_.options.faults);
   MEMSPAN_TRY(greet(*made_), where);
   MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()), where);
   connection_.store(made_.get(), std::memory_order_release);
   watch();
+  if (has_heartbeat()) core_.progress->wake_at(watched_, Clock::now());
   return made_.get();
 }
 
@@ -72,7 +74,9 @@ Status Requester::greet(Connection& connection) {
 // what was queued.
 void Requester::watch() {
   Connection* connection = connection_.load(std::memory_order_acquire);
-  core_.progress->watch(watched_, EPOLLRDHUP | (connection->has_queued() ? EPOLLOUT : 0u));
+  MutexLock lock(watching_);
+  const std::uint32_t to_send = connection->is_opening() ? EPOLLIN : EPOLLOUT;
+  core_.progress->watch(watched_, EPOLLRDHUP | (connection->has_queued() ? to_send : 0u));
 }
 
 Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
@@ -132,23 +136,26 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
 
 Status Requester::receive(Waiting waiting, std::size_t& bytes) {
   Connection& connection = *connection_.load(std::memory_order_acquire);
+  const bool was_opening = connection.is_opening();
   const auto received = connection.receive(waiting);
   bytes = received.is_ok() ? received->bytes : 0;
-  return received.status();
+  if (!received.is_ok() || !was_opening || connection.is_opening()) return received.status();
+  // The progress thread does not learn of what this one received.
+  MEMSPAN_PASS(connection.send_queued());
+  watch();
+  return Status::ok();
 }
 
 template <typename Done>
 Status Requester::wait_until(const Deadline& deadline, Done done) {
-  auto heard = Clock::now();
   core_.progress->give_back();
   MutexLock lock(mutex_);
   while (!done()) {
     if (!lost_.is_ok()) return lost_;
     Connection* connection = connection_.load(std::memory_order_acquire);
-    std::size_t bytes = 0;
-    const bool is_receiver = connection->try_own();
-    if (is_receiver) {
+    if (connection->try_own()) {
       mutex_.unlock();
+      std::size_t bytes = 0;
       const Status received = receive(Waiting::kShortly, bytes);
       connection->disown();
       if (!received.is_ok()) [[maybe_unused]]
@@ -156,26 +163,14 @@ Status Requester::wait_until(const Deadline& deadline, Done done) {
       mutex_.lock();
       if (waiting_ > 0) changed_.notify_all();
     } else {
-      const std::uint64_t before = completed_;
       ++waiting_;
       changed_.wait_until(mutex_, deadline.within(kStreamWait));
       --waiting_;
-      bytes = completed_ != before ? 1 : 0;
     }
     if (done()) return Status::ok();
     if (deadline.has_passed())
       return {Code::kTimeout, fmt::format("{} has not answered in time", peer_.name)};
     if (is_interrupted(mutex_)) return interruption();
-    if (core_.options.answer_limit == Duration::max()) continue;
-    if (bytes != 0) heard = Clock::now();
-    if (Clock::now() - heard > core_.options.answer_limit) {
-      mutex_.unlock();
-      Status lost = fail({Code::kPeerLost, fmt::format("it has not answered for {:.1f} s",
-                                                       to_seconds(core_.options.answer_limit))},
-                         true);
-      mutex_.lock();
-      return lost;
-    }
   }
   return Status::ok();
 }
@@ -273,14 +268,13 @@ void Requester::on_ready(std::uint32_t events) {
   Connection* connection = connection_.load(std::memory_order_acquire);
   if (connection == nullptr) return;
   Status status;
-  if ((events & EPOLLOUT) != 0) status = connection->send_queued();
+  if ((events & (EPOLLIN | EPOLLOUT)) != 0) status = connection->send_queued();
   // At the end what came before it is handled; who receives just now comes to the end by himself.
   if (status.is_ok() && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
     if (!connection->try_own()) return;
-    std::size_t bytes = 1;
-    while (status.is_ok() && bytes != 0) status = receive(Waiting::kNo, bytes);
-    connection->disown();
+    status = receive_all(*connection);
   }
+  if (status.is_ok() && has_heartbeat()) status = beat(*connection);
   if (!status.is_ok()) {
     [[maybe_unused]] const Status lost = fail(status, true);
     return;
@@ -288,12 +282,37 @@ void Requester::on_ready(std::uint32_t events) {
   watch();
 }
 
+// Whatever has come. Of who owns the receiving, and not afterwards.
+Status Requester::receive_all(Connection& connection) {
+  Status status;
+  std::size_t bytes = 1;
+  while (status.is_ok() && bytes != 0) status = receive(Waiting::kNo, bytes);
+  connection.disown();
+  return status;
+}
+
+// The progress thread's, or of who makes its calls: looks for signs of life and asks for another.
+Status Requester::beat(Connection& connection) {
+  MutexLock lock(beating_);
+  const auto now = Clock::now();
+  if (!heartbeat_.has_begun())
+    heartbeat_.begin(now);
+  else if (!heartbeat_.is_due(now))
+    return Status::ok();
+  if (connection.try_own()) MEMSPAN_PASS(receive_all(connection));
+  MEMSPAN_PASS(heartbeat_.look(now, connection.received()));
+  const OutFrame out{{.type = FrameType::kBeat, .region = {}}, nullptr};
+  MEMSPAN_PASS(connection.send({&out, 1}, SendMode::kQueue));
+  core_.progress->wake_at(watched_, heartbeat_.next());
+  return Status::ok();
+}
+
 Status Requester::begin(const Frame& frame) {
   MutexLock lock(mutex_);
   if (!lost_.is_ok()) return lost_;
   const bool is_refusal = frame.type == FrameType::kRefused;
   is_text_ = is_refusal;
-  if (frame.type == FrameType::kBye) return Status::ok();
+  if (frame.type == FrameType::kBye || frame.type == FrameType::kAlive) return Status::ok();
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
@@ -328,6 +347,7 @@ Status Requester::end(const Frame& frame) {
     said_goodbye_ = true;
     return Status::ok();
   }
+  if (frame.type == FrameType::kAlive) return Status::ok();
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);

@@ -13,6 +13,7 @@
 #include "core/mutex.h"
 #include "transport/link.h"
 #include "transport/message/connection.h"
+#include "transport/message/heartbeat.h"
 #include "transport/message/message_core.h"
 
 namespace memspan {
@@ -86,6 +87,9 @@ class Requester final : public PollClient,
   void watch();
   Status after_sending(Connection& connection, const Status& sent);
   Status receive(Waiting waiting, std::size_t& bytes);
+  bool has_heartbeat() const { return core_.options.silence_limit != Duration::max(); }
+  Status receive_all(Connection& connection);
+  Status beat(Connection& connection);
   template <typename Done>
   Status wait_until(const Deadline& deadline, Done done);
   // Ends what is outstanding. What a person reads first is `why`.
@@ -99,6 +103,9 @@ class Requester final : public PollClient,
   std::unique_ptr<Connection> made_ MEMSPAN_GUARDED_BY(connecting_);
   std::atomic<Connection*> connection_{nullptr};
   Progress::Id watched_ = 0;
+  Mutex beating_;
+  Heartbeat heartbeat_ MEMSPAN_GUARDED_BY(beating_);
+  Mutex watching_;  // what is looked at and what is watched for go together
 
   std::mutex issuing_;  // a request and its place among the outstanding go together
   Mutex mutex_;

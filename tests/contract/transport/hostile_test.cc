@@ -16,9 +16,11 @@
 namespace memspan::contract {
 namespace {
 
+constexpr Duration kSilenceLimit = std::chrono::milliseconds(500);
+
 class HostileTest : public testing::TestWithParam<Backend> {
  protected:
-  HostileTest() : owner_(GetParam()) {
+  HostileTest() : owner_(GetParam(), "", kSilenceLimit) {
     std::memset(owner_.base(), 7, kBytes);
     const std::string& address = owner_.address().address;
     const std::size_t slash = address.find('/');
@@ -46,8 +48,13 @@ class HostileTest : public testing::TestWithParam<Backend> {
   Frame greeting() const { return Hello{9, "", session_.nonce()}.frame(); }
   void send_bytes(std::string_view bytes) { send_bytes(*stream_, bytes); }
   static void send_bytes(ByteStream& stream, std::string_view bytes) {
-    const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-    [[maybe_unused]] const ssize_t sent = stream.send({&part, 1}, Waiting::kShortly);
+    const Deadline deadline = Deadline::after(std::chrono::seconds(10));
+    while (!bytes.empty() && !deadline.has_passed()) {
+      const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+      const ssize_t sent = stream.send({&part, 1}, Waiting::kShortly);
+      if (sent < 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
   }
   std::string bytes_of(const Frame& frame, std::uint32_t sequence) const {
     FrameHeader header;
@@ -107,6 +114,14 @@ TEST_P(HostileTest, GarbageEndsItsConnection) {
     EXPECT_TRUE(is_ended()) << round;
   }
   EXPECT_EQ(counter("connections with bad frames"), "20");
+}
+
+TEST_P(HostileTest, WhoPromisesSignsOfLifeAndGivesNoneIsLost) {
+  open(true);
+  send({.type = FrameType::kBeat, .region = {}});
+  EXPECT_EQ(next_answer(), FrameType::kAlive);
+  EXPECT_TRUE(is_ended());
+  EXPECT_NE(owner_.ask("lost").find("stranger: it has been silent for"), std::string::npos);
 }
 
 TEST_P(HostileTest, NothingIsDoneBeforeAGreeting) {
@@ -263,7 +278,7 @@ TEST_P(HostileTest, ManyStrangersDoNotKeepPeersOut) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, HostileTest,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageUcx),
+                                         Backend::kMessageTls, Backend::kMessageUcx),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

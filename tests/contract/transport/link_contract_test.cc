@@ -293,7 +293,8 @@ TEST_P(LinkContract, DirectIsTheMemoryOrNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkContract,
                          testing::Values(Backend::kMapped, Backend::kCma, Backend::kMessageUnix,
-                                         Backend::kMessageTcp, Backend::kMessageUcx),
+                                         Backend::kMessageTcp, Backend::kMessageTls,
+                                         Backend::kMessageUcx),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

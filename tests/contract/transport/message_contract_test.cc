@@ -24,11 +24,11 @@ constexpr auto kPromise = std::chrono::seconds(10);  // a machine under load
 class MessageContract : public testing::TestWithParam<Backend> {
  protected:
   void start(const std::string& owner_faults = "", const std::string& own_faults = "",
-             Duration answer_limit = Duration::max()) {
+             Duration silence_limit = Duration::max()) {
     owner_ = std::make_unique<OwnerProcess>(GetParam(), owner_faults);
     MessageOptions options = message_options(GetParam(), 0);
     options.faults = Faults::parse(own_faults).value();
-    options.answer_limit = answer_limit;
+    options.silence_limit = silence_limit;
     options.handlers.on_peer_lost = [this](int peer, const Status& why) {
       MutexLock lock(mutex_);
       lost_ += std::to_string(peer) + " " + why.to_string() + ";";
@@ -200,12 +200,39 @@ TEST_P(MessageContract, ALostPeerEndsAWaitingGet) {
 }
 
 TEST_P(MessageContract, ASilentPeerIsLostAfterTheLimit) {
-  start("silent-after=2", "", std::chrono::milliseconds(300));
+  start("", "", std::chrono::milliseconds(500));
   ASSERT_EQ(get_word(0).value(), 0u);
+  owner_->stop();
+  // More than any buffer on the way takes.
+  const std::vector<std::byte> bytes(kBytes);
+  Status full;
+  for (int i = 0; i < 100 && full.is_ok(); ++i)
+    full = link_->put(context_, at(0), bytes.data(), bytes.size());
+  EXPECT_EQ(full.code(), Code::kPeerLost);
   const auto got = get_word(0);
   EXPECT_EQ(got.code(), Code::kPeerLost);
-  EXPECT_THAT(got.status().message(), HasSubstr("PE 1 on host b: it has not answered for 0.3 s"));
+  EXPECT_THAT(got.status().message(), HasSubstr("PE 1 on host b: it has been silent for 0."));
   EXPECT_THAT(lost(), HasSubstr("1 PEER_LOST"));
+}
+
+TEST_P(MessageContract, ASilentPeerIsFoundWithoutACall) {
+  start("", "", std::chrono::milliseconds(500));
+  ASSERT_EQ(get_word(0).value(), 0u);
+  owner_->stop();
+  EXPECT_TRUE(
+      comes_true([&] { return lost().find("it has been silent for") != std::string::npos; }));
+  owner_->go_on();
+}
+
+TEST_P(MessageContract, AnIdlePeerThatLivesIsNotLost) {
+  constexpr auto kLimit = std::chrono::milliseconds(500);
+  start("", "", kLimit);
+  ASSERT_EQ(get_word(0).value(), 0u);
+  // The limit three times over, in which nobody says anything but that it lives.
+  ::usleep(3 * std::chrono::microseconds(kLimit).count());
+  EXPECT_EQ(lost(), "");
+  owner_->memory<std::uint64_t>(0) = 4;
+  EXPECT_EQ(get_word(0).value(), 4u);
 }
 
 TEST_P(MessageContract, AContextBoundsItsWaits) {
@@ -283,9 +310,10 @@ TEST_P(MessageContract, WhoCannotBeReachedIsNamed) {
   start();
   PeerAddress nobody = owner_->address();
   const std::size_t slash = nobody.address.find('/');
-  nobody.address =
-      nobody.address.substr(0, slash + 1) +
-      (GetParam() == Backend::kMessageUcx ? "ucx:127.0.0.1:1" : "unix:memspan-nobody-is-there");
+  std::string where = "unix:memspan-nobody-is-there";
+  if (GetParam() == Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
+  if (GetParam() == Backend::kMessageTls) where = "tls:" + std::string(64, '0') + ":" + where;
+  nobody.address = nobody.address.substr(0, slash + 1) + where;
   std::unique_ptr<Link> link = transport_->connect(nobody).value();
   std::uint64_t value = 0;
   const Status status = link->get(context_, &value, at(0), 8);
@@ -319,7 +347,7 @@ TEST_P(MessageContract, AChildOfForkHoldsNoConnection) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, MessageContract,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageUcx),
+                                         Backend::kMessageTls, Backend::kMessageUcx),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

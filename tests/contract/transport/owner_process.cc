@@ -14,6 +14,7 @@
 #include "transport/mapped/mapped_transport.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
+#include "world/encrypted_carrier.h"
 
 namespace memspan::contract {
 namespace {
@@ -51,8 +52,9 @@ std::string read_text(int from) {
 // The life of the peer.
 class Owner {
  public:
-  Owner(Backend backend, const std::string& faults, const Pages& pages, int from, int to)
-      : pages_(pages), from_(from), to_(to) {
+  Owner(Backend backend, const std::string& faults, Duration silence_limit, const Pages& pages,
+        int from, int to)
+      : silence_limit_(silence_limit), pages_(pages), from_(from), to_(to) {
     mine_ = Reservation::make(kAll, nullptr).value();
     EXPECT_TRUE(mine_->map(0, pages, 0, kAll).is_ok());
     transport_ = make(backend, faults);
@@ -77,6 +79,7 @@ class Owner {
     if (backend == Backend::kCma) return make_cma_transport();
     MessageOptions options = message_options(backend, kOwner);
     options.faults = Faults::parse(faults).value();
+    options.silence_limit = silence_limit_;
     options.handlers.on_message = [this](int peer, std::uint64_t key,
                                          std::span<const std::byte> bytes) {
       MutexLock lock(mutex_);
@@ -121,6 +124,7 @@ class Owner {
     return "what?";
   }
 
+  const Duration silence_limit_;
   const Pages& pages_;
   const int from_;
   const int to_;
@@ -138,15 +142,18 @@ class Owner {
 }  // namespace
 
 const char* name_of(Backend backend) {
-  constexpr const char* kNames[] = {"mapped", "cma", "message_unix", "message_tcp", "message_ucx"};
+  constexpr const char* kNames[] = {"mapped",      "cma",         "message_unix",
+                                    "message_tcp", "message_tls", "message_ucx"};
   return kNames[static_cast<int>(backend)];
 }
 
 std::unique_ptr<Carrier> make_carrier(Backend backend) {
   if (backend == Backend::kMessageUcx) return make_ucx_carrier({.device = "lo"}).value();
   SocketOptions socket;
-  if (backend == Backend::kMessageTcp) socket.family = SocketOptions::Family::kTcp;
-  return make_socket_carrier(socket);
+  if (backend != Backend::kMessageUnix) socket.family = SocketOptions::Family::kTcp;
+  auto sockets = make_socket_carrier(socket);
+  if (backend != Backend::kMessageTls) return sockets;
+  return make_encrypted_carrier(std::move(sockets), Encryption::kAlways);
 }
 
 MessageOptions message_options(Backend backend, int self) {
@@ -157,7 +164,7 @@ MessageOptions message_options(Backend backend, int self) {
   return options;
 }
 
-OwnerProcess::OwnerProcess(Backend backend, const std::string& faults)
+OwnerProcess::OwnerProcess(Backend backend, const std::string& faults, Duration silence_limit)
     : pages_(Pages::create(kAll, "contract").value()),
       looked_at_(Reservation::make(kAll, nullptr).value()) {
   EXPECT_TRUE(looked_at_.map(0, pages_, 0, kAll).is_ok());
@@ -171,7 +178,7 @@ OwnerProcess::OwnerProcess(Backend backend, const std::string& faults)
     ::close(down[1]);
     ::close(up[0]);
     {
-      Owner owner(backend, faults, pages_, down[0], up[1]);
+      Owner owner(backend, faults, silence_limit, pages_, down[0], up[1]);
       owner.serve();
     }
     _exit(0);

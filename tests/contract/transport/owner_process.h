@@ -21,8 +21,9 @@ inline constexpr std::size_t kBytes = std::size_t{4} << 20;  // of the first reg
 inline constexpr std::size_t kSmallBytes = 4096;             // of the second
 inline constexpr int kOwner = 1;
 
-// "mapped", "cma", "message_unix", "message_tcp", "message_ucx" (registered where it is built).
-enum class Backend { kMapped, kCma, kMessageUnix, kMessageTcp, kMessageUcx };
+// "mapped", "cma", "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx"
+// (the last two registered where they are built).
+enum class Backend { kMapped, kCma, kMessageUnix, kMessageTcp, kMessageTls, kMessageUcx };
 const char* name_of(Backend backend);
 inline bool is_message(Backend backend) {
   return backend >= Backend::kMessageUnix;
@@ -35,7 +36,8 @@ MessageOptions message_options(Backend backend, int self);
 
 class OwnerProcess {
  public:
-  explicit OwnerProcess(Backend backend, const std::string& faults = "");
+  explicit OwnerProcess(Backend backend, const std::string& faults = "",
+                        Duration silence_limit = Duration::max());
   ~OwnerProcess();
 
   // The owner's memory.

@@ -16,8 +16,7 @@
 namespace memspan {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || \
-    defined(MEMSPAN_TEST_IS_EMULATED)
+#if defined(MEMSPAN_TEST_IS_SANITIZED) || defined(MEMSPAN_TEST_IS_EMULATED)
 constexpr int kMembers = 128;  // a sanitizer's or an emulator's threads are heavy
 #else
 constexpr int kMembers = 1024;

@@ -18,13 +18,6 @@
 namespace memspan {
 
 // What the spec allows for a refusal. Sanitizers and emulators make everything slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMSPAN_TEST_IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEMSPAN_TEST_IS_SANITIZED 1
-#endif
-#endif
 #ifdef MEMSPAN_TEST_IS_SANITIZED
 inline constexpr bool kIsSanitized = true;
 #else

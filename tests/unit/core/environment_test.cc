@@ -46,6 +46,18 @@ TEST(ParseIntegerTest, RefusesWhatIsOutsideOrNotWhole) {
     EXPECT_EQ(parse_integer("n", text, 0, 7).code(), Code::kInvalidArgument) << text;
 }
 
+TEST(ParseTimeTest, ReadsAWholeNumberWithItsUnit) {
+  EXPECT_EQ(parse_time("t", "20us").value(), std::chrono::microseconds(20));
+  EXPECT_EQ(parse_time("t", "500ms").value(), std::chrono::milliseconds(500));
+  EXPECT_EQ(parse_time("t", "3600s").value(), std::chrono::hours(1));
+  for (const char* text : {"", "s", "5", "1.5s", "-1s", "5 s", "5sec", "3601s", "3600000001us"}) {
+    const auto refused = parse_time("t", text);
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << text;
+    EXPECT_NE(refused.status().message().find("t is \"" + std::string(text) + "\""),
+              std::string::npos);
+  }
+}
+
 TEST(EnvironmentTest, TellsUnsetFromEmpty) {
   ASSERT_EQ(unsetenv("MEMSPAN_TEST_VARIABLE"), 0);
   EXPECT_EQ(environment("MEMSPAN_TEST_VARIABLE"), std::nullopt);

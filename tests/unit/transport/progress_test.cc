@@ -62,6 +62,27 @@ TEST(ProgressTest, TheThreadServesWhoeverDoesNotPoll) {
   }
 }
 
+// Counts the times that its timer came.
+class Sleeper final : public PollClient {
+ public:
+  void on_ready(std::uint32_t) override { calls.fetch_add(1); }
+  std::atomic<int> calls{0};
+};
+
+TEST(ProgressTest, ATimerComesAlthoughAnotherThreadPolls) {
+  const std::unique_ptr<Progress> progress = Progress::start().value();
+  const auto sleeper = std::make_shared<Sleeper>();
+  const Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const Progress::Id id = *progress->add(event.get(), sleeper);
+  for (int call = 1; call <= 2000; ++call) {
+    progress->wake_at(id, Clock::now());
+    const Deadline deadline = Deadline::after(std::chrono::seconds(20));
+    while (sleeper->calls.load() < call && !deadline.has_passed()) progress->poll();
+    ASSERT_EQ(sleeper->calls.load(), call);
+  }
+  progress->remove(id);
+}
+
 // Taken over by a turn.
 std::shared_ptr<Bell> hang_known(Progress& progress) {
   auto bell = Bell::hang(progress);
@@ -116,7 +137,7 @@ class Waiter {
     options.carrier = make_socket_carrier({SocketOptions::Family::kUnix, ""});
     options.self = self;
     options.name = std::to_string(self);
-    options.answer_limit = std::chrono::seconds(5);
+    options.silence_limit = std::chrono::seconds(5);
     transport_ = make_message_transport(std::move(options)).value();
     region_ = transport_->expose({.base = memory_.data(), .bytes = memory_.size()}).value();
   }

@@ -15,8 +15,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kVariables[] = {"MEMSPAN_CARRIER", "MEMSPAN_NET", "MEMSPAN_TRUSTED_FABRIC",
-                                      "UCX_NET_DEVICES"};
+constexpr const char* kVariables[] = {"MEMSPAN_CARRIER",        "MEMSPAN_NET",
+                                      "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
+                                      "MEMSPAN_ENCRYPT_DATA",   "MEMSPAN_SILENCE_LIMIT"};
 
 class CarrierChoiceTest : public testing::Test {
  protected:
@@ -46,6 +47,37 @@ TEST_F(CarrierChoiceTest, IsTheAddressThatLeadsToTheStore) {
     const auto options = sockets(Reach::kNetwork, Endpoint{"127.0.0.1", 1});
     EXPECT_EQ(options.family, SocketOptions::Family::kTcp);
     EXPECT_EQ(options.host, "127.0.0.1");
+  }
+}
+
+TEST_F(CarrierChoiceTest, EncryptsWhereItIsAskedTo) {
+  EXPECT_FALSE(choose_carrier(Reach::kNetwork, Endpoint{"127.0.0.1", 1})->encrypts);
+  setenv("MEMSPAN_ENCRYPT_DATA", "1", 1);
+  EXPECT_TRUE(choose_carrier(Reach::kNetwork, Endpoint{"127.0.0.1", 1})->encrypts);
+  EXPECT_TRUE(choose_carrier(Reach::kOneKernel, std::nullopt)->encrypts);
+  say("ucx");
+  EXPECT_EQ(refusal().code(), Code::kNotSupported);
+  EXPECT_THAT(refusal().message(), HasSubstr("ucx, which does not encrypt; socket does"));
+  setenv("MEMSPAN_ENCRYPT_DATA", "yes", 1);
+  EXPECT_EQ(refusal().code(), Code::kInvalidArgument);
+  EXPECT_THAT(refusal().message(), HasSubstr("MEMSPAN_ENCRYPT_DATA"));
+}
+
+TEST_F(CarrierChoiceTest, BearsNoLongSilenceOfOtherHosts) {
+  const auto limit = [] {
+    return choose_carrier(Reach::kNetwork, Endpoint{"127.0.0.1", 1})->silence_limit;
+  };
+  EXPECT_EQ(limit(), std::chrono::seconds(2));
+  setenv("MEMSPAN_SILENCE_LIMIT", "500ms", 1);
+  EXPECT_EQ(limit(), std::chrono::milliseconds(500));
+  EXPECT_EQ(choose_carrier(Reach::kOneKernel, std::nullopt)->silence_limit, Duration::max())
+      << "the kernel tells of deaths";
+  setenv("MEMSPAN_SILENCE_LIMIT", "0s", 1);
+  EXPECT_EQ(limit(), Duration::max());
+  for (const char* text : {"", "2", "499ms", "-1s", "2h", "61m", "3601s"}) {
+    setenv("MEMSPAN_SILENCE_LIMIT", text, 1);
+    EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(refusal(Reach::kNetwork).message(), HasSubstr("MEMSPAN_SILENCE_LIMIT")) << text;
   }
 }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/encrypted_carrier.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "core/fd.h"
+#include "core/random.h"
+#include "store/tls.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::string_view kPrefix = "tls:";
+constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kRecordBytes = 16384;  // what one record of TLS holds at most
+
+// One that is ours alone; the stream that it came from may go.
+Result<Fd> own_socket(const ByteStream& stream) {
+  Fd socket(::fcntl(stream.descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!socket.is_valid()) return Status::from_errno("duplicating a socket");
+  return socket;
+}
+
+class EncryptedStream final : public ByteStream {
+ public:
+  explicit EncryptedStream(std::unique_ptr<StoreStream> tls) : tls_(std::move(tls)) {}
+
+  int descriptor() const override { return tls_->socket(); }
+  bool is_opening() const override { return !is_open_.load(std::memory_order_acquire); }
+  bool has_buffered() const override { return has_buffered_; }
+  void cut() override { ::shutdown(tls_->socket(), SHUT_RDWR); }
+
+  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+    has_buffered_ = false;
+    ssize_t all = 0;
+    for (const iovec& part : to) {
+      auto* const place = static_cast<char*>(part.iov_base);
+      for (std::size_t done = 0; done < part.iov_len;) {
+        const StreamStep step = open_and(
+            [&] { return tls_->read(place + done, part.iov_len - done); }, all > 0, waiting);
+        if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
+        done += step.bytes;
+        all += static_cast<ssize_t>(step.bytes);
+      }
+    }
+    has_buffered_ = true;  // who has filled all places does not know
+    return all;
+  }
+
+  // What a call could not send comes first in the next one, at least as long: TLS has sealed it.
+  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+    std::array<char, kRecordBytes> gathered;
+    ssize_t all = 0;
+    std::size_t offset = 0;  // in the first part
+    while (true) {
+      while (!from.empty() && offset == from.front().iov_len) {
+        from = from.subspan(1);
+        offset = 0;
+      }
+      if (from.empty()) return all;
+      const std::string_view chunk = next_chunk(from, offset, gathered);
+      const StreamStep step = open_and([&] { return tls_->write(chunk); }, all > 0, waiting);
+      if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
+      all += static_cast<ssize_t>(step.bytes);
+      offset += step.bytes;
+      while (!from.empty() && offset > from.front().iov_len) {
+        offset -= from.front().iov_len;
+        from = from.subspan(1);
+      }
+    }
+  }
+
+ private:
+  // `move`, once both sides have shaken hands. Nothing more is waited for when something was moved.
+  template <typename Move>
+  StreamStep open_and(Move move, bool has_moved, Waiting& waiting) {
+    while (true) {
+      StreamStep step;
+      if (is_opening()) step = tls_->handshake();
+      if (step.next == StreamStep::Next::kDone) {
+        is_open_.store(true, std::memory_order_release);
+        step = move();
+      }
+      const bool is_for_now =
+          step.next == StreamStep::Next::kReadable || step.next == StreamStep::Next::kWritable;
+      if (!is_for_now || has_moved || std::exchange(waiting, Waiting::kNo) == Waiting::kNo)
+        return step;
+      pollfd one{descriptor(), POLLIN, 0};
+      if (step.next == StreamStep::Next::kWritable) one.events = POLLOUT;
+      if (::poll(&one, 1, static_cast<int>(kStreamWait.count())) <= 0) return step;
+    }
+  }
+
+  // As ByteStream has it, of a step that moved nothing.
+  static ssize_t nothing(const StreamStep& step) {
+    const bool has_ended =
+        step.next == StreamStep::Next::kEnd || step.next == StreamStep::Next::kFailed;
+    return has_ended ? -1 : 0;
+  }
+
+  // A header and its payload go into one record. What fills a record alone is not copied.
+  static std::string_view next_chunk(std::span<const iovec> from, std::size_t offset,
+                                     std::span<char> gathered) {
+    const auto rest = [&](std::size_t i) {
+      const std::size_t skipped = i == 0 ? offset : 0;
+      return std::string_view(static_cast<const char*>(from[i].iov_base) + skipped,
+                              from[i].iov_len - skipped);
+    };
+    if (from.size() == 1 || rest(0).size() >= gathered.size()) return rest(0);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < from.size() && bytes < gathered.size(); ++i) {
+      const std::string_view part = rest(i).substr(0, gathered.size() - bytes);
+      std::memcpy(gathered.data() + bytes, part.data(), part.size());
+      bytes += part.size();
+    }
+    return {gathered.data(), bytes};
+  }
+
+  const std::unique_ptr<StoreStream> tls_;
+  std::atomic<bool> is_open_{false};
+  bool has_buffered_ = false;  // of who receives
+};
+
+Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {
+  MEMSPAN_TRY_ASSIGN(Fd socket, own_socket(stream), "encrypting a connection");
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<StoreStream> tls, context.open(std::move(socket), ""),
+                     "encrypting a connection");
+  return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));
+}
+
+class EncryptedListener final : public Listener {
+ public:
+  EncryptedListener(std::unique_ptr<Listener> plain, std::shared_ptr<const TlsContext> context,
+                    std::string_view key)
+      : plain_(std::move(plain)),
+        context_(std::move(context)),
+        address_(fmt::format("{}{}:{}", kPrefix, key, plain_->address())) {}
+  int descriptor() const override { return plain_->descriptor(); }
+  std::string address() const override { return address_; }
+  std::unique_ptr<ByteStream> accept() override {
+    while (std::unique_ptr<ByteStream> stream = plain_->accept())
+      if (auto encrypted = encrypt(*context_, *stream); encrypted.is_ok())
+        return std::move(encrypted).value();
+    return nullptr;
+  }
+
+ private:
+  const std::unique_ptr<Listener> plain_;
+  const std::shared_ptr<const TlsContext> context_;
+  const std::string address_;
+};
+
+class EncryptedCarrier final : public Carrier {
+ public:
+  EncryptedCarrier(std::unique_ptr<Carrier> sockets, Encryption encryption)
+      : sockets_(std::move(sockets)), encryption_(encryption) {}
+  std::string_view name() const override { return sockets_->name(); }
+
+  Result<std::unique_ptr<Listener>> listen() override {
+    if (encryption_ == Encryption::kWhereAsked) return sockets_->listen();
+    const std::string key = random_hex(kKeyBytes);
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<const TlsContext> context,
+                       TlsContext::from_secret(TlsContext::Side::kServer, key),
+                       "encrypting the data of other hosts");
+    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Listener> plain, sockets_->listen(), "listening");
+    return std::unique_ptr<Listener>(
+        std::make_unique<EncryptedListener>(std::move(plain), std::move(context), key));
+  }
+
+  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
+                                              const Deadline& deadline) override {
+    if (address.rfind(kPrefix, 0) != 0) {
+      if (encryption_ == Encryption::kWhereAsked) return sockets_->connect(address, deadline);
+      return Status(Code::kAuth,
+                    "its data would not be encrypted: MEMSPAN_ENCRYPT_DATA is set here, and not "
+                    "there");
+    }
+    const std::size_t end = address.find(':', kPrefix.size());
+    if (end == std::string::npos)
+      return Status(Code::kInvalidArgument, "an encrypted address is tls:KEY:ADDRESS");
+    MEMSPAN_TRY_ASSIGN(const std::shared_ptr<const TlsContext> context,
+                       TlsContext::from_secret(
+                           TlsContext::Side::kClient,
+                           std::string_view(address).substr(kPrefix.size(), end - kPrefix.size())),
+                       "encrypting a connection");
+    MEMSPAN_TRY_ASSIGN(const std::unique_ptr<ByteStream> stream,
+                       sockets_->connect(address.substr(end + 1), deadline), "connecting");
+    return encrypt(*context, *stream);
+  }
+
+ private:
+  const std::unique_ptr<Carrier> sockets_;
+  const Encryption encryption_;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets,
+                                                Encryption encryption) {
+  return std::make_unique<EncryptedCarrier>(std::move(sockets), encryption);
+}
+
+}  // namespace memspan
