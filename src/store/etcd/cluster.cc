@@ -25,9 +25,16 @@ constexpr std::size_t kMostPasswordBytes = 4096;
 constexpr Duration kFirstAttempt = std::chrono::seconds(1);
 constexpr Duration kLongestAttempt = std::chrono::seconds(8);
 constexpr int kShortAttempts = 6;
+// An attempt that has begun gets an answer even if the deadline passes meanwhile: whoever hears
+// that it was too late has to know that nothing of it comes later, as far as etcd says anything.
+constexpr Duration kLeastAttempt = std::chrono::seconds(1);
 // Between attempts: elections take about a second.
 constexpr Duration kFirstPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestPause = std::chrono::milliseconds(200);
+
+Deadline attempt_of(Duration limit, const Deadline& deadline) {
+  return Deadline::after(std::min(limit, std::max(deadline.remaining(), kLeastAttempt)));
+}
 
 }  // namespace
 
@@ -130,7 +137,7 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
     if (deadline.has_passed()) return waiting.timed_out(last);
     const std::uint64_t turn = this->turn();
     auto answer = calls_.post(at(turn), path, body, is_first ? std::string() : token(),
-                              deadline.within(limit), is_over);
+                              attempt_of(limit, deadline), is_over);
     if (answer.is_ok()) return answer;
     if (!is_last && has_ended()) return status();
     if (host_.is_interrupted()) return host_.interruption();
