@@ -16,7 +16,7 @@ cd -- "$root"
 
 targets=(frames message store_state tls_info)
 # Of an input: a TLS text may have 10 KiB and is refused beyond; long sequences are only slow.
-declare -A most_bytes=([frames]=4096 [message]=4096 [store_state]=1024 [tls_info]=12288)
+declare -A most_bytes=([frames]=4096 [message]=4096 [store_state]=1024 [tls_info]=12288 [etcd]=4096)
 seconds=60
 record=false
 while (($# > 0)); do
@@ -48,6 +48,9 @@ if command -v ccache >/dev/null; then
 fi
 cmake --preset fuzz "${options[@]}" >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)"
+
+# Built where its libraries are.
+[[ ! -x build-fuzz/tests/fuzz_etcd ]] || targets+=(etcd)
 
 each=$((seconds / ${#targets[@]}))
 ((each > 0)) || each=1

@@ -34,6 +34,8 @@ dev=(
   mpich                      # another one; mpirun and mpicc stay Open MPI's
   libpmix-dev                # starting under launchers with PMIx, which is built where this is
   libucx-dev                 # the carrier over UCX, which is built where this is
+  libcurl4-openssl-dev nlohmann-json3-dev # the store on etcd, which is built where these are
+  etcd-server nftables                    # three of it are a store in tests; what cuts one off
 )
 cross=(
   g++-aarch64-linux-gnu qemu-user

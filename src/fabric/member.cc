@@ -29,11 +29,11 @@ std::string address_key(std::uint64_t session) {
 Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
   MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
-  auto store = StoreClient::connect(access, deadline);
+  auto store = connect_store(access, deadline);
   if (!store.is_ok()) return store.status();
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
                                             std::move(store).value(), host_identity(),
-                                            access.endpoint));
+                                            access.endpoint.first()));
 }
 
 Result<std::string_view> Member::choose_transport(
@@ -53,7 +53,7 @@ void Member::forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
 }
 
 MemberIdentity Member::identity() const {
-  return {.session = store_->session(), .process = ::getpid(), .host = host_};
+  return {.session = store_->lease(), .process = ::getpid(), .host = host_};
 }
 
 // The store's threads, which may be in tell_address(), end first.
@@ -65,7 +65,7 @@ Status Member::be_reachable(Deadline deadline) {
   MutexLock lock(reaching_);
   if (watch_) return Status::ok();
   auto watch = store_->watch(
-      wanted_key(store_->session()),
+      wanted_key(store_->lease()),
       [this](const StoreChange& change) {
         if (change.event == StoreEvent::kSet) tell_address();
       },
@@ -79,7 +79,7 @@ void Member::tell_address() {
   const auto access = remote_access();
   Status status = access.status();
   if (status.is_ok())
-    status = store_->set(address_key(store_->session()), (*access)->address(),
+    status = store_->set(address_key(store_->lease()), (*access)->address(),
                          Deadline::after(kTellPatience), KeyLife::kLease);
   if (!status.is_ok() && status.code() != Code::kStoreLost)
     log_line(LogLevel::kWarn,

@@ -26,7 +26,7 @@
 #include "fabric/remote_access.h"
 #include "fabric/services.h"
 #include "node/descriptor_broker.h"
-#include "store/client.h"
+#include "store/connect.h"
 #include "transport/registry.h"
 
 namespace memspan {
@@ -35,14 +35,14 @@ namespace memspan {
 // the store keeps for this process.
 class Member {
  public:
-  // Connects, as StoreClient::connect() does. kInvalidArgument when MEMSPAN_TRANSPORT names
+  // Connects, as connect_store() does. kInvalidArgument when MEMSPAN_TRANSPORT names
   // something that is no transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  StoreClient& store() { return *store_; }
+  KeyValueStore& store() { return *store_; }
   DescriptorBroker& broker() { return *broker_; }
   // Members with the same one can share memory.
   const std::string& host() const { return host_; }
@@ -81,7 +81,7 @@ class Member {
 
  private:
   Member(AllowedTransports allowed, std::unique_ptr<DescriptorBroker> broker,
-         std::unique_ptr<StoreClient> store, std::string host, Endpoint store_endpoint)
+         std::unique_ptr<KeyValueStore> store, std::string host, Endpoint store_endpoint)
       : allowed_(std::move(allowed)),
         host_(std::move(host)),
         store_endpoint_(std::move(store_endpoint)),
@@ -102,7 +102,7 @@ class Member {
   Mutex mutex_;
   std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);
-  std::unique_ptr<StoreClient> store_;  // its threads call the others
+  std::unique_ptr<KeyValueStore> store_;  // its threads call the others
 };
 
 }  // namespace memspan

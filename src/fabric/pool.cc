@@ -177,7 +177,7 @@ bool Pool::are_mapped_flags(bool are_set) {
 
 // From now on the others find this process.
 Status Pool::publish(Deadline deadline) {
-  Record record{.generation = (member_->store().session() << 24) + ++joins_,
+  Record record{.generation = (member_->store().lease() << 24) + ++joins_,
                 .who = member_->identity(),
                 .broker_address = member_->broker().address(),
                 .has_own_host_memory = !options_.host_memory.is_valid(),

@@ -14,7 +14,7 @@ SharedNumbers::~SharedNumbers() {
 }
 
 Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline) {
-  StoreClient& store = member_->store();
+  KeyValueStore& store = member_->store();
   while (!deadline.has_passed()) {
     MEMSPAN_TRY_ASSIGN(auto keys, store.list(prefix_, deadline), "looking for a free number");
     std::set<std::string> taken;
@@ -26,7 +26,7 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
     std::string mark;  // of this attempt only
     {
       MutexLock lock(mutex_);
-      mark = fmt::format("{}.{}", store.session(), ++attempts_);
+      mark = fmt::format("{}.{}", store.lease(), ++attempts_);
     }
     MEMSPAN_TRY_ASSIGN(std::string now,
                        store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),

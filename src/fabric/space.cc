@@ -12,6 +12,7 @@
 #include "core/interrupt.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "store/recipes/all_gather.h"
 
 namespace memspan {
 namespace {
@@ -127,9 +128,8 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
   MEMSPAN_PASS(check(options));
   const Introduction mine{
       .bytes = options.bytes, .host = member->host(), .broker_address = member->broker().address()};
-  auto created =
-      member->store().create_group(options.name, static_cast<int>(options.rank),
-                                   static_cast<int>(options.ranks), mine.encode(), deadline);
+  auto created = create_group(member->store(), options.name, static_cast<int>(options.rank),
+                              static_cast<int>(options.ranks), mine.encode(), deadline);
   if (!created.is_ok()) return created.status();
   std::unique_ptr<Space> space(new Space(std::move(member), options, std::move(created->name)));
   MEMSPAN_PASS(space->read_parts(created->contributions));
@@ -239,8 +239,19 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
   const std::string name = fmt::format("{}/sub/{}", group_name_, key);
   const Waiting waiting(*this, Waiting::Kind::kSome, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
-  return member_->store().allgather(name, static_cast<int>(rank), static_cast<int>(size), mine,
-                                    deadline);
+  return allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
+                   deadline);
+}
+
+// Ends what waits at the store under that name. The group's own object may be in use.
+void Space::leave(const std::string& name, const Deadline& deadline) {
+  if (name != group_name_) {
+    static_cast<void>(leave_allgather(member_->store(), name, deadline));
+    return;
+  }
+  StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
+                   static_cast<int>(options_.ranks));
+  static_cast<void>(place.leave(deadline));
 }
 
 // A wait that has not reached the store yet is ended by a later round.
@@ -256,8 +267,7 @@ void Space::close() {
       names.insert(waits_.begin(), waits_.end());
       names.merge(gathered_names_);
     }
-    for (const std::string& name : names)
-      static_cast<void>(member_->store().leave_group(name, deadline));
+    for (const std::string& name : names) leave(name, deadline);
     MutexLock lock(mutex_);
     if (waits_.empty() || deadline.has_passed()) return;
     changed_.wait_until(mutex_, Deadline::after(kAgain));

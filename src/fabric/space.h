@@ -84,6 +84,7 @@ class Space {
   Status take_memory(const Deadline& deadline);
   Status map_near_parts();
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  void leave(const std::string& name, const Deadline& deadline);
   std::size_t all_bytes() const;
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store

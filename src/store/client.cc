@@ -71,7 +71,7 @@ class Attempts {
 
   // A stream that has shaken hands. kUnavailable when a later attempt may do better.
   Result<std::unique_ptr<StoreStream>> open(const Deadline& deadline) {
-    auto connection = connect_tcp(access_.endpoint, deadline);
+    auto connection = connect_tcp(access_.endpoint.first(), deadline);
     if (!connection.is_ok()) {
       patience_ = Deadline::never();  // nobody is there, so nobody turns us away
       return connection.status();
@@ -79,7 +79,7 @@ class Attempts {
     if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(*connection);
     if (access_.security.kind == StoreSecurity::Kind::kHostSecret)
       MEMSPAN_PASS(use_host_secret(*connection));
-    auto stream = tls_->open(std::move(connection->socket), access_.endpoint.host);
+    auto stream = tls_->open(std::move(connection->socket), access_.endpoint.first().host);
     if (!stream.is_ok()) return stream;
     Status status = finish_handshake(**stream, deadline);
     if (status.is_ok()) {

@@ -25,16 +25,16 @@
 #include "core/fd.h"
 #include "core/status.h"
 #include "store/collective_service.h"
-#include "store/endpoint.h"
 #include "store/key_value_store.h"
 #include "store/security.h"
+#include "store/store_address.h"
 #include "store/wire.h"
 
 namespace memspan {
 
 // Where a store is and who comes to it. A value.
 struct StoreAccess {
-  Endpoint endpoint;
+  StoreAddress endpoint;
   StoreSecurity security = {};
   std::string member = {};  // a name for messages ("PE 3")
   std::string job = {};     // empty: whatever the store serves

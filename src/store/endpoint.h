@@ -18,7 +18,11 @@ struct Endpoint {
 
   // kInvalidArgument with the text and the allowed forms.
   static Result<Endpoint> parse(std::string_view url);
+  // "HOST:PORT" or "[IPV6]:PORT". The failure says what is wrong with it, and not what is allowed.
+  static Result<Endpoint> parse_place(std::string_view text);
   std::string to_string() const;
+  // What to_string() has after tcp://.
+  std::string place() const;
   bool operator==(const Endpoint&) const = default;
 };
 

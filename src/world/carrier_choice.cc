@@ -152,7 +152,7 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
   UcxOptions& ucx = options.ucx;
   MEMSPAN_TRY_ASSIGN(ucx.host, choose_address(reach, store), "the carrier ucx");
   MEMSPAN_TRY_ASSIGN(ucx.trusted, TrustedNetworks::from_environment(), "the carrier ucx");
-  MEMSPAN_TRY(ucx.trusted.check(ucx.host), "the carrier ucx");
+  MEMSPAN_TRY(check_ucx_address(ucx.trusted, ucx.host), "the carrier ucx");
   if (environment(kDevices) && !ucx.trusted.are_all())
     return Status(Code::kAuth,
                   fmt::format("the carrier ucx: with {} set UCX may use any network, which needs "

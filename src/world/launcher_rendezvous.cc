@@ -69,7 +69,7 @@ Result<std::string> host_store(LauncherChannel& channel, Rendezvous& rendezvous,
 Status read_store(const std::string& told, Rendezvous& rendezvous) {
   MEMSPAN_TRY_ASSIGN(const std::string place, decode_outcome(told), "PE 0");
   const std::size_t blank = std::min(place.find(' '), place.size());
-  MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(place.substr(0, blank)),
+  MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(place.substr(0, blank)),
                      "reading where PE 0's store is");
   const std::string secret = place.substr(std::min(blank + 1, place.size()));
   if (secret != kNoSecret && rendezvous.security.kind == StoreSecurity::Kind::kHostSecret)

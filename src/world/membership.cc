@@ -175,7 +175,7 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
   Rendezvous rendezvous;
   const auto url = environment("MEMSPAN_STORE");
   if (url) {
-    MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(*url), "reading MEMSPAN_STORE");
+    MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(*url), "reading MEMSPAN_STORE");
     rendezvous.host = Rendezvous::Host::kElsewhere;
   } else {
     MEMSPAN_TRY_ASSIGN(auto master, master_from_environment(), "joining the job");

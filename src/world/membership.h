@@ -26,10 +26,10 @@
 #include "node/process_identity.h"
 #include "node/process_watch.h"
 #include "node/segment.h"
-#include "store/client.h"
-#include "store/endpoint.h"
+#include "store/connect.h"
 #include "store/security.h"
 #include "store/server.h"
+#include "store/store_address.h"
 #include "world/carrier_choice.h"
 #include "world/exchange.h"
 #include "world/foreign_launcher.h"
@@ -43,7 +43,7 @@ namespace memspan {
 struct Rendezvous {
   int rank = 0;
   int size = 1;
-  Endpoint store;
+  StoreAddress store;
   StoreSecurity security = {};
   std::string job = "job";  // keeps jobs apart that meet at one store
   enum class Host {
@@ -75,15 +75,17 @@ struct Membership {
   int rank;
   int size;
   NodeMap nodes;
-  // For what has to be known of all before links can be made; World::create() uses it up.
-  Exchange exchange;
   CarrierOptions carrier;                  // how PEs of other nodes reach this one
   std::optional<Endpoint> store_endpoint;  // of a rendezvous, or of oshrun's job on several hosts
   std::string how;                         // it came to be, for a person
   std::string job;                         // of a rendezvous
+  std::string group;                       // of the job's members at the store; of a rendezvous
   Rendezvous::Host host = Rendezvous::Host::kRankZero;
-  std::shared_ptr<StoreServer> server;  // rank 0 of a rendezvous only; shared with the unique id
-  std::unique_ptr<StoreClient> store;   // of a rendezvous
+  std::shared_ptr<StoreServer> server;   // rank 0 of a rendezvous only; shared with the unique id
+  std::unique_ptr<KeyValueStore> store;  // of a rendezvous
+  // For what has to be known of all before links can be made; World::create() uses it up. May use
+  // the store.
+  Exchange exchange;
   std::unique_ptr<NodeSegment> segment;
   // The segments of this node's PEs: the PE with index i at i * heap_stride.
   std::unique_ptr<Pages> heap;
@@ -122,8 +124,8 @@ Status leave_rendezvous(Membership& member, Duration limit);
 
 // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them (the store listens at
 // MASTER_PORT + 11, since torchrun's own store has MASTER_PORT; SHMEM_MASTER_ADDR and
-// SHMEM_MASTER_PORT are taken as they are). With MEMSPAN_STORE=tcp://HOST:PORT instead of an
-// address and a port the store is a process of its own, and MEMSPAN_JOB names the job there.
+// SHMEM_MASTER_PORT are taken as they are). With MEMSPAN_STORE=tcp://HOST:PORT or etcd://...
+// instead of an address and a port the store is there already, and MEMSPAN_JOB names the job there.
 // Without RANK and WORLD_SIZE rank, size and the job's name are those that another launcher tells
 // by its variables. nullopt when there is no address, or no rank.
 Result<std::optional<Rendezvous>> rendezvous_from_environment();

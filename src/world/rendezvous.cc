@@ -5,7 +5,9 @@
 #include <set>
 #include <string>
 
+#include "store/recipes/all_gather.h"
 #include "store/recipes/group.h"
+#include "store/recipes/ranks.h"
 #include "world/membership.h"
 #include "world/membership_steps.h"
 
@@ -13,8 +15,8 @@ namespace memspan {
 namespace {
 
 // Every rank once, and all with the same idea of how many there are.
-Status enter(StoreClient& store, const Rendezvous& rendezvous, Deadline deadline) {
-  return store.take_rank(rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
+Status enter(KeyValueStore& store, const Rendezvous& rendezvous, Deadline deadline) {
+  return take_freed_rank(store, rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
       .status()
       .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
 }
@@ -24,7 +26,7 @@ std::string here_prefix(const Membership& joined) {
   return joined.job + "/here/";
 }
 
-Status check_all_here(const Membership& joined, StoreClient& store, Deadline deadline) {
+Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(const StoreListing here, store.list(here_prefix(joined), deadline),
                      "looking who is there");
   std::set<std::string> ranks;
@@ -35,12 +37,34 @@ Status check_all_here(const Membership& joined, StoreClient& store, Deadline dea
   return Status::ok();
 }
 
+// The built-in server forgets a group whose members have all left it or died. Elsewhere what a
+// group wrote may outlive a job that was killed, so each job's group is a new one.
+Status name_group(Membership& joined, const Deadline& deadline) {
+  joined.group = joined.job + "/join";
+  if (joined.store->collectives() != nullptr) return Status::ok();
+  auto created = create_group(*joined.store, joined.group, joined.rank, joined.size, {}, deadline);
+  if (!created.is_ok()) return created.status();
+  joined.group = created->name;
+  return Status::ok();
+}
+
+Status wait_to_leave(Membership& member, const Deadline& deadline) {
+  KeyValueStore& store = *member.store;
+  const bool is_created = store.collectives() == nullptr;
+  StoreGroup last(store, (is_created ? member.group : member.job) + "/leave", member.rank,
+                  member.size);
+  MEMSPAN_PASS(last.barrier(deadline));
+  // Whoever leaves last removes what the group wrote.
+  return is_created ? StoreGroup(store, member.group, member.rank, member.size).leave(deadline)
+                    : Status::ok();
+}
+
 Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   joined.server = rendezvous.hosted;
   if (joined.rank != 0 || joined.server != nullptr ||
       rendezvous.host == Rendezvous::Host::kElsewhere)
     return Status::ok();
-  MEMSPAN_TRY_ASSIGN(joined.server, listen_for_job(rendezvous, rendezvous.store),
+  MEMSPAN_TRY_ASSIGN(joined.server, listen_for_job(rendezvous, rendezvous.store.first()),
                      "hosting the job's store");
   return Status::ok();
 }
@@ -65,21 +89,21 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   joined.host = rendezvous.host;
   MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");
   MEMSPAN_TRY_ASSIGN(joined.store,
-                     StoreClient::connect({.endpoint = rendezvous.store,
-                                           .security = rendezvous.security,
-                                           .member = fmt::format("PE {}", rendezvous.rank),
-                                           .rank = rendezvous.rank},
-                                          deadline),
+                     connect_store({.endpoint = rendezvous.store,
+                                    .security = rendezvous.security,
+                                    .member = fmt::format("PE {}", rendezvous.rank),
+                                    .rank = rendezvous.rank},
+                                   deadline),
                      "joining the job");
-  StoreClient& store = *joined.store;
+  KeyValueStore& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
   const std::string rank = std::to_string(joined.rank);
   MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, KeyLife::kLease),
               "joining the job");
-  joined.store_endpoint = rendezvous.store;
+  joined.store_endpoint = rendezvous.store.first();
+  MEMSPAN_TRY(name_group(joined, deadline), "joining the job");
   // Owner: the function, which ends before the store does.
-  const auto group =
-      std::make_shared<StoreGroup>(store, joined.job + "/join", joined.rank, joined.size);
+  const auto group = std::make_shared<StoreGroup>(store, joined.group, joined.rank, joined.size);
   const Exchange exchange = [group, deadline](const std::string& mine) {
     return group->allgather(mine, deadline);
   };
@@ -94,9 +118,9 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
 Status leave_rendezvous(Membership& member, Duration limit) {
   if (member.store == nullptr) return Status::ok();
   member.detector.reset();
+  member.exchange = nullptr;  // it uses the store
   Deadline deadline = Deadline::after(limit);
-  StoreGroup group(*member.store, member.job + "/leave", member.rank, member.size);
-  MEMSPAN_TRY(group.barrier(deadline), "leaving the job");
+  MEMSPAN_TRY(wait_to_leave(member, deadline), "leaving the job");
   // The same address may serve the next job at once: the others wait until this store is gone.
   if (member.server == nullptr && member.host == Rendezvous::Host::kRankZero) {
     auto gone = member.store->get(member.job + "/never", deadline);

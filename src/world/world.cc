@@ -174,7 +174,10 @@ Status World::map_node() {
 
 Status World::link_peers() {
   const bool are_near_linked = near_.name == "message";
-  if (!are_near_linked && far_.name.empty()) return Status::ok();
+  if (!are_near_linked && far_.name.empty()) {
+    membership_.exchange = nullptr;
+    return Status::ok();
+  }
   if (membership_.exchange == nullptr)
     return {Code::kNotSupported, "a job that was joined in this way has mapped peers only"};
   const LinkedPeers::Memory memory{internal_area(rank()) + kInternalBytes, heap_bytes_,

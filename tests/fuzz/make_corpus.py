@@ -178,9 +178,25 @@ def message():
     yield "region", b"\15" + struct.pack("<IIQB", 1, 7, 4096, 0) + text(b"key")
 
 
+def etcd():
+    header = b'"header":{"cluster_id":"1","member_id":"2","revision":"7","raft_term":"3"}'
+    key = b'{"key":"a2V5","create_revision":"5","mod_revision":"7","version":"2","value":"dmFsdWU=","lease":"9"}'
+    yield "range", b"{" + header + b',"kvs":[' + key + b"," + key + b'],"count":"2"}'
+    yield "nothing", b"{" + header + b"}"
+    yield "written", b"{" + header + b',"succeeded":true,"responses":[{"response_put":{}}]}'
+    yield "not_written", b"{" + header + b',"responses":[{"response_range":{"kvs":[' + key + b"]}}]}"
+    yield "kept_alive", b'{"result":{' + header + b',"ID":"9","TTL":"3"}}'
+    yield "token", b"{" + header + b',"token":"abc.12"}'
+    yield "watch", b'{"result":{' + header + b',"events":[{"kv":' + key + b'},{"type":"DELETE","kv":' + key + b"}]}}"
+    yield "compacted", b'{"result":{' + header + b',"canceled":true,"compact_revision":"6"}}'
+    yield "failure", b'{"error":"etcdserver: leader changed","message":"etcdserver: leader changed","code":14}'
+    yield "failure_of_stream", b'{"error":{"grpc_code":16,"http_code":401,"message":"etcdserver: invalid auth token"}}'
+    yield "base64", b"dmFsdWU="
+
+
 def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
-    for target in (frames, message, store_state, tls_info):
+    for target in (frames, message, store_state, tls_info, etcd):
         folder = root / target.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in target():

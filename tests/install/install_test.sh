@@ -63,6 +63,7 @@ case_setup() {
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   [[ ! -e $build/lib/libmemspan_ucx.so || -e $prefix/$libdir/libmemspan_ucx.so ]] || fail "the module over UCX is not installed"
+  [[ ! -e $build/lib/libmemspan_etcd.so || -e $prefix/$libdir/libmemspan_etcd.so ]] || fail "the module for etcd is not installed"
   # The place of installation must appear in no text file: the tree can be moved.
   ! grep -rlIF -- "$work/first place" "$prefix" >"$work/found" || fail "knows its place: $(cat "$work/found")"
 }

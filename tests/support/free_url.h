@@ -6,18 +6,27 @@
 #include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Writes the URL of a port of this host, or returns 0. A socket that is bound there, but does not
  * listen, keeps other programs from being given the port until this process and its children end;
- * who asks for the port may listen at it. */
+ * who asks for the port may listen at it. With MEMSPAN_TEST_ETCD=etcd://... (tests/etcd) it is that
+ * store, under a prefix of its own. */
 static inline int write_free_url(char* url, size_t size) {
   struct sockaddr_in address;
   struct sockaddr* const generic = (struct sockaddr*)&address;
   socklen_t length = sizeof address;
   const int on = 1;
   const int keeper = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const char* const etcd = getenv("MEMSPAN_TEST_ETCD");
+  if (etcd != NULL) {
+    static unsigned count;
+    close(keeper);
+    return snprintf(url, size, "%s/%x.%x", etcd, (unsigned)getpid(), ++count) < (int)size;
+  }
   memset(&address, 0, sizeof address);
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -9,7 +9,7 @@
 #include "capi/errors.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
-#include "store/endpoint.h"
+#include "store/store_address.h"
 #include "world/launch.h"
 #include "world/membership.h"
 
@@ -41,7 +41,8 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
   if (!store.secret.empty())
     rendezvous.security =
         StoreSecurity{.kind = StoreSecurity::Kind::kSecret, .secret = store.secret};
-  MEMSPAN_TRY_ASSIGN(rendezvous.store, Endpoint::parse(store.url), "reading ip_port");
+  MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(store.url), "reading ip_port");
+  if (rendezvous.store.is_etcd()) rendezvous.host = Rendezvous::Host::kElsewhere;
   return join_rendezvous(rendezvous, std::chrono::seconds(attributes.option_attr.shm_init_timeout));
 }
 

@@ -13,8 +13,8 @@
 #include "capi/smem/result.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
-#include "store/endpoint.h"
 #include "store/server.h"
+#include "store/store_address.h"
 
 namespace memspan::capi {
 namespace {
@@ -51,6 +51,7 @@ std::int32_t create_store(const char* call, const char* url) {
 std::int32_t destroy_store(const char* call, const char* url) {
   const auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return smem_result(call, endpoint.status());
+  if (endpoint->is_etcd()) return SMEM_OK;
   std::unique_ptr<StoreServer> server;  // ends without the lock
   {
     MutexLock lock(hosted().mutex);
@@ -66,25 +67,26 @@ std::int32_t destroy_store(const char* call, const char* url) {
 
 }  // namespace
 
-Result<Endpoint> read_url(const char* url) {
+Result<StoreAddress> read_url(const char* url) {
   if (url == nullptr || *url == '\0')
     return invalid(fmt::format("invalid param, storeURL is {}", url == nullptr ? "null" : "empty"));
-  auto endpoint = Endpoint::parse(url);
-  if (endpoint.is_ok() && endpoint->port == 0)
+  auto address = StoreAddress::parse(url);
+  if (address.is_ok() && address->first().port == 0)
     return invalid(
         fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
                     "for nobody could learn which one 0 became",
                     url));
-  return endpoint;
+  return address;
 }
 
-Status host_store(const Endpoint& endpoint, const StoreSecurity& security) {
-  const std::string address = endpoint.to_string();
+Status host_store(const StoreAddress& address, const StoreSecurity& security) {
+  const std::string url = address.to_string();
+  if (address.is_etcd()) return Status::ok();
   MutexLock lock(hosted().mutex);
-  if (hosted().servers.contains(address)) return Status::ok();
-  auto server = StoreServer::listen(endpoint, StoreServerOptions{.security = security});
+  if (hosted().servers.contains(url)) return Status::ok();
+  auto server = StoreServer::listen(address.first(), StoreServerOptions{.security = security});
   if (!server.is_ok()) return server.status();
-  hosted().servers.emplace(address, std::move(server).value());
+  hosted().servers.emplace(url, std::move(server).value());
   // Their threads end before what they use does, and what they published goes. Only now, so that
   // the handler comes before those that this server brought about (OpenSSL's).
   [[maybe_unused]] static const int registered = std::atexit(end_all);

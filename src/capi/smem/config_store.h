@@ -3,18 +3,19 @@
 #pragma once
 
 #include "core/status.h"
-#include "store/endpoint.h"
 #include "store/security.h"
+#include "store/store_address.h"
 
 namespace memspan::capi {
 
 // kInvalidArgument names what is wrong; null and empty ones, too.
-Result<Endpoint> read_url(const char* url);
+Result<StoreAddress> read_url(const char* url);
 
 // Until smem_destroy_config_store(), the last of stop_using_stores() or the end of the process. Ok
-// when this process serves the endpoint already, kUnavailable when another socket has it.
+// when this process serves the endpoint already, and when it is etcd's, which is there without it;
+// kUnavailable when another socket has it.
 // Thread-safe.
-Status host_store(const Endpoint& endpoint, const StoreSecurity& security);
+Status host_store(const StoreAddress& address, const StoreSecurity& security);
 
 // Which parts of MemFabric are initialized here ("bm", "shm", "trans"). When the last of them ends,
 // so do the stores that this process hosts. Thread-safe; a part that is not initialized ends

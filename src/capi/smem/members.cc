@@ -14,6 +14,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
+#include "store/recipes/ranks.h"
 
 namespace memspan::capi {
 namespace {
@@ -121,7 +122,7 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
 
 Result<ClaimedRank> ClaimedRank::take(std::shared_ptr<Member> member, const char* scope, int rank,
                                       std::uint32_t ranks, Deadline deadline) {
-  auto taken = member->store().take_rank(scope, rank, static_cast<int>(ranks), deadline);
+  auto taken = take_freed_rank(member->store(), scope, rank, static_cast<int>(ranks), deadline);
   if (!taken.is_ok()) return taken.status();
   return ClaimedRank(std::move(member), scope, static_cast<std::uint32_t>(taken->rank));
 }
@@ -130,7 +131,7 @@ Result<ClaimedRank> ClaimedRank::take(std::shared_ptr<Member> member, const char
 ClaimedRank::~ClaimedRank() {
   constexpr auto kPatience = std::chrono::seconds(5);
   if (member_ != nullptr)
-    static_cast<void>(member_->store().give_rank(scope_, Deadline::after(kPatience)));
+    static_cast<void>(give_rank(member_->store(), scope_, Deadline::after(kPatience)));
 }
 
 }  // namespace memspan::capi

@@ -21,7 +21,7 @@ enum class Hosting {
 };
 
 // Connects, or shares what is connected, after hosting the store. `security` empty: as the program
-// chose (store_security.h). kInvalidArgument for the URL; else as StoreClient::connect(). A lost
+// chose (store_security.h). kInvalidArgument for the URL; else as connect_store(). A lost
 // connection is not shared any more, nor is a parent's by a child of fork(). Thread-safe.
 Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
                                           std::optional<StoreSecurity> security, Deadline deadline);

@@ -108,7 +108,7 @@ Endpoint::~Endpoint() {
   if (!has_name_) return;
   // When the store is lost, the name is gone with the session.
   const Deadline deadline = Deadline::after(kLeavePatience);
-  StoreClient& store = member_->store();
+  KeyValueStore& store = member_->store();
   const bool is_told = member_->has_remote_access();
   if (is_told) static_cast<void>(store.set(destroyed_key(record_), "", deadline, KeyLife::kLease));
   static_cast<void>(store.remove(record_key(record_.name), deadline));

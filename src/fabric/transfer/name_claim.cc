@@ -30,7 +30,7 @@ bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& d
 }
 
 // Ok once it is removed, or soon.
-Status wait_for_removal(StoreClient& store, const std::string& key, const Deadline& deadline) {
+Status wait_for_removal(KeyValueStore& store, const std::string& key, const Deadline& deadline) {
   const auto removal = std::make_shared<Removal>();
   MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
                      store.watch(

@@ -208,11 +208,20 @@ class EpochCall {
           !slot.empty() && slot.mapped().state == EpochSlot::State::kFilled)
         gone_[rank] = slot.mapped().caller;
       MEMSPAN_PASS(decide());
-      return false;
+      return has_left();
     }
     MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(change.value), "a slot");
     note(slot);
     return false;
+  }
+
+  // leave_allgather() has emptied this caller's slot; a decision concerns who has one.
+  bool has_left() {
+    const auto own = gone_.find(rank_);
+    if (own == gone_.end() || own->second.nonce != mine_.caller.nonce) return false;
+    decision_.code = Code::kPeerLost;
+    decision_.message = fmt::format("rank {} ({}) is gone: it left", rank_, store_.member());
+    return true;
   }
 
   Result<Outcome> finish() {
@@ -280,10 +289,26 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   if (CollectiveService* service = store.collectives())
     return service->allgather(name, rank, size, mine, deadline);
   MEMSPAN_TRY(check_place(rank, size), "all-gather");
+  MEMSPAN_TRY(
+      check_contributions(mine.size() + sizeof(std::uint32_t), static_cast<std::uint32_t>(size)),
+      "all-gather");
+  // Any number of callers may be alone under one name at the same time.
+  if (size == 1) return std::vector<std::string>{std::string(mine)};
   EpochCall call(store, Kind::kAllgather, fmt::format("{}/allgather/", name), rank, size, deadline);
   auto outcome = call.run(new_nonce(), mine);
   if (!outcome.is_ok()) return outcome.status().annotate(fmt::format("all-gather \"{}\"", name));
   return std::move(outcome->contributions);
+}
+
+Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline) {
+  if (CollectiveService* service = store.collectives()) return service->leave_group(name, deadline);
+  const std::string prefix = fmt::format("{}/allgather/", name);
+  MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(prefix, deadline), "leaving");
+  MEMSPAN_TRY_ASSIGN(const EpochView view, EpochView::read(listing, prefix), "leaving");
+  for (const auto& [rank, slot] : view.slots)
+    if (slot.caller.lease == store.lease())
+      MEMSPAN_TRY(store.remove(rank_key(prefix + "slot/", rank), deadline).status(), "leaving");
+  return Status::ok();
 }
 
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {

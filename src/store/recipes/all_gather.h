@@ -34,6 +34,9 @@ namespace memspan {
 Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_view name, int rank,
                                            int size, std::string_view mine, Deadline deadline);
 
+// Ends this member's all-gathers of that name: those who wait, in this process too, get kPeerLost.
+Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline);
+
 // Nobody returns before all have called.
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline);
 

@@ -234,6 +234,9 @@ std::optional<Result<std::vector<std::string>>> StoreGroup::ByVerbs::outcome(
     if (!fits.is_ok()) return fits;
     return all;
   }
+  // The place was given up by another object of this member, while this one waits.
+  if (const auto own = gone_.find(rank_); own != gone_.end())
+    return Status(Code::kPeerLost, own->second);
   for (const auto& [rank, why] : gone_) {
     if (parts.contains(rank)) continue;
     if (Status status = lost(operation, rank, why, deadline); !status.is_ok()) return status;

@@ -8,12 +8,15 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "store/recipes/change_queue.h"
 #include "store/recipes/key_names.h"
 
 namespace memspan {
 namespace {
 
 constexpr int kMostRanks = 65536;
+// Of a member that is gone: 3 s, and what etcd takes to look and to elect a leader.
+constexpr Duration kLongestLease = std::chrono::seconds(6);
 
 // What stands at a rank's key. A value.
 struct Taken {
@@ -130,6 +133,21 @@ Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int ra
     return Status(Code::kInvalidArgument,
                   fmt::format("rank {} of {}: at most {} are allowed", rank, size, kMostRanks));
   return take_by_verbs(store, scope, rank, static_cast<std::uint32_t>(size), deadline);
+}
+
+Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                                  Deadline deadline) {
+  if (store.collectives() != nullptr) return take_rank(store, scope, rank, size, deadline);
+  ChangeQueue changes(store);
+  MEMSPAN_TRY(changes.watch(prefix_of(scope), deadline), "taking a rank");
+  const Deadline freed = deadline.within(kLongestLease);
+  for (;;) {
+    auto taken = take_rank(store, scope, rank, size, deadline);
+    if (taken.code() != Code::kUnavailable || freed.has_passed()) return taken;
+    const Status changed = changes.next(freed).status();
+    if (changed.code() == Code::kTimeout) return taken;
+    if (!changed.is_ok()) return changed;
+  }
 }
 
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline) {

@@ -20,6 +20,11 @@ namespace memspan {
 // beyond the size, kUnavailable who has the rank, or that all are taken.
 Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
                             Deadline deadline);
+// The same for who may take the place of a process that has just died: only the built-in server has
+// noticed that at once. Where rank -1 finds none free, or the one asked for is taken, others wait
+// for as long as a lease may still hold.
+Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                                  Deadline deadline);
 // kNotFound when this member has none in the scope.
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline);
 

@@ -42,6 +42,21 @@ auto insist(Call call) -> decltype(call()) {
 using RanksTest = StoreTest;
 MEMSPAN_FOR_ALL_STORES(RanksTest);
 
+TEST_P(RanksTest, ARankThatIsAboutToBeFreeIsWaitedFor) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  // The built-in server knows at once who has gone.
+  if (anna->collectives() != nullptr) return;
+  ASSERT_TRUE(take_rank(*anna, "scope", 0, 1, soon()).is_ok());
+  std::thread waiting([&] {
+    const auto taken = take_freed_rank(*ben, "scope", 0, 1, soon());
+    ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
+    EXPECT_EQ(taken->rank, 0);
+  });
+  anna->end();
+  waiting.join();
+}
+
 TEST_P(RanksTest, AllWhoArriveGetDifferentRanksWithoutGaps) {
   constexpr int kMembers = 8;
   std::mutex mutex;
@@ -179,6 +194,26 @@ TEST_P(AllGatherTest, RefusesWhatDoesNotFitAndNamesIt) {
   EXPECT_THAT(size.message(), HasSubstr("rank 1 says that there are 3 members, others said 2"));
   EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b", soon()), (Texts{"a", "b"}));
   waiting.join();
+}
+
+TEST_P(AllGatherTest, WhoLeavesEndsItsOwnWaitsToo) {
+  auto anna = join("anna");
+  std::atomic<bool> has_ended = false;
+  std::thread waiting([&] {
+    const Status status = allgather(*anna, "name", 0, 2, "a", soon()).status();
+    EXPECT_EQ(status.code(), Code::kPeerLost) << status.to_string();
+    has_ended = true;
+  });
+  while (!has_ended) static_cast<void>(leave_allgather(*anna, "name", soon()));
+  waiting.join();
+}
+
+TEST_P(AllGatherTest, AnyNumberMayBeAloneUnderOneName) {
+  run_members(4, [&](KeyValueStore& store, int rank) {
+    const std::string mine = std::to_string(rank);
+    for (int round = 0; round < 3; ++round)
+      EXPECT_EQ(*allgather(store, "name", 0, 1, mine, soon()), Texts{mine});
+  });
 }
 
 TEST_P(AllGatherTest, RefusesMoreBytesThanFitForEverybody) {

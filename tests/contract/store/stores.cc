@@ -6,8 +6,13 @@
 #include <vector>
 
 #include "store/client.h"
+#include "store/connect.h"
 #include "store/memory_store.h"
 #include "store/server.h"
+#include "support/etcd_cluster.h"
+#ifdef MEMSPAN_TEST_HAS_ETCD
+#include "store/etcd/messages.h"
+#endif
 
 namespace memspan::contract {
 namespace {
@@ -86,6 +91,38 @@ class StoreInMemory final : public StoreUnderTest {
   MemoryStore store_;
 };
 
+#ifdef MEMSPAN_TEST_HAS_ETCD
+// One cluster serves all tests of the program, each under a prefix of its own. The store ends when
+// etcd ends the leases of all its members.
+class StoreOnEtcd final : public StoreUnderTest {
+ public:
+  std::unique_ptr<KeyValueStore> join(const std::string& member) override {
+    auto joined = connect_store({.endpoint = cluster().address(prefix_), .member = member}, soon());
+    EXPECT_TRUE(joined.is_ok()) << joined.status().to_string();
+    return std::move(joined).value();
+  }
+  ~StoreOnEtcd() override {
+    const std::string sessions = prefix_ + "/session/";
+    const auto found = etcd::read_range(cluster().post(
+        0, "/v3/kv/range", etcd::range_request(sessions, etcd::end_of_prefix(sessions))));
+    EXPECT_TRUE(found.is_ok()) << found.status().to_string();
+    for (const auto& key : found->keys)
+      static_cast<void>(cluster().post(0, "/v3/lease/revoke", etcd::lease_request(key.lease)));
+  }
+
+ private:
+  static EtcdCluster& cluster() {
+    static const std::unique_ptr<EtcdCluster> cluster = EtcdCluster::start();
+    return *cluster;
+  }
+  static int next() {
+    static int last = 0;
+    return ++last;
+  }
+  const std::string prefix_ = "test" + std::to_string(next());
+};
+#endif
+
 }  // namespace
 
 std::string name_of(const testing::TestParamInfo<StoreKind>& of) {
@@ -96,11 +133,30 @@ std::string name_of(const testing::TestParamInfo<StoreKind>& of) {
       return "ServerByVerbs";
     case StoreKind::kMemory:
       return "Memory";
+    case StoreKind::kEtcd:
+      return "Etcd";
   }
   return "none";
 }
 
+std::string StoreUnderTest::why_not(StoreKind kind) {
+  if (kind != StoreKind::kEtcd) return {};
+#ifdef MEMSPAN_TEST_HAS_ETCD
+  return why_no_etcd();
+#else
+  return "this build has no libmemspan_etcd.so";
+#endif
+}
+
+void StoreTest::SetUp() {
+  if (store_ == nullptr) GTEST_SKIP() << "skipped=" << StoreUnderTest::why_not(GetParam());
+}
+
 std::unique_ptr<StoreUnderTest> StoreUnderTest::start(StoreKind kind) {
+  if (!why_not(kind).empty()) return nullptr;
+#ifdef MEMSPAN_TEST_HAS_ETCD
+  if (kind == StoreKind::kEtcd) return std::make_unique<StoreOnEtcd>();
+#endif
   if (kind == StoreKind::kMemory) return std::make_unique<StoreInMemory>();
   return std::make_unique<ServedStore>(kind == StoreKind::kServer);
 }

@@ -17,6 +17,7 @@ enum class StoreKind {
   kServer,         // the built-in server over TCP, which answers the recipes itself
   kServerByVerbs,  // the same, with recipes by the plain verbs
   kMemory,         // in this process
+  kEtcd,           // three processes of etcd
 };
 std::string name_of(const testing::TestParamInfo<StoreKind>& of);
 
@@ -32,7 +33,9 @@ inline Deadline brief() {
 // One store. Thread-safe.
 class StoreUnderTest {
  public:
+  // Null where why_not() says so.
   static std::unique_ptr<StoreUnderTest> start(StoreKind kind);
+  static std::string why_not(StoreKind kind);
   virtual ~StoreUnderTest() = default;
   virtual std::unique_ptr<KeyValueStore> join(const std::string& member) = 0;
 };
@@ -43,12 +46,15 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
   // Runs `run` in a thread for each rank, with a member "PE rank" of its own, and waits for all.
   void run_members(int size, const std::function<void(KeyValueStore&, int)>& run);
 
+  void SetUp() override;
+
   std::unique_ptr<StoreUnderTest> store_ = StoreUnderTest::start(GetParam());
 };
 
-#define MEMSPAN_FOR_ALL_STORES(suite) \
-  INSTANTIATE_TEST_SUITE_P(           \
-      All, suite,                     \
-      testing::Values(StoreKind::kServer, StoreKind::kServerByVerbs, StoreKind::kMemory), name_of)
+#define MEMSPAN_FOR_ALL_STORES(suite)                                                     \
+  INSTANTIATE_TEST_SUITE_P(All, suite,                                                    \
+                           testing::Values(StoreKind::kServer, StoreKind::kServerByVerbs, \
+                                           StoreKind::kMemory, StoreKind::kEtcd),         \
+                           name_of)
 
 }  // namespace memspan::contract

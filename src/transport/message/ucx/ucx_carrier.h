@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "core/trusted_networks.h"
 #include "transport/message/carrier.h"
-#include "transport/message/ucx/trusted_networks.h"
 
 namespace memspan {
 
@@ -17,6 +17,13 @@ struct UcxOptions {
   std::string device = {};
   TrustedNetworks trusted = {};  // peers elsewhere are not connected to
 };
+
+// Ok for an address that UCX may use.
+inline Status check_ucx_address(const TrustedNetworks& trusted, const std::string& address) {
+  return trusted.check(address,
+                       "UCX neither authenticates nor encrypts what it carries, so it is not used",
+                       "MEMSPAN_CARRIER to socket");
+}
 
 // Whether the module is installed; nothing is loaded.
 bool has_ucx_module();

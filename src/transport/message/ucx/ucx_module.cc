@@ -61,7 +61,7 @@ class UcxCarrier final : public Carrier {
   std::string_view name() const override { return "ucx"; }
 
   Result<std::unique_ptr<Listener>> listen() override {
-    MEMSPAN_PASS(options_.trusted.check(options_.host));
+    MEMSPAN_PASS(check_ucx_address(options_.trusted, options_.host));
     MEMSPAN_TRY_ASSIGN(const SocketAddress at, SocketAddress::parse(options_.host, "0"),
                        "listening");
     MEMSPAN_TRY_ASSIGN(const int port, worker_->listen(at),
@@ -80,7 +80,7 @@ class UcxCarrier final : public Carrier {
                       "to be the same in all processes",
                       address));
     const std::string host = address.substr(kPrefix.size(), colon - kPrefix.size());
-    MEMSPAN_PASS(options_.trusted.check(host));
+    MEMSPAN_PASS(check_ucx_address(options_.trusted, host));
     MEMSPAN_TRY_ASSIGN(const SocketAddress to,
                        SocketAddress::parse(host, address.substr(colon + 1)), "connecting");
     auto channel = worker_->connect(to, address, deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/message/ucx/trusted_networks.h"
+#include "core/trusted_networks.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -85,15 +85,14 @@ bool TrustedNetworks::contain(const std::string& address) const {
          std::any_of(subnets_.begin(), subnets_.end(), is_in);
 }
 
-Status TrustedNetworks::check(const std::string& address) const {
+Status TrustedNetworks::check(const std::string& address, std::string_view why,
+                              std::string_view otherwise) const {
   if (contain(address)) return Status::ok();
-  return {
-      Code::kAuth,
-      fmt::format("UCX neither authenticates nor encrypts what it carries, so it is not used at "
-                  "{}, which is neither a loopback address nor on a network that is declared "
-                  "trusted; set {} to 1 or to the trusted subnets (such as 10.0.0.0/8), or "
-                  "MEMSPAN_CARRIER to socket",
-                  address, kVariable)};
+  return {Code::kAuth,
+          fmt::format("{} at {}, which is neither a loopback address nor on a network that is "
+                      "declared trusted; set {} to 1 or to the trusted subnets (such as "
+                      "10.0.0.0/8), or {}",
+                      why, address, kVariable, otherwise)};
 }
 
 }  // namespace memspan

@@ -24,8 +24,9 @@ class TrustedNetworks {
   bool are_all() const { return are_all_; }
   // Of a numeric address.
   bool contain(const std::string& address) const;
-  // kAuth, with why and what to do, for an address of another network.
-  Status check(const std::string& address) const;
+  // kAuth, with why and what to do, for an address of another network. `why` begins the message
+  // ("UCX does not encrypt, so it is not used"), `otherwise` ends it ("MEMSPAN_CARRIER to socket").
+  Status check(const std::string& address, std::string_view why, std::string_view otherwise) const;
 
  private:
   struct Subnet {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/message/ucx/trusted_networks.h"
+#include "core/trusted_networks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,14 +18,15 @@ TrustedNetworks parse(const char* text) {
 TEST(TrustedNetworksTest, LoopbackAlwaysIs) {
   for (const char* text : {"", "0", "10.0.0.0/8", "1"})
     for (const char* address : {"127.0.0.1", "127.3.2.1", "::1"})
-      EXPECT_TRUE(parse(text).check(address).is_ok()) << text << " " << address;
+      EXPECT_TRUE(parse(text).check(address, "", "").is_ok()) << text << " " << address;
 }
 
 TEST(TrustedNetworksTest, NoOtherIsUnlessItIsDeclared) {
   for (const char* address : {"10.0.0.1", "192.0.2.7", "fd00::1", "::", "128.0.0.1", "host"})
     for (const char* text : {"", "0", "172.16.0.0/12,fe80::/10"})
       EXPECT_FALSE(parse(text).contain(address)) << text << " " << address;
-  const Status refused = parse("").check("192.0.2.7");
+  const Status refused =
+      parse("").check("192.0.2.7", "It is plain, so it is not used", "MEMSPAN_CARRIER to socket");
   EXPECT_EQ(refused.code(), Code::kAuth);
   EXPECT_THAT(refused.message(), HasSubstr("192.0.2.7"));
   EXPECT_THAT(refused.message(), HasSubstr("MEMSPAN_TRUSTED_FABRIC"));

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/cluster.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/environment.h"
+#include "core/private_file.h"
+#include "store/etcd/messages.h"
+#include "store/notice.h"
+
+namespace memspan::etcd {
+namespace {
+
+constexpr const char* kUser = "MEMSPAN_ETCD_USER";
+constexpr const char* kPasswordFile = "MEMSPAN_ETCD_PASSWORD_FILE";
+constexpr const char* kAuthenticate = "/v3/auth/authenticate";
+constexpr std::size_t kMostPasswordBytes = 4096;
+
+// A member that is stopped or cut off takes connections and says nothing, and what a member passed
+// to a leader that has gone is lost. Where all are only slow, later attempts get more time.
+constexpr Duration kFirstAttempt = std::chrono::seconds(1);
+constexpr Duration kLongestAttempt = std::chrono::seconds(8);
+constexpr int kShortAttempts = 6;
+// An attempt that has begun gets an answer even if the deadline passes meanwhile: whoever hears
+// that it was too late has to know that nothing of it comes later, as far as etcd says anything.
+constexpr Duration kLeastAttempt = std::chrono::seconds(1);
+// Between attempts: elections take about a second.
+constexpr Duration kFirstPause = std::chrono::milliseconds(5);
+constexpr Duration kLongestPause = std::chrono::milliseconds(200);
+
+Deadline attempt_of(Duration limit, const Deadline& deadline) {
+  return Deadline::after(std::min(limit, std::max(deadline.remaining(), kLeastAttempt)));
+}
+
+}  // namespace
+
+Result<EtcdUser> EtcdUser::from_environment() {
+  EtcdUser user{.name = environment_or(kUser, ""), .password = {}};
+  const auto path = environment(kPasswordFile);
+  if (user.name.empty() && path)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is set, and {} is not", kPasswordFile, kUser));
+  if (user.name.empty()) return user;
+  if (!path)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is set, and {} is not", kUser, kPasswordFile));
+  MEMSPAN_TRY_ASSIGN(user.password, read_private_file(kPasswordFile, *path, kMostPasswordBytes),
+                     "reading etcd's password");
+  while (user.password.ends_with('\n')) user.password.pop_back();
+  return user;
+}
+
+// Members begin at different ones, so that not all go to the first.
+Cluster::Cluster(StoreAddress address, EtcdUser user, const HttpSettings& settings,
+                 const EtcdHost& host)
+    : address_(std::move(address)),
+      user_(std::move(user)),
+      host_(host),
+      calls_(settings),
+      turn_(static_cast<std::uint64_t>(::getpid())) {}
+
+const Endpoint& Cluster::at(std::uint64_t turn) const {
+  return address_.endpoints[turn % address_.endpoints.size()];
+}
+
+void Cluster::give_up(std::uint64_t turn) {
+  turn_.compare_exchange_strong(turn, turn + 1, std::memory_order_relaxed);
+}
+
+std::string Cluster::token() {
+  MutexLock lock(mutex_);
+  return token_;
+}
+
+void Cluster::end(Status why) {
+  MutexLock lock(mutex_);
+  if (has_ended()) return;
+  status_ = std::move(why);
+  has_ended_.store(true, std::memory_order_release);
+  ended_.notify_all();
+}
+
+Status Cluster::status() {
+  MutexLock lock(mutex_);
+  return status_;
+}
+
+void Cluster::pause(Duration duration, const Deadline& deadline) {
+  const Deadline until = deadline.within(duration);
+  MutexLock lock(mutex_);
+  while (!has_ended() && ended_.wait_until(mutex_, until)) continue;
+}
+
+// One call, while it has no answer: tells a person when that takes long.
+class Cluster::Waiting {
+ public:
+  explicit Waiting(const Cluster& cluster) : cluster_(cluster) {}
+
+  void tell(const Status& last, const Deadline& deadline) {
+    if (has_told_ || Clock::now() - begin_ < kSilentWait || deadline.has_passed()) return;
+    has_told_ = true;
+    cluster_.host_.log(LogLevel::kWarn,
+                       fmt::format("waiting {} for {}, which does not answer since {:.0f} s: {}",
+                                   until(deadline), cluster_.address_.to_string(),
+                                   to_seconds(Clock::now() - begin_), last.message()));
+  }
+  Status timed_out(const Status& last) const {
+    return {Code::kTimeout,
+            fmt::format("no answer of {} after {:.3f} s: {}", cluster_.address_.to_string(),
+                        to_seconds(Clock::now() - begin_),
+                        last.is_ok() ? "the deadline had passed before" : last.message())};
+  }
+
+ private:
+  const Cluster& cluster_;
+  const Clock::time_point begin_ = Clock::now();
+  bool has_told_ = false;
+};
+
+Result<std::string> Cluster::call(const char* path, const std::string& body,
+                                  const Deadline& deadline, Call kind) {
+  const bool is_last = kind == Call::kLast;
+  const bool is_first = path == std::string_view(kAuthenticate);
+  const auto is_over = [&] { return (!is_last && has_ended()) || host_.is_interrupted(); };
+  Waiting waiting(*this);
+  Status last;
+  Duration limit = kFirstAttempt;
+  Duration rest = kFirstPause;
+  int attempts = 0;
+  bool has_authenticated = false;
+  for (;;) {
+    if (!is_last && has_ended()) return status();
+    if (deadline.has_passed()) return waiting.timed_out(last);
+    const std::uint64_t turn = this->turn();
+    auto answer = calls_.post(at(turn), path, body, is_first ? std::string() : token(),
+                              attempt_of(limit, deadline), is_over);
+    if (answer.is_ok()) return answer;
+    if (!is_last && has_ended()) return status();
+    if (host_.is_interrupted()) return host_.interruption();
+    last = answer.status();
+    if (is_token_refused(last) && !is_first && !std::exchange(has_authenticated, true)) {
+      MEMSPAN_PASS(authenticate(deadline, kind));
+      continue;
+    }
+    if (last.code() != Code::kUnavailable) return last;
+    give_up(turn);
+    waiting.tell(last, deadline);
+    pause(rest, deadline);
+    if (++attempts > kShortAttempts) limit = std::min(2 * limit, kLongestAttempt);
+    rest = std::min(2 * rest, kLongestPause);
+  }
+}
+
+Status Cluster::authenticate(const Deadline& deadline, Call kind) {
+  if (user_.name.empty()) return Status::ok();
+  auto answer =
+      call(kAuthenticate, authenticate_request(user_.name, user_.password), deadline, kind);
+  if (!answer.is_ok())
+    return answer.status().annotate(fmt::format("authenticating as {} at etcd", user_.name));
+  MEMSPAN_TRY_ASSIGN(std::string token, read_token(*answer), "etcd");
+  MutexLock lock(mutex_);
+  token_ = std::move(token);
+  return Status::ok();
+}
+
+}  // namespace memspan::etcd

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// etcd's members as one: a call goes to the current one, and to the next when that one does not
+// answer, has no leader or is about to end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "store/etcd/etcd_module.h"
+#include "store/etcd/http.h"
+#include "store/store_address.h"
+
+namespace memspan::etcd {
+
+// Who this process is for etcd; the name is empty where etcd asks nobody. A value.
+struct EtcdUser {
+  std::string name;
+  std::string password;
+  // MEMSPAN_ETCD_USER, and the private file that MEMSPAN_ETCD_PASSWORD_FILE names.
+  static Result<EtcdUser> from_environment();
+};
+
+// Thread-safe.
+class Cluster {
+ public:
+  Cluster(StoreAddress address, EtcdUser user, const HttpSettings& settings, const EtcdHost& host);
+
+  // A request that may be repeated: it is, with another member, until one answers or the deadline
+  // has passed (kTimeout). What an attempt without an answer did nobody knows. After end() it fails
+  // as end() said, unless it is a last call.
+  enum class Call { kNormal, kLast };
+  Result<std::string> call(const char* path, const std::string& body, const Deadline& deadline,
+                           Call kind = Call::kNormal);
+
+  // Which member is the current one, as a number that grows with every change.
+  std::uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }
+  const Endpoint& at(std::uint64_t turn) const;
+  // The member of that turn failed: the next one is the current one, if that has not happened yet.
+  void give_up(std::uint64_t turn);
+
+  // Sent with every request; empty without a user.
+  std::string token() MEMSPAN_EXCLUDES(mutex_);
+  // Gets a new one.
+  Status authenticate(const Deadline& deadline, Call kind = Call::kNormal);
+
+  // From now on every call fails with `why`, those under way within HttpCalls::kLook. The first one
+  // counts.
+  void end(Status why) MEMSPAN_EXCLUDES(mutex_);
+  bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
+  Status status() MEMSPAN_EXCLUDES(mutex_);
+
+  const StoreAddress& address() const { return address_; }
+  const EtcdHost& host() const { return host_; }
+
+ private:
+  class Waiting;
+  void pause(Duration duration, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+
+  const StoreAddress address_;
+  const EtcdUser user_;
+  const EtcdHost host_;
+  HttpCalls calls_;
+  std::atomic<std::uint64_t> turn_;
+  std::atomic<bool> has_ended_ = false;  // set after status_ with release
+  Mutex mutex_;
+  ConditionVariable ended_;
+  Status status_ MEMSPAN_GUARDED_BY(mutex_);
+  std::string token_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan::etcd

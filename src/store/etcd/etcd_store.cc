@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/etcd/etcd_store.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+namespace memspan::etcd {
+namespace {
+
+constexpr const char* kRange = "/v3/kv/range";
+constexpr const char* kTransaction = "/v3/kv/txn";
+constexpr const char* kGrant = "/v3/lease/grant";
+constexpr const char* kRevoke = "/v3/lease/revoke";
+
+// As long as the built-in server waits for a silent member on another host. etcd looks twice a
+// second for leases that are over.
+constexpr std::int64_t kLeaseSeconds = 3;
+// For a lease that is given up, and that ends by itself otherwise.
+constexpr Duration kGoodbye = std::chrono::milliseconds(1500);
+
+using Of = Transaction::Condition::Of;
+
+// Positive, and nobody else's.
+LeaseId new_lease() {
+  std::random_device random;
+  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
+  return static_cast<LeaseId>(number >> 1 | 1);
+}
+
+// What get() waits for. Shared with the sink.
+struct Arrival {
+  Mutex mutex;
+  ConditionVariable changed;
+  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
+  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);  // unless it has gone again
+};
+
+const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
+  for (const KeyValue& each : keys)
+    if (each.key == key) return &each;
+  return nullptr;
+}
+
+}  // namespace
+
+EtcdStore::EtcdStore(const StoreAccess& access, EtcdUser user,
+                     std::unique_ptr<HttpSettings> settings, const EtcdHost& host)
+    : member_(access.member),
+      process_(::getpid()),
+      host_(host),
+      keys_(access.endpoint.prefix + "/key/"),
+      lease_(new_lease()),
+      session_(fmt::format("{}/session/{:016x}", access.endpoint.prefix, lease_)),
+      settings_(std::move(settings)),
+      cluster_(access.endpoint, std::move(user), *settings_, host) {}
+
+Result<std::unique_ptr<KeyValueStore>> EtcdStore::connect(const StoreAccess& access,
+                                                          const EtcdHost& host, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(EtcdUser user, EtcdUser::from_environment(), "connecting to etcd");
+  MEMSPAN_TRY_ASSIGN(auto settings, HttpSettings::create(access.security, host),
+                     "connecting to etcd");
+  std::unique_ptr<EtcdStore> store(
+      new EtcdStore(access, std::move(user), std::move(settings), host));
+  MEMSPAN_TRY(store->begin_lease(deadline),
+              fmt::format("connecting to {}", access.endpoint.to_string()));
+  return std::unique_ptr<KeyValueStore>(std::move(store));
+}
+
+Status EtcdStore::begin_lease(const Deadline& deadline) {
+  MEMSPAN_PASS(cluster_.authenticate(deadline));
+  auto granted = cluster_.call(kGrant, grant_request(lease_, kLeaseSeconds), deadline);
+  // The number is nobody else's: an attempt without an answer did it.
+  if (!granted.is_ok() &&
+      granted.status().message().find("lease already exists") == std::string::npos)
+    return granted.status();
+  streams_ =
+      std::make_unique<Streams>(cluster_, *settings_, lease_, std::chrono::seconds(kLeaseSeconds));
+  MEMSPAN_PASS(streams_->start());
+  const Transaction enter{.conditions = {{.of = Of::kCreation, .key = session_, .revision = 0}},
+                          .writes = {{.key = session_, .value = member_, .lease = lease_}},
+                          .reads = {session_},
+                          .otherwise = {}};
+  auto text = cluster_.call(kTransaction, transaction_request(enter), deadline);
+  if (!text.is_ok()) return text.status();
+  MEMSPAN_TRY_ASSIGN(const TransactionAnswer answer, read_transaction(*text), "etcd");
+  const KeyValue* const before = find(answer.found, session_);
+  if (!answer.is_done && before == nullptr)
+    return {Code::kInternal, "etcd contradicts itself about this member's key"};
+  number_ = static_cast<std::uint64_t>(answer.is_done ? answer.revision : before->created);
+  return Status::ok();
+}
+
+// In a child of fork() nothing is ended: the lease is the parent's.
+EtcdStore::~EtcdStore() {
+  if (process_ == ::getpid()) {
+    end();
+  } else {
+    events_.forget_in_child();
+    if (streams_ != nullptr) streams_->forget_in_child();
+  }
+}
+
+void EtcdStore::end() {
+  if (process_ != ::getpid()) return;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(has_ended_, true)) return;
+  }
+  const bool has_lease = streams_ != nullptr && !cluster_.has_ended();
+  cluster_.end({Code::kStoreLost, "this member has ended its lease"});
+  if (streams_ != nullptr) streams_->stop();
+  events_.stop();
+  if (has_lease)
+    static_cast<void>(cluster_.call(kRevoke, lease_request(lease_), Deadline::after(kGoodbye),
+                                    Cluster::Call::kLast));
+}
+
+Status EtcdStore::lose() {
+  cluster_.end({Code::kStoreLost, "etcd has ended this member's lease"});
+  return cluster_.status();
+}
+
+Status EtcdStore::check(const Deadline& deadline) {
+  if (process_ != ::getpid())
+    return {Code::kForked,
+            fmt::format("the connection to the store belongs to process {}", process_)};
+  if (cluster_.has_ended()) return cluster_.status();
+  if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before the call"};
+  return Status::ok();
+}
+
+Status EtcdStore::check(std::string_view key, const Deadline& deadline) {
+  MEMSPAN_PASS(check_store_key(key));
+  return check(deadline);
+}
+
+Result<RangeAnswer> EtcdStore::read(std::string_view key, std::string_view end, Reading reading,
+                                    const Deadline& deadline) {
+  auto text = cluster_.call(kRange, range_request(key, end, reading), deadline);
+  if (!text.is_ok()) return text.status();
+  return read_range(*text);
+}
+
+Result<EtcdStore::Seen> EtcdStore::look(std::string_view key, const Deadline& deadline) {
+  auto answer = read(keys_ + std::string(key), {}, Reading::kWhole, deadline);
+  if (!answer.is_ok()) return answer.status();
+  Seen seen{.key = {}, .revision = answer->revision};
+  if (!answer->keys.empty()) seen.key = std::move(answer->keys.front());
+  return seen;
+}
+
+std::string EtcdStore::mark_key(const Mark& mark) const {
+  return fmt::format("{}/write/{}", session_, mark.number);
+}
+
+EtcdStore::Mark EtcdStore::take_mark() {
+  MutexLock lock(mutex_);
+  if (marks_.empty()) return {.number = ++last_mark_};
+  const Mark mark = marks_.back();
+  marks_.pop_back();
+  return mark;
+}
+
+void EtcdStore::give_mark(Mark mark) {
+  MutexLock lock(mutex_);
+  marks_.push_back(mark);
+}
+
+Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> expected,
+                              const Deadline& deadline) {
+  Mark mark = take_mark();
+  const std::string mark_key = this->mark_key(mark);
+  // Also when the conditions do not hold, so that no earlier attempt can still find them to.
+  const Transaction::Write new_mark{.key = mark_key, .value = "", .lease = lease_};
+  Transaction transaction{
+      .conditions = {{.of = Of::kCreation,
+                      .key = session_,
+                      .revision = static_cast<Revision>(number_)},
+                     {.of = Of::kLastWrite, .key = mark_key, .revision = mark.written}},
+      .writes = {what, new_mark},
+      .reads = {session_, mark_key},
+      .otherwise = {new_mark}};
+  if (expected)
+    transaction.conditions.push_back(
+        {.of = Of::kLastWrite, .key = what.key, .revision = *expected});
+  auto text = cluster_.call(kTransaction, transaction_request(transaction), deadline);
+  // Without an answer an attempt may still come: the mark is not used again.
+  if (text.code() == Code::kStale) {
+    if (what.lease != 0 && what.lease != lease_) return false;
+    return lose();
+  }
+  if (text.code() == Code::kOutOfMemory)
+    return text.status().annotate(
+        "etcd refuses the value (its limits are --max-request-bytes and --quota-backend-bytes)");
+  if (!text.is_ok()) return text.status();
+  auto answer = read_transaction(*text);
+  if (!answer.is_ok()) return answer.status();
+  return judge(*answer, mark, mark_key);
+}
+
+Result<bool> EtcdStore::judge(const TransactionAnswer& answer, Mark& mark,
+                              const std::string& mark_key) {
+  const Revision before = std::exchange(mark.written, answer.revision);
+  bool was_written = answer.is_done;
+  if (!answer.is_done) {
+    const KeyValue* const session = find(answer.found, session_);
+    if (session == nullptr || session->created != static_cast<Revision>(number_)) return lose();
+    const KeyValue* const now = find(answer.found, mark_key);
+    was_written = (now == nullptr ? 0 : now->modified) != before;  // its answer was lost
+  }
+  give_mark(mark);
+  return was_written;
+}
+
+Status EtcdStore::set(std::string_view key, std::string_view value, Deadline deadline,
+                      KeyLife life) {
+  MEMSPAN_PASS(check(key, deadline));
+  MEMSPAN_PASS(check_store_value(value));
+  const std::string full = keys_ + std::string(key);
+  auto written = write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0},
+                       {}, deadline);
+  if (!written.is_ok()) return written.status();
+  return *written ? Status::ok() : Status(Code::kInternal, "etcd refuses a write without a reason");
+}
+
+Result<std::string> EtcdStore::get(std::string_view key, Deadline deadline) {
+  MEMSPAN_PASS(check(key, deadline));
+  const std::string full = keys_ + std::string(key);
+  for (;;) {
+    auto seen = look(key, deadline);
+    if (!seen.is_ok()) return seen.status();
+    if (seen->key) return std::move(seen->key->value);
+    const auto arrival = std::make_shared<Arrival>();
+    const std::uint64_t watch =
+        streams_->add({.key = full,
+                       .end = {},
+                       .next = seen->revision + 1,
+                       .known = {},
+                       .sink = [arrival](const WatchMessage::Change& change) {
+                         MutexLock lock(arrival->mutex);
+                         arrival->has_come = true;
+                         if (!change.is_removed) arrival->value = change.now.value;
+                         arrival->changed.notify_all();
+                       }});
+    Status status;
+    {
+      MutexLock lock(arrival->mutex);
+      while (!arrival->has_come && status.is_ok()) {
+        arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook));
+        if (arrival->has_come) break;
+        if (cluster_.has_ended())
+          status = cluster_.status();
+        else if (host_.is_interrupted())
+          status = host_.interruption();
+        else if (deadline.has_passed())
+          status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
+      }
+    }
+    streams_->remove(watch);
+    if (!status.is_ok()) return status;
+    MutexLock lock(arrival->mutex);
+    if (arrival->value) return std::move(*arrival->value);
+  }
+}
+
+Result<std::string> EtcdStore::get_now(std::string_view key, Deadline deadline) {
+  MEMSPAN_PASS(check(key, deadline));
+  auto seen = look(key, deadline);
+  if (!seen.is_ok()) return seen.status();
+  if (!seen->key) return Status(Code::kNotFound, "there is no such key");
+  return std::move(seen->key->value);
+}
+
+Result<std::string> EtcdStore::compare_and_swap(std::string_view key, std::string_view expected,
+                                                std::string_view desired, Deadline deadline,
+                                                KeyLife life) {
+  MEMSPAN_PASS(check(key, deadline));
+  MEMSPAN_PASS(check_store_value(desired));
+  const std::string full = keys_ + std::string(key);
+  for (;;) {
+    auto seen = look(key, deadline);
+    if (!seen.is_ok()) return seen.status();
+    const KeyValue now = seen->key ? std::move(*seen->key) : KeyValue{};
+    if (now.value != expected) return now.value;
+    const LeaseId lease = life == KeyLife::kLease ? lease_ : now.lease;
+    auto written = write({.key = full, .value = desired, .lease = lease}, now.modified, deadline);
+    if (!written.is_ok()) return written.status();
+    if (*written) return std::string(desired);
+  }
+}
+
+Result<bool> EtcdStore::remove(std::string_view key, Deadline deadline) {
+  MEMSPAN_PASS(check(key, deadline));
+  const std::string full = keys_ + std::string(key);
+  for (;;) {
+    auto seen = look(key, deadline);
+    if (!seen.is_ok()) return seen.status();
+    if (!seen->key) return false;
+    auto written = write({.key = full, .value = {}}, seen->key->modified, deadline);
+    if (!written.is_ok()) return written.status();
+    if (*written) return true;
+  }
+}
+
+Result<StoreListing> EtcdStore::list(std::string_view prefix, Deadline deadline) {
+  MEMSPAN_PASS(check(deadline));
+  const std::string full = keys_ + std::string(prefix);
+  auto answer = read(full, end_of_prefix(full), Reading::kWhole, deadline);
+  if (!answer.is_ok()) return answer.status();
+  StoreListing listing;
+  std::size_t bytes = 0;
+  for (KeyValue& each : answer->keys) {
+    std::string key = without_prefix(each.key);
+    bytes += key.size() + each.value.size();
+    MEMSPAN_PASS(check_store_listing(bytes));
+    listing.emplace_back(std::move(key), std::move(each.value));
+  }
+  return listing;
+}
+
+Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher watcher,
+                                       Deadline deadline) {
+  MEMSPAN_PASS(check(deadline));
+  const std::string full = keys_ + std::string(prefix);
+  // What is there now is not told, but that it goes may have to be told after a compaction.
+  auto now = read(full, end_of_prefix(full), Reading::kKeysOnly, deadline);
+  if (!now.is_ok()) return now.status();
+  MEMSPAN_TRY_ASSIGN(const std::uint64_t id, events_.add(std::move(watcher)), "watching");
+  std::map<std::string, Revision> known;
+  for (KeyValue& each : now->keys) known.emplace(std::move(each.key), each.modified);
+  const std::uint64_t stream = streams_->add(
+      {.key = full,
+       .end = end_of_prefix(full),
+       .next = now->revision + 1,
+       .known = std::move(known),
+       .sink = [this, id](const WatchMessage::Change& change) {
+         events_.push(id, {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
+                           .key = without_prefix(change.now.key),
+                           .value = change.is_removed ? std::string() : change.now.value});
+       }});
+  MutexLock lock(mutex_);
+  watches_[id] = stream;
+  return id;
+}
+
+Status EtcdStore::unwatch(std::uint64_t watch, Deadline deadline) {
+  MEMSPAN_PASS(check(deadline));
+  std::uint64_t stream = 0;
+  {
+    MutexLock lock(mutex_);
+    if (const auto found = watches_.extract(watch); !found.empty()) stream = found.mapped();
+  }
+  streams_->remove(stream);
+  return events_.remove(watch, deadline);
+}
+
+}  // namespace memspan::etcd

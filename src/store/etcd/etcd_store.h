@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's verbs on etcd. Below the prefix of the address stand
+//
+//   PREFIX/key/KEY                 what members set
+//   PREFIX/session/ID              a member, under its lease; the revision of its creation is the
+//                                  member's number
+//   PREFIX/session/ID/write/N      the marks of its writes
+//
+// Every write is one transaction: it holds while the member's key is there, and it also writes a
+// mark that must be as this member left it. So who has lost its lease writes nothing any more, and
+// a write that is repeated, since its answer was lost, does nothing a second time and finds out
+// whether the first one did. A mark serves one write at a time; an answer has always changed it, so
+// that no attempt before that one can take effect any more.
+#pragma once
+
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/mutex.h"
+#include "store/etcd/cluster.h"
+#include "store/etcd/etcd_module.h"
+#include "store/etcd/events.h"
+#include "store/etcd/http.h"
+#include "store/etcd/messages.h"
+#include "store/etcd/streams.h"
+#include "store/key_value_store.h"
+
+namespace memspan::etcd {
+
+// Thread-safe. In a child made by fork() every call returns kForked.
+class EtcdStore final : public KeyValueStore {
+ public:
+  static Result<std::unique_ptr<KeyValueStore>> connect(const StoreAccess& access,
+                                                        const EtcdHost& host, Deadline deadline);
+  ~EtcdStore() override;
+
+  Status set(std::string_view key, std::string_view value, Deadline deadline,
+             KeyLife life) override;
+  Result<std::string> get(std::string_view key, Deadline deadline) override;
+  Result<std::string> get_now(std::string_view key, Deadline deadline) override;
+  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
+                                       std::string_view desired, Deadline deadline,
+                                       KeyLife life) override;
+  Result<bool> remove(std::string_view key, Deadline deadline) override;
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override;
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override;
+  Status unwatch(std::uint64_t watch, Deadline deadline) override;
+  void end() override;
+  std::uint64_t lease() const override { return number_; }
+  const std::string& member() const override { return member_; }
+
+ private:
+  struct Mark {
+    std::uint64_t number = 0;
+    Revision written = 0;  // 0: never
+  };
+
+  EtcdStore(const StoreAccess& access, EtcdUser user, std::unique_ptr<HttpSettings> settings,
+            const EtcdHost& host);
+  Status begin_lease(const Deadline& deadline);
+  // Why the call cannot be served.
+  Status check(const Deadline& deadline);
+  Status check(std::string_view key, const Deadline& deadline);
+  Result<RangeAnswer> read(std::string_view key, std::string_view end, Reading reading,
+                           const Deadline& deadline);
+  // The key as it is, with `revision` the store's when it was read; nullopt: it is not there.
+  struct Seen {
+    std::optional<KeyValue> key;
+    Revision revision = 0;
+  };
+  Result<Seen> look(std::string_view key, const Deadline& deadline);
+  // True: it is written. False: the key has another revision than `expected`, or the lease that it
+  // was to keep has ended.
+  Result<bool> write(Transaction::Write what, std::optional<Revision> expected,
+                     const Deadline& deadline);
+  Result<bool> judge(const TransactionAnswer& answer, Mark& mark, const std::string& mark_key);
+  std::string mark_key(const Mark& mark) const;
+  Mark take_mark() MEMSPAN_EXCLUDES(mutex_);
+  void give_mark(Mark mark) MEMSPAN_EXCLUDES(mutex_);
+  Status lose();
+  std::string without_prefix(const std::string& key) const { return key.substr(keys_.size()); }
+
+  const std::string member_;
+  const pid_t process_;
+  const EtcdHost host_;
+  const std::string keys_;  // "PREFIX/key/"
+  const LeaseId lease_;
+  const std::string session_;  // "PREFIX/session/ID"
+  std::uint64_t number_ = 0;
+  const std::unique_ptr<HttpSettings> settings_;
+  Cluster cluster_;
+  Events events_;
+  std::unique_ptr<Streams> streams_;  // its sinks call the events
+  Mutex mutex_;
+  bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);  // to the streams'
+};
+
+}  // namespace memspan::etcd

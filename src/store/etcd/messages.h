@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// etcd's messages, version 3 of its interface, as the JSON of its gateway: what is asked, and what
+// comes back. Keys and values are base64, and 64-bit numbers are decimal texts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace memspan::etcd {
+
+// Of the whole store: every transaction that writes has one more than the one before.
+using Revision = std::int64_t;
+using LeaseId = std::int64_t;
+
+std::string to_base64(std::string_view bytes);
+std::optional<std::string> from_base64(std::string_view text);
+
+// The first key behind all that begin with `prefix`, which is not empty.
+std::string end_of_prefix(std::string prefix);
+
+// A key as etcd has it. A value.
+struct KeyValue {
+  std::string key;
+  std::string value;
+  Revision created = 0;
+  Revision modified = 0;  // of the last write, also of a removal
+  LeaseId lease = 0;      // 0: none
+};
+
+// ---- asking ----
+
+enum class Reading { kWhole, kKeysOnly };
+// The keys in [key, end); `end` empty: the one key.
+std::string range_request(std::string_view key, std::string_view end = {},
+                          Reading reading = Reading::kWhole);
+
+// A transaction that writes when all conditions hold, and otherwise reads and then writes other
+// things. A value.
+struct Transaction {
+  // The key's last write (or its creation) is of that revision; 0: there is no such key.
+  struct Condition {
+    enum class Of { kCreation, kLastWrite } of;
+    std::string_view key;
+    Revision revision;
+  };
+  struct Write {
+    std::string_view key;
+    std::optional<std::string_view> value;  // nullopt: the key is removed
+    LeaseId lease = 0;
+  };
+  std::vector<Condition> conditions;
+  std::vector<Write> writes;
+  std::vector<std::string_view> reads;
+  std::vector<Write> otherwise;
+};
+std::string transaction_request(const Transaction& transaction);
+
+std::string grant_request(LeaseId lease, std::int64_t seconds);
+std::string lease_request(LeaseId lease);  // to keep it alive, or to revoke it
+// Every change in [key, end), from the revision on.
+std::string watch_request(std::string_view key, std::string_view end, Revision from);
+std::string authenticate_request(std::string_view user, std::string_view password);
+
+// ---- answers; kInternal when they are none ----
+
+struct RangeAnswer {
+  Revision revision = 0;  // of the store when it read
+  std::vector<KeyValue> keys;
+};
+Result<RangeAnswer> read_range(std::string_view answer);
+
+struct TransactionAnswer {
+  Revision revision = 0;
+  bool is_done = false;         // the conditions held
+  std::vector<KeyValue> found;  // of the reads, those that exist
+};
+Result<TransactionAnswer> read_transaction(std::string_view answer);
+
+// The seconds that the lease has left; 0: it has ended.
+Result<std::int64_t> read_keep_alive(std::string_view answer);
+Result<std::string> read_token(std::string_view answer);
+
+// One line of a watch's stream.
+struct WatchMessage {
+  struct Change {
+    bool is_removed = false;
+    KeyValue now;
+  };
+  std::vector<Change> changes;
+  bool is_compacted = false;  // the watch is over: etcd has no longer what it was to begin with
+};
+// As read_failure() when the line says that the watch has failed.
+Result<WatchMessage> read_watch(std::string_view line);
+
+// What an answer with another HTTP status than 200 means.
+//   kUnavailable    another member, or this one a little later, may answer
+//   kStale          the lease is not there
+//   kOutOfMemory    larger than etcd takes, or etcd's space is used up
+//   kAuth           who asks may not, or must say who he is (is_token_refused())
+//   kInternal       anything else
+Status read_failure(long http_status, std::string_view answer);
+// Whether authenticating again may help.
+bool is_token_refused(const Status& failure);
+
+}  // namespace memspan::etcd

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_address.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace memspan {
+namespace {
+
+constexpr std::string_view kEtcd = "etcd://";
+constexpr std::string_view kDefaultPrefix = "memspan";
+constexpr std::size_t kMostEndpoints = 64;
+constexpr std::size_t kMostPrefixBytes = 256;
+
+Status invalid(std::string_view url, std::string_view why) {
+  return {Code::kInvalidArgument,
+          fmt::format("\"{}\" is not a store's address ({}); allowed are tcp://HOST:PORT and "
+                      "etcd://HOST:PORT[,HOST:PORT...][/PREFIX]",
+                      url, why)};
+}
+
+bool is_plain(char c) {
+  return c > ' ' && c <= '~';
+}
+
+std::string_view without_slashes(std::string_view text) {
+  while (text.starts_with('/')) text.remove_prefix(1);
+  while (text.ends_with('/')) text.remove_suffix(1);
+  return text;
+}
+
+Result<StoreAddress> parse_etcd(std::string_view url) {
+  const std::string_view rest = url.substr(kEtcd.size());
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view places = rest.substr(0, slash);
+  const std::string_view prefix = without_slashes(rest.substr(slash));
+  if (prefix.size() > kMostPrefixBytes || !std::all_of(prefix.begin(), prefix.end(), is_plain))
+    return invalid(
+        url, fmt::format("a prefix has at most {} characters and no blanks", kMostPrefixBytes));
+  if (places.empty()) return invalid(url, "it names no host");
+  if (places.find('@') != std::string_view::npos)
+    return invalid("etcd://...",  // there may be a password in it
+                   "a user is given by MEMSPAN_ETCD_USER, its password by "
+                   "MEMSPAN_ETCD_PASSWORD_FILE");
+  StoreAddress address;
+  address.kind = StoreAddress::Kind::kEtcd;
+  address.prefix = prefix.empty() ? kDefaultPrefix : prefix;
+  address.endpoints.clear();
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = std::min(places.find(','), places.size());
+    const std::string_view place = places.substr(0, comma);
+    is_last = comma == places.size();
+    places.remove_prefix(std::min(comma + 1, places.size()));
+    if (place.empty()) return invalid(url, "there is nothing before or behind a comma");
+    auto endpoint = Endpoint::parse_place(place);
+    if (!endpoint.is_ok()) return invalid(url, endpoint.status().message());
+    if (endpoint->port == 0) return invalid(url, "the port is 0, allowed are 1 to 65535");
+    address.endpoints.push_back(std::move(endpoint).value());
+  }
+  if (address.endpoints.size() > kMostEndpoints)
+    return invalid(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
+  return address;
+}
+
+}  // namespace
+
+Result<StoreAddress> StoreAddress::parse(std::string_view url) {
+  if (url.starts_with(kEtcd)) return parse_etcd(url);
+  if (!url.starts_with("tcp://") && !url.starts_with("tcp6://"))
+    return invalid(url, "it begins with neither tcp://, tcp6:// nor etcd://");
+  auto endpoint = Endpoint::parse(url);
+  if (!endpoint.is_ok()) return endpoint.status();
+  return StoreAddress(std::move(endpoint).value());
+}
+
+std::string StoreAddress::to_string() const {
+  if (!is_etcd()) return first().to_string();
+  std::string text(kEtcd);
+  for (const Endpoint& endpoint : endpoints)
+    text += (text.size() == kEtcd.size() ? "" : ",") + endpoint.place();
+  return fmt::format("{}/{}", text, prefix);
+}
+
+}  // namespace memspan

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_address.h"
+
+#include <gmock/gmock.h>
+
+namespace memspan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(StoreAddressTest, ReadsAServersAddress) {
+  const auto address = StoreAddress::parse("tcp://127.0.0.1:8666");
+  ASSERT_TRUE(address.is_ok()) << address.status().to_string();
+  EXPECT_FALSE(address->is_etcd());
+  EXPECT_EQ(*address, StoreAddress(Endpoint{"127.0.0.1", 8666}));
+  EXPECT_EQ(address->to_string(), "tcp://127.0.0.1:8666");
+}
+
+TEST(StoreAddressTest, ReadsEtcdsMembersAndPrefix) {
+  const auto address = StoreAddress::parse("etcd://one:2379,[::1]:12379,127.0.0.1:1/jobs/blue/");
+  ASSERT_TRUE(address.is_ok()) << address.status().to_string();
+  EXPECT_TRUE(address->is_etcd());
+  EXPECT_THAT(address->endpoints,
+              ElementsAre(Endpoint{"one", 2379}, Endpoint{"::1", 12379}, Endpoint{"127.0.0.1", 1}));
+  EXPECT_EQ(address->prefix, "jobs/blue");
+  EXPECT_EQ(address->to_string(), "etcd://one:2379,[::1]:12379,127.0.0.1:1/jobs/blue");
+}
+
+TEST(StoreAddressTest, APrefixThatIsNotGivenIsMemspan) {
+  for (const char* url : {"etcd://one:2379", "etcd://one:2379/", "etcd://one:2379//"})
+    EXPECT_EQ(StoreAddress::parse(url)->prefix, "memspan") << url;
+}
+
+TEST(StoreAddressTest, SaysWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"etcd://", "names no host"},
+      {"etcd:///prefix", "names no host"},
+      {"etcd://:2379", "1 to 253 characters"},
+      {"etcd:// :2379", "the host has a blank"},
+      {"etcd://one", "has no port"},
+      {"etcd://one:", "the port"},
+      {"etcd://one:x", "the port"},
+      {"etcd://one:0", "the port is 0"},
+      {"etcd://one:65536", "the port"},
+      {"etcd://one:1,", "behind a comma"},
+      {"etcd://,one:1", "behind a comma"},
+      {"etcd://one:1,,two:2", "behind a comma"},
+      {"etcd://one:1/a b", "no blanks"},
+      {"etcd://me:secret@one:1", "MEMSPAN_ETCD_USER"},
+      {"http://one:1", "neither tcp://"},
+      {"one:1", "neither tcp://"},
+      {"", "neither tcp://"},
+      {"tcp://one", "has no port"},
+      {"tcp:// :1", "the host has a blank"},
+  };
+  for (const auto& [url, why] : cases) {
+    const auto address = StoreAddress::parse(url);
+    EXPECT_EQ(address.code(), Code::kInvalidArgument) << url;
+    EXPECT_THAT(address.status().message(), HasSubstr(why));
+    EXPECT_THAT(address.status().message(), HasSubstr("tcp://HOST:PORT"));
+  }
+}
+
+}  // namespace
+}  // namespace memspan
