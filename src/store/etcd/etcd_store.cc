@@ -20,6 +20,10 @@ constexpr std::int64_t kLeaseSeconds = 3;
 // For a lease that is given up, and that ends by itself otherwise.
 constexpr Duration kGoodbye = std::chrono::milliseconds(1500);
 
+// What a mark says of the write that it was for.
+constexpr std::string_view kDone = "done";
+constexpr std::string_view kRefused = "refused";
+
 using Of = Transaction::Condition::Of;
 
 // Positive, and nobody else's.
@@ -172,16 +176,19 @@ Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> e
                               const Deadline& deadline) {
   Mark mark = take_mark();
   const std::string mark_key = this->mark_key(mark);
-  // Also when the conditions do not hold, so that no earlier attempt can still find them to.
-  const Transaction::Write new_mark{.key = mark_key, .value = "", .lease = lease_};
+  // The mark says how the first attempt that came ended, and stays as that one left it: one that
+  // comes later, even during another write, finds it changed and does nothing at all.
+  const Transaction::Condition unchanged{
+      .of = Of::kLastWrite, .key = mark_key, .revision = mark.written};
   Transaction transaction{
       .conditions = {{.of = Of::kCreation,
                       .key = session_,
                       .revision = static_cast<Revision>(number_)},
-                     {.of = Of::kLastWrite, .key = mark_key, .revision = mark.written}},
-      .writes = {what, new_mark},
+                     unchanged},
+      .writes = {what, {.key = mark_key, .value = kDone, .lease = lease_}},
       .reads = {session_, mark_key},
-      .otherwise = {new_mark}};
+      .otherwise = Transaction::Otherwise{
+          .condition = unchanged, .write = {.key = mark_key, .value = kRefused, .lease = lease_}}};
   if (expected)
     transaction.conditions.push_back(
         {.of = Of::kLastWrite, .key = what.key, .revision = *expected});
@@ -202,14 +209,19 @@ Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> e
 
 Result<bool> EtcdStore::judge(const TransactionAnswer& answer, Mark& mark,
                               const std::string& mark_key) {
-  const Revision before = std::exchange(mark.written, answer.revision);
   bool was_written = answer.is_done;
+  Revision written = answer.revision;
   if (!answer.is_done) {
     const KeyValue* const session = find(answer.found, session_);
     if (session == nullptr || session->created != static_cast<Revision>(number_)) return lose();
     const KeyValue* const now = find(answer.found, mark_key);
-    was_written = (now == nullptr ? 0 : now->modified) != before;  // its answer was lost
+    // An attempt whose answer was lost came first.
+    if (now != nullptr && now->modified != mark.written) {
+      was_written = now->value == kDone;
+      written = now->modified;
+    }
   }
+  mark.written = written;
   give_mark(mark);
   return was_written;
 }

@@ -6,11 +6,11 @@
 //                                  member's number
 //   PREFIX/session/ID/write/N      the marks of its writes
 //
-// Every write is one transaction: it holds while the member's key is there, and it also writes a
-// mark that must be as this member left it. So who has lost its lease writes nothing any more, and
-// a write that is repeated, since its answer was lost, does nothing a second time and finds out
-// whether the first one did. A mark serves one write at a time; an answer has always changed it, so
-// that no attempt before that one can take effect any more.
+// Every write is one transaction: it holds while the member's key is there and the mark of the
+// write is as this member left it, and it changes the mark. The first attempt that comes says in
+// the mark whether it held; any later one changes nothing and reads that. So who has lost its lease
+// writes nothing any more, a write that is repeated is done once, and an attempt that comes when
+// the mark serves another write does no harm. A mark serves one write at a time.
 #pragma once
 
 #include <unistd.h>

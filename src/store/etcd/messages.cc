@@ -196,7 +196,14 @@ std::string transaction_request(const Transaction& transaction) {
     Json read = {{"request_range", range(each)}};
     failure.push_back(std::move(read));
   }
-  for (const auto& each : transaction.otherwise) failure.push_back(write(each));
+  if (transaction.otherwise) {
+    Json conditions = Json::array(), writes = Json::array();
+    conditions.push_back(condition(transaction.otherwise->condition));
+    writes.push_back(write(transaction.otherwise->write));
+    Json nested = {{"compare", std::move(conditions)}, {"success", std::move(writes)}};
+    Json request = {{"request_txn", std::move(nested)}};
+    failure.push_back(std::move(request));
+  }
   return Json{{"compare", std::move(compare)},
               {"success", std::move(success)},
               {"failure", std::move(failure)}}

@@ -39,8 +39,8 @@ enum class Reading { kWhole, kKeysOnly };
 std::string range_request(std::string_view key, std::string_view end = {},
                           Reading reading = Reading::kWhole);
 
-// A transaction that writes when all conditions hold, and otherwise reads and then writes other
-// things. A value.
+// A transaction that writes when all conditions hold, and otherwise reads and then may write
+// something else. A value.
 struct Transaction {
   // The key's last write (or its creation) is of that revision; 0: there is no such key.
   struct Condition {
@@ -56,7 +56,12 @@ struct Transaction {
   std::vector<Condition> conditions;
   std::vector<Write> writes;
   std::vector<std::string_view> reads;
-  std::vector<Write> otherwise;
+  // After the reads, and only if that one condition holds.
+  struct Otherwise {
+    Condition condition;
+    Write write;
+  };
+  std::optional<Otherwise> otherwise;
 };
 std::string transaction_request(const Transaction& transaction);
 

@@ -51,7 +51,11 @@ class EpochCall {
              .bytes = std::string(mine.size() <= share() ? mine : "")};
     MEMSPAN_TRY(changes_.watch(prefix_, deadline_), "watching the others");
     MEMSPAN_PASS(fill_slot());
-    MEMSPAN_PASS(decide());
+    // The slot is filled: whoever gives up from here on empties it.
+    if (const Status status = decide(); status.code() == Code::kTimeout)
+      return give_up();
+    else if (!status.is_ok())
+      return status;
     for (;;) {
       auto change = changes_.next(deadline_);
       if (change.code() == Code::kTimeout || is_interrupted()) return give_up();

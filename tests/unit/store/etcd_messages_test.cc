@@ -74,12 +74,16 @@ TEST(EtcdMessagesTest, WritesATransaction) {
       {.conditions = {{.of = Transaction::Condition::Of::kCreation, .key = "k", .revision = 0}},
        .writes = {{.key = "k", .value = "v", .lease = 9}, {.key = "l", .value = {}}},
        .reads = {"k"},
-       .otherwise = {{.key = "l", .value = ""}}});
-  EXPECT_EQ(request, R"({"compare":[{"create_revision":"0","key":"aw==","result":"EQUAL",)"
-                     R"("target":"CREATE"}],"failure":[{"request_range":{"key":"aw=="}},)"
-                     R"({"request_put":{"key":"bA==","value":""}}],)"
-                     R"("success":[{"request_put":{"key":"aw==","lease":"9","value":"dg=="}},)"
-                     R"({"request_delete_range":{"key":"bA=="}}]})");
+       .otherwise = Transaction::Otherwise{
+           .condition = {.of = Transaction::Condition::Of::kLastWrite, .key = "l", .revision = 7},
+           .write = {.key = "l", .value = ""}}});
+  EXPECT_EQ(request,
+            R"({"compare":[{"create_revision":"0","key":"aw==","result":"EQUAL",)"
+            R"("target":"CREATE"}],"failure":[{"request_range":{"key":"aw=="}},)"
+            R"({"request_txn":{"compare":[{"key":"bA==","mod_revision":"7","result":"EQUAL",)"
+            R"("target":"MOD"}],"success":[{"request_put":{"key":"bA==","value":""}}]}}],)"
+            R"("success":[{"request_put":{"key":"aw==","lease":"9","value":"dg=="}},)"
+            R"({"request_delete_range":{"key":"bA=="}}]})");
 }
 
 TEST(EtcdMessagesTest, ReadsAWatchsLines) {
