@@ -84,7 +84,7 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
   if (options_.may_be_cut_off) enter_own_network(options_.host);
   // Its log is synchronised at every write, which memory does at once.
   std::string folder =
-      ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/memspan-etcd.XXXXXX" : "/tmp/memspan-etcd.XXXXXX";
+      ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/tests-etcd.XXXXXX" : "/tmp/tests-etcd.XXXXXX";
   EXPECT_NE(::mkdtemp(folder.data()), nullptr);
   folder_ = folder;
   EXPECT_EQ(::chmod(folder.c_str(), 0711), 0);

@@ -89,7 +89,7 @@ def traces():
         for directory in directories
         if os.path.isdir(directory)
         for name in os.listdir(directory)
-        if not name.startswith(("vader_segment.", "sm_segment.", "osc"))
+        if not name.startswith(("vader_segment.", "sm_segment.", "osc", "tests-etcd."))
     )
 
 
