@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -33,9 +35,12 @@ void check_job() {
   shmem_free(word);
 }
 
+// Not by stdio, which throws away what a signal keeps it from writing to a terminal, and a terminal
+// is where a job's output goes.
 void say_fine(int me) {
-  std::printf("fine %d\n", me);
+  const std::string line = "fine " + std::to_string(me) + "\n";
   std::fflush(stdout);
+  while (::write(STDOUT_FILENO, line.data(), line.size()) < 0 && errno == EINTR) continue;
 }
 
 // Runs `child` in a child and says how it ended: "child: code N" or "child: signal N". A child that
