@@ -15,6 +15,14 @@ macro(memspan_optional part description)
   endif()
 endmacro()
 
+# memspan_leave_out(UCX "why" CONDITION...): where the condition holds, unless the option is ON.
+macro(memspan_leave_out part why)
+  string(TOLOWER without_${part} memspan_reason)
+  if(MEMSPAN_${part} STREQUAL AUTO AND "${${memspan_reason}}" STREQUAL "" AND (${ARGN}))
+    set(${memspan_reason} "${why}")
+  endif()
+endmacro()
+
 # memspan_find_version(RESULT file PREFIX): "1.13" of lines like "#define PREFIX_MAJOR 1".
 function(memspan_find_version result file prefix)
   file(STRINGS ${file} version REGEX "define ${prefix}_M[A-Z]+ +[0-9]+")

@@ -128,3 +128,17 @@ function(memspan_add_program)
     target_link_options(${EXE_NAME} PRIVATE -fsanitize=${MEMSPAN_SANITIZE})
   endif()
 endfunction()
+
+# memspan_module(etcd FOLDER SOURCES... LIBRARIES...): libmemspan_etcd.so, which libmemspan.so loads where it
+# is needed, of the room core and the sources; FOLDER/etcd_module.map says what it exports.
+function(memspan_module name folder)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(memspan_${name} MODULE ${MODULE_SOURCES} $<TARGET_OBJECTS:memspan_room_core>)
+  target_link_libraries(memspan_${name} PRIVATE memspan_flags ${MODULE_LIBRARIES})
+  target_compile_options(memspan_${name} PRIVATE -fno-rtti)
+  set_target_properties(memspan_${name} PROPERTIES OUTPUT_NAME memspan_${name} LINKER_LANGUAGE CXX
+    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+    LINK_DEPENDS ${folder}/${name}_module.map)
+  target_link_options(memspan_${name} PRIVATE LINKER:--version-script=${folder}/${name}_module.map)
+  add_dependencies(memspan memspan_${name})
+endfunction()
