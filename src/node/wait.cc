@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/interrupt.h"
@@ -18,11 +19,11 @@ namespace {
 constexpr auto kAwake = std::chrono::microseconds(200);
 // A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;
-// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself this often; who
-// has waited for long, at a tenth of the cost.
-constexpr auto kNap = std::chrono::milliseconds(1);
-constexpr auto kLongNap = std::chrono::milliseconds(10);
-constexpr auto kLongWait = std::chrono::milliseconds(200);
+// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself: it comes late by
+// this part of its wait at most, within these bounds.
+constexpr int kNapsInWait = 10;
+constexpr Duration kLeastNap = std::chrono::milliseconds(1);
+constexpr Duration kLongestNap = std::chrono::milliseconds(20);
 // Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
 // it naps without a doorbell, so that each ring, which costs its caller a system call, comes at
 // most once in this time.
@@ -150,7 +151,7 @@ Status SlowPath::pause_by_the_clock() {
   if (!knows_whom_it_needs_ && place_.has_ends())
     if (Status status = end_status(now - *since_); !status.is_ok()) return status;
   is_patient_ = now - *since_ > kAwake;
-  nap_ = now - *since_ > kLongWait ? kLongNap : kNap;
+  nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();
