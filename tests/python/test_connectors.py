@@ -9,6 +9,7 @@ import sys
 import types
 
 import jobs
+from jobs import hosts
 import mf_smem
 import pytest
 
@@ -53,7 +54,8 @@ class Engine:
         base = importlib.import_module("vllm.distributed.kv_transfer.kv_connector.v1.base")
         module = importlib.import_module("memspan.connectors.vllm")  # kv_connector_module_path
         connector = module.MemspanConnector
-        extra = {"store_url": os.environ["MEMSPAN_TEST_URL"], "form": form, "host_store": False}
+        extra = {"store_url": os.environ["MEMSPAN_TEST_URL"], "form": form, "host_store": False,
+                 "host": hosts.own_address()}
         config = types.SimpleNamespace(
             kv_transfer_config=types.SimpleNamespace(kv_connector_extra_config=extra),
             cache_config=types.SimpleNamespace(block_size=BLOCK_TOKENS, num_gpu_blocks=BLOCKS),
@@ -302,7 +304,7 @@ def as_sglang(rank, ranks):
     memspan.connectors.sglang.install()
     memspan.connectors.sglang.install()  # again is nothing
     space = shared_space(rank, ranks)
-    transfer = SglangsEngine("127.0.0.1")
+    transfer = SglangsEngine(hosts.own_address())
     layers = list(caches(rank, False).values())
     addresses = [layer.data_ptr() for layer in layers]
     sizes = [layer.numel() * layer.element_size() for layer in layers]

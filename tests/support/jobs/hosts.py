@@ -11,8 +11,9 @@ A test that needs mapped memory says so, and what a job of two hosts gets instea
 
 import ctypes
 import os
+import socket
 
-from jobs.namespaces import ENTER, enter
+from jobs.namespaces import enter
 
 _SIZES = [int(size) for size in os.environ.get("MEMSPAN_TEST_HOSTS", "1").split("+")]
 _COUNT = _SIZES[0] if len(_SIZES) == 1 else len(_SIZES)
@@ -21,6 +22,7 @@ ARE_MANY = _COUNT > 1
 ARE_REAL = ARE_MANY and bool(_HOLDERS)
 # Of the first host, which all reach.
 ADDRESS = os.environ.get("MEMSPAN_TEST_ADDRESS", "127.0.0.1")
+_ENTER_HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "enter_host.sh")
 _NAMESPACES = 0x00020000 | 0x40000000 | 0x04000000 | 0x08000000  # mounts, network, name, System V
 
 
@@ -67,12 +69,19 @@ def move_to_host(rank, ranks):
     os.close(holder)
 
 
+def own_address():
+    """Of the calling process's host, for others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nothing_is_sent:
+        nothing_is_sent.connect((ADDRESS, 9))
+        return nothing_is_sent.getsockname()[0]
+
+
 def options_of(parts):
     """Of oshrun, for hosts with so many processes each."""
     if not _HOLDERS:
         return ["--simulate-hosts", "+".join(map(str, parts))]
-    named = ",".join(f"{holder}:{size}" for holder, size in zip(_HOLDERS, parts, strict=False))
-    return ["--hosts", named, "--remote-shell", " ".join([*ENTER, "{}"])]
+    named = ",".join(f"host-{host}:{size}" for host, size in enumerate(parts))
+    return ["--hosts", named, "--remote-shell", f"sh {_ENTER_HOST} {{}}"]
 
 
 def launcher_options(ranks):

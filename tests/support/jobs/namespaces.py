@@ -4,6 +4,7 @@
 import contextlib
 import os
 import subprocess
+import tempfile
 import time
 
 
@@ -69,25 +70,22 @@ class Namespaces(contextlib.ExitStack):
         return ["ip", "netns", "exec", self.names[host]]
 
 
-# The id of a process in the namespaces and a command follow.
-ENTER = ("nsenter", "--mount", "--net", "--uts", "--ipc", "--target")
-
-
 def enter(holder):
-    """The words before a command that runs there, in this folder."""
-    return [*ENTER, str(holder), f"--wd={os.getcwd()}"]
+    """The words before a command that runs in the namespaces of that process, in this folder."""
+    return ["nsenter", "--mount", "--net", "--uts", "--ipc", "--target", str(holder), f"--wd={os.getcwd()}"]
 
 
 # Says that it is ready, and lives until its standard input ends.
 _HOLD = """
 mount -t tmpfs -o mode=1777 memspan-test /dev/shm
 case $MEMSPAN_TEST_OWN_TMP in 1) mount -t tmpfs -o mode=1777 memspan-test /tmp ;; esac
+mount --bind "$2" /etc/hosts
 hostname "$1" && echo ready && exec cat
 """
 
 
 class Hosts(Namespaces):
-    """Namespaces with a name, a /dev/shm and, where `own_tmp` says so, a /tmp of their own. Each is held
+    """Namespaces with a name that all know, a /dev/shm and, where `own_tmp` says so, a /tmp of their own. Each is held
     by a process, whose id is in `holders`."""
 
     def __init__(self, count, own_tmp=True):
@@ -97,17 +95,20 @@ class Hosts(Namespaces):
 
     def __enter__(self):
         super().__enter__()
-        with contextlib.ExitStack() as undo:
+        with contextlib.ExitStack() as undo, tempfile.NamedTemporaryFile("w", dir="/var/tmp") as names:
             undo.callback(self.close)
+            names.write("127.0.0.1 localhost\n")
+            names.writelines(f"{address} host-{i}\n" for i, address in enumerate(self.addresses))
+            names.flush()
             for i in range(len(self.names)):
-                self.holders.append(self._hold(i))
+                self.holders.append(self._hold(i, names.name))
             undo.pop_all()
         return self
 
-    def _hold(self, host):
+    def _hold(self, host, names):
         # ip, unshare and sh are one process after the other.
         holder = subprocess.Popen(
-            [*super().inside(host), "unshare", "--mount", "--uts", "--ipc", "sh", "-e", "-c", _HOLD, "sh", f"host-{host}"],
+            [*super().inside(host), "unshare", "--mount", "--uts", "--ipc", "sh", "-e", "-c", _HOLD, "sh", f"host-{host}", names],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "MEMSPAN_TEST_OWN_TMP": "1" if self._own_tmp else "0"})
         self.callback(holder.communicate, timeout=LIMIT_S)
