@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # enter_host.sh host-1 COMMAND...: on that host of the test session (tests/hosts/on_hosts.py), as the remote
 # shell of oshrun.

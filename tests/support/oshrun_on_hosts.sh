@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # oshrun_on_hosts.sh OSHRUN -n N --simulate-hosts 3+1 WORDS...: the job, on namespaces where the test session
 # has them.
