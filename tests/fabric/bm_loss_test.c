@@ -75,7 +75,8 @@ SCENARIO(a_batch_after_a_rejoin, 2, int number) {
 
 /* Cuts the links between hosts. */
 static int cut_links(void) {
-  /* Links are Unix sockets on simulated hosts, and TCP on others, as the connections of the store. */
+  /* Links are Unix sockets on simulated hosts, and TCP on others, as the connections of the store.
+   */
   const int store_port = atoi(strrchr(page->url, ':') + 1);
   int cut = 0;
   for (int descriptor = 0; descriptor < 1024; ++descriptor) {
@@ -86,9 +87,8 @@ static int cut_links(void) {
         getpeername(descriptor, (struct sockaddr*)&peer, &peer_length) != 0 ||
         getsockname(descriptor, (struct sockaddr*)&mine, &my_length) != 0)
       continue;
-    if (peer.ss_family == AF_INET &&
-        (ntohs(((struct sockaddr_in*)&peer)->sin_port) == store_port ||
-         ntohs(((struct sockaddr_in*)&mine)->sin_port) == store_port))
+    if (peer.ss_family == AF_INET && (ntohs(((struct sockaddr_in*)&peer)->sin_port) == store_port ||
+                                      ntohs(((struct sockaddr_in*)&mine)->sin_port) == store_port))
       continue;
     if (shutdown(descriptor, SHUT_RDWR) == 0) ++cut;
   }

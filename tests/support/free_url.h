@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of the store's host: MEMSPAN_TEST_ADDRESS, where the tests' hosts are namespaces (join_test_host). */
+/* Of the store's host: MEMSPAN_TEST_ADDRESS, where the tests' hosts are namespaces
+ * (join_test_host). */
 static inline const char* store_address(void) {
   const char* const address = getenv("MEMSPAN_TEST_ADDRESS");
   return address == NULL ? "127.0.0.1" : address;
