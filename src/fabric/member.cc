@@ -25,6 +25,10 @@ std::string address_key(std::uint64_t session) {
   return fmt::format("member/{}/address", session);
 }
 
+std::string presence_key(std::uint64_t session) {
+  return fmt::format("member/{}/presence", session);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline deadline) {
@@ -65,6 +69,8 @@ Member::~Member() {
 Status Member::be_reachable(Deadline deadline) {
   MutexLock lock(reaching_);
   if (watch_) return Status::ok();
+  MEMSPAN_TRY(store_->set(presence_key(store_->lease()), host_, deadline, KeyLife::kLease),
+              "becoming reachable for other hosts");
   auto watch = store_->watch(
       wanted_key(store_->lease()),
       [this](const StoreChange& change) {
@@ -74,6 +80,14 @@ Status Member::be_reachable(Deadline deadline) {
   if (!watch.is_ok()) return watch.status().annotate("becoming reachable for other hosts");
   watch_ = *watch;
   return Status::ok();
+}
+
+// When the store does not answer nobody is excluded: nobody can have taken the place either.
+void Member::exclude_if_ended(const MemberIdentity& who) {
+  if (!has_remote_access()) return;
+  const auto presence = store_->get_now(presence_key(who.session), Deadline::after(kTellPatience));
+  if (presence.code() != Code::kNotFound) return;
+  if (const auto access = remote_access(); access.is_ok()) (*access)->exclude(who);
 }
 
 void Member::tell_address() {

@@ -8,6 +8,9 @@
 //   this process                        store                               the other one
 //   remote_peer(session) ──set──► member/<session>/wanted ──watch──► makes its RemoteAccess
 //                        ◄──get── member/<session>/address ◄──set──
+//
+// All that stands under member/<session>/ is under that member's lease, presence as well: when the
+// lease has ended, the others let its process in no more, whether it still runs or not.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +61,9 @@ class Member {
   Services& services() { return services_; }
   // From now on they can ask for this process's address. Asks the store at the first call.
   Status be_reachable(Deadline deadline) MEMSPAN_EXCLUDES(reaching_);
+  // Excludes a member on another host (RemoteAccess::exclude) if its lease has ended: somebody else
+  // may have its place by now. One that has only left a pool is not concerned. Asks the store.
+  void exclude_if_ended(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_);
   // Held while this process claims addresses: a claim tries places before it has one, where another
   // thread's pool may be by then.
   Mutex& claiming() { return claiming_; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -117,10 +118,12 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
 void Pool::on_peer_left(std::uint32_t rank) {
   if (rank == options_.rank) return;
   std::uint64_t under_way = 0;
+  std::optional<MemberIdentity> remote;
   {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
     if (peer.stage == Peer::Stage::kAbsent) return;
+    if (peer.stage == Peer::Stage::kRemote && is_joined_) remote = peer.who;
     under_way = std::exchange(peer.fetch, 0);
     for (const RangeKind kind : kRangeKinds) static_cast<void>(windows(kind).unmap(rank));
     if (peer.mappers) peer.mappers->set_mapped(options_.rank, false);
@@ -129,6 +132,7 @@ void Pool::on_peer_left(std::uint32_t rank) {
     mappers_.notify();
   }
   if (under_way != 0) member_->broker().forget(under_way);
+  if (remote) member_->exclude_if_ended(*remote);
 }
 
 bool Pool::is_fetching() const {

@@ -198,6 +198,12 @@ void RemoteAccess::on_peer_lost(int peer, const Status& why) {
   for (const auto& call : drop_links(peer)) call->end(Status(Code::kPeerLost, why.message()));
 }
 
+void RemoteAccess::exclude(const MemberIdentity& who) {
+  const Status why(Code::kPeerLost, "it is no member of the store any more");
+  transport_->exclude(number_of(who), why);
+  on_peer_lost(number_of(who), why);
+}
+
 void RemoteAccess::on_peer_left(int peer) {
   for (const auto& call : drop_links(peer)) call->note_left();
 }

@@ -75,6 +75,8 @@ class RemoteAccess {
       MEMSPAN_EXCLUDES(mutex_) {
     return connect(number_of(who), who.name(), address);
   }
+  // Ends what connects this process with that member, which is let in no more.
+  void exclude(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_);
   // In a child of fork(): nobody takes it for this process.
   void forget_in_child() { transport_->forget_in_child(); }
 

@@ -16,6 +16,8 @@ TABLE = "memspan_test"
 
 @unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
 class NamespaceJobs(unittest.TestCase):
+    HOSTS = 2
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()  # mode 0700
@@ -23,7 +25,7 @@ class NamespaceJobs(unittest.TestCase):
         cls.secret = os.path.join(folder.name, "secret")
         with open(os.open(cls.secret, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
             file.write("the secret of two hosts")
-        cls.hosts = Namespaces(2)
+        cls.hosts = Namespaces(cls.HOSTS)
         cls.addClassCleanup(cls.hosts.close)
         cls.hosts.__enter__()
 

@@ -64,8 +64,11 @@ bool Incoming::is_held_back(std::uint32_t events) {
 }
 
 void Incoming::serve() {
+  const bool is_new = peer() < 0;
   const Status status = receive_some();
   peer_.store(side_.is_admitted() ? side_.peer() : -1, std::memory_order_release);
+  // Who was excluded after it had greeted and before lose() could see who it is.
+  if (is_new && side_.is_admitted() && core_.is_excluded(side_.peer())) close(false);
   if (side_.take_applied() && core_.options.handlers.after_apply)
     core_.options.handlers.after_apply();
   if (!status.is_ok()) return end(status);
@@ -89,6 +92,7 @@ Status Incoming::look_for_silence() {
 
 Status Incoming::receive_some() {
   for (int i = 0; i < kReceivesAtOnce; ++i) {
+    if (is_over()) return Status::ok();  // closed meanwhile: what has come already is not applied
     const auto received = connection_.receive(Waiting::kNo);
     if (!received.is_ok()) return received.status();
     if (received->is_all) return Status::ok();

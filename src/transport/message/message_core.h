@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "core/mutex.h"
 #include "core/siphash.h"
 #include "transport/message/message_transport.h"
 #include "transport/message/owner_side.h"
@@ -28,6 +30,19 @@ struct MessageCore {
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<bool> ends{false};  // the transport is being destroyed: nothing is a loss any more
   std::unique_ptr<Progress> progress;
+
+  // Peers that are not let in any more. They only become more: a number is a peer's for ever.
+  void exclude(int peer) MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    excluded.insert(peer);
+  }
+  bool is_excluded(int peer) MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return excluded.contains(peer);
+  }
+
+  Mutex mutex;
+  std::set<int> excluded MEMSPAN_GUARDED_BY(mutex);
 
   // "PE 3 on host b: why", told to the handler unless the transport ends.
   void tell_lost(int peer, const Status& why) {

@@ -158,6 +158,11 @@ class MessageTransportImpl final : public MessageTransport {
       if (one->peer() == peer) one->close(false);
   }
 
+  void exclude(int peer, const Status& why) override {
+    core_.exclude(peer);
+    lose(peer, why);
+  }
+
   std::vector<MessageCounter> counters() const override {
     const OwnerCounters& counted = core_.counters;
     const auto refused = [&](Refusal refusal) {
@@ -179,6 +184,7 @@ class MessageTransportImpl final : public MessageTransport {
 
  private:
   Status admit(const Hello& hello) {
+    if (core_.is_excluded(hello.peer)) return {Code::kAuth, "it is no member any more"};
     if (nonces_.add(hello.nonce)) return Status::ok();
     return {Code::kAuth, "it repeats the greeting of another connection"};
   }

@@ -58,6 +58,9 @@ class MessageTransport : public Transport {
   // Ends all connections with the peer. Who waits for it, and who uses a link to it later, gets
   // kPeerLost with that reason. on_peer_lost is not called for it. Never blocks.
   virtual void lose(int peer, const Status& why) = 0;
+  // lose(), and lets nobody in by that number again: nothing that the peer sends is applied any
+  // more, but for a frame that is being received.
+  virtual void exclude(int peer, const Status& why) = 0;
   // Frames and refusals by kind, of this process.
   virtual std::vector<MessageCounter> counters() const = 0;
 };

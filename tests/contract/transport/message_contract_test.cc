@@ -199,6 +199,21 @@ TEST_P(MessageContract, ALostPeerEndsAWaitingGet) {
   EXPECT_EQ(lost(), "") << "who said it knows";
 }
 
+TEST_P(MessageContract, AnExcludedPeerWritesNothingMoreAndIsNotLetInAgain) {
+  start();
+  ASSERT_TRUE(put_word(0, 5).is_ok());
+  ASSERT_TRUE(context_.quiet().is_ok());
+  ASSERT_EQ(owner_->ask("counter puts applied"), "1");
+  ASSERT_EQ(owner_->ask("exclude"), "ok");
+  for (int tries = 0; tries < 3; ++tries) {
+    static_cast<void>(put_word(0, 6));
+    static_cast<void>(context_.quiet());
+    EXPECT_FALSE(get_word(0).is_ok());
+    link_ = transport_->connect(owner_->address()).value();
+  }
+  EXPECT_EQ(owner_->ask("counter puts applied"), "1");
+}
+
 TEST_P(MessageContract, ASilentPeerIsLostAfterTheLimit) {
   start("", "", std::chrono::milliseconds(500));
   ASSERT_EQ(get_word(0).value(), 0u);

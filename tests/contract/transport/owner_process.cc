@@ -116,6 +116,10 @@ class Owner {
       small_ = expose(kBytes, kSmallBytes, 2);
       return small_->describe().encode();
     }
+    if (word == "exclude") {
+      message_->exclude(kUser, {Code::kPeerLost, "the test says so"});
+      return "ok";
+    }
     if (word == "messages") return messages_ + "|";
     if (word == "lost") return lost_ + "|";
     if (word == "applied") return std::to_string(applied_.load());

@@ -20,6 +20,7 @@ namespace memspan::contract {
 inline constexpr std::size_t kBytes = std::size_t{4} << 20;  // of the first region
 inline constexpr std::size_t kSmallBytes = 4096;             // of the second
 inline constexpr int kOwner = 1;
+inline constexpr int kUser = 0;  // the test
 
 // "mapped", "cma", "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx"
 // (the last two registered where they are built).
