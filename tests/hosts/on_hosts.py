@@ -4,6 +4,7 @@ namespaces. Tests that part their processes among simulated hosts do so among th
 tests/support/jobs/hosts.py, tests/support/hosts.c and oshrun_on_hosts.sh. Needs root."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,14 @@ from jobs.namespaces import Hosts  # noqa: E402
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+def end(number, _):
+    """Of a signal: what is here ends as after an exception."""
+    sys.exit(128 + number)
+
+
 def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     count, command = int(sys.argv[1]), sys.argv[2:]
     # What is below /tmp must be seen on all hosts.
     own_tmp = not any(os.path.realpath(path).startswith("/tmp/") for path in (TREE, os.getcwd(), sys.prefix))
