@@ -11,7 +11,8 @@
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
-#   python    the wheel, in an environment of its own, and its tests, some on simulated hosts, too
+#   python    the wheel, in an environment of its own, and its tests
+#   hosts     the tests of simulated hosts, among them Python's, on three network namespaces; needs root
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan (--torch)
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   tidy      clang-tidy on the files changed since the main branch
@@ -44,7 +45,7 @@ source tests/support/readme.sh
 # shellcheck source=tests/support/counts.sh
 source tests/support/counts.sh
 
-all=(format layers shell dev run example python upstream rows tidy clang fuzz asan tsan aarch64)
+all=(format layers shell dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
 parts=()
 long=false
 torch=false
@@ -53,7 +54,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,36s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,37s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -72,7 +73,8 @@ fi
 
 times=() # of each part, for the table
 jobs=$(nproc)
-results=$(mktemp -d)
+results=$(mktemp -d -p /var/tmp) # the hosts of tests have a /tmp of their own
+place=()
 ahead= # the process group that compiles what later parts need
 trap 'end_ahead; rm -rf -- "$results"' EXIT
 
@@ -261,7 +263,7 @@ packages_with_wheel() {
   }
   bash tests/packages/packages_test.sh 'build/tests/install/moved tree' build/dist/*.whl build/wheel-env/bin/python
 }
-# Those that run on two simulated hosts, too.
+# Those that run on two hosts, too.
 hosts_tests=(
   tests/python/test_memfabric.py
   tests/python/test_examples.py
@@ -278,10 +280,25 @@ part_python() {
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
-  MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
   need_dev || return 0
   step 'packages with the wheel' packages_with_wheel || true
 }
+part_hosts() {
+  local folder=$root/build/wheel-env/bin
+  need_dev || return 0
+  [[ -x $folder/python ]] || step 'wheel' install_wheel || return 0
+  if ((EUID == 0)); then
+    place=(python3 tests/hosts/on_hosts.py 3)
+    # Without those that make hosts of their own.
+    run_ctest hosts build -L hosts -E "$makes_hosts"
+  else
+    echo 'skipped: making network namespaces needs root; Python runs on simulated hosts'
+    skipped=$((skipped + 1))
+  fi
+  MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
+  place=()
+}
+makes_hosts='^(failure\.host_deaths|hosts\.(by_hand|ends|namespaces|on_hosts|oshrun|oshrun_starts|progress|promises))$'
 part_upstream() {
   local python=build/wheel-env/bin/python length=()
   if ! $torch; then

@@ -3,17 +3,30 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
 
 namespace memspan {
 namespace {
 
-// The folder of the library or program that this code is in.
-std::string own_folder() {
+// The library or program that this code is in. The dynamic linker knows a program only by the name
+// that it was started with, which the shell found in PATH.
+std::string own_path() {
   Dl_info about = {};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &about) == 0 || about.dli_fname == nullptr)
-    return ".";
-  const std::string path = about.dli_fname;
+  link_map* map = nullptr;
+  if (dladdr1(reinterpret_cast<const void*>(&own_path), &about, reinterpret_cast<void**>(&map),
+              RTLD_DL_LINKMAP) != 0 &&
+      map != nullptr && map->l_name[0] != '\0')
+    return map->l_name;
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::string own_folder() {
+  const std::string path = own_path();
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }

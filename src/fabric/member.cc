@@ -6,6 +6,7 @@
 
 #include "core/environment.h"
 #include "core/log.h"
+#include "core/trusted_networks.h"
 #include "node/host_identity.h"
 #include "world/carrier_choice.h"
 
@@ -89,8 +90,10 @@ void Member::tell_address() {
 Result<RemoteAccess*> Member::remote_access() {
   MutexLock lock(mutex_);
   if (remote_ == nullptr) {
-    // Hosts that were named are parts of one machine.
-    const Reach reach = environment("MEMSPAN_HOST_ID") ? Reach::kOneKernel : Reach::kNetwork;
+    // Hosts that were named are parts of one machine where all reach the store by the loopback.
+    const bool is_one_machine =
+        environment("MEMSPAN_HOST_ID") && TrustedNetworks().contain(store_endpoint_.host);
+    const Reach reach = is_one_machine ? Reach::kOneKernel : Reach::kNetwork;
     auto carrier = choose_carrier(reach, store_endpoint_);
     if (!carrier.is_ok()) return carrier.status().annotate("reaching other hosts");
     auto made = RemoteAccess::create(services_, identity(), *carrier);

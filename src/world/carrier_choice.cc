@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/carrier_choice.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <memory>
 #include <string>
 
 #include "core/environment.h"
-#include "core/fd.h"
 #include "core/log.h"
 #include "world/encrypted_carrier.h"
+#include "world/own_addresses.h"
 
 namespace memspan {
 namespace {
@@ -26,101 +20,8 @@ constexpr const char* kEncryptVariable = "MEMSPAN_ENCRYPT_DATA";
 constexpr const char* kSilenceVariable = "MEMSPAN_SILENCE_LIMIT";
 constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
 
-std::optional<std::string> numeric(const sockaddr* address, socklen_t length) {
-  char text[NI_MAXHOST];
-  if (getnameinfo(address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
-    return std::nullopt;
-  return std::string(text);
-}
-
-// Nothing is sent: connecting a datagram socket only asks for the way.
-std::optional<std::string> address_towards(const Endpoint& there) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &hints, &found) != 0)
-    return std::nullopt;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const Fd socket(::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    auto* const generic = reinterpret_cast<sockaddr*>(&own);
-    if (socket.is_valid() && connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0 &&
-        getsockname(socket.get(), generic, &length) == 0)
-      return numeric(generic, length);
-  }
-  return std::nullopt;
-}
-
-// Those of this host, until `visit(entry, text)` says that it has found what it wants.
-template <typename Visit>
-void visit_addresses(Visit visit) {
-  ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return;
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(found, freeifaddrs);
-  for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
-    const int family = each->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const auto text =
-        numeric(each->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    if (text && visit(*each, *text)) return;
-  }
-}
-
-std::optional<std::string> first_address() {
-  std::optional<std::string> first;
-  visit_addresses([&](const ifaddrs& each, const std::string& text) {
-    if (each.ifa_addr->sa_family != AF_INET || (each.ifa_flags & IFF_LOOPBACK) != 0) return false;
-    first = text;
-    return true;
-  });
-  return first;
-}
-
-bool is_numeric(const std::string& text) {
-  in6_addr address{};
-  return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), &address) == 1;
-}
-
-// The interface with that address; empty if there is none.
-std::string interface_of(const std::string& address) {
-  std::string name;
-  visit_addresses([&](const ifaddrs& each, const std::string& text) {
-    if (text == address) name = each.ifa_name;
-    return text == address;
-  });
-  return name;
-}
-
-// Of an interface of that name; IPv4 before IPv6.
-std::optional<std::string> address_of(const std::string& interface) {
-  std::optional<std::string> found;
-  visit_addresses([&](const ifaddrs& each, const std::string& text) {
-    const bool is_v4 = each.ifa_addr->sa_family == AF_INET;
-    const bool is_link_local = text.find('%') != std::string::npos;
-    if (interface != each.ifa_name || is_link_local || (found && !is_v4)) return false;
-    found = text;
-    return is_v4;
-  });
-  return found;
-}
-
-// MEMSPAN_NET: a numeric address, or an interface of this host.
-Result<std::optional<std::string>> named_address() {
-  const std::optional<std::string> text = environment(kNetVariable);
-  if (!text || is_numeric(*text)) return text;
-  if (auto address = address_of(*text)) return address;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are a numeric address and an interface of this "
-                            "host that has one",
-                            kNetVariable, *text));
-}
-
 Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& store) {
-  auto named = named_address();
+  auto named = named_address(kNetVariable);
   if (!named.is_ok()) return named.status();
   if (*named) return **named;
   if (reach == Reach::kOneKernel) return std::string("127.0.0.1");
@@ -194,7 +95,7 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
   options.sockets.family = SocketOptions::Family::kTcp;
   std::string given;
   if (text.rfind("tcp:", 0) == 0) given = text.substr(kTcp.size() + 1);
-  if (text != kTcp && !is_numeric(given))
+  if (text != kTcp && !is_numeric_address(given))
     return Status(
         Code::kInvalidArgument,
         fmt::format("{} is \"{}\"; allowed are socket, ucx, unix, tcp, and tcp:ADDRESS with the "
@@ -218,13 +119,6 @@ Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options) {
   if (options.kind == CarrierOptions::Kind::kUcx) return make_ucx_carrier(options.ucx);
   return make_encrypted_carrier(make_socket_carrier(options.sockets),
                                 options.encrypts ? Encryption::kAlways : Encryption::kWhereAsked);
-}
-
-std::optional<std::string> address_for_other_hosts(const Endpoint& there) {
-  // A host's own name often means its loopback.
-  auto own = address_towards(there);
-  if (own && own->rfind("127.", 0) != 0 && *own != "::1") return own;
-  return first_address();
 }
 
 }  // namespace memspan

@@ -41,8 +41,4 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
 // kNotSupported when there is no UCX.
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options);
 
-// The address of this host that is used to go to `there`, else the first one; never a loopback's.
-// nullopt when there is none.
-std::optional<std::string> address_for_other_hosts(const Endpoint& there);
-
 }  // namespace memspan

@@ -11,10 +11,10 @@
 #include "core/environment.h"
 #include "core/random.h"
 #include "node/host_identity.h"
-#include "world/carrier_choice.h"
 #include "world/launcher_channel.h"
 #include "world/membership_steps.h"
 #include "world/mpi_library.h"
+#include "world/own_addresses.h"
 
 namespace memspan {
 namespace {

@@ -32,9 +32,6 @@ static inline int on_one_host(int members) {
 /* Joins the group of which this member has the rank; the talk goes on in the next group. */
 static inline memspan_group_t join(struct talk* talk) {
   memspan_group_t group = NULL;
-  char host[32];
-  snprintf(host, sizeof host, "test-%d", talk->rank % test_hosts());
-  if (test_hosts() > 1) CHECK(setenv("MEMSPAN_HOST_ID", host, 1) == 0);
   CHECK(memspan_group_create(talk->rank, talk->members, exchange, talk, kTimeoutMs, &group) ==
         SMEM_OK);
   return group;

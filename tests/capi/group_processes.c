@@ -116,8 +116,8 @@ static void map_memory(memspan_group_t group, int rank) {
   CHECK(mine != NULL && mine[0] == 0);
   if (!on_one_host(kMembers)) {
     CHECK(memspan_group_map(group, mine, mapped) == SMEM_ERROR);
-    CHECK(says("on host test-0"));
-    CHECK(says("on host test-1"));
+    CHECK(says("on host test-host-0"));
+    CHECK(says("on host test-host-1"));
     CHECK(memspan_shareable_destroy(mine) == SMEM_OK);
     return;
   }

@@ -109,7 +109,7 @@ static void check_address(int pe, const char* url) {
   FIND(release, aclshmem_free);
   FIND(pointer, aclshmem_ptr);
   FIND(finish, aclshmem_finalize);
-  aclshmemx_uniqueid_t nobodys = {(1 << 16) + sizeof nobodys, 0, 0, "tcp://127.0.0.1:1 -"};
+  aclshmemx_uniqueid_t nobodys = {(1 << 16) + sizeof nobodys, 0, 0, "127.0.0.1:1 -"};
   aclshmemx_init_attr_t attributes = later_attributes();
   attributes.my_pe = pe;
   attributes.n_pes = kPes;

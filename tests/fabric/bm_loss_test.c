@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Big Memory among real processes: who comes and goes. */
 #define _GNU_SOURCE
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "fabric/pools.h"
@@ -73,17 +73,24 @@ SCENARIO(a_batch_after_a_rejoin, 2, int number) {
   }
 }
 
-/* Cuts the links between simulated hosts, which are connected Unix stream sockets. */
+/* Cuts the links between hosts. */
 static int cut_links(void) {
+  /* Links are Unix sockets on simulated hosts, and TCP on others, as the connections of the store.
+   */
+  const int store_port = atoi(strrchr(page->url, ':') + 1);
   int cut = 0;
   for (int descriptor = 0; descriptor < 1024; ++descriptor) {
     int type = 0;
-    struct sockaddr_un peer;
-    socklen_t length = sizeof type, peer_length = sizeof peer;
-    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM &&
-        getpeername(descriptor, (struct sockaddr*)&peer, &peer_length) == 0 &&
-        peer.sun_family == AF_UNIX && shutdown(descriptor, SHUT_RDWR) == 0)
-      ++cut;
+    struct sockaddr_storage peer, mine;
+    socklen_t length = sizeof type, peer_length = sizeof peer, my_length = sizeof mine;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM ||
+        getpeername(descriptor, (struct sockaddr*)&peer, &peer_length) != 0 ||
+        getsockname(descriptor, (struct sockaddr*)&mine, &my_length) != 0)
+      continue;
+    if (peer.ss_family == AF_INET && (ntohs(((struct sockaddr_in*)&peer)->sin_port) == store_port ||
+                                      ntohs(((struct sockaddr_in*)&mine)->sin_port) == store_port))
+      continue;
+    if (shutdown(descriptor, SHUT_RDWR) == 0) ++cut;
   }
   return cut;
 }

@@ -300,7 +300,7 @@ TEST(TransLifeTest, HostsTheStoreWhenItMay) {
     url = place.url();
   }
   Wire wire;
-  Side host([&] {
+  const auto host_it = [&] {
     smem_trans_config_t config;
     smem_trans_config_init(&config);
     config.startConfigServer = true;
@@ -309,7 +309,8 @@ TEST(TransLifeTest, HostsTheStoreWhenItMay) {
     EXPECT_NE(smem_trans_create(url.c_str(), "127.0.0.1:6009", &config), nullptr);
     meet(wire.left());
     hear<char>(wire.left());
-  });
+  };
+  Side host(host_it, 0);  // where the address is
   Side guest([&] {
     meet(wire.right());
     smem_trans_config_t config;

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import jobs
-from oshrun_hosts import BOUND_S, OnHosts, command_of, on_hosts, read_file
+from oshrun_hosts import BOUND_S, ENTER, OnHosts, command_of, on_hosts, read_file
 
 FAR = os.environ["MEMSPAN_FAR"]
 INFO = os.environ["MEMSPAN_INFO"]
@@ -60,6 +60,13 @@ class JobsTest(OnHosts):
             file.write(f"# ours\n{a} slots=2\n\n{b}:1  # one\n{c}\n")
         code, out, errors = jobs.finish(self.start("--hostfile", path, jobs.VICTIM, "hello"))
         self.assertEqual((code, len(out.splitlines())), (0, 4), errors)
+
+    def test_the_launcher_is_found_in_the_path(self):
+        path, name = os.path.split(jobs.OSHRUN)
+        words = ["env", f"PATH={path}:{os.environ['PATH']}", name, "--remote-oshrun", jobs.OSHRUN, "--remote-shell", ENTER]
+        job = jobs.start([*self.hosts.inside(0), *words, "--hosts", self.spec(1, 1), jobs.VICTIM, "hello"])
+        code, out, errors = jobs.finish(job)
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["hello 0 of 2", "hello 1 of 2"]), errors)
 
     def test_another_host_alone_is_a_job_on_one_host(self):
         self.assertEqual(self.outputs((0, 2), jobs.VICTIM, "hello"), ["hello 0 of 2", "hello 1 of 2"])

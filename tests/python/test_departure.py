@@ -8,6 +8,7 @@ import os
 import time
 
 import jobs
+from jobs import hosts
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
@@ -209,7 +210,7 @@ def connections_to(port):
 
 def begins_again(rank, ranks):
     store = dist.TCPStore(
-        "127.0.0.1", int(os.environ["MASTER_PORT"]), ranks, rank == 0, timeout=LIMIT
+        hosts.ADDRESS, int(os.environ["MASTER_PORT"]), ranks, rank == 0, timeout=LIMIT
     )
     store.set(f"here/{rank}", "")
     store.wait([f"here/{r}" for r in range(ranks)])

@@ -18,7 +18,7 @@ TORCH = "symmetric_tensors.py"
 
 
 def store():
-    return f"tcp://127.0.0.1:{jobs.free_port()}"
+    return f"tcp://{hosts.ADDRESS}:{jobs.free_port()}"
 
 
 def run(*command, **environment):

@@ -311,4 +311,4 @@ def test_a_job_of_oshrun_meets_without_addresses():
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["127.0.0.1 2 [2.0, 2.0, 2.0]"] * 2
+    assert done.stdout.splitlines() == [f"{hosts.ADDRESS} 2 [2.0, 2.0, 2.0]"] * 2

@@ -253,7 +253,7 @@ def everything(rank, ranks):
             check(outer)
     # A process group that has the name of one that is gone, of another backend.
     dist.destroy_process_group()
-    again = f"tcp://127.0.0.1:{os.environ['SECOND_PORT']}"
+    again = f"tcp://{jobs.hosts.ADDRESS}:{os.environ['SECOND_PORT']}"
     dist.init_process_group("memspan", init_method=again, rank=rank, world_size=ranks)
     for check in (handles, lasting, workspaces):
         check(dist.group.WORLD)

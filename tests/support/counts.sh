@@ -5,6 +5,7 @@
 #   results        a folder of its own
 #   jobs           how many tests run at a time
 #   allowed_skips  names of tests that may be skipped, as an extended regular expression
+#   place          words before what runs tests, which decide where: none for here
 #
 # A test that fails runs once more, alone. If it passes then it is *unsteady*: counted as passed, and
 # told in the summary. A finding of a sanitizer stays a failure, and so do more than $most_unsteady.
@@ -68,7 +69,7 @@ run_ctest() {
   local preset=$1 folder=$2 report=$results/$1.xml
   shift 2
   heading "ctest $preset"
-  local ctest=(ctest --test-dir "$folder" --output-on-failure)
+  local ctest=("${place[@]}" ctest --test-dir "$folder" --output-on-failure)
   rm -f -- "$report" "$report.again"
   "${ctest[@]}" --no-tests=error --parallel "$jobs" --output-junit "$report" "$@" ||
     again "${ctest[@]}" --rerun-failed --output-junit "$report.again"
@@ -77,7 +78,7 @@ run_ctest() {
 
 # run_pytest NAME PYTHON TESTS...: the same for tests in Python.
 run_pytest() {
-  local name=$1 report=$results/$1.xml pytest=("$2" -m pytest -v -o cache_dir="$results/$1.cache")
+  local name=$1 report=$results/$1.xml pytest=("${place[@]}" "$2" -m pytest -v -o cache_dir="$results/$1.cache")
   shift 2
   heading "pytest $name"
   rm -f -- "$report" "$report.again"

@@ -11,6 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Of the store's host: MEMSPAN_TEST_ADDRESS, where the tests' hosts are namespaces
+ * (join_test_host). */
+static inline const char* store_address(void) {
+  const char* const address = getenv("MEMSPAN_TEST_ADDRESS");
+  return address == NULL ? "127.0.0.1" : address;
+}
+
 /* Writes the URL of a port of this host, or returns 0. A socket that is bound there, but does not
  * listen, keeps other programs from being given the port until this process and its children end;
  * who asks for the port may listen at it. With MEMSPAN_TEST_ETCD=etcd://... (tests/etcd) it is that
@@ -29,12 +36,11 @@ static inline int write_free_url(char* url, size_t size) {
   }
   memset(&address, 0, sizeof address);
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = inet_addr(store_address());
   if (keeper < 0 || setsockopt(keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       bind(keeper, generic, length) != 0 || getsockname(keeper, generic, &length) != 0)
     return 0;
-  snprintf(url, size, "tcp://127.0.0.1:%d", ntohs(address.sin_port));
-  return 1;
+  return snprintf(url, size, "tcp://%s:%d", store_address(), ntohs(address.sin_port)) < (int)size;
 }
 
 #endif

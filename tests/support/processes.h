@@ -14,7 +14,9 @@ extern "C" {
 pid_t fork_process(unsigned seconds);
 
 /* With MEMSPAN_TEST_HOSTS=n in the environment: this process, which is the number-th, is on host
- * number % n from now on. To be called before anything of the library runs. */
+ * number % n from now on. They are simulated ones, or network namespaces when MEMSPAN_TEST_HOLDERS
+ * has the ids of processes there (tests/hosts/on_hosts.py); a process that does not call this is on
+ * host 0 then. To be called before anything of the library runs, and before there are threads. */
 void join_test_host(int number);
 
 #ifdef __cplusplus

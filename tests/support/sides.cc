@@ -49,12 +49,15 @@ void hear_bytes(int end, void* bytes, std::size_t count) {
   if (recv(end, bytes, count, MSG_WAITALL) != static_cast<ssize_t>(count)) give_up("hearing");
 }
 
-Side::Side(const std::function<void()>& run) {
-  static int sides = 0;
-  ++sides;
-  process_ = fork_process(kLongestSeconds);
+Side::Side(const std::function<void()>& run)
+    : Side(run, [] {
+        static int sides = 0;
+        return ++sides;
+      }()) {}
+
+Side::Side(const std::function<void()>& run, int host) : process_(fork_process(kLongestSeconds)) {
   if (process_ != 0) return;
-  join_test_host(sides);
+  join_test_host(host);
   run();
   std::exit(testing::Test::HasFailure() ? 1 : 0);
 }
@@ -81,11 +84,14 @@ void Side::kill() {
 }
 
 Store::Store()
-    : url_(free_url()), host_([this] {
-        EXPECT_EQ(smem_create_config_store(url_.c_str()), SMEM_OK) << smem_get_last_err_msg();
-        say(wire_.left(), 'r');
-        pause();
-      }) {
+    : url_(free_url()),
+      host_(
+          [this] {
+            EXPECT_EQ(smem_create_config_store(url_.c_str()), SMEM_OK) << smem_get_last_err_msg();
+            say(wire_.left(), 'r');
+            pause();
+          },
+          0) {
   hear<char>(wire_.right());
 }
 

@@ -51,6 +51,8 @@ inline void meet(int end) {
 class Side {
  public:
   explicit Side(const std::function<void()>& run);
+  // On that host (join_test_host).
+  Side(const std::function<void()>& run, int host);
   ~Side();
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;

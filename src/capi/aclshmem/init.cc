@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start by attributes or a unique id, end, and settings before the start.
-//
-// A unique id is, as text, the address of a store that already listens in the process that made it
-// and the secret that opens it, or "-" when the program chose what protects its stores:
-// "tcp://127.0.0.1:40123 0123456789abcdef0123456789abcdef".
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,12 +11,12 @@
 
 #include "capi/aclshmem/attributes.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/unique_id.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
 #include "core/log.h"
-#include "core/random.h"
 
 namespace memspan::capi {
 namespace {
@@ -28,60 +24,32 @@ namespace {
 constexpr int kVersionTag = 1 << 16;
 constexpr const char* kName = "SHMEM v1.1.1";
 
-constexpr std::size_t kUniqueIdSecretBytes = 16;
-constexpr std::string_view kNoSecret = "-";
-
 int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
-}
-
-// Fills in a unique id of either generation.
-template <typename UniqueId>
-Status make_unique_id(UniqueId* uid) {
-  AclshmemState& state = aclshmem_state();
-  MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "making a unique id");
-  // A program that said nothing about TLS gets a secret that only this id carries; one that did
-  // keeps what it has to itself.
-  std::string secret(kNoSecret);
-  if (security.kind == StoreSecurity::Kind::kHostSecret) {
-    secret = random_hex(kUniqueIdSecretBytes);
-    security = {.kind = StoreSecurity::Kind::kSecret, .secret = secret};
-  }
-  MEMSPAN_TRY_ASSIGN(
-      std::shared_ptr<StoreServer> server,
-      StoreServer::listen(Endpoint{"127.0.0.1", 0}, StoreServerOptions{.security = security}),
-      "opening the store of a unique id");
-  std::string text = fmt::format("{} {}", server->endpoint().to_string(), secret);
-  if (text.size() >= sizeof(uid->internal)) return {Code::kInternal, "the unique id is too long"};
-  *uid = UniqueId{};
-  uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
-  std::memcpy(uid->internal, text.c_str(), text.size());
-  MutexLock lock(state.mutex);
-  state.unique_id = std::move(text);
-  state.unique_id_server = std::move(server);
-  return Status::ok();
 }
 
 template <typename UniqueId>
 bool is_unique_id(const UniqueId& uid) {
   return uid.version == kVersionTag + static_cast<int>(sizeof(uid)) &&
-         std::memchr(uid.internal, ' ', strnlen(uid.internal, sizeof(uid.internal))) != nullptr;
+         is_unique_id_text({uid.internal, strnlen(uid.internal, sizeof(uid.internal))});
 }
 
-// The store's address and secret, and the store itself in the process that made the id.
+// Fills in a unique id of either generation.
+template <typename UniqueId>
+Status make_unique_id(UniqueId* uid) {
+  MEMSPAN_TRY_ASSIGN(const std::string text, open_unique_id(sizeof(uid->internal) - 1),
+                     "making a unique id");
+  *uid = UniqueId{};
+  uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
+  std::memcpy(uid->internal, text.c_str(), text.size());
+  return Status::ok();
+}
+
 template <typename UniqueId>
 Result<StorePlace> read_unique_id(const UniqueId& uid) {
   if (!is_unique_id(uid))
     return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
-  std::string_view text(uid.internal, strnlen(uid.internal, sizeof(uid.internal)));
-  std::size_t space = text.find(' ');
-  const std::string_view secret = text.substr(space + 1);
-  StorePlace store{.url = std::string(text.substr(0, space)),
-                   .secret = secret == kNoSecret ? std::string() : std::string(secret)};
-  AclshmemState& state = aclshmem_state();
-  MutexLock lock(state.mutex);
-  if (state.unique_id == text) store.hosted = std::exchange(state.unique_id_server, nullptr);
-  return store;
+  return take_unique_id({uid.internal, strnlen(uid.internal, sizeof(uid.internal))});
 }
 
 template <typename Attributes>

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "example.h"
+#include "support/free_url.h"
 #include "support/processes.h"
 
 using namespace example;
@@ -187,9 +188,10 @@ int main(int argc, char** argv) {
   program = "all_paths";
   if (argc != 2) leave(kWrongUse, "usage: all_paths RANKS");
   const auto ranks = static_cast<std::uint32_t>(number("RANKS", argv[1], 2, 16));
-  const StoreUrl store("auto");
+  char store[64];
+  if (write_free_url(store, sizeof store) == 0) leave(kFailed, "no port for the store");
   return run_ranks(0, static_cast<int>(ranks), 100, [&](int rank) {
     join_test_host(rank);
-    return run_rank(store.c_str(), ranks, static_cast<std::uint32_t>(rank));
+    return run_rank(store, ranks, static_cast<std::uint32_t>(rank));
   });
 }

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """two_hosts.py CASE BM_EXAMPLE KV_POOL TRANS_DEMO: an example of MemFabric, started on each of two
-simulated hosts as its users start it on two machines."""
+hosts as its users start it on two machines."""
 
 import sys
 
 import jobs
+from jobs import hosts
 
 CASE, BM_EXAMPLE, KV_POOL, TRANS_DEMO = sys.argv[1:]
 
 
 def run(*commands):
     """What the commands print, each on a host of its own."""
-    url = f"tcp://127.0.0.1:{jobs.free_port()}"
+    url = f"tcp://{hosts.ADDRESS}:{jobs.free_port()}"
     processes = [
-        jobs.start([url if word is None else word for word in command], MEMSPAN_HOST_ID=f"host-{number}")
+        jobs.start([*hosts.inside(number), *(word or url for word in command)], **hosts.environment_of(number))
         for number, command in enumerate(commands)
     ]
     said = ""

@@ -126,9 +126,9 @@ class Job:
                     **os.environ,
                     "RANK": str(rank),
                     "WORLD_SIZE": str(ranks),
-                    "MASTER_ADDR": "127.0.0.1",
+                    "MASTER_ADDR": hosts.ADDRESS,
                     "MASTER_PORT": port,
-                    "MEMSPAN_TEST_URL": f"tcp://127.0.0.1:{port}",
+                    "MEMSPAN_TEST_URL": f"tcp://{hosts.ADDRESS}:{port}",
                     **hosts.environment(rank, ranks),
                     **environment,
                 },
@@ -240,7 +240,9 @@ def main():
     path, name, environment = _serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
     os.environ.update(environment)
-    getattr(_load(path), name)(int(environment["RANK"]), int(environment["WORLD_SIZE"]))
+    rank, ranks = int(environment["RANK"]), int(environment["WORLD_SIZE"])
+    hosts.move_to_host(rank, ranks)
+    getattr(_load(path), name)(rank, ranks)
 
 
 if __name__ == "__main__":

@@ -67,3 +67,53 @@ class Namespaces(contextlib.ExitStack):
     def inside(self, host):
         """The words before a command that runs there."""
         return ["ip", "netns", "exec", self.names[host]]
+
+
+# The id of a process in the namespaces and a command follow.
+ENTER = ("nsenter", "--mount", "--net", "--uts", "--ipc", "--target")
+
+
+def enter(holder):
+    """The words before a command that runs there, in this folder."""
+    return [*ENTER, str(holder), f"--wd={os.getcwd()}"]
+
+
+# Says that it is ready, and lives until its standard input ends.
+_HOLD = """
+mount -t tmpfs -o mode=1777 memspan-test /dev/shm
+case $MEMSPAN_TEST_OWN_TMP in 1) mount -t tmpfs -o mode=1777 memspan-test /tmp ;; esac
+hostname "$1" && echo ready && exec cat
+"""
+
+
+class Hosts(Namespaces):
+    """Namespaces with a name, a /dev/shm and, where `own_tmp` says so, a /tmp of their own. Each is held
+    by a process, whose id is in `holders`."""
+
+    def __init__(self, count, own_tmp=True):
+        super().__init__(count)
+        self.holders = []
+        self._own_tmp = own_tmp
+
+    def __enter__(self):
+        super().__enter__()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            for i in range(len(self.names)):
+                self.holders.append(self._hold(i))
+            undo.pop_all()
+        return self
+
+    def _hold(self, host):
+        # ip, unshare and sh are one process after the other.
+        holder = subprocess.Popen(
+            [*super().inside(host), "unshare", "--mount", "--uts", "--ipc", "sh", "-e", "-c", _HOLD, "sh", f"host-{host}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "MEMSPAN_TEST_OWN_TMP": "1" if self._own_tmp else "0"})
+        self.callback(holder.communicate, timeout=LIMIT_S)
+        if holder.stdout.readline() != "ready\n":
+            raise AssertionError(f"host {host} has no mounts of its own")
+        return holder.pid
+
+    def inside(self, host):
+        return enter(self.holders[host])

@@ -4,6 +4,8 @@
 import random
 import socket
 
+from jobs.hosts import ADDRESS
+
 
 def _first_ephemeral_port():
     with open("/proc/sys/net/ipv4/ip_local_port_range") as ports:
@@ -20,8 +22,8 @@ def free_port():
         port = random.randrange(10000, _first_ephemeral_port() - 11)
         with socket.socket() as low, socket.socket() as high:
             try:
-                low.bind(("127.0.0.1", port))
-                high.bind(("127.0.0.1", port + 11))
+                low.bind((ADDRESS, port))
+                high.bind((ADDRESS, port + 11))
             except OSError:
                 continue
             return port
