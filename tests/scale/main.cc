@@ -193,6 +193,9 @@ int judge(const Plan& plan, const Report& report, std::size_t processes) {
                                        return one.connected;
                                      }) - report.begun));
   judge.line("start", fmt::format("{:.2f} s", start), start <= kMostStart);
+  judge.line("longest text at the store",
+             fmt::format("{:.0f} bytes",
+                         most(plan, report, [](const auto& one) { return one.text_bytes; })));
   judge.line("memory of a member", fmt::format("{} KiB", added / members / 1024));
   // Where members are few, what each has once would count as its peers'.
   judge.line("memory for each of its peers", fmt::format("{} bytes at most", of_peer),
@@ -211,10 +214,16 @@ int judge(const Plan& plan, const Report& report, std::size_t processes) {
              messages <= std::max(rounds_of(plan.members), 3));
   const auto barriers = report.members[0].barriers_ended - report.members[0].barriers_begun;
   judge.line("barrier", fmt::format("{:.2f} ms", barriers * 1e3 / plan.barriers));
-  judge.line("pool join, all at once",
-             fmt::format("{:.2f} s", most(plan, report, [](const auto& one) {
-                           return one.pool_joined - one.pool_begun;
+  const MemberReport& last = report.members[plan.members - 1];
+  judge.line("pool join, all but one at once",
+             fmt::format("{:.2f} s", most(plan, report, [&](const auto& one) {
+                           return &one == &last ? 0 : one.pool_joined - one.pool_begun;
                          })));
+  judge.line("pool join of one more", fmt::format("{:.3f} s, known to all after {:.3f} s",
+                                                  last.pool_joined - last.pool_begun,
+                                                  most(plan, report, [](const auto& one) {
+                                                    return one.pool_heard;
+                                                  }) - last.pool_begun));
   if (plan.finish == Finish::kEnd) {
     judge.line("end, all at once", fmt::format("{:.2f} s", most(plan, report, [](const auto& one) {
                                                  return one.ended - one.end_begun;
@@ -275,7 +284,6 @@ int run(Plan plan) {
   options.admission.per_address = options.admission.in_all;
   options.admission.handshake = from_seconds(plan.limit_s);
   options.patience.hello = from_seconds(plan.limit_s);
-  options.patience.frame = from_seconds(plan.limit_s);
   auto server = StoreServer::listen({"127.0.0.1", 0}, std::move(options));
   if (!server.is_ok()) refuse(server.status().message());
   report.begun = now_s();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -37,6 +38,7 @@ Status Member::meet() {
 
 Status Member::join() {
   const Exchange exchange = [this](const std::string& mine) {
+    report_.text_bytes = std::max<std::uint64_t>(report_.text_bytes, mine.size());
     return group_->allgather(mine, deadline());
   };
   MEMSPAN_TRY_ASSIGN(Membership membership,
@@ -81,6 +83,17 @@ Status Member::join_pool() {
     known->keys.insert(key);
     known->changed.notify_all();
   };
+  const auto hear_of = [&](std::size_t members, const Deadline& until) -> Status {
+    MutexLock lock(known->mutex);
+    while (known->keys.size() < members)
+      if (!known->changed.wait_until(known->mutex, until) && until.has_passed())
+        return {Code::kTimeout,
+                fmt::format("{} of {} members of the pool were seen", known->keys.size(), members)};
+    return Status::ok();
+  };
+  const auto members = static_cast<std::size_t>(plan_.members);
+  const bool is_last = rank_ == plan_.members - 1;
+  if (is_last) MEMSPAN_PASS(meet());
   report_.pool_begun = now_s();
   const Deadline until = deadline();
   MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
@@ -92,15 +105,12 @@ Status Member::join_pool() {
   MEMSPAN_PASS(store_->set(prefix + std::to_string(rank_), record, until, KeyLife::kLease));
   MEMSPAN_TRY_ASSIGN(const StoreListing listed, store_->list(prefix, until), "joining the pool");
   for (const auto& [key, value] : listed) note(key);
-  {
-    MutexLock lock(known->mutex);
-    while (known->keys.size() < static_cast<std::size_t>(plan_.members))
-      if (!known->changed.wait_until(known->mutex, until) && until.has_passed())
-        return {Code::kTimeout, fmt::format("{} of {} members of the pool were seen",
-                                            known->keys.size(), plan_.members)};
-  }
+  MEMSPAN_PASS(hear_of(is_last ? members : members - 1, until));
   report_.pool_joined = now_s();
-  MEMSPAN_PASS(store_->unwatch(watch, until));
+  if (!is_last) MEMSPAN_PASS(meet());
+  MEMSPAN_PASS(hear_of(members, deadline()));
+  report_.pool_heard = now_s();
+  MEMSPAN_PASS(store_->unwatch(watch, deadline()));
   return meet();
 }
 

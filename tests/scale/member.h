@@ -27,8 +27,8 @@ class Member {
   Status meet();
   Status join();
   Status run_barriers();
-  // Enters a pool at the store as smem_bm_join does (a watch, a record, a list), and waits until it
-  // has heard of all members.
+  // Enters a pool at the store as smem_bm_join does (a watch, a record, a list): the last member
+  // when all others have heard of each other.
   Status join_pool();
   Status end();
   // The last member dies in it: waits in a barrier that cannot be, and checks who is lost.

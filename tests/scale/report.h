@@ -33,13 +33,15 @@ struct MemberReport {
   double barriers_begun = 0;  // the counted ones
   double barriers_ended = 0;
   double pool_begun = 0;
-  double pool_joined = 0;  // knows all members of the pool
+  double pool_joined = 0;  // knows all members of the pool but the last
+  double pool_heard = 0;   // has heard of the last one, too
   double end_begun = 0;
   double ended = 0;  // World::end() returned, or the death of the last member was noted
   std::uint64_t connections_joined = 0;  // that it made: after the join,
   std::uint64_t connections_used = 0;    // after the barriers,
   std::uint64_t connections_ended = 0;   // at the end
   std::uint64_t barrier_messages = 0;    // that it received in the counted barriers
+  std::uint64_t text_bytes = 0;          // the longest that it exchanged at the store
   bool failed = false;
   char why[kReasonBytes] = {};
 };
