@@ -199,6 +199,7 @@ Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completio
 // Afterwards nothing of the call is touched any more: its answers are thrown away.
 void Requester::abandon(Completion* completion) {
   MutexLock lock(mutex_);
+  if (outstanding_ == nullptr) return;  // there was no connection
   while (is_pinned_ && !outstanding_->empty() && outstanding_->front().completion == completion) {
     ++waiting_;
     changed_.wait_until(mutex_, Deadline::never());
