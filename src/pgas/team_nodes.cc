@@ -55,7 +55,10 @@ Status failure_of(World& world, const MessageHead& head) {
   const auto code = static_cast<Code>(head.code);
   if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world.size())
     return {code, "it failed on another node"};
-  world.segment().mark_lost(head.peer, head.how);
+  // Who passes notices on does so with what is new to its node.
+  WaitContext& waiting = world.waiting();
+  if (world.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
+    waiting.on_loss(head.peer, head.how);
   return lost_peer(world.waiting(), head.peer);
 }
 
@@ -222,8 +225,12 @@ void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
   }
   Block message;
   append(message, head);
-  for (int node = 0; node < place.nodes.count(); ++node) {
-    if (node == place.nodes.mine()) continue;
+  // Who waits for this one: all others, or in a dissemination those that it sends to. They fail,
+  // too, and tell those who wait for them.
+  const int count = place.nodes.count();
+  const bool is_direct = count <= kMostDirect;
+  for (int distance = 1; distance < count; distance += is_direct ? 1 : distance) {
+    const int node = (place.nodes.mine() - distance + count) % count;
     // Who cannot be told any more does not wait any more.
     (void)place.world.messages().send(place.shape.peer_of(place.nodes.leader(node)), place.key,
                                       message);

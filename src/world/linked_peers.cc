@@ -34,14 +34,15 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
       messages_(messages),
       links_(static_cast<std::size_t>(membership.size)),
       has_messages_(static_cast<std::size_t>(membership.size)),
-      has_greeted_(static_cast<std::size_t>(membership.size)) {
+      has_greeted_(static_cast<std::size_t>(membership.size)),
+      has_repeated_(static_cast<std::size_t>(membership.size)) {
   messages_.set_carriage({[this](int peer, std::uint64_t kind, std::span<const std::byte> message) {
                             return send(peer, kind, message);
                           },
                           [this] { transport_->progress(); }});
   messages_.set_notice_handler(
-      [this](int, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
-        if (const auto notice = Notice::decode(id, sequence, bytes)) take(*notice);
+      [this](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
+        if (const auto notice = Notice::decode(id, sequence, bytes)) take(from, *notice);
       });
 }
 
@@ -191,7 +192,7 @@ Status LinkedPeers::send(int peer, std::uint64_t kind, std::span<const std::byte
 void LinkedPeers::tell(const Notice& notice) {
   MutexLock lock(sending_);
   if (!is_ready_.load(std::memory_order_acquire)) return;
-  tell_other_nodes(notice, membership_.rank, membership_.nodes, waiting_, messages_);
+  notice_routes().tell(notice);
 }
 
 void LinkedPeers::flush(Duration limit) {
@@ -213,12 +214,51 @@ void LinkedPeers::ring_if_asleep() {
     NodeSegment::ring(*waiting_.self);
 }
 
-void LinkedPeers::take(const Notice& notice) {
-  apply(notice, *membership_.segment);
+// Passed on before it is written down: who sees it there may end this process.
+void LinkedPeers::take(int from, const Notice& notice) {
+  const NodeSegment& segment = *membership_.segment;
+  // A process that was taken for dead, and goes on, knows nothing of others.
+  const bool is_loss = notice.kind == Notice::Kind::kLoss;
+  if (is_loss && segment.peer(from).death.load(std::memory_order_acquire) != 0) return;
+  const bool is_loss_news = is_loss && is_news(notice, segment);
+  {
+    MutexLock lock(sending_);
+    const bool is_ready = is_ready_.load(std::memory_order_acquire);
+    if (is_ready && notice.kind == Notice::Kind::kEnd) notice_routes().pass_on(notice);
+    if (is_ready && is_news(notice, segment)) notice_routes().flood(notice);
+  }
+  apply(notice, segment);
   // Without a launcher processes end each other: who makes no call would not see it.
   if (notice.kind == Notice::Kind::kExit && !has_launcher())
     call_later(kPatienceWithNode, [this] { follow_exit_request(*membership_.segment); });
+  if (notice.kind == Notice::Kind::kRepeatEnds)
+    ask_for_ends(notice.rank);
+  else if (is_loss_news)
+    repeat_ends();
   keep_in_touch();
+}
+
+// Of all PEs of this node that have come to it.
+void LinkedPeers::repeat_ends() {
+  if (!waiting_.has_ends()) return;
+  const NodeMap& nodes = membership_.nodes;
+  const int own = nodes.node_of(membership_.rank);
+  for (int index = 0; index < nodes.peers_in(own); ++index) {
+    const int peer = nodes.peer_of(own, index);
+    const PeerSlot& slot = membership_.segment->peer(peer);
+    const std::uint32_t ended = slot.ended.load(std::memory_order_acquire);
+    if (ended < waiting_.generation) continue;
+    const auto how = static_cast<std::int32_t>(slot.end_kind.load(std::memory_order_relaxed));
+    tell({Notice::Kind::kEnd, peer, how, ended});
+  }
+}
+
+// `dead` had come to its end, so nobody misses it, but ends that it had to pass on may be lost.
+void LinkedPeers::ask_for_ends(int dead) {
+  if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)].exchange(true))
+    return;
+  tell({Notice::Kind::kRepeatEnds, dead});
+  repeat_ends();
 }
 
 void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
@@ -233,7 +273,10 @@ void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
 
 // A connection ended without a goodbye. Whoever knows more has some time to say it.
 void LinkedPeers::handle_loss(int peer) {
-  if (waiting_.is_gone(peer)) return;
+  const bool is_dead = membership_.segment->peer(peer).death.load(std::memory_order_acquire) != 0;
+  if (!is_dead && waiting_.is_gone(peer))
+    return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
+  if (is_dead) return;
   // Later in any case: this may be in the middle of telling others something.
   const bool is_watched = has_launcher() || is_watched_on_its_node(peer);
   call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
@@ -251,35 +294,32 @@ bool LinkedPeers::is_watched_on_its_node(int peer) const {
 
 void LinkedPeers::note_loss(int peer) {
   if (waiting_.is_gone(peer)) return;
-  if (membership_.segment->mark_lost(peer, kConnectionLost))
+  if (membership_.segment->mark_lost(peer, kConnectionLost)) {
     tell({Notice::Kind::kLoss, peer, kConnectionLost});
+    repeat_ends();
+  }
   keep_in_touch();
 }
 
 // Where no launcher sees deaths on all nodes, or a node may fall silent, which no launcher sees in
-// time: the lowest living PE of a node keeps a connection to the lowest living one of each other
-// node. When that breaks the other is lost, and the next one takes its place.
+// time: the lowest living PE of a node keeps connections to those of its neighbors. When one breaks
+// the other is lost, and the next one takes its place.
 void LinkedPeers::keep_in_touch() {
   if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
   std::vector<int> unreachable;
-  greet_leaders(unreachable);
+  greet_neighbors(unreachable);
   for (const int peer : unreachable) handle_loss(peer);
 }
 
-void LinkedPeers::greet_leaders(std::vector<int>& unreachable) {
+void LinkedPeers::greet_neighbors(std::vector<int>& unreachable) {
   MutexLock lock(sending_);
   if (!is_ready_.load(std::memory_order_acquire)) return;
   const NodeMap& nodes = membership_.nodes;
-  auto leader_of = [&](int node) {
-    for (int index = 0; index < nodes.peers_in(node); ++index)
-      if (const int peer = nodes.peer_of(node, index); !waiting_.is_gone(peer)) return peer;
-    return -1;
-  };
   const int own = nodes.node_of(membership_.rank);
-  if (leader_of(own) != membership_.rank) return;
-  for (int node = 0; node < nodes.count(); ++node) {
-    const int peer = node == own ? -1 : leader_of(node);
-    if (peer < 0 || has_greeted_[static_cast<std::size_t>(peer)].exchange(true)) continue;
+  for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
+    if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
+  for (const int peer : notice_routes().watched()) {
+    if (has_greeted_[static_cast<std::size_t>(peer)].exchange(true)) continue;
     const Notice greeting{Notice::Kind::kGreeting, membership_.rank};
     if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok())
       unreachable.push_back(peer);

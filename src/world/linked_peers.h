@@ -55,7 +55,7 @@ class LinkedPeers {
   const RemoteRegion* data_of(int peer) const;
 
   ProgressEngine& engine() { return *transport_; }
-  // To one PE of each other node; does not wait.
+  // To all other nodes (notices.h); does not wait.
   void tell(const Notice& notice);
   // Returns when the messages that this process has sent are handled, or their receivers are gone,
   // or the limit is over.
@@ -74,13 +74,18 @@ class LinkedPeers {
   bool has_launcher() const { return membership_.is_launched; }
   Status send(int peer, std::uint64_t kind, std::span<const std::byte> message);
   void ring_if_asleep();
-  void take(const Notice& notice);
+  void take(int from, const Notice& notice);
+  void repeat_ends();
+  void ask_for_ends(int dead);
   void call_later(Duration patience, std::function<void()> call);
   void handle_loss(int peer);
   bool is_watched_on_its_node(int peer) const;
   void note_loss(int peer);
   void keep_in_touch();
-  void greet_leaders(std::vector<int>& unreachable);
+  void greet_neighbors(std::vector<int>& unreachable);
+  NoticeRoutes notice_routes() {
+    return {membership_.rank, membership_.nodes, waiting_, messages_};
+  }
 
   const Membership& membership_;
   WaitContext& waiting_;
@@ -92,8 +97,10 @@ class LinkedPeers {
   std::vector<std::unique_ptr<Link>> links_;     // by PE
   std::vector<std::atomic<bool>> has_messages_;  // by PE: some were sent since the last flush()
   std::vector<std::atomic<bool>> has_greeted_;   // by PE
-  std::atomic<bool> is_ready_{false};            // the links are there
-  Mutex sending_;                                // around what handlers and timers send
+  std::vector<std::atomic<bool>>
+      has_repeated_;                   // by PE: it died after its end, ends were told again
+  std::atomic<bool> is_ready_{false};  // the links are there
+  Mutex sending_;                      // around what handlers and timers send
 
   Mutex mutex_;
   std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost

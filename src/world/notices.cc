@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/notices.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "world/node_overlay.h"
 
 namespace memspan {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 struct Payload {
   std::int32_t value;
   std::uint32_t generation;
+  std::int32_t span;
 };
 
 void note_end(const Notice& notice, const NodeSegment& segment) {
@@ -27,7 +31,7 @@ MessageKey Notice::key() const {
 }
 
 std::vector<std::byte> Notice::bytes() const {
-  const Payload payload{value, generation};
+  const Payload payload{value, generation, span};
   std::vector<std::byte> bytes(sizeof payload);
   std::memcpy(bytes.data(), &payload, sizeof payload);
   return bytes;
@@ -37,11 +41,12 @@ std::optional<Notice> Notice::decode(std::uint64_t id, std::uint64_t sequence,
                                      std::span<const std::byte> bytes) {
   Payload payload{};
   const auto kind = static_cast<Kind>(id);
-  if (kind < Kind::kLoss || kind > Kind::kGreeting || sequence >= kMostPeers ||
+  if (kind < Kind::kLoss || kind > Kind::kRepeatEnds || sequence >= kMostPeers ||
       bytes.size() != sizeof payload)
     return std::nullopt;
   std::memcpy(&payload, bytes.data(), sizeof payload);
-  return Notice{kind, static_cast<int>(sequence), payload.value, payload.generation};
+  if (payload.span < 0 || payload.span >= kMostPeers) return std::nullopt;
+  return Notice{kind, static_cast<int>(sequence), payload.value, payload.generation, payload.span};
 }
 
 void apply(const Notice& notice, const NodeSegment& segment) {
@@ -60,22 +65,83 @@ void apply(const Notice& notice, const NodeSegment& segment) {
       segment.request_exit(notice.rank, notice.value);
       break;
     case Notice::Kind::kGreeting:
+    case Notice::Kind::kRepeatEnds:
       break;
   }
 }
 
-void tell_other_nodes(const Notice& notice, int self, const NodeMap& nodes,
-                      const WaitContext& waiting, Messages& messages) {
-  const std::vector<std::byte> bytes = notice.bytes();
-  for (int node = 0; node < nodes.count(); ++node) {
-    if (node == nodes.node_of(self)) continue;
-    for (int index = 0; index < nodes.peers_in(node); ++index) {
-      const int peer = nodes.peer_of(node, index);
-      // One that has begun to leave still passes things on, until all have.
-      if (waiting.segment->peer(peer).death.load(std::memory_order_acquire) != 0) continue;
-      if (messages.send(peer, notice.key(), bytes).is_ok()) break;
-    }
+bool is_news(const Notice& notice, const NodeSegment& segment) {
+  if (notice.rank >= segment.peers()) return false;
+  const PeerState state = segment.peer(notice.rank).state.load(std::memory_order_acquire);
+  switch (notice.kind) {
+    case Notice::Kind::kLoss:
+      return state != PeerState::kLost && state != PeerState::kLeft;
+    case Notice::Kind::kDeparture:
+      return state == PeerState::kJoined;
+    case Notice::Kind::kExit:
+      return segment.header().exit_requested.load(std::memory_order_acquire) == 0;
+    case Notice::Kind::kEnd:
+    case Notice::Kind::kGreeting:
+    case Notice::Kind::kRepeatEnds:
+      break;
   }
+  return false;
+}
+
+int NoticeRoutes::first_living(int node, int besides) const {
+  for (int index = 0; index < nodes_.peers_in(node); ++index) {
+    const int peer = nodes_.peer_of(node, index);
+    if (peer != besides && waiting_.segment->peer(peer).death.load(std::memory_order_acquire) == 0)
+      return peer;
+  }
+  return -1;
+}
+
+std::vector<int> NoticeRoutes::watched() const {
+  std::vector<int> peers;
+  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
+                            [this](int node) { return first_living(node) >= 0; });
+  for (const int node : overlay.neighbors())
+    if (const int peer = first_living(node); peer >= 0) peers.push_back(peer);
+  return peers;
+}
+
+// To the first that lives and can be reached.
+bool NoticeRoutes::send(int node, const Notice& notice) const {
+  const bool is_of_death =
+      notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
+  for (int index = 0; index < nodes_.peers_in(node); ++index) {
+    const int peer = nodes_.peer_of(node, index);
+    if (is_of_death && peer == notice.rank) continue;
+    if (waiting_.segment->peer(peer).death.load(std::memory_order_acquire) != 0) continue;
+    if (messages_.send(peer, notice.key(), notice.bytes()).is_ok()) return true;
+  }
+  return false;
+}
+
+void NoticeRoutes::flood(const Notice& notice) const {
+  const bool is_of_death =
+      notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
+  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_), [&](int node) {
+    return first_living(node, is_of_death ? notice.rank : -1) >= 0;
+  });
+  for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
+}
+
+void NoticeRoutes::pass_on(const Notice& notice) const {
+  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
+                            [this](int node) { return first_living(node) >= 0; });
+  overlay.pass_on(std::min(notice.span, nodes_.count() - 1), [&](int node, int span) {
+    Notice its = notice;
+    its.span = span;
+    return send(node, its);
+  });
+}
+
+void NoticeRoutes::tell(Notice notice) const {
+  if (notice.kind != Notice::Kind::kEnd) return flood(notice);
+  notice.span = nodes_.count() - 1;
+  pass_on(notice);
 }
 
 }  // namespace memspan

@@ -27,6 +27,7 @@ struct MessageCore {
   const SipKey secret;  // of this process as an owner
   RegionTable regions;
   OwnerCounters counters;
+  std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<bool> ends{false};  // the transport is being destroyed: nothing is a loss any more
   std::unique_ptr<Progress> progress;

@@ -127,9 +127,11 @@ class MessageTransportImpl final : public MessageTransport {
   Result<std::unique_ptr<Link>> connect(const PeerAddress& peer) override {
     auto requester = std::make_shared<Requester>(core_, peer);
     MutexLock lock(mutex_);
-    requesters_.erase(std::remove_if(requesters_.begin(), requesters_.end(),
-                                     [](const auto& one) { return one.expired(); }),
-                      requesters_.end());
+    // Now and then, or a job of many would look at all of them for each.
+    if (requesters_.size() == requesters_.capacity()) {
+      std::erase_if(requesters_, [](const auto& one) { return one.expired(); });
+      requesters_.reserve(2 * requesters_.size() + 1);
+    }
     requesters_.push_back(requester);
     return std::unique_ptr<Link>(std::make_unique<MessageLink>(std::move(requester)));
   }
@@ -178,6 +180,7 @@ class MessageTransportImpl final : public MessageTransport {
             {"refused: not a word", refused(Refusal::kWord)},
             {"refused: no memory there", refused(Refusal::kMemory)},
             {"refused: not admitted", refused(Refusal::kHello)},
+            {"connections made", core_.connections_made.load(std::memory_order_relaxed)},
             {"connections with bad frames", counted.broken.load(std::memory_order_relaxed)},
             {"peers lost", core_.peers_lost.load(std::memory_order_relaxed)}};
   }

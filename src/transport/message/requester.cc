@@ -53,10 +53,16 @@ Result<Connection*> Requester::connect(const Deadline& deadline) {
   if (stream.code() == Code::kUnreachable)
     return fail({Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())}, true);
   if (!stream.is_ok()) return stream.status().annotate(where);
+  {
+    MutexLock state(mutex_);
+    outstanding_ = std::make_unique<std::deque<Outstanding>>();
+    text_ = std::make_unique<Text>();
+  }
   made_ = std::make_unique<Connection>(std::move(stream).value(), Session::connecting(*secret),
                                        *this, core_.options.faults);
   MEMSPAN_TRY(greet(*made_), where);
   MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()), where);
+  core_.connections_made.fetch_add(1, std::memory_order_relaxed);
   connection_.store(made_.get(), std::memory_order_release);
   watch();
   if (has_heartbeat()) core_.progress->wake_at(watched_, Clock::now());
@@ -113,18 +119,18 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
   const auto bytes = static_cast<std::uint32_t>(request.frame.length);
   while (true) {
     MEMSPAN_PASS(wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) {
-      return outstanding_.empty() ||
-             (outstanding_bytes_ + bytes <= kGetWindow && outstanding_.size() < kMostOutstanding);
+      return outstanding_->empty() ||
+             (outstanding_bytes_ + bytes <= kGetWindow && outstanding_->size() < kMostOutstanding);
     }));
     const std::lock_guard<std::mutex> issue(issuing_);
     {
       MutexLock lock(mutex_);
       if (!lost_.is_ok()) return lost_;
       // Another thread may have taken the room.
-      if (!outstanding_.empty() && outstanding_bytes_ + bytes > kGetWindow) continue;
+      if (!outstanding_->empty() && outstanding_bytes_ + bytes > kGetWindow) continue;
       request.frame.tag = ++issued_;
-      outstanding_.push_back({issued_, answer_to(request.frame.type), bytes, request.to,
-                              request.context, request.completion});
+      outstanding_->push_back({issued_, answer_to(request.frame.type), bytes, request.to,
+                               request.context, request.completion});
       outstanding_bytes_ += bytes;
     }
     // Queued where the stream is full: there are few, and a call that ends early leaves no gap.
@@ -193,12 +199,13 @@ Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completio
 // Afterwards nothing of the call is touched any more: its answers are thrown away.
 void Requester::abandon(Completion* completion) {
   MutexLock lock(mutex_);
-  while (is_pinned_ && !outstanding_.empty() && outstanding_.front().completion == completion) {
+  if (outstanding_ == nullptr) return;  // there was no connection
+  while (is_pinned_ && !outstanding_->empty() && outstanding_->front().completion == completion) {
     ++waiting_;
     changed_.wait_until(mutex_, Deadline::never());
     --waiting_;
   }
-  for (Outstanding& one : outstanding_)
+  for (Outstanding& one : *outstanding_)
     if (one.completion == completion) {
       one.completion = nullptr;
       one.to = nullptr;
@@ -235,8 +242,9 @@ Status Requester::fail(const Status& why, bool is_told) {
                 : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
                          fmt::format("{}: {}", peer_.name, why.message()));
     has_left = said_goodbye_;
-    for (const Outstanding& one : outstanding_)
-      if (one.completion != nullptr) one.completion->status = lost_;
+    if (outstanding_ != nullptr)
+      for (const Outstanding& one : *outstanding_)
+        if (one.completion != nullptr) one.completion->status = lost_;
     lost = lost_;
     changed_.notify_all();
   }
@@ -316,10 +324,10 @@ Status Requester::begin(const Frame& frame) {
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
-  if (outstanding_.empty() || frame.tag != outstanding_.front().number ||
+  if (outstanding_->empty() || frame.tag != outstanding_->front().number ||
       (!is_refusal &&
-       (frame.type != outstanding_.front().answer ||
-        (frame.type == FrameType::kData && frame.payload != outstanding_.front().bytes))))
+       (frame.type != outstanding_->front().answer ||
+        (frame.type == FrameType::kData && frame.payload != outstanding_->front().bytes))))
     return {Code::kInvalidArgument,
             fmt::format("it answers (type {}) what was not asked", static_cast<int>(frame.type))};
   return Status::ok();
@@ -327,10 +335,10 @@ Status Requester::begin(const Frame& frame) {
 
 std::byte* Requester::pin() {
   MutexLock lock(mutex_);
-  if (is_text_) return text_.data();
+  if (is_text_) return text_->data();
   if (!lost_.is_ok()) return nullptr;
   is_pinned_ = true;
-  return outstanding_.front().to;
+  return outstanding_->front().to;
 }
 
 void Requester::unpin() {
@@ -351,7 +359,7 @@ Status Requester::end(const Frame& frame) {
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);
-    const std::string_view why(reinterpret_cast<const char*>(text_.data()), frame.payload);
+    const std::string_view why(reinterpret_cast<const char*>(text_->data()), frame.payload);
     if (refusal == Refusal::kHello)
       return {code_of(refusal), fmt::format("it refused the connection: {}", why)};
     refused = Status(code_of(refusal), fmt::format("{} refused: {}", peer_.name, why));
@@ -360,8 +368,8 @@ Status Requester::end(const Frame& frame) {
       return Status::ok();
     }
   }
-  const Outstanding one = outstanding_.front();
-  outstanding_.pop_front();
+  const Outstanding one = outstanding_->front();
+  outstanding_->pop_front();
   outstanding_bytes_ -= one.bytes;
   completed_ = one.number;
   if (one.completion != nullptr) {

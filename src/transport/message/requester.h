@@ -110,7 +110,10 @@ class Requester final : public PollClient,
   std::mutex issuing_;  // a request and its place among the outstanding go together
   Mutex mutex_;
   ConditionVariable changed_;
-  std::deque<Outstanding> outstanding_ MEMSPAN_GUARDED_BY(mutex_);
+  // Both are made with the connection: most links of a large job never have one.
+  std::unique_ptr<std::deque<Outstanding>> outstanding_ MEMSPAN_GUARDED_BY(mutex_);
+  using Text = std::array<std::byte, kMostText>;
+  std::unique_ptr<Text> text_;  // of a refusal; of who receives
   std::uint64_t outstanding_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t issued_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t completed_ MEMSPAN_GUARDED_BY(mutex_) = 0;
@@ -120,7 +123,6 @@ class Requester final : public PollClient,
   bool said_goodbye_ MEMSPAN_GUARDED_BY(mutex_) = false;
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Status> failures_ MEMSPAN_GUARDED_BY(mutex_);  // by context
-  std::array<std::byte, kMostText> text_;  // of a refusal; of who receives
 };
 
 }  // namespace memspan

@@ -29,18 +29,20 @@ class NoticesTest : public testing::Test {
   WaitContext waiting_;
   Messages messages_{waiting_};
   NodeMap nodes_ = NodeMap::of_hosts({"a", "a", "b", "b"});
+  NoticeRoutes routes_{0, nodes_, waiting_, messages_};
   std::vector<int> sent_to_;
   int unreachable_ = -1;
 };
 
 TEST_F(NoticesTest, AreReadBackAsTheyWereWritten) {
-  const Notice notice{Notice::Kind::kEnd, 3, -7, 12};
+  const Notice notice{Notice::Kind::kEnd, 3, -7, 12, 5};
   const auto read = Notice::decode(notice.key().id, notice.key().sequence, notice.bytes());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->kind, Notice::Kind::kEnd);
   EXPECT_EQ(read->rank, 3);
   EXPECT_EQ(read->value, -7);
   EXPECT_EQ(read->generation, 12u);
+  EXPECT_EQ(read->span, 5);
 }
 
 TEST_F(NoticesTest, WhatIsNoneIsRefused) {
@@ -49,6 +51,10 @@ TEST_F(NoticesTest, WhatIsNoneIsRefused) {
   EXPECT_FALSE(Notice::decode(99, 0, notice.bytes()));
   EXPECT_FALSE(Notice::decode(1, kMostPeers, notice.bytes()));
   EXPECT_FALSE(Notice::decode(1, 0, {}));
+  for (const int span : {-1, kMostPeers}) {
+    const Notice wrong{Notice::Kind::kEnd, 3, 0, 0, span};
+    EXPECT_FALSE(Notice::decode(wrong.key().id, wrong.key().sequence, wrong.bytes()));
+  }
   apply({Notice::Kind::kLoss, 4}, segment_);  // no such PE: nothing happens
   EXPECT_EQ(segment_.header().deaths.load(), 0u);
 }
@@ -67,18 +73,51 @@ TEST_F(NoticesTest, AreWrittenIntoTheSegment) {
 }
 
 TEST_F(NoticesTest, GoToOnePeOfEachOtherNode) {
-  tell_other_nodes({Notice::Kind::kLoss, 1}, 0, nodes_, waiting_, messages_);
+  routes_.tell({Notice::Kind::kLoss, 1});
   EXPECT_EQ(sent_to_, (std::vector<int>{2}));
 }
 
 TEST_F(NoticesTest, PassOverTheDeadAndTheUnreachable) {
   segment_.mark_lost(2, kUnseenEnd);
-  tell_other_nodes({Notice::Kind::kLoss, 2}, 0, nodes_, waiting_, messages_);
+  routes_.tell({Notice::Kind::kLoss, 2});
   EXPECT_EQ(sent_to_, (std::vector<int>{3}));
   sent_to_.clear();
   unreachable_ = 3;
-  tell_other_nodes({Notice::Kind::kLoss, 2}, 0, nodes_, waiting_, messages_);
+  routes_.tell({Notice::Kind::kLoss, 2});
   EXPECT_TRUE(sent_to_.empty());
+}
+
+// Its death is told before it is noted.
+TEST_F(NoticesTest, OfADeathDoNotGoToTheDead) {
+  routes_.tell({Notice::Kind::kLoss, 2});
+  EXPECT_EQ(sent_to_, (std::vector<int>{3}));
+}
+
+TEST_F(NoticesTest, TheFirstLivingPeOfAnotherNodeIsWatched) {
+  EXPECT_EQ(routes_.watched(), (std::vector<int>{2}));
+  segment_.mark_lost(2, kUnseenEnd);
+  EXPECT_EQ(routes_.watched(), (std::vector<int>{3}));
+  segment_.mark_lost(3, kUnseenEnd);
+  EXPECT_TRUE(routes_.watched().empty());
+}
+
+TEST_F(NoticesTest, AnEndGoesToAsManyNodesAsItsSpanSays) {
+  routes_.pass_on({Notice::Kind::kEnd, 3, 1, 1, 0});
+  EXPECT_TRUE(sent_to_.empty());
+  routes_.pass_on({Notice::Kind::kEnd, 3, 1, 1, 1000});  // as many as there are
+  EXPECT_EQ(sent_to_, (std::vector<int>{2}));
+}
+
+TEST_F(NoticesTest, AreNewsUntilTheSegmentShowsThem) {
+  for (const Notice& notice :
+       {Notice{Notice::Kind::kLoss, 2, kUnseenEnd}, Notice{Notice::Kind::kDeparture, 3},
+        Notice{Notice::Kind::kExit, 1}}) {
+    EXPECT_TRUE(is_news(notice, segment_));
+    apply(notice, segment_);
+    EXPECT_FALSE(is_news(notice, segment_));
+  }
+  EXPECT_FALSE(is_news({Notice::Kind::kLoss, 3, kUnseenEnd}, segment_));  // it left
+  EXPECT_FALSE(is_news({Notice::Kind::kLoss, 4}, segment_));              // no such PE
 }
 
 }  // namespace
