@@ -9,6 +9,7 @@
 #
 # A test that fails runs once more, alone. If it passes then it is *unsteady*: counted as passed, and
 # told in the summary. A finding of a sanitizer stays a failure, and so do more than $most_unsteady.
+# shellcheck disable=SC2154 # they are set by whoever reads this in
 
 passed=0
 failed=0
