@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two hosts, 2 PEs: memspan next to iperf3, UCX and Open MPI's OSHMEM over TCP, in alternating rounds.
+"""Two hosts, 2 PEs: memspan next to iperf3, UCX, Open MPI's OSHMEM and Intel MPI over TCP, in alternating
+rounds.
 
-    python3 benchmarks/hosts/two_hosts.py --build build [--rounds 7] [--quick] [--loopback]
+    python3 benchmarks/hosts/two_hosts.py --build build [--rounds 7] [--quick] [--loopback] [--intel-mpi FOLDER]
+
+FOLDER is a virtual environment in which ``pip install impi-rt impi-devel`` was done.
 
 As root: the hosts are network namespaces with a wire between them; with --loopback all are in one, and
 memspan's PEs on simulated hosts that talk TCP. A rival that is not there is left out, and said so. The
@@ -124,18 +127,37 @@ def memspan(place, build, target, quick, secret, **environment):
     return read_rates(told[0][0]) or print(told, file=sys.stderr) or {}
 
 
+def remote_shell(place, folder):
+    """A script that enters a host by its address, as ssh would."""
+    agent = os.path.join(folder, "agent")
+    names = "".join(f"  {address}) name={name} ;;\n" for address, name in zip(place.addresses, place.hosts.names))
+    with open(agent, "w", encoding="utf-8") as script:
+        script.write('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n'
+                     f'case $1 in\n{names}esac\nshift\nexec ip netns exec "$name" sh -c "$*"\n')
+    os.chmod(agent, 0o700)
+    return agent
+
+
+def intel_mpi(place, prefix, program, quick, folder):
+    command = [str(prefix / "bin/mpiexec.hydra"), "-n", "2", "-ppn", "1" if place.hosts else "2"]
+    if place.hosts:
+        command += ["-bootstrap", "ssh", "-bootstrap-exec", remote_shell(place, folder), "-hosts", ",".join(place.addresses)]
+    # Shared memory is what two processes of one kernel would use.
+    environment = {"I_MPI_FABRICS": "ofi", "I_MPI_ROOT": str(prefix), "FI_PROVIDER": "tcp", "FI_PROVIDER_PATH": str(prefix / "lib"),
+                   "LD_LIBRARY_PATH": str(prefix / "lib"), "FI_TCP_IFACE": "eth0" if place.hosts else "lo"}
+    for name, value in environment.items():
+        command += ["-genv", name, value]
+    done = subprocess.run(place.inside(0, *command, program, *quick), text=True, capture_output=True, timeout=LIMIT_S,
+                          env={**os.environ, **environment})
+    return read_rates(done.stdout) or print((done.stdout + done.stderr)[-500:], file=sys.stderr) or {}
+
+
 def oshmem(place, program, target, quick, folder):
     command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", "2", "-x", "SHMEM_SYMMETRIC_SIZE=256M",
                "-x", "UCX_TLS=tcp,self", "--mca", "btl", "tcp,self"]
     if place.hosts:
-        agent = os.path.join(folder, "agent")
-        names = "".join(f"  {address}) name={name} ;;\n" for address, name in zip(place.addresses, place.hosts.names))
-        with open(agent, "w", encoding="utf-8") as script:
-            script.write('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\n'
-                         f'case $1 in\n{names}esac\nshift\nexec ip netns exec "$name" sh -c "$*"\n')
-        os.chmod(agent, 0o700)
         command += ["--host", f"{place.addresses[0]}:1,{place.addresses[1]}:1", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent",
-                    shlex.quote(agent), "--mca", "oob_tcp_if_include", f"{place.addresses[0]}/24"]
+                    shlex.quote(remote_shell(place, folder)), "--mca", "oob_tcp_if_include", f"{place.addresses[0]}/24"]
     done = subprocess.run(place.inside(0, *command, program, target, *quick), text=True, capture_output=True,
                           timeout=LIMIT_S)
     return read_rates(done.stdout) or print(done.stderr[-500:], file=sys.stderr) or {}
@@ -153,7 +175,14 @@ def build_for_oshmem(folder):
     return program
 
 
-def a_round(place, chosen, rival, folder, secret, number):
+def build_for_intel_mpi(prefix, folder):
+    program = os.path.join(folder, "mpi_rates")
+    subprocess.run(["cc", "-O2", "-o", program, str(REPOSITORY / "benchmarks/hosts/mpi_rates.c"), f"-I{prefix}/include",
+                    f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lmpi"], check=True)
+    return program
+
+
+def a_round(place, chosen, rival, mpi, folder, secret, number):
     """{side: {row: value}}"""
     quick = ["quick"] if chosen.quick else []
     sides = {"iperf3": lambda: iperf3(place, 1 if chosen.quick else 3)}
@@ -161,6 +190,8 @@ def a_round(place, chosen, rival, folder, secret, number):
         sides["UCX"] = lambda: ucx(place, chosen.quick)
     if rival:
         sides["OSHMEM"] = lambda: oshmem(place, rival, "waits", quick, folder)
+    if mpi:
+        sides["Intel MPI"] = lambda: intel_mpi(place, chosen.intel_mpi, mpi, quick, folder)
     trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.78.0.0/24"}
     sides["memspan"] = lambda: memspan(place, chosen.build, "waits", quick, secret)
     sides["memspan, sleeping"] = lambda: memspan(place, chosen.build, "sleeps", quick, secret)
@@ -186,8 +217,8 @@ def middle(rounds, side, row):
 def print_table(rounds):
     ours = [side for side in rounds[0] if side.startswith("memspan")]
     bandwidth = {"put", "get"}
-    print(f"| row | {' | '.join(ours)} | memspan / iperf3 | / UCX | / OSHMEM | OSHMEM |")
-    print("|---" * (len(ours) + 5) + "|")
+    print(f"| row | {' | '.join(ours)} | memspan / iperf3 | / UCX | / OSHMEM | / Intel MPI | OSHMEM | Intel MPI |")
+    print("|---" * (len(ours) + 7) + "|")
     for row in rounds[0]["memspan"]:
         is_rate = row.split()[0] in bandwidth and row.split()[1] != "8"
         against = "tag_bw" if is_rate else "am_lat"
@@ -195,7 +226,8 @@ def print_table(rounds):
         cells.append(ratio(rounds, row, "memspan", "iperf3", "iperf3") if is_rate else "")
         cells.append(ratio(rounds, row, "memspan", "UCX", against))
         cells.append(ratio(rounds, row, "memspan", "OSHMEM", row))
-        cells.append(middle(rounds, "OSHMEM", row))
+        cells.append(ratio(rounds, row, "memspan", "Intel MPI", row))
+        cells += [middle(rounds, rival, row) for rival in ("OSHMEM", "Intel MPI")]
         print(f"| {row} {'GB/s' if is_rate else 'us'} | {' | '.join(cells)} |")
     print(f"\niperf3 {middle(rounds, 'iperf3', 'iperf3')} GB/s; UCX tag_bw of 1 MiB {middle(rounds, 'UCX', 'tag_bw')} GB/s, "
           f"round trip of am_lat {middle(rounds, 'UCX', 'am_lat')} us; {len(rounds)} rounds")
@@ -207,6 +239,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--loopback", action="store_true")
+    parser.add_argument("--intel-mpi", type=Path)
     chosen = parser.parse_args()
     chosen.build = chosen.build.resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the namespaces go, too
@@ -219,13 +252,14 @@ def main():
         with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
             file.write("the secret of two hosts")
         rival = build_for_oshmem(folder)
-        for name, is_there in (("ucx_perftest", shutil.which("ucx_perftest")), ("OSHMEM", rival)):
+        mpi = build_for_intel_mpi(chosen.intel_mpi, folder) if chosen.intel_mpi else None
+        for name, is_there in (("ucx_perftest", shutil.which("ucx_perftest")), ("OSHMEM", rival), ("Intel MPI", mpi)):
             if not is_there:
                 print(f"without {name}, which is not here", file=sys.stderr)
         hosts = None if chosen.loopback else Namespaces(2)
         try:
             place = Place(hosts.__enter__() if hosts else None)
-            rounds = [a_round(place, chosen, rival, folder, secret, i) for i in range(chosen.rounds)]
+            rounds = [a_round(place, chosen, rival, mpi, folder, secret, i) for i in range(chosen.rounds)]
         finally:
             if hosts:
                 hosts.close()

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed's backends memspan and gloo, next to a bare copy, in alternating rounds.
 
-    python benchmarks/python/collectives.py [--rounds N] [--write-docs]
+    python benchmarks/python/collectives.py [--rounds N] [--write-docs] [--hosts]
 
 Run it by an interpreter that has memspan and PyTorch. For each collective, size and number of processes
 every round times gloo, memspan and a copy of as many bytes within a process, one after the other; the
 tables have the median times and the median of the rounds' ratios. The last table is a training step of
 DistributedDataParallel: what it takes longer with a backend than without any communication.
+
+With --hosts, as root, only all-reduces are timed, of two processes in a network namespace each.
 """
 
 import argparse
@@ -18,10 +20,15 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
 import page
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests/support"))
+
+from jobs.namespaces import Hosts  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB]
@@ -31,6 +38,7 @@ BUDGET = 16 * MIB  # bytes of a timing, in as many calls as that takes
 MOST_CALLS = 100
 LIMIT_S = 1500
 LEAST_RATIO, LEAST_MEAN, MOST_STEP = 2.0, 4.0, 0.8
+LEAST_RATIO_OF_HOSTS = 1.5
 
 
 # ---- in the processes
@@ -57,13 +65,15 @@ def timed(dist, call, calls, group):
     return (time.perf_counter() - begin) / calls
 
 
-def time_collectives(dist, torch, groups, rounds):
+def time_collectives(dist, torch, groups, rounds, chosen=None):
     """(name, bytes, gloo s, memspan s, copy s, ratio) lines of rank 0"""
     rank, world = dist.get_rank(), dist.get_world_size()
     for size in SIZES:
         calls, copy = collectives(dist, torch, world, size // 4)
         repeats = max(3, min(MOST_CALLS, BUDGET // size))
         for name, call in calls.items():
+            if chosen and name not in chosen:
+                continue
             times = {backend: [] for backend in (*BACKENDS, "copy")}
             for group in groups.values():
                 call(group)
@@ -118,7 +128,10 @@ def worker(what, rounds):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=300))
     groups = {name: dist.new_group(backend=name) for name in BACKENDS}
-    {"collectives": time_collectives, "steps": time_steps}[what](dist, torch, groups, rounds)
+    if what == "steps":
+        time_steps(dist, torch, groups, rounds)
+    else:
+        time_collectives(dist, torch, groups, rounds, None if what == "collectives" else [what])
     dist.barrier()
     if dist.get_rank() == 0:
         print("versions", torch.__version__, sep="\t")
@@ -128,13 +141,13 @@ def worker(what, rounds):
 # ---- in the parent
 
 
-def run(what, world, rounds, port):
-    """The lines of rank 0, split."""
+def run(what, world, rounds, port, inside=lambda rank: [], **variables):
+    """The lines of rank 0, split. inside(rank): words before the command of a process."""
     processes = []
     for rank in range(world):
         environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world)}
-        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, __file__, "--worker", what, "--rounds", str(rounds)]
+        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", **variables}
+        command = [*inside(rank), sys.executable, __file__, "--worker", what, "--rounds", str(rounds)]
         processes.append(
             subprocess.Popen(command, env=environment, stdout=subprocess.PIPE if rank == 0 else None, text=True)
         )
@@ -151,6 +164,14 @@ def run(what, world, rounds, port):
     return [line.split("\t") for line in out.splitlines()]
 
 
+def run_on_two_hosts(what, rounds, port):
+    """The same on a network namespace for each process."""
+    with tempfile.NamedTemporaryFile("w", dir="/var/tmp") as secret, Hosts(2, own_tmp=False) as hosts:
+        secret.write("the secret of two hosts")
+        secret.flush()
+        return run(what, 2, rounds, port, hosts.inside, MASTER_ADDR=hosts.addresses[0], MEMSPAN_JOB_SECRET_FILE=secret.name)
+
+
 def microseconds(text):
     value = float(text) * 1e6
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
@@ -160,14 +181,14 @@ def size_name(size):
     return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
 
 
-def collectives_table(world, lines):
+def collectives_table(title, lines, least_target=LEAST_RATIO):
     rows = [line for line in lines if line[0] == "row"]
     ratios = [float(row[6]) for row in rows]
     mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
     least = min(rows, key=lambda row: float(row[6]))
     text = [
-        f"{world} processes: least ratio {float(least[6]):.1f} ({least[1]}, {size_name(int(least[2]))}; target {LEAST_RATIO:g}: "
-        f"{'met' if min(ratios) >= LEAST_RATIO else 'missed'}), geometric mean {mean:.1f} (target "
+        f"{title}: least ratio {float(least[6]):.1f} ({least[1]}, {size_name(int(least[2]))}; target {least_target:g}: "
+        f"{'met' if min(ratios) >= least_target else 'missed'}), geometric mean {mean:.1f} (target "
         f"{LEAST_MEAN:g}: {'met' if mean >= LEAST_MEAN else 'missed'}).",
         "",
         "| | size | gloo, us | memspan, us | a copy, us | gloo / memspan |",
@@ -197,16 +218,21 @@ def main():
     parser = page.parser(__doc__)
     parser.add_argument("--port", type=int, default=29571, help="for the processes to meet at; the next ones, too")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--hosts", action="store_true", help="all-reduces of two network namespaces; as root")
     given = parser.parse_args()
     if given.worker:
         worker(given.worker, given.rounds)
+        return
+    if given.hosts:
+        lines = run_on_two_hosts("all-reduce", given.rounds, given.port)
+        print(collectives_table("2 hosts of one process", lines, LEAST_RATIO_OF_HOSTS))
         return
     parts = []
     versions = "?"
     for i, world in enumerate(WORLDS):
         lines = run("collectives", world, given.rounds, given.port + i)
         versions = lines[-1][1]
-        parts.append(collectives_table(world, lines))
+        parts.append(collectives_table(f"{world} processes", lines))
     parts.append(steps_table(run("steps", 2, given.rounds, given.port + len(WORLDS))))
     head = (
         f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, PyTorch {versions}; "
