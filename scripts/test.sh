@@ -298,7 +298,7 @@ part_hosts() {
   MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
   place=()
 }
-makes_hosts='^(failure\.host_deaths|hosts\.(by_hand|ends|namespaces|on_hosts|oshrun|oshrun_starts|progress|promises))$'
+makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|namespaces|on_hosts|oshrun|oshrun_starts|paths|pool_members|pool_store|progress|promises))$'
 part_upstream() {
   local python=build/wheel-env/bin/python length=()
   if ! $torch; then

@@ -355,7 +355,7 @@ Status World::end(const char* what, EndKind how) {
     linked_->tell({Notice::Kind::kEnd, rank(), static_cast<std::int32_t>(how), generation});
     linked_->flush(kEndLimit);
   }
-  const Status status = wait_for_ends(what);
+  Status status = wait_for_ends(what);
   // The ends of others that this process passed on have arrived.
   if (has_other_nodes) linked_->flush(kEndLimit);
   return status;
