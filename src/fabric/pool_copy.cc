@@ -257,28 +257,35 @@ Status PoolCopier::check(const CopyPiece& piece) const {
   return invalid("invalid param, neither src nor dest is in one of the pool's address ranges");
 }
 
-// Nothing is held while the pool is asked: it may be waiting for just that.
+// Until both ends are there. Nothing is held meanwhile: a pool may be waiting for just that.
+Status PoolCopier::await_ends(const CopyPiece& piece) {
+  if (!deadline_) deadline_ = Deadline::after(limit_);
+  from_.release();
+  to_.release();
+  MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, *deadline_));
+  return await_end(pool_, "dest", piece.to, piece.bytes, *deadline_);
+}
+
 Status PoolCopier::check_reachability(const CopyPiece& piece) {
   from_.release();
   to_.release();
-  return pool_.check_reachability(rank_of(pool_, piece.from), rank_of(pool_, piece.to));
+  const std::uint32_t from = rank_of(pool_, piece.from), to = rank_of(pool_, piece.to);
+  if (pool_.check_reachability(from, to).is_ok()) return Status::ok();
+  // The tag of a member that has just joined comes with the news of it.
+  MEMSPAN_PASS(await_ends(piece));
+  return pool_.check_reachability(from, to);
 }
 
 // The rare cases: a mistake, or a member whose memory is not here yet.
 Status PoolCopier::find_late(const CopyPiece& piece) {
-  if (!deadline_) deadline_ = Deadline::after(limit_);
-  const Deadline deadline = *deadline_;
   do {
-    from_.release();
-    to_.release();
-    MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, deadline));
-    MEMSPAN_PASS(await_end(pool_, "dest", piece.to, piece.bytes, deadline));
+    MEMSPAN_PASS(await_ends(piece));
     is_remote_ = pool_.is_spread() && (is_remote(pool_, piece.from) || is_remote(pool_, piece.to));
     if (is_remote_) return Status::ok();
     if (from_.find(piece.from, piece.bytes) != HeldWindows::Found::kNot &&
         to_.find(piece.to, piece.bytes) != HeldWindows::Found::kNot)
       return Status::ok();
-  } while (!deadline.has_passed());
+  } while (!deadline_->has_passed());
   return {Code::kTimeout, "a member came and went all the time"};
 }
 

@@ -193,6 +193,7 @@ class PoolCopier {
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
+  Status await_ends(const CopyPiece& piece);
   Status check_reachability(const CopyPiece& piece);
   Status find_late(const CopyPiece& piece);
   Status copy_in_parts(const CopyPiece& piece);
