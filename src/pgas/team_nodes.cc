@@ -130,19 +130,28 @@ class LeaderRound {
   }
 
   // Who is gone of the nodes that have not sent yet. Among many nodes only the leader of such a
-  // node matters: what its members lack it tells. One that left the job may have sent before, over
-  // a connection that is slower than the notice of its end: only time tells.
+  // node matters: what its members lack it tells. The same holds of a member that has departed: it
+  // may have done its part, and its notice come before what its leader sent. One that left the job
+  // may have sent before, over a connection that is slower than the notice of its end: only time
+  // tells.
   int lost(const std::vector<int>& awaited) {
     for (const int node : awaited)
       for (const int member : nodes_.members(node)) {
-        if (count_ > kMostDirect && member != nodes_.leader(node)) continue;
+        const bool is_leader = member == nodes_.leader(node);
+        if (count_ > kMostDirect && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
-        if (!world_.waiting().is_gone(peer)) continue;
+        if (!world_.waiting().is_gone(peer) || (!is_leader && has_departed(peer))) continue;
         if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
         if (!saw_end_) saw_end_ = Clock::now();
         if (Clock::now() - *saw_end_ > kNoticeLimit) return peer;
       }
     return -1;
+  }
+
+  bool has_departed(int peer) const {
+    const PeerSlot& slot = world_.segment().peer(peer);
+    return slot.death.load(std::memory_order_acquire) != 0 &&
+           slot.wait_status.load(std::memory_order_relaxed) == kDeparted;
   }
 
   // Takes what has come of `from`, and leaves the rest there.

@@ -291,8 +291,12 @@ std::vector<MessageCounter> World::message_counters() const {
 }
 
 void World::depart() {
+  const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
+  // The notice takes other ways than what was sent, and may come before it: this process would have
+  // left somebody's barrier that it has been in.
+  if (has_other_nodes) linked_->flush(kNoticeLimit);
   membership_.segment->mark_departed(rank());
-  if (linked_ == nullptr || nodes().is_one()) return;
+  if (!has_other_nodes) return;
   linked_->tell({Notice::Kind::kDeparture, rank()});
   linked_->flush(kNoticeLimit);
 }

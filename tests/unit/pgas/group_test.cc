@@ -367,7 +367,8 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
       const Status status = map(mine + 64);
       EXPECT_EQ(status.code(), Code::kNotSupported);
       EXPECT_NE(status.message().find("is on host "), std::string::npos);
-      ASSERT_TRUE(group_barrier(group).is_ok());
+      const Status ended = group_barrier(group);
+      ASSERT_TRUE(ended.is_ok()) << group.rank() << ": " << ended.message();
       return;
     }
     ASSERT_TRUE(map(mine + 64).is_ok());
