@@ -88,6 +88,11 @@ bool is_news(const Notice& notice, const NodeSegment& segment) {
   return false;
 }
 
+// Whether `rank` is dead, and so not told.
+static bool is_of_death(const Notice& notice) {
+  return notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
+}
+
 int NoticeRoutes::first_living(int node, int besides) const {
   for (int index = 0; index < nodes_.peers_in(node); ++index) {
     const int peer = nodes_.peer_of(node, index);
@@ -108,11 +113,9 @@ std::vector<int> NoticeRoutes::watched() const {
 
 // To the first that lives and can be reached.
 bool NoticeRoutes::send(int node, const Notice& notice) const {
-  const bool is_of_death =
-      notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
   for (int index = 0; index < nodes_.peers_in(node); ++index) {
     const int peer = nodes_.peer_of(node, index);
-    if (is_of_death && peer == notice.rank) continue;
+    if (is_of_death(notice) && peer == notice.rank) continue;
     if (waiting_.segment->peer(peer).death.load(std::memory_order_acquire) != 0) continue;
     if (messages_.send(peer, notice.key(), notice.bytes()).is_ok()) return true;
   }
@@ -120,10 +123,8 @@ bool NoticeRoutes::send(int node, const Notice& notice) const {
 }
 
 void NoticeRoutes::flood(const Notice& notice) const {
-  const bool is_of_death =
-      notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
   const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_), [&](int node) {
-    return first_living(node, is_of_death ? notice.rank : -1) >= 0;
+    return first_living(node, is_of_death(notice) ? notice.rank : -1) >= 0;
   });
   for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
 }
