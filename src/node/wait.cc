@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -75,15 +76,18 @@ Deadline within_limit(Deadline deadline, Duration limit) {
 }  // namespace
 
 int first_dead_peer(const NodeSegment& segment) {
-  int first = -1;
-  std::uint32_t least = 0;
-  for (int rank = 0; rank < segment.peers(); ++rank) {
-    std::uint32_t death = segment.peer(rank).death.load(std::memory_order_acquire);
-    if (death == 0 || (first >= 0 && death >= least)) continue;
-    first = rank;
-    least = death;
-  }
-  return first;
+  FirstLost first(segment);
+  for (int rank = 0; rank < segment.peers(); ++rank)
+    if (segment.peer(rank).death.load(std::memory_order_acquire) != 0) first.add(rank);
+  return first.rank();
+}
+
+void FirstLost::add(int rank) {
+  const std::uint32_t death = segment_->peer(rank).death.load(std::memory_order_acquire);
+  const std::uint32_t place = death != 0 ? death : std::numeric_limits<std::uint32_t>::max();
+  if (rank_ >= 0 && place >= least_) return;
+  rank_ = rank;
+  least_ = place;
 }
 
 Status lost_peer(const WaitContext& place, int rank) {

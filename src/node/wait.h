@@ -100,6 +100,20 @@ void acknowledge_deaths(WaitContext& place);
 // The rank of the first process of the job that died; -1 when all live.
 int first_dead_peer(const NodeSegment& segment);
 
+// Of several peers without whom a wait cannot end well, the one that was lost first: others may
+// have gone because of it. Who has only begun to leave comes after those. A value.
+class FirstLost {
+ public:
+  explicit FirstLost(const NodeSegment& segment) : segment_(&segment) {}
+  void add(int rank);
+  int rank() const { return rank_; }  // -1: none was added
+
+ private:
+  const NodeSegment* segment_;
+  int rank_ = -1;
+  std::uint32_t least_ = 0;
+};
+
 // kPeerLost, saying who is gone and how.
 Status lost_peer(const WaitContext& place, int rank);
 

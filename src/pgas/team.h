@@ -144,6 +144,8 @@ class Team {
   int missing_from_flags(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
   int missing_on_node(std::uint64_t sequence) const;
+  // first_lost() among the members.
+  int first_lost_of(int missing) const;
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);

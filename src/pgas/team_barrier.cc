@@ -6,6 +6,7 @@
 #include "node/wait.h"
 #include "pgas/call_signature.h"
 #include "pgas/team.h"
+#include "pgas/team_nodes.h"
 
 namespace memspan {
 namespace {
@@ -122,7 +123,7 @@ Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequenc
     Status status = wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        [&] { return missing_from_flags(sequence); });
+        [&] { return first_lost_of(missing_from_flags(sequence)); });
     if (!status.is_ok()) return status;
   }
   return Status::ok();
@@ -139,7 +140,7 @@ Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence
   return wait_for(
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
-      [&] { return missing_from_counter(sequence); });
+      [&] { return first_lost_of(missing_from_counter(sequence)); });
 }
 
 void Team::release(std::uint64_t sequence) {
@@ -148,6 +149,10 @@ void Team::release(std::uint64_t sequence) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (world_.segment().header().anybody_sleeps.load(std::memory_order_relaxed) != 0)
     world_.segment().ring_all();
+}
+
+int Team::first_lost_of(int missing) const {
+  return first_lost(world_, shape_, missing);
 }
 
 int Team::missing_from_flags(std::uint64_t sequence) const {

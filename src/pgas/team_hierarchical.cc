@@ -36,6 +36,7 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
     int lost = missing_on_node(sequence);
     for (int member = 0; lost < 0 && member < size(); ++member)
       if (!is_alive(member)) lost = peer_of(member);
+    lost = first_lost_of(lost);
     area_.header().failure.store(encode_failure(status.code(), lost), std::memory_order_release);
     LeaderExchange::tell_failure(exchange_place(what, sequence), status.code(), lost);
   }
@@ -52,8 +53,9 @@ Status Team::follow_leader(const char* what, std::uint64_t sequence) {
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return is_over() || header.failure.load(std::memory_order_acquire) != 0; },
       [&] {
-        if (const int lost = missing_on_node(sequence); lost >= 0) return lost;
-        return world_.waiting().is_gone(leader) ? leader : -1;
+        int missing = missing_on_node(sequence);
+        if (missing < 0 && world_.waiting().is_gone(leader)) missing = leader;
+        return first_lost_of(missing);
       }));
   return is_over() ? Status::ok() : failure_of_leader();
 }
@@ -83,13 +85,13 @@ Status Team::gather_near(const char* what, std::uint64_t sequence) {
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return has_entered(member, sequence); },
         [&] {
-          if (const int lost = missing_on_node(sequence); lost >= 0) return lost;
+          int missing = missing_on_node(sequence);
           // A member of another node that is gone may have entered, but then the others of its node
           // have not got past this barrier: it fails for all.
-          for (int other = 0; other < size(); ++other)
+          for (int other = 0; missing < 0 && other < size(); ++other)
             if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
-              return peer_of(other);
-          return -1;
+              missing = peer_of(other);
+          return first_lost_of(missing);
         }));
   return Status::ok();
 }

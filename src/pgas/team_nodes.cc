@@ -134,7 +134,7 @@ class LeaderRound {
   // may have done its part, and its notice come before what its leader sent. One that left the job
   // may have sent before, over a connection that is slower than the notice of its end: only time
   // tells.
-  int lost(const std::vector<int>& awaited) {
+  int missing(const std::vector<int>& awaited) {
     for (const int node : awaited)
       for (const int member : nodes_.members(node)) {
         const bool is_leader = member == nodes_.leader(node);
@@ -179,7 +179,7 @@ class LeaderRound {
                       if (taken.is_ok()) taken = poll(from);
                       return from.empty() || !taken.is_ok();
                     },
-                    [&] { return lost(from); }),
+                    [&] { return first_lost(world_, place_.shape, missing(from)); }),
                 "waiting for another node");
     return taken;
   }
@@ -218,6 +218,17 @@ int first_near_member(const World& world, const TeamShape& shape) {
   for (int member = 0; member < shape.size; ++member)
     if (world.is_near(shape.peer_of(member))) return member;
   return -1;
+}
+
+int first_lost(const World& world, const TeamShape& shape, int missing) {
+  if (missing < 0) return -1;
+  FirstLost first(world.segment());
+  first.add(missing);
+  for (int member = 0; member < shape.size; ++member)
+    if (const int peer = shape.peer_of(member);
+        world.segment().peer(peer).death.load(std::memory_order_acquire) != 0)
+      first.add(peer);
+  return first.rank();
 }
 
 Status LeaderExchange::run(

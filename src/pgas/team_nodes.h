@@ -45,6 +45,10 @@ class TeamNodes {
 // The first member of `shape` on the node of this process; -1 when there is none.
 int first_near_member(const World& world, const TeamShape& shape);
 
+// Whom a wait names that cannot end well without the peer `missing`: of it and the dead members the
+// first to be lost, since the others may have gone because of it. -1 when `missing` is.
+int first_lost(const World& world, const TeamShape& shape, int missing);
+
 // The bytes of one node's members on their way to other leaders.
 class LeaderExchange {
  public:

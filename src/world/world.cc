@@ -295,10 +295,10 @@ void World::depart() {
   // The notice takes other ways than what was sent, and may come before it: this process would have
   // left somebody's barrier that it has been in.
   if (has_other_nodes) linked_->flush(kNoticeLimit);
+  // Other nodes first: who sees it on this one may leave because of it, and tell so.
+  if (has_other_nodes) linked_->tell({Notice::Kind::kDeparture, rank()});
   membership_.segment->mark_departed(rank());
-  if (!has_other_nodes) return;
-  linked_->tell({Notice::Kind::kDeparture, rank()});
-  linked_->flush(kNoticeLimit);
+  if (has_other_nodes) linked_->flush(kNoticeLimit);
 }
 
 void World::request_exit(int code) {

@@ -155,6 +155,31 @@ static int check_waits(void) {
   return 0;
 }
 
+/* ---- who is named */
+
+/* The last member leaves, then the one before it, who has seen that; the others lack both. */
+static void leave_one_after_the_other(int rank) {
+  struct talk talk = {members, rank, 0};
+  memspan_group_t group = join(&talk);
+  const int last = members - 1;
+  char text[16];
+  snprintf(text, sizeof text, "PE %d", last);
+  if (rank == last - 1) {
+    await_count(kHere, 1);
+    memspan_group_request_t request;
+    int number = 0;
+    CHECK(memspan_group_receive(group, last, 1, &number, sizeof number, &request) == SMEM_OK);
+    CHECK(over(request) == SMEM_NOT_CONNECTED && says(text));
+  } else if (rank < last - 1) {
+    await_count(kHere, 2);
+    CHECK(memspan_group_barrier(group) == SMEM_NOT_CONNECTED && says(text));
+    atomic_fetch_add(&page->words[kLooked], 1);
+    await_count(kLooked, (uint64_t)(members - 2));
+  }
+  CHECK(memspan_group_destroy(group) == SMEM_OK);
+  if (rank >= last - 1) atomic_fetch_add(&page->words[kHere], 1);
+}
+
 /* ---- what the leaver has done stays */
 
 static void take_what_was_sent(int rank) {
@@ -249,6 +274,8 @@ static void leave_during_a_call(int rank) {
 
 static int check_all(void) {
   if (check_waits() != 0) return 1;
+  for (int members = 3; members <= 5; ++members)
+    if (run_members(members, leave_one_after_the_other, NULL) != 0) return 1;
   if (run_members(2, take_what_was_sent, NULL) != 0) return 1;
   if (run_members(2, leave_during_a_call, NULL) != 0) return 1;
   return run_members(2, leave_at_once, NULL) != 0 || run_members(3, leave_at_once, NULL) != 0;

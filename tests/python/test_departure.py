@@ -125,9 +125,36 @@ def test_a_rank_that_destroys_its_group_ends_every_wait():
 
 
 @pytest.mark.parametrize("function", [fails, ends, destroys])
-@pytest.mark.parametrize("leaver", [0, 2])
-def test_a_rank_ends_the_waits_of_two_others_however_it_leaves(leaver, function):
-    check_that_waits_end(function, 3, leaver)
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize("ranks", hosts.ranks_or(3))
+def test_a_rank_ends_the_waits_of_all_others_however_it_leaves(ranks, is_last, function):
+    check_that_waits_end(function, ranks, ranks - 1 if is_last else 0)
+
+
+def leaves_because_of_the_last(rank, ranks):
+    """The one before the last leaves when it has seen that the last did; then the others wait for both."""
+    store = start()
+    last = ranks - 1
+    if rank >= last - 1:
+        if rank != last:
+            store.wait([f"left/{last}"])
+            with pytest.raises(RuntimeError, match=f"PE {last} .*left"):
+                dist.recv(torch.ones(3), last)
+        dist.destroy_process_group()
+        store.set(f"left/{rank}", "")
+    else:
+        store.wait([f"left/{last - 1}"])
+        with pytest.raises(RuntimeError, match=f"PE {last} .*left"):
+            dist.all_reduce(torch.ones(3))
+    store.set(f"done/{rank}", "")
+    if rank == 0:  # who has the store
+        store.wait([f"done/{r}" for r in range(ranks)])
+
+
+@pytest.mark.parametrize("ranks", hosts.ranks_or(3, 4))
+def test_who_left_first_is_named(ranks):
+    """Others may have left because of it."""
+    jobs.run(leaves_because_of_the_last, ranks)
 
 
 # ---- what was done stays

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "pgas/collective/exchange.h"
+#include "pgas/team_nodes.h"
 
 namespace memspan::pgas {
 namespace {
@@ -77,7 +78,8 @@ class NodePeers {
   // Nobody leaves before the barrier at the end, so whoever is gone is missing.
   int lost() const {
     for (int member = 0; member < team_.size(); ++member)
-      if (team_.world().waiting().is_gone(team_.peer_of(member))) return team_.peer_of(member);
+      if (const int peer = team_.peer_of(member); team_.world().waiting().is_gone(peer))
+        return first_lost(team_.world(), team_.shape(), peer);
     return -1;
   }
 

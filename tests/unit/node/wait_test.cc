@@ -208,6 +208,23 @@ TEST_F(WaitTest, NamesTheFirstOfSeveralDeaths) {
   place_.self = &segment_.peer(0);
 }
 
+TEST_F(WaitTest, OfThoseThatAWaitNeedsTheFirstToBeLostCounts) {
+  NodeSegment segment = NodeSegment::create(4, 1 << 20, false).value();
+  for (int rank : {1, 2, 3}) ASSERT_TRUE(claim_rank(segment, rank).is_ok());
+  FirstLost none(segment);
+  EXPECT_EQ(none.rank(), -1);
+  segment.mark_departed(3);
+  segment.mark_lost(2, -1);
+  FirstLost first(segment);
+  first.add(1);  // which has only begun to leave
+  EXPECT_EQ(first.rank(), 1);
+  first.add(2);
+  EXPECT_EQ(first.rank(), 2);
+  first.add(3);
+  first.add(2);
+  EXPECT_EQ(first.rank(), 3);
+}
+
 TEST_F(WaitTest, EndsWhenAPeerAsksTheJobToEnd) {
   segment_.request_exit(1, 3);
   Status status =
