@@ -276,6 +276,16 @@ hosts_tests=(
   tests/python/test_symmetric_memory.py
   tests/python/test_symmetric_operations.py
 )
+# PyTorch's once more with four ranks: two on each of two hosts, and three on one.
+layouts_tests=(
+  tests/python/test_process_group.py::test_everything
+  tests/python/test_process_group.py::test_the_death_of_a_rank_is_an_error
+  tests/python/test_process_group.py::test_ddp_and_fsdp2_learn_as_with_gloo
+  tests/python/test_process_group.py::test_fsdp2_learns_as_ddp_when_it_shards_in_half_of_the_ranks
+  tests/python/test_process_group_features.py::test_features
+  tests/python/test_departure.py::test_a_rank_ends_the_waits_of_all_others_however_it_leaves
+  tests/python/test_departure.py::test_who_left_first_is_named
+)
 part_python() {
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
@@ -296,6 +306,11 @@ part_hosts() {
     skipped=$((skipped + 1))
   fi
   MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
+  local layout
+  for layout in 2+2 3+1; do
+    ! $torch || MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=$layout run_pytest "python-hosts-$layout" \
+      "$folder/python" "${layouts_tests[@]}"
+  done
   place=()
 }
 makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|namespaces|on_hosts|oshrun|oshrun_starts|paths|pool_members|pool_store|progress|promises))$'

@@ -2,7 +2,9 @@
 """torch.distributed's backend "memspan", with gloo as the oracle."""
 
 import datetime
+import itertools
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from importlib.metadata import entry_points
 
 import jobs
 import pytest
+from jobs import hosts
 
 torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
 
@@ -250,6 +253,56 @@ def groups(rank, ranks):
         dist.destroy_process_group(group)
 
 
+def check_subgroup(group, members, rank):
+    """Every kind of collective among these ranks of the job, and messages around them."""
+    size, place = len(members), members.index(rank)
+    after, before = members[(place + 1) % size], members[place - 1]
+    for count in (7, 50_001):
+        all_of = [numbers(count, torch.float32, r) for r in members]
+        total = combined(all_of, dist.ReduceOp.SUM)
+        mine = all_of[place].clone()
+        dist.all_reduce(mine, group=group)
+        assert torch.equal(mine, total)
+        mine = all_of[place].clone()
+        dist.reduce(mine, members[-1], group=group)
+        assert torch.equal(mine, total if rank == members[-1] else all_of[place])
+        mine = all_of[place].clone()
+        dist.broadcast(mine, members[-1], group=group)
+        assert torch.equal(mine, all_of[-1])
+        gathered = torch.empty(size * count)
+        dist.all_gather_single(gathered, all_of[place], group=group)
+        assert torch.equal(gathered, torch.cat(all_of))
+        results = [torch.empty(count) for _ in members] if rank == members[-1] else None
+        dist.gather(all_of[place], results, members[-1], group)
+        assert results is None or all(torch.equal(a, b) for a, b in zip(results, all_of))
+        dist.scatter(mine, all_of if rank == members[0] else None, members[0], group)
+        assert torch.equal(mine, all_of[place])
+        all_of = [numbers(size * count, torch.float32, r) for r in members]
+        part = slice(place * count, (place + 1) * count)
+        dist.reduce_scatter_single(mine, all_of[place], group=group)
+        assert torch.equal(mine, combined(all_of, dist.ReduceOp.SUM)[part])
+        dist.all_to_all_single(gathered, all_of[place], group=group)
+        assert torch.equal(gathered, torch.cat([a[part] for a in all_of]))
+        work = dist.isend(all_of[place], after, group)
+        dist.recv(gathered, before, group)
+        work.wait()
+        assert torch.equal(gathered, all_of[place - 1])
+
+
+def subgroups(rank, ranks):
+    """Of each two or more: within a host, across hosts, and with several of one host."""
+    sizes = range(2, ranks + 1)
+    of_members = {
+        members: dist.new_group(list(members))
+        for members in itertools.chain.from_iterable(itertools.combinations(range(ranks), n) for n in sizes)
+    }
+    of_members = {members: group for members, group in of_members.items() if rank in members}
+    for members, group in of_members.items():
+        check_subgroup(group, members, rank)
+    for group in of_members.values():
+        dist.destroy_process_group(group)
+
+
 def mistakes(rank, ranks):
     with pytest.raises(ValueError, match="no average of int32"):
         dist.all_reduce(torch.ones(3, dtype=torch.int32), dist.ReduceOp.AVG)
@@ -286,6 +339,7 @@ CHECKS = [
     messages,
     works_in_order,
     groups,
+    subgroups,
     mistakes,
     strided_values,
 ]
@@ -296,6 +350,10 @@ def all_checks(rank, ranks):
     assert process_group.is_compiled()
     dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
     assert dist.get_backend() == "memspan"
+    if hosts.ARE_REAL:
+        names = [None] * ranks
+        dist.all_gather_object(names, socket.gethostname())
+        assert names == [f"host-{hosts.host_of(r, ranks)}" for r in range(ranks)]
     for check in CHECKS:
         begin = time.monotonic()
         check(rank, ranks)
@@ -303,7 +361,7 @@ def all_checks(rank, ranks):
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", hosts.ranks_or(2, 3))
 def test_everything(ranks):
     for out in jobs.run(all_checks, ranks):
         assert [line.split(":")[0] for line in out.splitlines()] == [c.__name__ for c in CHECKS]
@@ -366,9 +424,10 @@ def waits_for_the_dead(rank, ranks):
     os._exit(0)
 
 
-def test_the_death_of_a_rank_is_an_error():
-    ends = jobs.Job(waits_for_the_dead, 3).ends()
-    assert [code for code, _, _ in ends] == [0, 3, 0], ends
+@pytest.mark.parametrize("ranks", hosts.ranks_or(3))
+def test_the_death_of_a_rank_is_an_error(ranks):
+    ends = jobs.Job(waits_for_the_dead, ranks).ends()
+    assert [code for code, _, _ in ends] == [3 if rank == 1 else 0 for rank in range(ranks)], ends
 
 
 def waits_are_interrupted(rank, ranks):
@@ -406,9 +465,17 @@ def test_a_rank_that_does_not_come_is_named():
 # ---- training
 
 
+def sharded_over(mesh):
+    from torch.distributed.fsdp import fully_shard
+
+    model = transformer()
+    for layer in model:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 def trains_alike(rank, ranks):
     from torch.distributed.device_mesh import DeviceMesh
-    from torch.distributed.fsdp import fully_shard
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
@@ -418,12 +485,7 @@ def trains_alike(rank, ranks):
         replicated[name] = losses(
             DistributedDataParallel(transformer(), process_group=group), rank, 12
         )
-        model = transformer()
-        mesh = DeviceMesh.from_group(group, "cpu")
-        for layer in model:
-            fully_shard(layer, mesh=mesh)
-        fully_shard(model, mesh=mesh)
-        sharded[name] = losses(model, rank, 12)
+        sharded[name] = losses(sharded_over(DeviceMesh.from_group(group, "cpu")), rank, 12)
     for curves in (replicated, sharded):
         assert curves["memspan"][-1] < curves["memspan"][0]
         assert curves["memspan"] == pytest.approx(curves["gloo"], rel=1e-5)
@@ -433,5 +495,22 @@ def trains_alike(rank, ranks):
         dist.destroy_process_group(group)
 
 
-def test_ddp_and_fsdp2_learn_as_with_gloo():
-    jobs.run(trains_alike, 2)
+@pytest.mark.parametrize("ranks", hosts.ranks_or(2))
+def test_ddp_and_fsdp2_learn_as_with_gloo(ranks):
+    jobs.run(trains_alike, ranks)
+
+
+def trains_in_two_replicas(rank, ranks):
+    """Sharded over half of the ranks, and replicated in the other half."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    torch.set_num_threads(1)
+    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
+    replicated = losses(DistributedDataParallel(transformer()), rank, 4)
+    mesh = init_device_mesh("cpu", (2, ranks // 2), mesh_dim_names=("replicas", "shards"))
+    assert losses(sharded_over(mesh), rank, 4) == pytest.approx(replicated, rel=1e-4)
+    dist.destroy_process_group()
+
+
+def test_fsdp2_learns_as_ddp_when_it_shards_in_half_of_the_ranks():
+    jobs.run(trains_in_two_replicas, 4)
