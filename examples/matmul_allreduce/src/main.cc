@@ -37,14 +37,16 @@ void choose_heap_size(const Shape& shape, ElementType type) {
   setenv("SHMEM_SYMMETRIC_SIZE", text.c_str(), 0);
 }
 
-// Why the job does not fit; empty when it does. Asked on rank 0 only: others may see other figures.
+// Why the job does not fit on this host; empty when it does. Asked on rank 0 only: others may see
+// other figures.
 std::string refusal(const Shape& shape, ElementType type, std::uint64_t ranks) {
   auto need = memory_need(shape, type, ranks);
   if (!need) return "the matrices are larger than any memory: M, K and N overflow 62 bits of bytes";
   MemoryLimit limit = available_memory();
-  if (need->total * ranks <= limit.bytes) return {};
-  return "the job needs " + format_size(need->total * ranks) + " (" + std::to_string(ranks) +
-         (ranks == 1 ? " rank, " : " ranks, ") + format_size(need->total) + " each), but " +
+  const auto here = static_cast<std::uint64_t>(shmem_team_n_pes(SHMEM_TEAM_SHARED));
+  if (need->total * here <= limit.bytes) return {};
+  return "the job needs " + format_size(need->total * here) + " (" + std::to_string(here) +
+         (here == 1 ? " rank, " : " ranks, ") + format_size(need->total) + " each), but " +
          limit.source + " leaves " + format_size(limit.bytes);
 }
 
