@@ -13,10 +13,6 @@
 namespace memspan {
 namespace {
 
-// Up to this many nodes each leader sends to each: one message's way. Beyond, dissemination: more
-// steps, but each leader sends as many messages as there are steps only.
-constexpr int kMostDirect = 4;
-
 // What a message begins with; then come `blocks` blocks, each after its BlockHead.
 struct MessageHead {
   std::uint32_t code = 0;  // of a failure; 0 none
@@ -78,7 +74,7 @@ class LeaderRound {
   }
 
   Status run() {
-    if (count_ <= kMostDirect) {
+    if (nodes_.is_direct()) {
       std::vector<int> others;
       for (int distance = 1; distance < count_; ++distance) {
         others.push_back(node_at(distance));
@@ -123,7 +119,7 @@ class LeaderRound {
         return bad_message(peer);
       const auto bytes = rest.first(static_cast<std::size_t>(block.bytes));
       MEMSPAN_PASS(take_(static_cast<int>(block.node), bytes));
-      if (count_ > kMostDirect) blocks_[block.node].assign(bytes.begin(), bytes.end());
+      if (!nodes_.is_direct()) blocks_[block.node].assign(bytes.begin(), bytes.end());
       rest = rest.subspan(bytes.size());
     }
     return Status::ok();
@@ -138,7 +134,7 @@ class LeaderRound {
     for (const int node : awaited)
       for (const int member : nodes_.members(node)) {
         const bool is_leader = member == nodes_.leader(node);
-        if (count_ > kMostDirect && !is_leader) continue;
+        if (!nodes_.is_direct() && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
         if (!world_.waiting().is_gone(peer) || (!is_leader && has_departed(peer))) continue;
         if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
@@ -248,7 +244,7 @@ void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
   // Who waits for this one: all others, or in a dissemination those that it sends to. They fail,
   // too, and tell those who wait for them.
   const int count = place.nodes.count();
-  const bool is_direct = count <= kMostDirect;
+  const bool is_direct = place.nodes.is_direct();
   for (int distance = 1; distance < count; distance += is_direct ? 1 : distance) {
     const int node = (place.nodes.mine() - distance + count) % count;
     // Who cannot be told any more does not wait any more.

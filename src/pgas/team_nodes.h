@@ -35,8 +35,14 @@ class TeamNodes {
   const std::vector<int>& near() const { return members(mine_); }
   int leader(int node) const { return members(node)[0]; }
   int my_leader() const { return leader(mine_); }
+  // Whether in a barrier each leader sends to each: after the barrier, what leaders put to leaders
+  // before it is applied without a quiet, since links keep order. Beyond so many nodes they pass
+  // messages on in more steps.
+  bool is_direct() const { return count() <= kMostDirect; }
 
  private:
+  static constexpr int kMostDirect = 4;
+
   std::vector<std::vector<int>> members_;
   std::vector<int> node_of_;
   int mine_ = 0;

@@ -25,8 +25,9 @@ Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& s
   if (!named.is_ok()) return named.status();
   if (*named) return **named;
   if (reach == Reach::kOneKernel) return std::string("127.0.0.1");
-  auto own = store ? address_towards(*store) : std::nullopt;
-  if (!own) own = first_address();
+  auto own = store ? address_for_other_hosts(*store) : first_address();
+  // With nothing but a loopback, whoever is there is behind it.
+  if (!own && store) own = address_towards(*store);
   if (own) return *own;
   return Status(Code::kUnavailable,
                 fmt::format("no interface has an address at which processes of other hosts could "

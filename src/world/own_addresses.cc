@@ -103,7 +103,8 @@ std::optional<std::string> address_towards(const Endpoint& there) {
 }
 
 std::optional<std::string> first_address() {
-  return first_of(AddressFamily::kIpv4,
+  if (auto address = address_of_interfaces("", AddressFamily::kAny)) return address;
+  return first_of(AddressFamily::kAny,
                   [](const ifaddrs& each) { return (each.ifa_flags & IFF_LOOPBACK) == 0; });
 }
 

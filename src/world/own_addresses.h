@@ -17,7 +17,8 @@ bool is_numeric_address(const std::string& text);
 // Nothing is sent.
 std::optional<std::string> address_towards(const Endpoint& there);
 
-// The first IPv4 address of an interface that is up and not a loopback.
+// address_of_interfaces() with an empty prefix; where all that is there leads to no other host by
+// its name, the first address that is not a loopback's.
 std::optional<std::string> first_address();
 
 // The address of this host that is used to go to `there`, else the first one; never a loopback's.

@@ -60,7 +60,7 @@ Result<Endpoint> choose_unique_id_endpoint(bool needs_secret) {
     }
   MEMSPAN_TRY_ASSIGN(std::optional<std::string> named, named_address(kNetVariable),
                      "choosing an address");
-  if (!named && needs_secret) named = address_of_interfaces("", AddressFamily::kAny);
+  if (!named && needs_secret) named = first_address();
   return Endpoint{named.value_or("127.0.0.1"), 0};
 }
 

@@ -193,9 +193,7 @@ Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const 
 }
 
 std::uint64_t MessageLink::start_quiet(OperationContext& context) {
-  const auto asked = requester_->request(
-      {{.type = FrameType::kFlush, .region = {}}, nullptr, context.id(), nullptr},
-      context.deadline());
+  const auto asked = requester_->request_quiet(context.id(), context.deadline());
   if (asked.is_ok()) return *asked;
   requester_->note_failure(context.id(), asked.status());
   return 0;

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/progress.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "core/thread.h"
 
@@ -14,6 +20,32 @@ constexpr Progress::Id kWake = 0;
 constexpr int kEventsAtOnce = 16;
 // Clients taken over at a time: each costs a waiter a system call in each look.
 constexpr std::size_t kMostTaken = 4;
+
+// Waits with less time between them than this go on, when there were so many in a row.
+constexpr auto kSoon = std::chrono::microseconds(100);
+constexpr int kWaitsInRow = 3;
+// How long clients are kept after a wait, as a part of the time since the first of the row.
+constexpr int kKeptPart = 8;
+constexpr Duration kLeastKept = std::chrono::microseconds(50);
+constexpr Duration kMostKept = std::chrono::milliseconds(1);
+
+// epoll_wait() knows milliseconds only. A kernel before 5.11 knows nothing else: it waits longer.
+int wait_for_events(int epoll, std::span<epoll_event> events, Duration limit) {
+  const auto most = static_cast<int>(events.size());
+#ifdef SYS_epoll_pwait2
+  if (limit > Duration::zero() && limit != Duration::max()) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const struct { std::int64_t seconds, ns; } time{ns / kSecond, ns % kSecond};
+    const long got = ::syscall(SYS_epoll_pwait2, epoll, events.data(), most, &time, nullptr, 0);
+    if (got >= 0 || errno != ENOSYS) return static_cast<int>(got);
+  }
+#endif
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
+  return ::epoll_wait(
+      epoll, events.data(), most,
+      limit == Duration::max() ? -1 : static_cast<int>(std::min(ms, std::int64_t{1} << 30)));
+}
 
 thread_local int serving_depth = 0;
 
@@ -147,17 +179,21 @@ void Progress::poll() {
     MutexLock lock(mutex_);
     for (const Id id : taken_) taken[count++] = id;
   }
-  for (std::size_t i = 0; i < count; ++i) call(taken[i], EPOLLIN | EPOLLOUT);
-  if (count == 0) serve(Server::kCaller, 0);
+  for (std::size_t i = 0; i < count; ++i) call(Server::kCaller, taken[i], EPOLLIN | EPOLLOUT);
+  if (count == 0) serve(Server::kCaller, Duration::zero());
 }
 
 void Progress::begin_polling() {
   if (is_forgotten_) return;
   MutexLock lock(mutex_);
   if (pollers_++ != 0) return;
+  const auto now = Clock::now();
+  soon_again_ = now - polled_until_ < kSoon ? std::min(soon_again_ + 1, kWaitsInRow) : 0;
+  if (soon_again_ == 0) polled_since_ = now;
   for (const Id id : speakers_) {
     const auto found = clients_.find(id);
-    if (found == clients_.end() || !found->second.client->can_be_asked()) continue;
+    if (found == clients_.end() || found->second.is_taken || !found->second.client->can_be_asked())
+      continue;
     found->second.is_taken = true;
     arm(id, found->second, 0);
     taken_.push_back(id);
@@ -169,7 +205,23 @@ void Progress::begin_polling() {
 void Progress::end_polling() {
   if (is_forgotten_) return;
   MutexLock lock(mutex_);
-  if (--pollers_ == 0) arm_taken();
+  if (--pollers_ != 0) return;
+  polled_until_ = Clock::now();
+  if (soon_again_ < kWaitsInRow) return arm_taken();
+  if (taken_.empty() || std::exchange(is_kept_, true)) return;
+  wake_.ring();
+}
+
+// Of the thread.
+void Progress::give_back_kept() {
+  MutexLock lock(mutex_);
+  if (!is_kept_) return;
+  if (pollers_ == 0 && Clock::now() - polled_until_ >= kept_for()) arm_taken();
+  is_kept_ = !taken_.empty();
+}
+
+Duration Progress::kept_for() const {
+  return std::clamp<Duration>((polled_until_ - polled_since_) / kKeptPart, kLeastKept, kMostKept);
 }
 
 void Progress::give_back() {
@@ -209,32 +261,37 @@ void Progress::run() {
   AdaptiveSpin spin;
   while (!ends_.load(std::memory_order_acquire)) {
     serve_timers();
-    const int limit_ms = timeout_ms();
-    const auto look = [this] { return serve(Server::kThread, 0); };
-    if (limit_ms == 0 || !spin.wait(look)) serve(Server::kThread, limit_ms);
+    give_back_kept();
+    const Duration limit = time_left();
+    // Not beside a thread that polls: the core may be that one's.
+    const auto look = [this] { return has_taken_ || serve(Server::kThread, Duration::zero()); };
+    if (limit <= kMostKept || has_taken_ || !spin.wait(look)) serve(Server::kThread, limit);
   }
 }
 
-bool Progress::serve(Server server, int timeout_ms) {
+bool Progress::serve(Server server, Duration limit) {
   std::array<epoll_event, kEventsAtOnce> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, timeout_ms);
+  const int count = wait_for_events(epoll_.get(), events, limit);
   for (int i = 0; i < count; ++i) {
     if (events[static_cast<std::size_t>(i)].data.u64 == kWake) {
       // The thread that ends leaves it on, for nobody else sleeps here.
       if (server == Server::kThread && !ends_.load(std::memory_order_acquire)) wake_.silence();
       continue;
     }
-    call(events[static_cast<std::size_t>(i)].data.u64, events[static_cast<std::size_t>(i)].events);
+    call(server, events[static_cast<std::size_t>(i)].data.u64,
+         events[static_cast<std::size_t>(i)].events);
   }
   return count > 0;
 }
 
-void Progress::call(Id id, std::uint32_t events) {
+void Progress::call(Server server, Id id, std::uint32_t events) {
   std::shared_ptr<PollClient> client;
   {
     MutexLock lock(mutex_);
     const auto found = clients_.find(id);
     if (found == clients_.end()) return;
+    // It came before the client was taken over: who polls finds it.
+    if (server == Server::kThread && found->second.is_taken && events != 0) return;
     client = found->second.client;
     if ((events & EPOLLIN) != 0 && !found->second.is_taken && client->can_be_asked())
       note_speaker(id);
@@ -253,16 +310,16 @@ void Progress::serve_timers() {
     for (auto timer = later; timer != timers_.end(); ++timer) due.push_back(timer->id);
     timers_.erase(later, timers_.end());
   }
-  for (const Id id : due) call(id, 0);
+  for (const Id id : due) call(Server::kThread, id, 0);
 }
 
-int Progress::timeout_ms() {
+Duration Progress::time_left() {
   MutexLock lock(mutex_);
-  if (timers_.empty()) return -1;
-  auto next = timers_.front().when;
-  for (const Timer& timer : timers_) next = std::min(next, timer.when);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
+  const auto now = Clock::now();
+  Duration left = Duration::max();
+  if (is_kept_) left = kept_for() - (pollers_ == 0 ? now - polled_until_ : Duration::zero());
+  for (const Timer& timer : timers_) left = std::min<Duration>(left, timer.when - now);
+  return std::max(left, Duration::zero());
 }
 
 }  // namespace memspan

@@ -3,6 +3,11 @@
 // waits for peers takes the clients that spoke last over: it asks them itself, and the progress
 // thread is not woken for them. Two threads on the way of one message cost more than the message.
 //
+// A thread that waits again and again keeps the clients between its waits, too: with each wait the
+// progress thread would be woken for what the next one takes. That thread looks now and then, and
+// has the clients again when the waits have ended. The longer they went on, the later it looks:
+// what comes after the last one is delayed by an eighth of their time, and by 1 ms at most.
+//
 // A client is watched for one event at a time (EPOLLONESHOT): after on_ready() it is watched again
 // when it says so. That way no two threads serve the same client by accident, and a client that
 // others serve wakes nobody.
@@ -92,10 +97,13 @@ class Progress {
   // True when there was something. What wakes the thread is its own: another one that serves leaves
   // it, or the thread would sleep through a timer that it has not seen.
   enum class Server { kThread, kCaller };
-  bool serve(Server server, int timeout_ms);
+  bool serve(Server server, Duration limit);
   void serve_timers();
-  int timeout_ms();
-  void call(Id id, std::uint32_t events);
+  // Until there is something to do without an event; Duration::max(): never.
+  Duration time_left();
+  void give_back_kept();
+  Duration kept_for() const MEMSPAN_REQUIRES(mutex_);
+  void call(Server server, Id id, std::uint32_t events);
 
   struct Client {
     int descriptor;
@@ -123,6 +131,12 @@ class Progress {
   std::vector<Id> taken_ MEMSPAN_GUARDED_BY(mutex_);
   std::atomic<bool> has_taken_{false};
   int pollers_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  // The last waits of threads: how many began soon after the one before, since when, and until
+  // when.
+  int soon_again_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  Clock::time_point polled_since_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point polled_until_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_kept_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the thread looks whether the waits go on
   std::thread thread_;
 };
 

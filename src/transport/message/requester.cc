@@ -13,6 +13,10 @@ namespace {
 // Of contexts whose failures nobody asked for.
 constexpr std::size_t kMostFailures = 1024;
 
+// What may be copied where the stream is full, so that a quiet can be asked for with it.
+constexpr std::size_t kMostWithQuiet = 16 << 10;
+constexpr std::size_t kMostFramesWithQuiet = 8;
+
 FrameType answer_to(FrameType request) {
   switch (request) {
     case FrameType::kGet:
@@ -88,12 +92,66 @@ void Requester::watch() {
 Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
   const Result<Connection*> connection = connect(deadline);
   if (!connection.is_ok()) return connection.status();
+  if (Progress::is_serving()) mode = SendMode::kQueue;
+  if (frames.front().frame.type == FrameType::kMessage) {
+    {
+      MutexLock lock(mutex_);
+      if (!lost_.is_ok()) return lost_;
+    }
+    return after_sending(**connection, (*connection)->send(frames, mode, deadline));
+  }
+  bool asks = false;
+  std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
     if (!lost_.is_ok()) return lost_;
+    asks = is_quiet_expected(frames);
+    number = ++operations_;
+    posting_.fetch_add(1, std::memory_order_relaxed);
   }
-  if (Progress::is_serving()) mode = SendMode::kQueue;
-  return after_sending(**connection, (*connection)->send(frames, mode, deadline));
+  Status posted = asks ? post_with_quiet(**connection, frames, number)
+                       : after_sending(**connection, (*connection)->send(frames, mode, deadline));
+  posting_.fetch_sub(1, std::memory_order_release);
+  return posted;
+}
+
+bool Requester::is_quiet_expected(std::span<const OutFrame> frames) const {
+  std::size_t bytes = 0;
+  for (const OutFrame& out : frames) bytes += out.frame.payload;
+  // An operation that another thread has begun may be sent after the question.
+  return expects_quiet_ && operations_ == quiet_operations_ &&
+         posting_.load(std::memory_order_acquire) == 0 && bytes <= kMostWithQuiet &&
+         frames.size() <= kMostFramesWithQuiet && outstanding_->size() < kMostOutstanding;
+}
+
+Status Requester::post_with_quiet(Connection& connection, std::span<const OutFrame> frames,
+                                  std::uint64_t number) {
+  std::array<OutFrame, kMostFramesWithQuiet + 1> all;
+  const auto last = std::copy(frames.begin(), frames.end(), all.begin());
+  *last = {{.type = FrameType::kFlush, .region = {}}, nullptr};
+  const std::lock_guard<std::mutex> issue(issuing_);
+  {
+    MutexLock lock(mutex_);
+    if (!lost_.is_ok()) return lost_;
+    last->frame.tag = push_outstanding({.frame = last->frame, .context = frames.front().frame.tag});
+    early_quiet_ = last->frame.tag;
+    early_operations_ = number;
+  }
+  return after_sending(connection,
+                       connection.send({all.data(), frames.size() + 1}, SendMode::kQueue));
+}
+
+Result<std::uint64_t> Requester::request_quiet(std::uint64_t context, const Deadline& deadline) {
+  {
+    MutexLock lock(mutex_);
+    expects_quiet_ = operations_ == quiet_operations_ + 1;
+    quiet_operations_ = operations_;
+    if (lost_.is_ok() && early_quiet_ != 0 && early_operations_ == operations_ &&
+        early_quiet_ == issued_)
+      return early_quiet_;
+  }
+  return request({.frame = {.type = FrameType::kFlush, .region = {}}, .context = context},
+                 deadline);
 }
 
 Status Requester::after_sending(Connection& connection, const Status& sent) {
@@ -128,16 +186,22 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
       if (!lost_.is_ok()) return lost_;
       // Another thread may have taken the room.
       if (!outstanding_->empty() && outstanding_bytes_ + bytes > kGetWindow) continue;
-      request.frame.tag = ++issued_;
-      outstanding_->push_back({issued_, answer_to(request.frame.type), bytes, request.to,
-                               request.context, request.completion});
-      outstanding_bytes_ += bytes;
+      request.frame.tag = push_outstanding(request);
     }
     // Queued where the stream is full: there are few, and a call that ends early leaves no gap.
     const OutFrame out{request.frame, nullptr};
     MEMSPAN_PASS(after_sending(**connection, (*connection)->send({&out, 1}, SendMode::kQueue)));
     return request.frame.tag;
   }
+}
+
+// With issuing_ held until it is sent.
+std::uint64_t Requester::push_outstanding(const Request& request) {
+  const auto bytes = static_cast<std::uint32_t>(request.frame.length);
+  outstanding_->push_back({++issued_, answer_to(request.frame.type), bytes, request.to,
+                           request.context, request.completion});
+  outstanding_bytes_ += bytes;
+  return issued_;
 }
 
 Status Requester::receive(Waiting waiting, std::size_t& bytes) {

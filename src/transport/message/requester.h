@@ -45,10 +45,14 @@ class Requester final : public PollClient,
  public:
   Requester(MessageCore& core, PeerAddress peer);
 
-  // Frames without an answer.
+  // Frames without an answer. Where the last quiet followed a single operation, the next operation
+  // brings the question of its quiet along, so that both take one exchange.
   Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
   // Sends a request, once there is room in the window, and gives the number to wait for.
   Result<std::uint64_t> request(Request request, const Deadline& deadline);
+  // Asks whether all operations posted before have been applied, or gives the number of the
+  // question that went with the last of them.
+  Result<std::uint64_t> request_quiet(std::uint64_t context, const Deadline& deadline);
   // Waits until the answers up to that number are here. `abandoned`: what nobody may write to
   // any more when the wait ends early.
   Status wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned);
@@ -85,6 +89,11 @@ class Requester final : public PollClient,
   Result<Connection*> connect(const Deadline& deadline);
   Status greet(Connection& connection);
   void watch();
+  bool is_quiet_expected(std::span<const OutFrame> frames) const MEMSPAN_REQUIRES(mutex_);
+  // `number`: of the operation, among operations_.
+  Status post_with_quiet(Connection& connection, std::span<const OutFrame> frames,
+                         std::uint64_t number);
+  std::uint64_t push_outstanding(const Request& request) MEMSPAN_REQUIRES(mutex_);
   Status after_sending(Connection& connection, const Status& sent);
   Status receive(Waiting waiting, std::size_t& bytes);
   bool has_heartbeat() const { return core_.options.silence_limit != Duration::max(); }
@@ -117,6 +126,12 @@ class Requester final : public PollClient,
   std::uint64_t outstanding_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t issued_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t completed_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // calls of post() with such
+  std::atomic<int> posting_{0};  // of them, those that may not have sent yet; grows under mutex_
+  std::uint64_t quiet_operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // before the last quiet
+  bool expects_quiet_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t early_quiet_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // asked with an operation; 0: none
+  std::uint64_t early_operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // up to that one
   int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   bool is_pinned_ MEMSPAN_GUARDED_BY(mutex_) = false;
   bool is_text_ MEMSPAN_GUARDED_BY(mutex_) = false;  // what comes is a refusal's sentence

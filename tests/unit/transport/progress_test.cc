@@ -105,6 +105,52 @@ TEST(ProgressTest, WhileAThreadPollsTheOtherIsNotWoken) {
   }
 }
 
+// Turns one soon after the other.
+void take_turns(Progress& progress) {
+  for (int turn = 0; turn < 10; ++turn) {
+    progress.begin_polling();
+    progress.poll();
+    progress.end_polling();
+  }
+}
+
+TEST(ProgressTest, BetweenTurnsThatGoOnTheOtherIsNotWoken) {
+  const std::unique_ptr<Progress> progress = Progress::start().value();
+  const auto bell = hang_known(*progress);
+  int by_this_thread = 0;
+  for (int call = 2; call <= 100; ++call) {
+    take_turns(*progress);
+    bell->ring();
+    progress->begin_polling();
+    ASSERT_TRUE(comes(*bell, call, [&] { progress->poll(); }));
+    if (bell->teller() == std::this_thread::get_id()) ++by_this_thread;
+    progress->end_polling();
+  }
+  EXPECT_GT(by_this_thread, 50) << "but when this one was not running for a while";
+}
+
+TEST(ProgressTest, WhatComesAfterTheLastOfManyTurnsIsServed) {
+  const std::unique_ptr<Progress> progress = Progress::start().value();
+  const auto bell = hang_known(*progress);
+  for (int call = 2; call <= 100; ++call) {
+    take_turns(*progress);
+    bell->ring();
+    ASSERT_TRUE(comes(*bell, call, std::this_thread::yield));
+    EXPECT_NE(bell->teller(), std::this_thread::get_id());
+  }
+}
+
+TEST(ProgressTest, WhoWaitsForOnePeerGivesBackWhatWasKept) {
+  const std::unique_ptr<Progress> progress = Progress::start().value();
+  const auto bell = hang_known(*progress);
+  for (int call = 2; call <= 100; ++call) {
+    take_turns(*progress);
+    progress->give_back();
+    bell->ring();
+    ASSERT_TRUE(comes(*bell, call, std::this_thread::yield));
+  }
+}
+
 TEST(ProgressTest, WhatCameDuringATurnIsServedAtItsEnd) {
   const std::unique_ptr<Progress> progress = Progress::start().value();
   const auto bell = hang_known(*progress);
