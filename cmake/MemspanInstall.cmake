@@ -15,6 +15,8 @@ set(memspan_folders
   ${CMAKE_INSTALL_BINDIR} ${package_dir} ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   ${CMAKE_INSTALL_INCLUDEDIR}/memspan ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_INCLUDEDIR}/smem/host
   ${CMAKE_INSTALL_INCLUDEDIR}/hybm
+  ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/init ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/mem ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/team
+  ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/data_plane ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/utils ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host_device
   ${platform} ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DOCDIR} ${completion_dir})
 install(CODE "set(memspan_binary_dir \"${PROJECT_BINARY_DIR}\")\nset(memspan_folders \"${memspan_folders}\")")
 install(SCRIPT ${MEMSPAN_TEMPLATES}/note_folders.cmake)
@@ -23,7 +25,6 @@ install(SCRIPT ${MEMSPAN_TEMPLATES}/note_folders.cmake)
 add_library(memspan::openshmem ALIAS memspan)
 target_include_directories(memspan INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/openshmem>
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclshmem>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
@@ -46,6 +47,9 @@ foreach(face smem aclshmem)
   target_link_libraries(memspan_${face} INTERFACE memspan)
   set_target_properties(memspan_${face} PROPERTIES EXPORT_NAME ${face})
 endforeach()
+# CANN SHMEM's programs include <shmem.h>, which is OpenSHMEM's elsewhere.
+target_include_directories(memspan_aclshmem BEFORE INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclshmem> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/aclshmem>)
 # MemFabric's documents include its headers with and without their folder.
 foreach(folder smem/host hybm)
   target_include_directories(memspan_smem INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/${folder}>
@@ -55,14 +59,12 @@ install(TARGETS memspan_smem memspan_aclshmem EXPORT memspanTargets)
 install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so
   ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-# The faces' own folders vanish: users write <shmem.h> and <shmem_api.h>.
-foreach(face openshmem aclshmem)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/${face}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
-endforeach()
-# MemFabric's documents compile with the folders smem/host and hybm.
+# OpenSHMEM's own folder vanishes: users write <shmem.h>.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openshmem/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/include/shmem_api.h ${PROJECT_SOURCE_DIR}/include/aclshmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# MemFabric's documents compile with the folders smem/host and hybm, CANN SHMEM's with aclshmem.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem
-  ${PROJECT_SOURCE_DIR}/include/hybm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  ${PROJECT_SOURCE_DIR}/include/hybm ${PROJECT_SOURCE_DIR}/include/aclshmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 
 # ---- MemFabric's layout ---------------------------------------------------------------------------

@@ -121,7 +121,7 @@ function(memspan_add_program)
   cmake_parse_arguments(EXE "" "NAME" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${EXE_NAME} ${EXE_SOURCES})
   target_include_directories(${EXE_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/include/openshmem
-    ${PROJECT_SOURCE_DIR}/include/aclshmem ${PROJECT_SOURCE_DIR}/include)
+    ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${EXE_NAME} PRIVATE memspan ${EXE_LIBRARIES})
   if(MEMSPAN_SANITIZE)
     target_compile_options(${EXE_NAME} PRIVATE -fsanitize=${MEMSPAN_SANITIZE} -fno-omit-frame-pointer)

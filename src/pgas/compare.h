@@ -23,7 +23,8 @@ inline bool is_valid_compare(int number) {
 // Loads with acquire order: what was stored before the word is visible after a true result.
 template <typename T>
 bool holds(const T* word, Compare compare, T value) {
-  T now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+  T now;
+  __atomic_load(word, &now, __ATOMIC_ACQUIRE);
   switch (compare) {
     case Compare::kEqual:
       return now == value;

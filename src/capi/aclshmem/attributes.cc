@@ -16,9 +16,8 @@
 namespace memspan::capi {
 namespace {
 
-constexpr std::uint32_t kUdma = 8;  // of the later generation, whose headers do not name it
 constexpr std::uint32_t kAllEngines =
-    SHMEM_DATA_OP_MTE | SHMEM_DATA_OP_SDMA | SHMEM_DATA_OP_ROCE | kUdma;
+    ACLSHMEM_DATA_OP_MTE | ACLSHMEM_DATA_OP_SDMA | ACLSHMEM_DATA_OP_ROCE | ACLSHMEM_DATA_OP_UDMA;
 
 Result<Membership> join_as_launched(const Launch& launch, const shmem_init_attr_t& attributes) {
   if (launch.rank != attributes.my_rank || launch.size != attributes.n_ranks)

@@ -2,12 +2,11 @@
 // How a process starts by attributes: what is checked, and which of the ways into a job it takes.
 #pragma once
 
-#include <aclshmem/shmem_api.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "capi/aclshmem/export.h"
 #include "core/mutex.h"
 #include "store/server.h"
 

@@ -3,6 +3,8 @@
 // a definition which differs from the declaration does not compile.
 #pragma once
 
-#include <aclshmem/shmem_api.h>
+// Its name is one of ours.
+#define MEMSPAN_NO_ACLSHMEM_RESULT
+#include <shmem_api.h>
 
 #define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))

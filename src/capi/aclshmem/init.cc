@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "capi/aclshmem/attributes.h"
+#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/unique_id.h"
 #include "capi/errors.h"
@@ -78,6 +79,13 @@ shmem_init_attr_t early_form(const aclshmemx_init_attr_t& later) {
   return early;
 }
 
+int check_instance(const char* call, std::uint64_t number) {
+  if (number == 0 && is_started()) return 0;
+  return shmem_failure(call, ShmemCode::kInvalidValue,
+                       number == 0 ? "instance_id is 0, and there is no job"
+                                   : fmt::format("instance_id is {}, allowed is 0", number));
+}
+
 }  // namespace
 }  // namespace memspan::capi
 
@@ -135,6 +143,10 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                        aclshmemx_init_attr_t* attributes) {
   constexpr const char* kCall = "aclshmemx_init_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
+  if (attributes->instance_id != 0)
+    return shmem_failure(kCall, ShmemCode::kNotSupported,
+                         fmt::format("instance_id is {}; a process is in one job, instance 0",
+                                     attributes->instance_id));
   const auto* uid = static_cast<const aclshmemx_uniqueid_t*>(attributes->comm_args);
   shmem_init_attr_t early = early_form(*attributes);
   switch (bootstrap_flags) {
@@ -211,8 +223,29 @@ MEMSPAN_EXPORT int shmem_init_status(void) {
   return is_started() ? SHMEM_STATUS_IS_INITIALIZED : SHMEM_STATUS_NOT_INITIALIZED;
 }
 
+MEMSPAN_EXPORT int aclshmemx_init_status(void) {
+  return shmem_init_status();
+}
+
+MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
+  static aclshmem_instance_ctx instance{};
+  if (!is_started()) return nullptr;
+  instance.instance = process_state.world;
+  return &instance;
+}
+
+MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) {
+  return check_instance("aclshmemx_instance_ctx_set", instance_id);
+}
+
+MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) {
+  const int failure = check_instance("aclshmemx_finalize", instance_id);
+  return failure != 0 ? failure : aclshmem_finalize();
+}
+
 MEMSPAN_EXPORT int aclshmem_finalize(void) {
   if (!is_started()) return 0;
+  finish_default_stream();
   int result = shmem_result("shmem_finalize", stop("shmem_finalize"));
   if (result != 0) abandon();
   return result;
@@ -259,6 +292,20 @@ MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(const char* tls_pk, const 
       "shmem_set_config_store_tls_key",
       give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
                    GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, decrypt_handler));
+}
+
+MEMSPAN_EXPORT int32_t aclshmemx_set_config_store_tls_key(
+    const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
+    const uint32_t tls_pk_pw_len, const aclshmem_decrypt_handler decrypt_handler) {
+  return shmem_set_config_store_tls_key(tls_pk, tls_pk_len, tls_pk_pw, tls_pk_pw_len,
+                                        decrypt_handler);
+}
+
+MEMSPAN_EXPORT int32_t aclshmemx_set_extern_logger(void (*func)(int level, const char* msg)) {
+  return shmem_set_extern_logger(func);
+}
+MEMSPAN_EXPORT int32_t aclshmemx_set_log_level(int level) {
+  return shmem_set_log_level(level);
 }
 
 MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const char* msg)) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
@@ -47,6 +48,27 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
   std::int64_t last = shape.start + static_cast<std::int64_t>(shape.size - 1) * shape.stride;
   return shape.start >= 0 && shape.stride >= 1 && shape.size >= 1 && shape.size <= parent_size &&
          last < parent_size;
+}
+
+int read_config(const char* call, shmem_team_t team, const void* config, int& contexts) {
+  if (config == nullptr) return shmem_failure(call, ShmemCode::kInvalidParam, "config is NULL");
+  Team* found = find_team(team);
+  if (found == nullptr) return bad_team(call, team);
+  contexts = found->num_contexts();
+  return 0;
+}
+
+// Nothing for SHMEM_TEAM_INVALID.
+template <typename Collective>
+void meet(const char* call, shmem_team_t team, Collective collective) {
+  if (team == SHMEM_TEAM_INVALID) return;
+  Team* found = find_team(team);
+  if (found == nullptr) {
+    require_started(call);
+    end_for_bad_number(call, "team", team, 0, 0);
+  }
+  finish_default_stream();
+  require(call, collective(call, *found));
 }
 
 }  // namespace
@@ -122,13 +144,19 @@ MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
   return to->shape().member_of(from->peer_of(src_pe));
 }
 
-MEMSPAN_EXPORT int aclshmem_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
-  constexpr const char* kCall = "shmem_team_get_config";
-  if (config == nullptr) return shmem_failure(kCall, ShmemCode::kInvalidParam, "config is NULL");
-  Team* found = capi::find_team(team);
-  if (found == nullptr) return bad_team(kCall, team);
-  config->num_contexts = found->num_contexts();
+MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team, aclshmem_team_config_t* config) {
+  int contexts = 0;
+  const int failure = read_config("aclshmem_team_get_config", team, config, contexts);
+  if (failure != 0) return failure;
+  *config = {};
+  config->num_contexts = contexts;
   return 0;
+}
+MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
+  int contexts = 0;
+  const int failure = read_config("shmem_team_get_config", team, config, contexts);
+  if (failure == 0) config->num_contexts = contexts;
+  return failure;
 }
 
 MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
@@ -149,17 +177,17 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
   process_state.teams->remove(number);
 }
 
-MEMSPAN_EXPORT void aclshmem_barrier(shmem_team_t team) {
-  if (team == SHMEM_TEAM_INVALID) return;
-  Team* found = capi::find_team(team);
-  if (found == nullptr) {
-    require_started("shmem_barrier");
-    end_for_bad_number("shmem_barrier", "team", team, 0, 0);
-  }
-  require("shmem_barrier", barrier("shmem_barrier", *found));
+MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {
+  meet("aclshmem_barrier", team, barrier);
 }
-
+MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) {
+  meet("aclshmem_sync", team, capi::sync);
+}
 MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
-  require_started("shmem_barrier_all");
-  require("shmem_barrier_all", barrier("shmem_barrier_all", *process_state.world_team));
+  require_started("aclshmem_barrier_all");
+  meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
+}
+MEMSPAN_EXPORT void aclshmem_sync_all(void) {
+  require_started("aclshmem_sync_all");
+  meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
 }

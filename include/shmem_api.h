@@ -19,49 +19,35 @@
 #ifndef MEMSPAN_ACLSHMEM_SHMEM_API_H
 #define MEMSPAN_ACLSHMEM_SHMEM_API_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "aclshmem/shmem.h"
 
 /* Return codes. */
-#define SHMEM_SUCCESS 0
-#define SHMEM_INVALID_PARAM (-1)
-#define SHMEM_INVALID_VALUE (-2)
-#define SHMEM_SMEM_ERROR (-3)
-#define SHMEM_INNER_ERROR (-4)
-#define SHMEM_NOT_INITED (-5)
-#define SHMEM_BOOTSTRAP_ERROR (-6)
-#define SHMEM_TIMEOUT_ERROR (-7)
-#define SHMEM_MALLOC_FAILED (-8)
-#define SHMEM_NOT_SUPPORTED (-100)
+#define SHMEM_SUCCESS ACLSHMEM_SUCCESS
+#define SHMEM_INVALID_PARAM ACLSHMEM_INVALID_PARAM
+#define SHMEM_INVALID_VALUE ACLSHMEM_INVALID_VALUE
+#define SHMEM_SMEM_ERROR ACLSHMEM_SMEM_ERROR
+#define SHMEM_INNER_ERROR ACLSHMEM_INNER_ERROR
+#define SHMEM_NOT_INITED ACLSHMEM_NOT_INITED
+#define SHMEM_BOOTSTRAP_ERROR ACLSHMEM_BOOTSTRAP_ERROR
+#define SHMEM_TIMEOUT_ERROR ACLSHMEM_TIMEOUT_ERROR
+#define SHMEM_MALLOC_FAILED ACLSHMEM_MALLOC_FAILED
+#define SHMEM_NOT_SUPPORTED ACLSHMEM_NOT_SUPPORTED
 
 #define SHMEM_UNIQUEID_INTERNAL_LENGTH 60
 #define SHMEM_IP_PORT_LENGTH 64
 
 /* What shmem_init_status() gives. */
-enum {
-  SHMEM_STATUS_NOT_INITIALIZED = 0,
-  SHMEM_STATUS_SHM_CREATED = 1,
-  SHMEM_STATUS_IS_INITIALIZED = 2,
-  SHMEM_STATUS_INVALID = INT_MAX
-};
+#define SHMEM_STATUS_NOT_INITIALIZED ACLSHMEM_STATUS_NOT_INITIALIZED
+#define SHMEM_STATUS_SHM_CREATED ACLSHMEM_STATUS_SHM_CREATED
+#define SHMEM_STATUS_IS_INITIALIZED ACLSHMEM_STATUS_IS_INITIALIZED
+#define SHMEM_STATUS_INVALID ACLSHMEM_STATUS_INVALID
 
-/* Engines that move data; a set of bits. */
-typedef enum {
-  SHMEM_DATA_OP_MTE = 0x01,
-  SHMEM_DATA_OP_SDMA = 0x02,
-  SHMEM_DATA_OP_ROCE = 0x04
-} data_op_engine_type_t;
+/* Engines that move data. */
+#define SHMEM_DATA_OP_MTE ACLSHMEM_DATA_OP_MTE
+#define SHMEM_DATA_OP_SDMA ACLSHMEM_DATA_OP_SDMA
+#define SHMEM_DATA_OP_ROCE ACLSHMEM_DATA_OP_ROCE
 
-typedef struct {
-  int version;
-  data_op_engine_type_t data_op_engine_type;
-  uint32_t shm_init_timeout; /* all three in seconds */
-  uint32_t shm_create_timeout;
-  uint32_t control_operation_timeout;
-  int32_t sockFd;
-} shmem_init_optional_attr_t;
+typedef aclshmem_init_optional_attr_t shmem_init_optional_attr_t;
 
 typedef struct {
   int my_rank;
@@ -76,53 +62,7 @@ typedef struct {
   char internal[SHMEM_UNIQUEID_INTERNAL_LENGTH];
 } shmem_uniqueid_t;
 
-/* The later structures. In C++ they have values that are good as they are: the MTE engine and
- * time-outs of 120 s. */
-typedef shmem_init_optional_attr_t aclshmem_init_optional_attr_t;
-
-#ifdef __cplusplus
-#define MEMSPAN_DEFAULT(...) = __VA_ARGS__
-#else
-#define MEMSPAN_DEFAULT(...)
-#endif
-
-typedef struct aclshmemx_init_attr_t {
-  int my_pe;
-  int n_pes;
-  char ip_port[SHMEM_IP_PORT_LENGTH] MEMSPAN_DEFAULT({});
-  uint64_t local_mem_size;
-  aclshmem_init_optional_attr_t option_attr MEMSPAN_DEFAULT(
-      {(1 << 16) + sizeof(aclshmem_init_optional_attr_t), SHMEM_DATA_OP_MTE, 120, 120, 120, 0});
-  void* comm_args MEMSPAN_DEFAULT(nullptr); /* an aclshmemx_uniqueid_t */
-  uint64_t instance_id MEMSPAN_DEFAULT(0);  /* not looked at: a process is in one job */
-} aclshmemx_init_attr_t;
-#undef MEMSPAN_DEFAULT
-
-#define ACLSHMEM_UNIQUE_ID_INNER_LEN 124
-
-typedef struct {
-  int32_t version;
-  int my_pe;
-  int n_pes;
-  char internal[ACLSHMEM_UNIQUE_ID_INNER_LEN];
-} aclshmemx_uniqueid_t;
-
-/* By what processes find each other. */
-typedef enum {
-  ACLSHMEMX_INIT_WITH_DEFAULT = 1,  /* ip_port, else a unique id */
-  ACLSHMEMX_INIT_WITH_MPI = 2,      /* SHMEM_NOT_SUPPORTED */
-  ACLSHMEMX_INIT_WITH_UNIQUEID = 8, /* the unique id */
-  ACLSHMEMX_INIT_MAX = INT_MIN
-} aclshmemx_bootstrap_t;
-
-/* Turns a password as it is stored into the one that opens the key; 0 means that it could. */
-#ifdef __cplusplus
-typedef int (*shmem_decrypt_handler)(const char* cipher, size_t cipher_len, char* plain,
-                                     size_t& plain_len);
-#else
-typedef int (*shmem_decrypt_handler)(const char* cipher, size_t cipher_len, char* plain,
-                                     size_t* plain_len);
-#endif
+typedef aclshmem_decrypt_handler shmem_decrypt_handler;
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,15 +88,7 @@ int shmem_set_attr_uniqueid_args(int rank_id, int nranks, const shmem_uniqueid_t
                                  shmem_init_attr_t* attr);
 int shmem_init_status(void);
 
-/* The later forms of three of these. aclshmemx_set_attr_uniqueid_args() joins nothing: it fills in
- * everything but option_attr and ip_port, and copies the id; aclshmemx_init_attr() joins. */
-int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags, aclshmemx_init_attr_t* attributes);
-int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid);
-int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
-                                     aclshmemx_uniqueid_t* uid,
-                                     aclshmemx_init_attr_t* aclshmem_attr);
-
-/* Before joining; all four copy what they are given. The store speaks TLS unless it is turned off
+/* Before joining; all three copy what they are given. The store speaks TLS unless it is turned off
  * by (false, NULL, 0). Without a call it is protected by a secret: of MEMSPAN_JOB_SECRET_FILE, or
  * one that only this user's processes on this host can read. (true, tls_info, length) asks for
  * certificates instead, which both sides show: "tlsCert: FILE; tlsCaPath: FOLDER; tlsCaFile: NAME,
@@ -165,8 +97,6 @@ int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_siz
  * The key (at most 10 KiB of PEM) and its password may be given as text instead; a handler, the
  * last one given, decrypts the password. Thread-safe. */
 int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info, const uint32_t tls_info_len);
-int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
-                                     const uint32_t tls_info_len);
 int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler);
 int32_t shmem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
                                        const char* tls_pk_pw, const uint32_t tls_pk_pw_len,
@@ -180,18 +110,6 @@ int32_t shmem_set_log_level(int level);
 /* Settings of Ascend hardware; accepted and without effect. */
 int shmem_mte_set_ub_params(uint64_t offset, uint32_t ub_size, uint32_t event_id);
 uint64_t shmemx_get_ffts_config(void);
-
-/* By their later names, which are nobody else's. */
-
-/* Collective. 0 also when there is nothing to leave (any more). */
-int aclshmem_finalize(void);
-/* The symmetric heap. Collective over all; NULL on all when memory is short or the size is 0. */
-void* aclshmem_malloc(size_t size);
-void* aclshmem_calloc(size_t nmemb, size_t size);
-void* aclshmem_align(size_t alignment, size_t size);
-void aclshmem_free(void* ptr);
-/* Where `pe`'s copy of the object can be used directly, or NULL. */
-void* aclshmem_ptr(void* ptr, int pe);
 
 /* Put and get of `nelems` elements; the _signal forms then set or add to a 32-bit word of the PE:
  * who sees it sees the data. */
@@ -260,8 +178,8 @@ typedef struct {
 #define shmem_getmem aclshmem_getmem
 #define shmem_putmem_nbi aclshmem_putmem_nbi
 #define shmem_getmem_nbi aclshmem_getmem_nbi
-#define shmem_putmem_signal aclshmem_putmem_signal
-#define shmem_putmem_signal_nbi aclshmem_putmem_signal_nbi
+#define shmem_putmem_signal aclshmemx_putmem_signal
+#define shmem_putmem_signal_nbi aclshmemx_putmem_signal_nbi
 #define shmem_float_p aclshmem_float_p
 #define shmem_float_g aclshmem_float_g
 #define shmem_double_p aclshmem_double_p
@@ -291,65 +209,14 @@ typedef struct {
 #define shmem_team_split_strided aclshmem_team_split_strided
 #define shmem_team_split_2d aclshmem_team_split_2d
 #define shmem_team_translate_pe aclshmem_team_translate_pe
-#define shmem_team_get_config aclshmem_team_get_config
+#define shmem_team_get_config aclshmemx_early_team_get_config
 #define shmem_team_destroy aclshmem_team_destroy
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-void shmem_global_exit(int status);
-void shmem_info_get_version(int* major, int* minor);
-void shmem_info_get_name(char* name);
-
-int shmem_my_pe(void);
-int shmem_n_pes(void);
-
-/* The size is in bytes; the remote side is named by a symmetric address. */
-void shmem_putmem(void* dst, void* src, size_t elem_size, int32_t pe);
-void shmem_getmem(void* dst, void* src, size_t elem_size, int32_t pe);
-void shmem_putmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe);
-void shmem_getmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe);
-
-void shmem_putmem_signal(void* dst, void* src, size_t elem_size, void* sig_addr, int32_t signal,
-                         int sig_op, int pe);
-void shmem_putmem_signal_nbi(void* dst, void* src, size_t elem_size, void* sig_addr, int32_t signal,
-                             int sig_op, int pe);
-
-/* One element. */
-#define MEMSPAN_EARLY_ELEMENT(name, type)                        \
-  void aclshmem_##name##_p(type* dst, const type value, int pe); \
-  type aclshmem_##name##_g(type* src, int32_t pe);
-MEMSPAN_EARLY_ELEMENT(float, float)
-MEMSPAN_EARLY_ELEMENT(double, double)
-MEMSPAN_EARLY_ELEMENT(int8, int8_t)
-MEMSPAN_EARLY_ELEMENT(int16, int16_t)
-MEMSPAN_EARLY_ELEMENT(int32, int32_t)
-MEMSPAN_EARLY_ELEMENT(int64, int64_t)
-MEMSPAN_EARLY_ELEMENT(uint8, uint8_t)
-MEMSPAN_EARLY_ELEMENT(uint16, uint16_t)
-MEMSPAN_EARLY_ELEMENT(uint32, uint32_t)
-MEMSPAN_EARLY_ELEMENT(uint64, uint64_t)
-MEMSPAN_EARLY_ELEMENT(char, char)
-#undef MEMSPAN_EARLY_ELEMENT
-
-/* Does nothing for SHMEM_TEAM_INVALID. */
-void shmem_barrier(shmem_team_t team);
-void shmem_barrier_all(void);
-
-/* Teams. Making and destroying one is local: any process may do it alone, and processes may give
- * different arguments. Who is not a member gets SHMEM_TEAM_INVALID. The members make the team
- * together at its first collective; teams of the same members share one. */
-int shmem_team_my_pe(shmem_team_t team);
-int shmem_team_n_pes(shmem_team_t team);
-int shmem_team_split_strided(shmem_team_t parent_team, int pe_start, int pe_stride, int pe_size,
-                             shmem_team_t* new_team);
-int shmem_team_split_2d(shmem_team_t parent_team, int x_range, shmem_team_t* x_team,
-                        shmem_team_t* y_team);
-int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team);
+/* The later structure is longer. */
 int shmem_team_get_config(shmem_team_t team, shmem_team_config_t* config);
-void shmem_team_destroy(shmem_team_t team);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CANN SHMEM: start and end of a job. Functions give 0 or a code (ACLSHMEM_*), and
+ * memspan_last_error() (<memspan/memspan.h>) then says why. One thread at a time; the settings are
+ * thread-safe.
+ */
+#ifndef MEMSPAN_ACLSHMEM_HOST_INIT_H
+#define MEMSPAN_ACLSHMEM_HOST_INIT_H
+
+#include "../shmem_host_def.h"
+
+MEMSPAN_ACLSHMEM_BEGIN
+
+/* ACLSHMEM_STATUS_*. */
+ACLSHMEM_HOST_API int aclshmemx_init_status(void);
+/* Joins the job; collective over attributes->n_pes processes. A process that oshrun started gives
+ * the PE and number that it has there. */
+ACLSHMEM_HOST_API int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
+                                          aclshmemx_init_attr_t* attributes);
+/* Collective. 0 also when there is nothing to leave (any more). */
+ACLSHMEM_HOST_API int aclshmem_finalize(void);
+/* The same for the instance of that number; ACLSHMEM_INVALID_VALUE when there is none. */
+ACLSHMEM_HOST_API int aclshmemx_finalize(uint64_t instance_id);
+
+/* What the other processes need to find this one, which stays reachable until it ends. */
+ACLSHMEM_HOST_API int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid);
+/* Fills in all but option_attr and ip_port, and keeps a copy of the id; joins nothing. */
+ACLSHMEM_HOST_API int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
+                                                       aclshmemx_uniqueid_t* uid,
+                                                       aclshmemx_init_attr_t* aclshmem_attr);
+
+/* The instance that this process is in: instance 0. NULL before the start. */
+ACLSHMEM_HOST_API aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void);
+/* ACLSHMEM_INVALID_VALUE for an instance that does not exist. */
+ACLSHMEM_HOST_API int aclshmemx_instance_ctx_set(uint64_t instance_id);
+
+/* Before joining; all copy what they are given. See shmem_set_conf_store_tls() in
+ * <shmem_api.h>. */
+ACLSHMEM_HOST_API int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
+                                                       const uint32_t tls_info_len);
+ACLSHMEM_HOST_API int32_t aclshmemx_set_config_store_tls_key(
+    const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
+    const uint32_t tls_pk_pw_len, const aclshmem_decrypt_handler decrypt_handler);
+
+/* 1 and 1. A NULL is not written to. */
+ACLSHMEM_HOST_API void aclshmem_info_get_version(int* major, int* minor);
+/* Up to ACLSHMEM_MAX_NAME_LEN bytes. */
+ACLSHMEM_HOST_API void aclshmem_info_get_name(char* name);
+/* Ends all processes of the job with that code. Any thread of any PE. */
+ACLSHMEM_HOST_API void aclshmem_global_exit(int status);
+
+MEMSPAN_ACLSHMEM_END
+
+#endif

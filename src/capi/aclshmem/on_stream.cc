@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the CANN SHMEM API in the order of a stream: each is the direct call, done by the
+// stream's thread. What ends the process there ends it here.
+#include <atomic>
+#include <utility>
+
+#include "capi/aclshmem/default_stream.h"
+#include "capi/aclshmem/export.h"
+#include "capi/atomic.h"
+#include "capi/collective_calls.h"
+#include "capi/failures.h"
+#include "capi/smem/fork_aware_singleton.h"
+#include "capi/smem/streams.h"
+#include "pgas/order.h"
+
+namespace memspan::capi {
+namespace {
+
+std::atomic<bool> uses_default_stream{false};
+
+Stream& default_stream() {
+  return fork_aware_singleton<Stream>();
+}
+
+// What is wrong with the job or the stream is found by the caller, the rest by the stream.
+template <typename Work>
+void submit(const char* call, aclrtStream stream, Work work) {
+  require_started(call);
+  const auto done = [work = std::move(work)] {
+    work();
+    return Status::ok();
+  };
+  if (stream == nullptr) {
+    uses_default_stream.store(true, std::memory_order_release);
+    require(call, default_stream().submit(done));
+    return;
+  }
+  auto used = streams().use(stream);
+  if (!used) end_for_bad_handle(call, "stream", stream);
+  require(call, used->submit(done));
+}
+
+}  // namespace
+
+void finish_default_stream() {
+  if (!uses_default_stream.load(std::memory_order_acquire)) return;
+  Stream& stream = default_stream();
+  // Its work never fails: what does ends the process.
+  if (!stream.is_own_thread()) (void)stream.synchronize(Deadline::never());
+}
+
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
+                                               aclrtStream stream) {
+  submit("aclshmemx_putmem_on_stream", stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
+}
+MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
+                                               aclrtStream stream) {
+  submit("aclshmemx_getmem_on_stream", stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
+}
+MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) {
+  constexpr const char* kCall = "aclshmemx_quiet_on_stream";
+  submit(kCall, stream, [] {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (process_state.has_links) require(kCall, pgas::quiet_links(process_state.routes));
+  });
+}
+
+MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t signal, int sig_op,
+                                                  int pe, aclrtStream stream) {
+  constexpr const char* kCall = "aclshmemx_signal_op_on_stream";
+  if (sig_op != ACLSHMEM_SIGNAL_SET && sig_op != ACLSHMEM_SIGNAL_ADD)
+    end_for_bad_number(kCall, "sig_op", sig_op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
+  submit(kCall, stream, [=] {
+    if (sig_op == ACLSHMEM_SIGNAL_SET)
+      change_atomic<AtomicKind::kSet>(kCall, sig_addr, signal, pe);
+    else
+      change_atomic<AtomicKind::kAdd>(kCall, sig_addr, signal, pe);
+  });
+}
+MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
+                                                          int32_t cmp_val, aclrtStream stream) {
+  submit("aclshmemx_signal_wait_until_on_stream", stream,
+         [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
+}
+
+MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
+  submit("aclshmemx_barrier_on_stream", stream, [=] { aclshmem_barrier(team); });
+}
+MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) {
+  submit("aclshmemx_barrier_all_on_stream", stream, [] { aclshmem_barrier_all(); });
+}
+MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
+  submit("aclshmemx_handle_wait", stream, [=] { aclshmem_barrier(handle.team_id); });
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for symmetric words of this PE, and looking at them, as the API bindings have them.
+//
+// All families are one idea: a set of words, each with a value to compare with, some left out by
+// their status. A look at the set says which hold; a wait looks until enough do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "capi/access.h"
+#include "node/wait.h"
+#include "pgas/compare.h"
+
+namespace memspan::capi {
+
+using pgas::Compare;
+
+inline constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+// The values that a set is compared with: one for all, or one each.
+template <typename T>
+struct SameValue {
+  T value;
+  T operator[](std::size_t) const { return value; }
+};
+
+template <typename T, typename Values>
+struct WordSet {
+  const T* words;
+  std::size_t count;
+  const int* status;  // null: all words count
+  Compare compare;
+  Values values;
+
+  bool counts(std::size_t i) const { return status == nullptr || status[i] == 0; }
+  bool has_any() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i)) return true;
+    return false;
+  }
+  bool holds_at(std::size_t i) const {
+    return pgas::holds(&words[i], compare, static_cast<T>(values[i]));
+  }
+  bool holds_for_all() const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && !holds_at(i)) return false;
+    return true;
+  }
+  // The first that holds from `start` on, around the end; kNone when none does.
+  std::size_t find_from(std::size_t start) const {
+    for (std::size_t k = 0; k < count; ++k) {
+      std::size_t i = start + k < count ? start + k : start + k - count;
+      if (counts(i) && holds_at(i)) return i;
+    }
+    return kNone;
+  }
+  std::size_t collect(std::size_t* indices) const {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (counts(i) && holds_at(i)) indices[found++] = i;
+    return found;
+  }
+};
+
+// Where a search for any word begins. Random, because a caller that always asks about the same
+// words must in the end be told of each that holds.
+inline std::size_t some_start(std::size_t count) {
+  thread_local std::uint32_t state = 2463534242u;  // Marsaglia's xorshift: any value but 0
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
+  return count == 0 ? 0 : state % count;
+}
+
+inline Compare checked_compare(const char* call, int number) {
+  if (!pgas::is_valid_compare(number)) [[unlikely]]
+    end_for_bad_number(call, "cmp", number, 0, 5);
+  return static_cast<Compare>(number);
+}
+
+template <typename T, typename Values>
+WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count, const int* status,
+                            int cmp, Values values) {
+  require_started(call);
+  require_symmetric(call, "ivars", words, bytes_of(count, sizeof(T)));
+  return {words, count, status, checked_compare(call, cmp), values};
+}
+
+template <typename Ready>
+void wait_until(const char* call, Ready ready) {
+  require(call, wait_for(process_state.world->waiting(), WaitsFor::kData, call, Deadline::never(),
+                         ready));
+}
+
+template <typename T>
+void wait_one(const char* call, const T* word, int cmp, T value) {
+  reach_word(call, "ivar", word, 0);
+  Compare compare = checked_compare(call, cmp);
+  wait_until(call, [=] { return pgas::holds(word, compare, value); });
+}
+
+template <typename T>
+int test_one(const char* call, const T* word, int cmp, T value) {
+  reach_word(call, "ivar", word, 0);
+  return pgas::holds(word, checked_compare(call, cmp), value) ? 1 : 0;
+}
+
+template <typename Set>
+void wait_all(const char* call, const Set& set) {
+  for (std::size_t i = 0; i < set.count; ++i)
+    if (set.counts(i)) wait_until(call, [&] { return set.holds_at(i); });
+}
+
+template <typename Set>
+std::size_t wait_any(const char* call, const Set& set) {
+  if (!set.has_any()) return kNone;
+  std::size_t start = some_start(set.count);
+  std::size_t found = kNone;
+  wait_until(call, [&] { return (found = set.find_from(start)) != kNone; });
+  return found;
+}
+
+template <typename Set>
+std::size_t wait_some(const char* call, const Set& set, std::size_t* indices) {
+  if (!set.has_any()) return 0;
+  std::size_t found = 0;
+  wait_until(call, [&] { return (found = set.collect(indices)) != 0; });
+  return found;
+}
+
+}  // namespace memspan::capi
