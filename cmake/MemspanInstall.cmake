@@ -142,7 +142,7 @@ function(memspan_add_alias package face)
 endfunction()
 memspan_add_alias(shmem OpenSHMEM)
 memspan_add_alias(openshmem OpenSHMEM)
-memspan_add_alias(aclshmem aclshmem)
+memspan_add_alias(aclshmem "CANN SHMEM" aclshmem)
 memspan_add_alias(smem "MemFabric's smem" smem/host hybm)
 
 # ---- uninstall ------------------------------------------------------------------------------------

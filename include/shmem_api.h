@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CANN SHMEM under the names that it had first (August to December 2025): a symmetric heap, teams,
- * put and get from host code. Of the later names, those by which programs start that load the
- * library at run time.
+ * put and get from host code, over those of version 1.5 (<aclshmem.h>).
  *
  * The interface is that of the early CANN SHMEM headers. C99 or later, C++11 or later; link with
  * -lshmem. Names that are OpenSHMEM's too, with another meaning, are macros here for the library's

@@ -59,7 +59,7 @@ case_setup() {
     share/bash-completion/completions/{oshrun,memspan-store,memspan-info} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
     "$libdir/libmf_smem.so" "$libdir/libmf_hybm_core.so" include/smem/host/smem.h include/hybm/hybm_def.h \
-    include/memspan/stream.h; do
+    include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   [[ ! -e $build/lib/libmemspan_ucx.so || -e $prefix/$libdir/libmemspan_ucx.so ]] || fail "the module over UCX is not installed"
@@ -72,7 +72,7 @@ case_cmake() {
   { cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/build"; } \
     >"$work/log" 2>&1 || fail "$(tail -n 20 "$work/log")"
   local program
-  for program in ring_c ring_cc early_ring; do ring "$work/build/$program"; done
+  for program in ring_c ring_cc early_ring cann_ring; do ring "$work/build/$program"; done
   "$work/build/host_store" >"$work/out" || fail "host_store: $(cat "$work/out")"
 }
 
@@ -96,8 +96,11 @@ case_pkg_config() {
     eval "flags=($(PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" pkg-config --cflags --libs "$1"))"
     "${CC:-cc}" "$here/consumer/$2.c" -o "$work/$2" "${flags[@]}"
   }
-  package_builds aclshmem early_ring
-  LD_LIBRARY_PATH="$prefix/$libdir" ring "$work/early_ring"
+  local program
+  for program in early_ring cann_ring; do
+    package_builds aclshmem "$program"
+    LD_LIBRARY_PATH="$prefix/$libdir" ring "$work/$program"
+  done
   package_builds smem host_store
   LD_LIBRARY_PATH="$prefix/$libdir" "$work/host_store" >"$work/out" || fail "host_store: $(cat "$work/out")"
 }

@@ -23,6 +23,7 @@ namespace memspan::capi {
 namespace {
 
 constexpr int kVersionTag = 1 << 16;
+constexpr std::uint64_t kLastInstance = 255;
 constexpr const char* kName = "SHMEM v1.1.1";
 
 int null_argument(const char* call, const char* argument) {
@@ -143,7 +144,8 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                        aclshmemx_init_attr_t* attributes) {
   constexpr const char* kCall = "aclshmemx_init_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
-  if (attributes->instance_id != 0)
+  // Attributes of earlier versions end before it: what is no number of an instance is no request.
+  if (attributes->instance_id != 0 && attributes->instance_id <= kLastInstance)
     return shmem_failure(kCall, ShmemCode::kNotSupported,
                          fmt::format("instance_id is {}; a process is in one job, instance 0",
                                      attributes->instance_id));
