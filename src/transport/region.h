@@ -49,6 +49,9 @@ struct LocalRegion {
   // For `mapped`: where the memory is in its file, and where a peer has it in its address range.
   std::size_t pages_offset = 0;
   std::size_t mapped_at = 0;
+  // The memory stays where it is until the job ends, so it may be registered with a network and
+  // reached without this process (docs/design/0014-native-rma.md).
+  bool lasts = false;
 };
 
 // Memory of this process that peers may reach. It is retracted when destroyed: no access touches

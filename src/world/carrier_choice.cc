@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kVariable = "MEMSPAN_CARRIER";
 constexpr const char* kNetVariable = "MEMSPAN_NET";
 constexpr const char* kEncryptVariable = "MEMSPAN_ENCRYPT_DATA";
+constexpr const char* kNativeVariable = "MEMSPAN_NATIVE_RMA";
 constexpr const char* kSilenceVariable = "MEMSPAN_SILENCE_LIMIT";
 constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
 
@@ -62,6 +63,9 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
                               kDevices, kNetVariable));
   // Declared trusted as a whole, the fabric is UCX's to choose from.
   if (!ucx.trusted.are_all() || environment(kNetVariable)) ucx.device = interface_of(ucx.host);
+  MEMSPAN_TRY_ASSIGN(const auto native, environment_integer(kNativeVariable, 0, 1),
+                     "the carrier ucx");
+  ucx.is_native = native.value_or(1) == 1;
   if (!has_ucx_module())
     return Status(Code::kNotSupported,
                   fmt::format("{} is ucx, and this installation has no libmemspan_ucx.so, which is "

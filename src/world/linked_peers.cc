@@ -85,7 +85,8 @@ Status LinkedPeers::start_transport() {
 Status LinkedPeers::expose(const Memory& memory) {
   MEMSPAN_TRY_ASSIGN(
       heap_,
-      transport_->expose({.base = memory.heap, .bytes = memory.heap_bytes, .number = kHeapRegion}),
+      transport_->expose(
+          {.base = memory.heap, .bytes = memory.heap_bytes, .number = kHeapRegion, .lasts = true}),
       "exposing the symmetric heap");
   if (memory.data.is_empty()) return Status::ok();
   MEMSPAN_TRY_ASSIGN(

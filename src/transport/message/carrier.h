@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "transport/message/native_access.h"
 
 namespace memspan {
 
@@ -63,6 +64,8 @@ class Carrier {
   // kUnreachable, or kTimeout at the deadline.
   virtual Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
                                                       const Deadline& deadline) = 0;
+  // Null where peers' memory is reached by frames alone. Lives as long as the carrier.
+  virtual NativeAccess* native() { return nullptr; }
 };
 
 }  // namespace memspan

@@ -29,6 +29,9 @@ struct MessageCore {
   OwnerCounters counters;
   std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
+  std::atomic<std::uint64_t> native_puts{0};
+  std::atomic<std::uint64_t> native_gets{0};
+  std::atomic<std::uint64_t> native_keys{0};  // given to peers
   std::atomic<bool> ends{false};  // the transport is being destroyed: nothing is a loss any more
   std::unique_ptr<Progress> progress;
 

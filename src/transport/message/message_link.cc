@@ -86,8 +86,11 @@ Status MessageLink::put(OperationContext& context, const RemotePlace& to, const 
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a put", to, bytes));
   use(context, *this);
+  const auto done = native_.put(context, to, from, bytes);
+  if (!done.is_ok()) return done.status();
   PutBatch batch(*requester_, context);
-  MEMSPAN_PASS(batch.add(to, from, bytes));
+  MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
+                         static_cast<const std::byte*>(from) + *done, bytes - *done));
   return batch.post();
 }
 
@@ -119,9 +122,12 @@ Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, cons
 Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& from,
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
+  const auto done = native_.get(context, to, from, bytes);
+  if (!done.is_ok() || (bytes != 0 && *done == bytes)) return done.status();
   const Deadline deadline = context.deadline();
   Completion completion;
-  const auto last = ask(context, to, from, bytes, &completion, deadline);
+  const auto last = ask(context, static_cast<std::byte*>(to) + *done,
+                        {from.region, from.offset + *done}, bytes - *done, &completion, deadline);
   if (!last.is_ok()) return last.status();
   MEMSPAN_PASS(requester_->wait(*last, deadline, &completion));
   return std::move(completion.status);
@@ -131,7 +137,11 @@ Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePla
                             std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
   use(context, *this);
-  return ask(context, to, from, bytes, nullptr, context.deadline()).status();
+  const auto done = native_.get(context, to, from, bytes);
+  if (!done.is_ok()) return done.status();
+  return ask(context, static_cast<std::byte*>(to) + *done, {from.region, from.offset + *done},
+             bytes - *done, nullptr, context.deadline())
+      .status();
 }
 
 Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
@@ -141,10 +151,13 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
   if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
   use(context, *this);
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
+  const auto done = native_.put(context, to, from, bytes);
+  if (!done.is_ok()) return done.status();
   PutBatch batch(*requester_, context);
-  MEMSPAN_PASS(batch.add(to, from, bytes));
+  MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
+                         static_cast<const std::byte*>(from) + *done, bytes - *done));
   MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
-                                       bytes != 0 ? kAfterPut : std::uint8_t{0}),
+                                       *done < bytes ? kAfterPut : std::uint8_t{0}),
                           nullptr}));
   return batch.post();
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to one peer by messages: operations as frames.
+// The link to one peer by messages: operations as frames, but for large puts and gets where the
+// carrier has a better way (native_path.h).
 #pragma once
 
 #include <memory>
 
 #include "transport/link.h"
+#include "transport/message/native_path.h"
 #include "transport/message/requester.h"
 
 namespace memspan {
 
 class MessageLink final : public Link {
  public:
-  explicit MessageLink(std::shared_ptr<Requester> requester) : requester_(std::move(requester)) {}
+  // `access` may be null.
+  MessageLink(std::shared_ptr<Requester> requester, NativeAccess* access)
+      : requester_(std::move(requester)), native_(*requester_, access) {}
   ~MessageLink() override { requester_->close(); }
 
   Status attach(const RemoteRegion&) override { return Status::ok(); }
@@ -44,6 +48,7 @@ class MessageLink final : public Link {
                             std::size_t bytes, Completion* completion, const Deadline& deadline);
 
   const std::shared_ptr<Requester> requester_;
+  NativePath native_;
 };
 
 }  // namespace memspan

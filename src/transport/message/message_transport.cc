@@ -22,14 +22,20 @@ constexpr std::size_t kMostPending = 256;
 
 class ExposedMemory final : public ExposedRegion {
  public:
-  ExposedMemory(RegionTable& table, RemoteRegion described)
-      : table_(table), described_(std::move(described)) {}
-  ~ExposedMemory() override { table_.remove(described_.id); }
+  // `access`: gives keys for it, or null.
+  ExposedMemory(RegionTable& table, RemoteRegion described, NativeAccess* access, std::byte* base)
+      : table_(table), described_(std::move(described)), access_(access), base_(base) {}
+  ~ExposedMemory() override {
+    table_.remove(described_.id);
+    if (access_ != nullptr) access_->retract(base_, described_.bytes);
+  }
   const RemoteRegion& describe() const override { return described_; }
 
  private:
   RegionTable& table_;
   const RemoteRegion described_;
+  NativeAccess* const access_;
+  std::byte* const base_;
 };
 
 // Accepts peers.
@@ -91,7 +97,8 @@ class MessageTransportImpl final : public MessageTransport {
       : secret_(random_hex(kSecretBytes)),
         core_(std::move(options), SipKey::from_hex(secret_).value()),
         services_{core_.regions, core_.counters, core_.options.handlers.on_message,
-                  [this](const Hello& hello) { return admit(hello); }} {}
+                  [this](const Hello& hello) { return admit(hello); },
+                  [this](std::byte* base, std::size_t bytes) { return native_key(base, bytes); }} {}
 
   ~MessageTransportImpl() override {
     if (core_.progress == nullptr) return;
@@ -120,8 +127,10 @@ class MessageTransportImpl final : public MessageTransport {
 
   Result<std::unique_ptr<ExposedRegion>> expose(const LocalRegion& region) override {
     MEMSPAN_TRY_ASSIGN(const RegionId id, core_.regions.add(region), "exposing a region");
+    NativeAccess* const access = region.lasts ? core_.options.carrier->native() : nullptr;
+    const std::string key(access != nullptr ? kNativeRegion : std::string_view());
     return std::unique_ptr<ExposedRegion>(std::make_unique<ExposedMemory>(
-        core_.regions, RemoteRegion{id, region.bytes, region.kind, {}}));
+        core_.regions, RemoteRegion{id, region.bytes, region.kind, key}, access, region.base));
   }
 
   Result<std::unique_ptr<Link>> connect(const PeerAddress& peer) override {
@@ -133,7 +142,8 @@ class MessageTransportImpl final : public MessageTransport {
       requesters_.reserve(2 * requesters_.size() + 1);
     }
     requesters_.push_back(requester);
-    return std::unique_ptr<Link>(std::make_unique<MessageLink>(std::move(requester)));
+    return std::unique_ptr<Link>(
+        std::make_unique<MessageLink>(std::move(requester), core_.options.carrier->native()));
   }
 
   void progress() override { core_.progress->poll(); }
@@ -167,6 +177,7 @@ class MessageTransportImpl final : public MessageTransport {
 
   std::vector<MessageCounter> counters() const override {
     const OwnerCounters& counted = core_.counters;
+    NativeAccess* const access = core_.options.carrier->native();
     const auto refused = [&](Refusal refusal) {
       return counted.refused[static_cast<std::size_t>(refusal)].load(std::memory_order_relaxed);
     };
@@ -182,10 +193,22 @@ class MessageTransportImpl final : public MessageTransport {
             {"refused: not admitted", refused(Refusal::kHello)},
             {"connections made", core_.connections_made.load(std::memory_order_relaxed)},
             {"connections with bad frames", counted.broken.load(std::memory_order_relaxed)},
-            {"peers lost", core_.peers_lost.load(std::memory_order_relaxed)}};
+            {"peers lost", core_.peers_lost.load(std::memory_order_relaxed)},
+            {"native puts", core_.native_puts.load(std::memory_order_relaxed)},
+            {"native gets", core_.native_gets.load(std::memory_order_relaxed)},
+            {"native keys given", core_.native_keys.load(std::memory_order_relaxed)},
+            {"native registrations", access == nullptr ? 0 : access->registrations()}};
   }
 
  private:
+  // Empty where there is none. Why is said once, by who asked for it.
+  std::string native_key(std::byte* base, std::size_t bytes) {
+    NativeAccess* const access = core_.options.carrier->native();
+    auto key = access == nullptr ? Result<std::string>(std::string()) : access->key(base, bytes);
+    if (!key.is_ok() || key->empty()) return {};
+    core_.native_keys.fetch_add(1, std::memory_order_relaxed);
+    return std::move(key).value();
+  }
   Status admit(const Hello& hello) {
     if (core_.is_excluded(hello.peer)) return {Code::kAuth, "it is no member any more"};
     if (nonces_.add(hello.nonce)) return Status::ok();

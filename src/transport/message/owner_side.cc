@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device/host/find_fault.h"
 #include "transport/bounded_memory.h"
 #include "transport/link.h"
@@ -48,6 +50,7 @@ Status OwnerSide::begin(const Frame& frame) {
     case FrameType::kGet:
     case FrameType::kAtomic:
     case FrameType::kFlush:
+    case FrameType::kKey:
     case FrameType::kBye:
     case FrameType::kBeat:
       return Status::ok();
@@ -85,6 +88,8 @@ Status OwnerSide::end(const Frame& frame) {
       return apply_atomic_frame(frame);
     case FrameType::kFlush:
       return answers_.answer({.type = FrameType::kFlushed, .tag = frame.tag, .region = {}}, {});
+    case FrameType::kKey:
+      return give_key(frame);
     case FrameType::kBeat:
       has_beats_ = true;
       return answers_.answer({.type = FrameType::kAlive, .region = {}}, {});
@@ -164,9 +169,28 @@ Status OwnerSide::apply_atomic_frame(const Frame& frame) {
       {.type = FrameType::kFetched, .tag = frame.tag, .region = {}, .operand = before}, {});
 }
 
+// Only for whole windows, so that peers cannot make this process register the same memory often.
+Status OwnerSide::give_key(const Frame& frame) {
+  const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.operand);
+  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  std::string key;
+  const bool is_window =
+      frame.offset % kNativeWindow == 0 && frame.operand == std::min(kNativeWindow, memory.rest);
+  if (memory.lasts && is_window && services_.native_key)
+    key = services_.native_key(memory.at, frame.operand);
+  if (key.size() > kMostKey) key.clear();
+  services_.regions.unpin(frame.region);
+  return answers_.answer({.type = FrameType::kKeyed,
+                          .payload = static_cast<std::uint32_t>(key.size()),
+                          .tag = frame.tag,
+                          .region = {}},
+                         bytes_of(key));
+}
+
 Status OwnerSide::refuse(const Frame& frame, const Denial& denial) {
   count(services_.counters.refused[static_cast<std::size_t>(denial.refusal)]);
-  const bool is_answer = frame.type == FrameType::kGet || (frame.flags & kWantsAnswer) != 0;
+  const bool is_answer = frame.type == FrameType::kGet || frame.type == FrameType::kKey ||
+                         (frame.flags & kWantsAnswer) != 0;
   const std::string_view why = std::string_view(denial.why).substr(0, kMostText);
   return answers_.answer({.type = FrameType::kRefused,
                           .kind = static_cast<std::uint8_t>(denial.refusal),

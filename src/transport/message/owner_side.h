@@ -42,6 +42,8 @@ struct OwnerServices {
   std::function<void(int peer, std::uint64_t key, std::span<const std::byte>)> on_message;
   // Whether it may enter: kAuth if not.
   std::function<Status(const Hello& hello)> admit;
+  // What opens memory of this process to a peer without this process; empty where nothing does.
+  std::function<std::string(std::byte* base, std::size_t bytes)> native_key = {};
 };
 
 // One thread at a time. The first frame is a greeting: a session opens no other.
@@ -69,6 +71,7 @@ class OwnerSide final : public FrameSink {
   Status greet();
   Status apply_get(const Frame& frame);
   Status apply_atomic_frame(const Frame& frame);
+  Status give_key(const Frame& frame);
   Status refuse(const Frame& frame, const Denial& denial);
 
   OwnerServices& services_;

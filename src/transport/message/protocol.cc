@@ -30,6 +30,8 @@ std::uint32_t most_payload(FrameType type) {
     case FrameType::kHello:
     case FrameType::kRefused:
       return kMostText;
+    case FrameType::kKeyed:
+      return kMostKey;
     default:
       return 0;
   }

@@ -36,8 +36,11 @@ enum class FrameType : std::uint8_t {
   // Signs of life, out of the order of requests and answers.
   kBeat,   // another one comes soon; answered at once
   kAlive,  // the answer
+  // One-sided access (native_access.h): a request, and its answer.
+  kKey,    // what opens the `operand` bytes at the place; `length` is the room for it
+  kKeyed,  // the payload is the key; empty: there is none
 };
-inline constexpr FrameType kLastFrameType = FrameType::kAlive;
+inline constexpr FrameType kLastFrameType = FrameType::kKeyed;
 
 // Bits of `flags`.
 inline constexpr std::uint8_t kWantsAnswer = 1;
@@ -68,11 +71,15 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;
-inline constexpr std::uint32_t kMostText = 1024;  // of a refusal, of a greeting
+inline constexpr std::uint32_t kMostText = 1024;     // of a refusal, of a greeting
+inline constexpr std::uint32_t kMostKey = 16 << 10;  // UCX's address of a host with many devices
+// A key is for one window of a region: windows begin at multiples of this. So no more of a heap is
+// registered (and pinned) than is used.
+inline constexpr std::uint64_t kNativeWindow = std::uint64_t{64} << 20;
 
 using FrameHeader = std::array<std::byte, kFrameBytes>;
 // All but the seal.

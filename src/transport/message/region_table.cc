@@ -25,7 +25,7 @@ Result<RegionId> RegionTable::add(const LocalRegion& region) {
   if (entry.is_there)
     return Status(Code::kInvalidArgument, fmt::format("region {} is exposed already", number));
   if (++next_generation_ == 0) ++next_generation_;
-  entry = {region.base, region.bytes, next_generation_, 0, true};
+  entry = {region.base, region.bytes, next_generation_, 0, region.lasts, true};
   return RegionId{number, next_generation_};
 }
 
@@ -52,7 +52,7 @@ PinnedMemory RegionTable::pin(RegionId id, std::uint64_t offset, std::uint64_t b
                                         offset, id.number, entry.bytes)}};
   ++entry.pins;
   begin_access_for_peer();
-  return {entry.base + offset, std::nullopt};
+  return {entry.base + offset, std::nullopt, entry.bytes - offset, entry.lasts};
 }
 
 void RegionTable::unpin(RegionId id) {

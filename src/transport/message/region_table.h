@@ -24,6 +24,8 @@ struct Denial {
 struct PinnedMemory {
   std::byte* at = nullptr;
   std::optional<Denial> denial;
+  std::uint64_t rest = 0;  // bytes of the region from there on
+  bool lasts = false;      // LocalRegion::lasts
 };
 
 // Thread-safe.
@@ -47,6 +49,7 @@ class RegionTable {
     std::uint64_t bytes = 0;
     std::uint32_t generation = 0;
     std::uint32_t pins = 0;
+    bool lasts = false;
     bool is_there = false;  // the number was used; another may use it with the next generation
   };
   Mutex mutex_;

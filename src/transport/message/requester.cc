@@ -23,6 +23,8 @@ FrameType answer_to(FrameType request) {
       return FrameType::kData;
     case FrameType::kAtomic:
       return FrameType::kFetched;
+    case FrameType::kKey:
+      return FrameType::kKeyed;
     default:
       return FrameType::kFlushed;
   }
@@ -112,7 +114,29 @@ Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const De
   Status posted = asks ? post_with_quiet(**connection, frames, number)
                        : after_sending(**connection, (*connection)->send(frames, mode, deadline));
   posting_.fetch_sub(1, std::memory_order_release);
+  posted_.fetch_add(1, std::memory_order_release);  // settle() reads it
   return posted;
+}
+
+Status Requester::settle(const Deadline& deadline) {
+  const std::uint64_t before = posted_.load(std::memory_order_acquire);  // of post()
+  std::uint64_t settled = settled_.load(std::memory_order_acquire);
+  if (settled >= before) return Status::ok();
+  Completion completion;
+  const auto asked = request(
+      {.frame = {.type = FrameType::kFlush, .region = {}}, .completion = &completion}, deadline);
+  if (!asked.is_ok()) return asked.status();
+  MEMSPAN_PASS(wait(*asked, deadline, &completion));
+  // Of several threads the one that knows most.
+  while (settled < before &&
+         !settled_.compare_exchange_weak(settled, before, std::memory_order_acq_rel))
+    continue;
+  return Status::ok();
+}
+
+Status Requester::lost() {
+  MutexLock lock(mutex_);
+  return lost_;
 }
 
 bool Requester::is_quiet_expected(std::span<const OutFrame> frames) const {
@@ -391,7 +415,8 @@ Status Requester::begin(const Frame& frame) {
   if (outstanding_->empty() || frame.tag != outstanding_->front().number ||
       (!is_refusal &&
        (frame.type != outstanding_->front().answer ||
-        (frame.type == FrameType::kData && frame.payload != outstanding_->front().bytes))))
+        (frame.type == FrameType::kData && frame.payload != outstanding_->front().bytes) ||
+        (frame.type == FrameType::kKeyed && frame.payload > outstanding_->front().bytes))))
     return {Code::kInvalidArgument,
             fmt::format("it answers (type {}) what was not asked", static_cast<int>(frame.type))};
   return Status::ok();
@@ -437,7 +462,7 @@ Status Requester::end(const Frame& frame) {
   outstanding_bytes_ -= one.bytes;
   completed_ = one.number;
   if (one.completion != nullptr) {
-    one.completion->value = frame.operand;
+    one.completion->value = frame.type == FrameType::kKeyed ? frame.payload : frame.operand;
     if (one.completion->status.is_ok()) one.completion->status = std::move(refused);
   } else if (!refused.is_ok()) {
     note_failure_locked(one.context, refused);

@@ -62,11 +62,19 @@ class Requester final : public PollClient,
   Status take_failure(std::uint64_t context);
   void note_failure(std::uint64_t context, const Status& status);
 
+  // Waits until the owner has applied the puts and atomics that were posted before, where it may
+  // not have applied them all.
+  Status settle(const Deadline& deadline);
+  // Ok, or why the peer is lost.
+  Status lost();
+
   // Ends the connection; kPeerLost from now on.
   void lose(const Status& why);
   // Says goodbye and ends it.
   void close();
   int peer() const { return peer_.peer; }
+  const std::string& peer_name() const { return peer_.name; }
+  MessageCore& core() { return core_; }
 
   // Of the connection.
   void on_ready(std::uint32_t events) override;
@@ -107,6 +115,9 @@ class Requester final : public PollClient,
 
   MessageCore& core_;
   const PeerAddress peer_;
+  // Posts of puts and atomics, counted when each is over, and how many are known to be applied.
+  std::atomic<std::uint64_t> posted_{0};
+  std::atomic<std::uint64_t> settled_{0};
 
   Mutex connecting_;  // held while one thread connects
   std::unique_ptr<Connection> made_ MEMSPAN_GUARDED_BY(connecting_);

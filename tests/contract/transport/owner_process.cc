@@ -8,6 +8,7 @@
 
 #include <csignal>
 
+#include "contract/transport/process_access.h"
 #include "core/bytes.h"
 #include "core/mutex.h"
 #include "transport/cma/cma_transport.h"
@@ -58,6 +59,7 @@ class Owner {
     mine_ = Reservation::make(kAll, nullptr).value();
     EXPECT_TRUE(mine_->map(0, pages, 0, kAll).is_ok());
     transport_ = make(backend, faults);
+    lasts_ = backend >= Backend::kMessageUcxNative;
   }
 
   void serve() {
@@ -103,7 +105,8 @@ class Owner {
                   .bytes = bytes,
                   .number = number,
                   .pages_offset = offset,
-                  .mapped_at = offset})
+                  .mapped_at = offset,
+                  .lasts = lasts_ && number == 1})
         .value();
   }
   std::string do_it(const std::string& word) {
@@ -129,6 +132,7 @@ class Owner {
   }
 
   const Duration silence_limit_;
+  bool lasts_ = false;
   const Pages& pages_;
   const int from_;
   const int to_;
@@ -146,14 +150,20 @@ class Owner {
 }  // namespace
 
 const char* name_of(Backend backend) {
-  constexpr const char* kNames[] = {"mapped",      "cma",         "message_unix",
-                                    "message_tcp", "message_tls", "message_ucx"};
+  constexpr const char* kNames[] = {
+      "mapped",      "cma",         "message_unix",       "message_tcp",
+      "message_tls", "message_ucx", "message_ucx_native", "message_process_native"};
   return kNames[static_cast<int>(backend)];
 }
 
 std::unique_ptr<Carrier> make_carrier(Backend backend) {
   if (backend == Backend::kMessageUcx) return make_ucx_carrier({.device = "lo"}).value();
+  if (backend == Backend::kMessageUcxNative)
+    return make_ucx_carrier({.trusted = TrustedNetworks::parse("1").value(), .is_native = true})
+        .value();
   SocketOptions socket;
+  if (backend == Backend::kMessageProcessNative)
+    return with_process_access(make_socket_carrier(socket));
   if (backend != Backend::kMessageUnix) socket.family = SocketOptions::Family::kTcp;
   auto sockets = make_socket_carrier(socket);
   if (backend != Backend::kMessageTls) return sockets;

@@ -23,8 +23,18 @@ inline constexpr int kOwner = 1;
 inline constexpr int kUser = 0;  // the test
 
 // "mapped", "cma", "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx"
-// (the last two registered where they are built).
-enum class Backend { kMapped, kCma, kMessageUnix, kMessageTcp, kMessageTls, kMessageUcx };
+// (the last two registered where they are built). kMessageUcxNative (UCX with all that it finds)
+// and kMessageProcessNative (process_access.h): with one-sided access to the first region.
+enum class Backend {
+  kMapped,
+  kCma,
+  kMessageUnix,
+  kMessageTcp,
+  kMessageTls,
+  kMessageUcx,
+  kMessageUcxNative,
+  kMessageProcessNative
+};
 const char* name_of(Backend backend);
 inline bool is_message(Backend backend) {
   return backend >= Backend::kMessageUnix;

@@ -74,6 +74,9 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
       },
       [](const Hello& hello) {
         return hello.peer == 3 ? Status::ok() : Status(Code::kAuth, "who is that");
+      },
+      [this](std::byte* base, std::size_t bytes) {
+        return "key of " + std::to_string(base - memory_.data()) + "+" + std::to_string(bytes);
       }};
   RegionId id_;
   std::vector<Frame> answers_;
@@ -98,6 +101,33 @@ TEST_F(OwnerSideTest, AppliesWhatIsAllowed) {
   EXPECT_EQ(texts_.back(), "hello");
   ASSERT_TRUE(send({.type = FrameType::kMessage, .tag = 77, .region = {}}, "text").is_ok());
   EXPECT_EQ(messages_, "3:77:text");
+}
+
+TEST_F(OwnerSideTest, GivesKeysOfWholeWindowsOfRegionsThatLast) {
+  std::vector<std::byte> lasting(kBytes);
+  const RegionId id =
+      regions_.add({.base = lasting.data(), .bytes = kBytes, .lasts = true}).value();
+  const auto ask = [&](RegionId region, std::uint64_t offset, std::uint64_t bytes) {
+    EXPECT_TRUE(send({.type = FrameType::kKey,
+                      .tag = 9,
+                      .region = region,
+                      .offset = offset,
+                      .length = kMostKey,
+                      .operand = bytes})
+                    .is_ok());
+    EXPECT_EQ(answers_.back().tag, 9u);
+    return answers_.back();
+  };
+  EXPECT_EQ(ask(id, 0, kBytes).type, FrameType::kKeyed);
+  EXPECT_EQ(texts_.back(), "key of " + std::to_string(lasting.data() - memory_.data()) + "+" +
+                               std::to_string(kBytes));
+  EXPECT_EQ(ask(id_, 0, kBytes).payload, 0u) << "it does not last";
+  EXPECT_EQ(ask(id, 0, kBytes - 1).payload, 0u) << "no window";
+  EXPECT_EQ(ask(id, 8, kBytes - 8).payload, 0u) << "no window";
+  const Frame refused = ask(id, 0, kBytes + 1);
+  EXPECT_EQ(refused.type, FrameType::kRefused);
+  EXPECT_EQ(refused.flags, kWantsAnswer);
+  EXPECT_EQ(refused.kind, static_cast<std::uint8_t>(Refusal::kBounds));
 }
 
 TEST_F(OwnerSideTest, RefusesAPutThatLeavesTheRegionAndThrowsItsPayloadAway) {

@@ -171,6 +171,11 @@ TEST_F(CarrierChoiceTest, UcxIsHeldToItsNetwork) {
   EXPECT_EQ(options.ucx.device, "lo");
   setenv("MEMSPAN_TRUSTED_FABRIC", "1", 1);
   EXPECT_EQ(choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.device, "");
+  EXPECT_TRUE(options.ucx.is_native);
+  setenv("MEMSPAN_NATIVE_RMA", "0", 1);
+  EXPECT_FALSE(choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.is_native);
+  setenv("MEMSPAN_NATIVE_RMA", "yes", 1);
+  EXPECT_EQ(refusal().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -18,4 +18,18 @@ Status from_ucs(std::string_view what, ucs_status_t status);
 // listens. `device`: the only network device, unless UCX_NET_DEVICES is set; empty: any.
 Result<ucp_context_h> create_context(const std::string& device);
 
+// With one-sided operations and wake-ups only, on all devices and without TCP. kNotSupported where
+// UCX is to use nothing but TCP.
+Result<ucp_context_h> create_native_context();
+
+// While it lives, UCX's log says nothing in this thread: what is tried may fail, and who tries says
+// how it ended.
+class QuietUcx {
+ public:
+  QuietUcx();
+  ~QuietUcx();
+  QuietUcx(const QuietUcx&) = delete;
+  QuietUcx& operator=(const QuietUcx&) = delete;
+};
+
 }  // namespace memspan::ucx

@@ -16,6 +16,9 @@ struct UcxOptions {
   // UCX uses no other network device than this one; empty: those that it finds.
   std::string device = {};
   TrustedNetworks trusted = {};  // peers elsewhere are not connected to
+  // Large transfers go natively where the network has one-sided access. Only without a `device`,
+  // for then the whole fabric is trusted: UCX picks the network for them.
+  bool is_native = false;
 };
 
 // Ok for an address that UCX may use.

@@ -2,6 +2,7 @@
 // The carrier, and the one thing that libmemspan_ucx.so exports.
 #include <fmt/format.h>
 
+#include "transport/message/ucx/lazy_native.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/worker.h"
 
@@ -9,6 +10,7 @@ namespace memspan {
 namespace {
 
 using ucx::Channel;
+using ucx::LazyNative;
 using ucx::SocketAddress;
 using ucx::Worker;
 
@@ -36,27 +38,32 @@ class UcxStream final : public ByteStream {
 
 class UcxListener final : public Listener {
  public:
-  UcxListener(std::shared_ptr<Worker> worker, std::string address)
-      : worker_(std::move(worker)), address_(std::move(address)) {}
+  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<LazyNative> native,
+              std::string address)
+      : worker_(std::move(worker)), native_(std::move(native)), address_(std::move(address)) {}
 
   int descriptor() const override { return worker_->gate(); }
   bool moves_streams() const override { return true; }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
+    native_->progress();
     auto channel = worker_->accept();
     if (channel == nullptr) return nullptr;
     return std::make_unique<UcxStream>(worker_, std::move(channel));
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;  // with the carrier and the streams
+  const std::shared_ptr<Worker> worker_;      // with the carrier and the streams
+  const std::shared_ptr<LazyNative> native_;  // with the carrier
   const std::string address_;
 };
 
 class UcxCarrier final : public Carrier {
  public:
   UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
-      : options_(std::move(options)), worker_(std::move(worker)) {}
+      : options_(std::move(options)),
+        worker_(std::move(worker)),
+        native_(std::make_shared<LazyNative>(worker_)) {}
 
   std::string_view name() const override { return "ucx"; }
 
@@ -67,7 +74,7 @@ class UcxCarrier final : public Carrier {
     MEMSPAN_TRY_ASSIGN(const int port, worker_->listen(at),
                        fmt::format("listening at {}", options_.host));
     return std::unique_ptr<Listener>(std::make_unique<UcxListener>(
-        worker_, fmt::format("{}{}:{}", kPrefix, options_.host, port)));
+        worker_, native_, fmt::format("{}{}:{}", kPrefix, options_.host, port)));
   }
 
   Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
@@ -89,9 +96,14 @@ class UcxCarrier final : public Carrier {
         std::make_unique<UcxStream>(worker_, std::move(channel).value()));
   }
 
+  NativeAccess* native() override {
+    return options_.is_native && options_.device.empty() ? native_.get() : nullptr;
+  }
+
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;  // with the listener and the streams
+  const std::shared_ptr<Worker> worker_;      // with the listener and the streams
+  const std::shared_ptr<LazyNative> native_;  // with the listener
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {

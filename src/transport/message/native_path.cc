@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/native_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/interrupt.h"
+#include "core/log.h"
+
+namespace memspan {
+
+bool NativePath::takes(const RemoteRegion& region, std::size_t bytes) const {
+  return access_ != nullptr && bytes >= kNativeFrom && region.transport_key == kNativeRegion &&
+         !is_off_.load(std::memory_order_relaxed) && !Progress::is_serving();
+}
+
+Result<std::size_t> NativePath::put(const OperationContext& context, const RemotePlace& to,
+                                    const void* from, std::size_t bytes) {
+  const auto* source = static_cast<const std::byte*>(from);
+  auto moved = move(
+      context, to, bytes,
+      [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
+          const GiveUp& give_up) { return memory.put(offset, source + done, count, give_up); });
+  if (moved.is_ok() && *moved > 0)
+    requester_.core().native_puts.fetch_add(1, std::memory_order_relaxed);
+  return moved;
+}
+
+Result<std::size_t> NativePath::get(const OperationContext& context, void* to,
+                                    const RemotePlace& from, std::size_t bytes) {
+  auto* target = static_cast<std::byte*>(to);
+  auto moved = move(
+      context, from, bytes,
+      [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
+          const GiveUp& give_up) { return memory.get(target + done, offset, count, give_up); });
+  if (moved.is_ok() && *moved > 0)
+    requester_.core().native_gets.fetch_add(1, std::memory_order_relaxed);
+  return moved;
+}
+
+template <typename Move>
+Result<std::size_t> NativePath::move(const OperationContext& context, const RemotePlace& place,
+                                     std::size_t bytes, Move move_piece) {
+  if (!takes(place.region, bytes)) return std::size_t{0};
+  const Deadline deadline = context.deadline();
+  const GiveUp give_up = [&]() -> Status {
+    MEMSPAN_PASS(requester_.lost());
+    if (deadline.has_passed())
+      return {Code::kTimeout, fmt::format("{} did not take it in time", requester_.peer_name())};
+    return is_interrupted() ? interruption() : Status::ok();
+  };
+  std::size_t done = 0;
+  while (done < bytes) {
+    const std::uint64_t offset = place.offset + done;
+    const std::uint64_t begin = offset / kNativeWindow * kNativeWindow;
+    const auto count = std::min<std::size_t>(bytes - done, begin + kNativeWindow - offset);
+    const Result<Window> found = window(place.region, begin, deadline);
+    if (!found.is_ok()) return found.status();
+    NativeMemory* const memory = found->get();
+    if (memory == nullptr) break;
+    MEMSPAN_PASS(requester_.settle(deadline));
+    requester_.core().progress->give_back();  // this thread may wait
+    const Status moved = move_piece(*memory, offset - begin, done, count, give_up);
+    if (!moved.is_ok()) is_off_.store(true, std::memory_order_relaxed);
+    // By messages it goes on, or who reads it learns why it does not.
+    if (moved.code() == Code::kUnavailable) {
+      log_line(LogLevel::kInfo, fmt::format("{} is reached by messages again: {}",
+                                            requester_.peer_name(), moved.message()));
+      break;
+    }
+    MEMSPAN_PASS(moved);
+    // Memory of a peer that has died may be there still.
+    MEMSPAN_PASS(requester_.lost());
+    done += count;
+  }
+  return done;
+}
+
+Result<NativePath::Window> NativePath::window(const RemoteRegion& region, std::uint64_t begin,
+                                              const Deadline& deadline) {
+  const Key key{region.id.number, region.id.generation, begin / kNativeWindow};
+  {
+    MutexLock lock(mutex_);
+    if (const auto found = windows_.find(key); found != windows_.end()) return found->second;
+  }
+  Result<Window> opened = ask(region, begin, deadline);
+  if (!opened.is_ok()) return opened;
+  MutexLock lock(mutex_);
+  // Another thread may have asked, too.
+  return windows_.try_emplace(key, std::move(opened).value()).first->second;
+}
+
+Result<NativePath::Window> NativePath::ask(const RemoteRegion& region, std::uint64_t begin,
+                                           const Deadline& deadline) {
+  std::vector<std::byte> text(kMostKey);
+  Completion completion;
+  const auto asked = requester_.request({{.type = FrameType::kKey,
+                                          .region = region.id,
+                                          .offset = begin,
+                                          .length = text.size(),
+                                          .operand = std::min(kNativeWindow, region.bytes - begin)},
+                                         text.data(),
+                                         0,
+                                         &completion},
+                                        deadline);
+  if (!asked.is_ok()) return asked.status();
+  MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
+  // A refusal comes again by messages, as the answer to the operation itself.
+  if (!completion.status.is_ok() || completion.value == 0) return Window();
+  auto opened =
+      access_->open({reinterpret_cast<const char*>(text.data()), std::size_t{completion.value}});
+  if (!opened.is_ok()) {
+    is_off_.store(true, std::memory_order_relaxed);
+    log_line(LogLevel::kInfo, fmt::format("{} is reached by messages alone: {}",
+                                          requester_.peer_name(), opened.status().message()));
+    return Window();
+  }
+  log_line(LogLevel::kInfo,
+           fmt::format("{}: large puts and gets go by {}, from {} MiB of region {} on",
+                       requester_.peer_name(), (*opened)->lane(), begin >> 20, region.id.number));
+  return Window(std::move(opened).value());
+}
+
+}  // namespace memspan

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way to one peer's memory without the peer's processor, for large puts and gets of a link by
+// messages (docs/design/0014-native-rma.md). It asks the owner for the key of a window at the first
+// use of it, and keeps what the key opens.
+//
+// A put is complete when its call returns, and what was posted before is applied before it begins.
+// So a link keeps its order, whichever way its operations go.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "core/mutex.h"
+#include "transport/link.h"
+#include "transport/message/native_access.h"
+#include "transport/message/requester.h"
+
+namespace memspan {
+
+// From here on. A native put waits for the network's acknowledgment, some 2 us, and frames of
+// smaller ones follow each other without one; at 200 Gbit/s this many bytes need 2.6 us themselves.
+inline constexpr std::size_t kNativeFrom = std::size_t{64} << 10;
+// RemoteRegion::transport_key of a region that an owner gives keys for.
+inline constexpr std::string_view kNativeRegion = "native";
+
+// Thread-safe.
+class NativePath {
+ public:
+  // `access` null: nothing goes natively.
+  NativePath(Requester& requester, NativeAccess* access) : requester_(requester), access_(access) {}
+
+  // How many bytes were moved, from the first on; the rest is for messages. kTimeout, kPeerLost and
+  // interruptions as Link has them.
+  Result<std::size_t> put(const OperationContext& context, const RemotePlace& to, const void* from,
+                          std::size_t bytes);
+  Result<std::size_t> get(const OperationContext& context, void* to, const RemotePlace& from,
+                          std::size_t bytes);
+
+ private:
+  using Window = std::shared_ptr<NativeMemory>;  // of the table and of calls that use it
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // RegionId, window
+
+  bool takes(const RemoteRegion& region, std::size_t bytes) const;
+  template <typename Move>
+  Result<std::size_t> move(const OperationContext& context, const RemotePlace& place,
+                           std::size_t bytes, Move move_piece);
+  // Null: for messages.
+  Result<Window> window(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);
+  Result<Window> ask(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);
+
+  Requester& requester_;
+  NativeAccess* const access_;
+  // The peer has no native way, or it has failed.
+  std::atomic<bool> is_off_{false};
+  Mutex mutex_;
+  std::map<Key, Window> windows_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace memspan

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One-sided access of a carrier, which sets UCX up for it at the first use: most jobs have no
+// network for it, or no large transfer.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "core/mutex.h"
+#include "transport/message/native_access.h"
+#include "transport/message/ucx/native_worker.h"
+#include "transport/message/ucx/worker.h"
+
+namespace memspan::ucx {
+
+class LazyNative final : public NativeAccess {
+ public:
+  // `streams`: whose gate tells the progress thread.
+  explicit LazyNative(std::shared_ptr<Worker> streams) : streams_(std::move(streams)) {}
+
+  Result<std::string> key(std::byte* base, std::size_t bytes) override;
+  void retract(std::byte* base, std::size_t bytes) override;
+  Result<std::unique_ptr<NativeMemory>> open(std::string_view key) override;
+  std::uint64_t registrations() const override;
+  // Of who serves the gate.
+  void progress();
+
+ private:
+  Result<NativeWorker*> worker() MEMSPAN_EXCLUDES(mutex_);
+
+  const std::shared_ptr<Worker> streams_;  // with the carrier, its listener and its streams
+  Mutex mutex_;
+  Status failure_ MEMSPAN_GUARDED_BY(mutex_);
+  std::shared_ptr<NativeWorker> made_ MEMSPAN_GUARDED_BY(mutex_);  // with the pieces that it opened
+  std::atomic<NativeWorker*> worker_{nullptr};                     // made_, to be read without it
+};
+
+}  // namespace memspan::ucx

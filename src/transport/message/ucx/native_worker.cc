@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/ucx/native_worker.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/bytes.h"
+#include "transport/message/ucx/configuration.h"
+#include "transport/message/ucx/native_lanes.h"
+
+namespace memspan::ucx {
+namespace {
+
+// Who waits looks by itself for as long as a large piece takes at least; then it sleeps, and looks
+// around that often, for another thread may have seen what it waits for.
+constexpr auto kLook = std::chrono::microseconds(100);
+constexpr int kSleepMs = 1;
+// What was begun on an endpoint ends when that is closed by force.
+constexpr auto kCloseLimit = std::chrono::seconds(2);
+
+std::string describe(ucp_ep_h endpoint) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  FILE* const stream = ::open_memstream(&text, &size);
+  if (stream == nullptr) return {};
+  ucp_ep_print_info(endpoint, stream);
+  std::fclose(stream);
+  std::string described(text, size);
+  std::free(text);
+  return described;
+}
+
+Status unreachable(std::string_view why) {
+  return {Code::kNotSupported, fmt::format("UCX has no one-sided way there: {}", why)};
+}
+
+bool is_pending(ucs_status_ptr_t request) {
+  return UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS;
+}
+
+// The status of one that has ended.
+ucs_status_t end(ucs_status_ptr_t request) {
+  if (!UCS_PTR_IS_PTR(request)) return UCS_PTR_STATUS(request);
+  const ucs_status_t status = ucp_request_check_status(request);
+  ucp_request_free(request);
+  return status;
+}
+
+}  // namespace
+
+class NativeWorker::Piece final : public NativeMemory {
+ public:
+  Piece(std::shared_ptr<NativeWorker> worker, std::shared_ptr<Endpoint> endpoint, ucp_rkey_h key,
+        std::uint64_t base, std::string lane)
+      : worker_(std::move(worker)),
+        endpoint_(std::move(endpoint)),
+        key_(key),
+        base_(base),
+        lane_(std::move(lane)) {}
+  ~Piece() override { worker_->release(*endpoint_, key_); }
+
+  Status put(std::uint64_t offset, const void* from, std::size_t bytes,
+             const GiveUp& give_up) override {
+    return worker_->put(*endpoint_, key_, base_ + offset, from, bytes, give_up);
+  }
+  Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
+    return worker_->get(*endpoint_, key_, to, base_ + offset, bytes, give_up);
+  }
+  std::string_view lane() const override { return lane_; }
+
+ private:
+  const std::shared_ptr<NativeWorker> worker_;  // with the carrier
+  const std::shared_ptr<Endpoint> endpoint_;    // with the worker
+  const ucp_rkey_h key_;
+  const std::uint64_t base_;
+  const std::string lane_;
+};
+
+NativeWorker::NativeWorker() : process_(::getpid()) {}
+
+bool NativeWorker::is_foreign() const {
+  return ::getpid() != process_;
+}
+
+Result<std::shared_ptr<NativeWorker>> NativeWorker::create(int gate) {
+  const QuietUcx quiet;
+  std::shared_ptr<NativeWorker> worker(new NativeWorker);
+  MEMSPAN_PASS(worker->start(gate));
+  return worker;
+}
+
+Status NativeWorker::start(int gate) {
+  MEMSPAN_TRY_ASSIGN(context_, create_native_context(), "starting UCX");
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // by the mutex
+  MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
+  MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
+  ucp_address_t* address = nullptr;
+  std::size_t length = 0;
+  MEMSPAN_PASS(
+      from_ucs("ucp_worker_get_address", ucp_worker_get_address(worker_, &address, &length)));
+  address_.assign(reinterpret_cast<const char*>(address), length);
+  ucp_worker_release_address(worker_, address);
+  gate_ = gate;
+  set_gate(EPOLL_CTL_ADD, EPOLLIN);
+  MutexLock lock(mutex_);
+  progress_and_arm();
+  return Status::ok();
+}
+
+NativeWorker::~NativeWorker() {
+  // In a child of fork() what it stands for is the parent's.
+  if (is_foreign()) return;
+  const QuietUcx quiet;
+  MutexLock lock(mutex_);
+  if (gate_ >= 0) set_gate(EPOLL_CTL_DEL, 0);
+  const Deadline limit = Deadline::after(kCloseLimit);
+  for (const auto& [address, endpoint] : endpoints_) close(*endpoint, limit);
+  for (const auto& [base, one] : registered_) ucp_mem_unmap(context_, one.memory);
+  if (worker_ != nullptr) ucp_worker_destroy(worker_);
+  if (context_ != nullptr) ucp_cleanup(context_);
+}
+
+Result<std::string> NativeWorker::key(std::byte* base, std::size_t bytes) {
+  if (is_foreign()) return unreachable("this is another process");
+  const QuietUcx quiet;
+  MutexLock lock(mutex_);
+  if (const auto found = registered_.find(base); found != registered_.end()) {
+    if (found->second.bytes == bytes) return found->second.key;
+    return unreachable("a part of that memory is registered");
+  }
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = base;
+  params.length = bytes;
+  ucp_mem_h memory = nullptr;
+  MEMSPAN_PASS(from_ucs("ucp_mem_map", ucp_mem_map(context_, &params, &memory)));
+  void* packed = nullptr;
+  std::size_t length = 0;
+  Status status = from_ucs("ucp_rkey_pack", ucp_rkey_pack(context_, memory, &packed, &length));
+  if (!status.is_ok()) {
+    ucp_mem_unmap(context_, memory);
+    return status;
+  }
+  ByteWriter out;
+  out.text(address_);
+  out.u64(reinterpret_cast<std::uintptr_t>(base));
+  out.text({static_cast<const char*>(packed), length});
+  ucp_rkey_buffer_release(packed);
+  ++registrations_;
+  return registered_.emplace(base, Registered{bytes, memory, out.take()}).first->second.key;
+}
+
+void NativeWorker::retract(const std::byte* base, std::size_t bytes) {
+  if (is_foreign()) return;
+  MutexLock lock(mutex_);
+  for (auto one = registered_.lower_bound(base);
+       one != registered_.end() && one->first < base + bytes; one = registered_.erase(one))
+    ucp_mem_unmap(context_, one->second.memory);
+}
+
+std::uint64_t NativeWorker::registrations() {
+  MutexLock lock(mutex_);
+  return registrations_;
+}
+
+void NativeWorker::on_failure(void* endpoint, ucp_ep_h, ucs_status_t status) {
+  static_cast<Endpoint*>(endpoint)->failure = ucs_status_string(status);
+}
+
+Result<std::shared_ptr<NativeWorker::Endpoint>> NativeWorker::connect(const std::string& address) {
+  if (const auto found = endpoints_.find(address); found != endpoints_.end()) return found->second;
+  auto endpoint = std::make_shared<Endpoint>();  // with the pieces that use it
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {on_failure, endpoint.get()};
+  const ucs_status_t made = ucp_ep_create(worker_, &params, &endpoint->handle);
+  if (made != UCS_OK) return unreachable(ucs_status_string(made));
+  endpoints_.emplace(address, endpoint);
+  return endpoint;
+}
+
+Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
+  ByteReader in(key);
+  const std::string address(in.text());
+  const std::uint64_t base = in.u64();
+  const std::string packed(in.text());
+  if (!in.is_finished()) return unreachable("the key is none of UCX's");
+  if (is_foreign()) return unreachable("this is another process");
+  const QuietUcx quiet;
+  MutexLock lock(mutex_);
+  auto connected = connect(address);
+  if (!connected.is_ok()) return connected.status();
+  Endpoint& endpoint = **connected;
+  if (endpoint.handle == nullptr || !endpoint.failure.empty()) return unreachable("it has failed");
+  ucp_rkey_h opened = nullptr;
+  const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, packed.data(), &opened);
+  if (status != UCS_OK) return unreachable(ucs_status_string(status));
+  const NativeLanes lanes = native_lanes(describe(endpoint.handle));
+  // A lane of shared memory reaches what was made for it; all else UCX would emulate over the lane.
+  void* mapped = nullptr;
+  const bool is_shared = !lanes.shared.empty() && ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
+  progress_and_arm();
+  if (!is_shared && lanes.network.empty()) {
+    ucp_rkey_destroy(opened);
+    return unreachable("its transports need the peer's processor");
+  }
+  return std::unique_ptr<NativeMemory>(
+      std::make_unique<Piece>(shared_from_this(), std::move(connected).value(), opened, base,
+                              is_shared ? lanes.shared : lanes.network));
+}
+
+// Keys of an endpoint that was closed by force stay with UCX: they point to it. The worker gets
+// them at its end.
+void NativeWorker::release(const Endpoint& endpoint, ucp_rkey_h key) {
+  if (is_foreign()) return;
+  MutexLock lock(mutex_);
+  if (endpoint.handle != nullptr) ucp_rkey_destroy(key);
+}
+
+// `begin` gives the requests that it began; with the mutex held.
+template <typename Begin>
+Status NativeWorker::run(Endpoint& endpoint, const GiveUp& give_up, Begin begin) {
+  if (is_foreign()) return {Code::kUnavailable, "this is another process"};
+  Requests requests{};
+  {
+    MutexLock lock(mutex_);
+    if (endpoint.handle == nullptr || !endpoint.failure.empty())
+      return {Code::kUnavailable, endpoint.failure};
+    requests = begin(endpoint.handle);
+    if (are_done(requests)) return collect(endpoint, requests);
+    close_gate();
+  }
+  return finish(endpoint, requests, give_up);
+}
+
+Status NativeWorker::put(Endpoint& endpoint, ucp_rkey_h key, std::uint64_t to, const void* from,
+                         std::size_t bytes, const GiveUp& give_up) {
+  return run(endpoint, give_up, [&](ucp_ep_h handle) {
+    const ucp_request_param_t how{};
+    Requests requests{ucp_put_nbx(handle, from, bytes, to, key, &how)};
+    // Its end is that the bytes are in the peer's memory.
+    if (!UCS_PTR_IS_ERR(requests[0])) requests[1] = ucp_ep_flush_nbx(handle, &how);
+    return requests;
+  });
+}
+
+Status NativeWorker::get(Endpoint& endpoint, ucp_rkey_h key, void* to, std::uint64_t from,
+                         std::size_t bytes, const GiveUp& give_up) {
+  return run(endpoint, give_up, [&](ucp_ep_h handle) {
+    const ucp_request_param_t how{};
+    return Requests{ucp_get_nbx(handle, to, bytes, from, key, &how)};
+  });
+}
+
+bool NativeWorker::are_done(const Requests& requests) {
+  return !is_pending(requests[0]) && !is_pending(requests[1]);
+}
+
+Status NativeWorker::collect(const Endpoint& endpoint, const Requests& requests) {
+  const ucs_status_t moved = end(requests[0]);
+  const ucs_status_t flushed = end(requests[1]);
+  const ucs_status_t status = moved != UCS_OK ? moved : flushed;
+  if (status == UCS_OK) return Status::ok();
+  return {Code::kUnavailable,
+          fmt::format("{}: {}", endpoint.failure.empty() ? "UCX" : endpoint.failure,
+                      ucs_status_string(status))};
+}
+
+// With the gate closed.
+Status NativeWorker::finish(Endpoint& endpoint, Requests requests, const GiveUp& give_up) {
+  const Deadline looks_until = Deadline::after(kLook);
+  while (true) {
+    bool may_sleep = looks_until.has_passed();
+    {
+      MutexLock lock(mutex_);
+      while (!are_done(requests) && ucp_worker_progress(worker_) != 0) continue;
+      if (are_done(requests)) {
+        open_gate();
+        return collect(endpoint, requests);
+      }
+      may_sleep = may_sleep && ucp_worker_arm(worker_) == UCS_OK;
+    }
+    // Without the mutex: it may run the program's code.
+    if (Status why = give_up(); !why.is_ok()) {
+      end_early(endpoint, requests);
+      return why;
+    }
+    pollfd one{descriptor_, POLLIN, 0};
+    if (may_sleep) ::poll(&one, 1, kSleepMs);
+  }
+}
+
+// The caller's memory is not to be touched any more, so the endpoint goes.
+void NativeWorker::end_early(Endpoint& endpoint, const Requests& requests) {
+  const Deadline limit = Deadline::after(kCloseLimit);
+  MutexLock lock(mutex_);
+  if (endpoint.failure.empty()) endpoint.failure = "a call was given up";
+  close(endpoint, limit);
+  while (!are_done(requests) && !limit.has_passed()) ucp_worker_progress(worker_);
+  open_gate();
+  if (are_done(requests)) [[maybe_unused]]
+    const Status ended = collect(endpoint, requests);
+}
+
+void NativeWorker::close(Endpoint& endpoint, const Deadline& limit) {
+  if (endpoint.handle == nullptr) return;
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  how.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(endpoint.handle, nullptr), &how);
+  while (is_pending(request) && !limit.has_passed()) ucp_worker_progress(worker_);
+  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+}
+
+void NativeWorker::progress() {
+  // It is armed, so its descriptor tells. Who serves the streams comes here each time, and to arm
+  // it again would cost a small message some microseconds.
+  pollfd one{descriptor_, POLLIN, 0};
+  if (is_foreign() || ::poll(&one, 1, 0) != 1) return;
+  const QuietUcx quiet;
+  MutexLock lock(mutex_);
+  progress_and_arm();
+}
+
+void NativeWorker::progress_and_arm() {
+  do {
+    while (ucp_worker_progress(worker_) != 0) continue;
+  } while (ucp_worker_arm(worker_) == UCS_ERR_BUSY);
+}
+
+void NativeWorker::close_gate() {
+  if (waiting_++ == 0) set_gate(EPOLL_CTL_MOD, 0);
+}
+
+void NativeWorker::open_gate() {
+  if (--waiting_ != 0) return;
+  progress_and_arm();
+  set_gate(EPOLL_CTL_MOD, EPOLLIN);
+}
+
+void NativeWorker::set_gate(int operation, std::uint32_t events) const {
+  epoll_event event{.events = events, .data = {}};
+  ::epoll_ctl(gate_, operation, descriptor_, &event);
+}
+
+}  // namespace memspan::ucx
