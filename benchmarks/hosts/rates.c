@@ -73,8 +73,8 @@ static void measure_collectives(float* dest, float* source, float* work) {
   for (size_t bytes = 0; bytes <= 1 << 20; bytes = bytes == 0 ? 8 : bytes << 17) {
     const int calls = is_quick ? 20 : bytes > 8 ? 100 : kSmallCalls;
     double start = 0;
-    for (int i = -1; i < calls; ++i) { /* the first one sets up what the others use */
-      if (i <= 0) shmem_barrier_all();
+    for (int i = -calls; i < calls; ++i) { /* as many before, which are not timed */
+      if (i == 0) shmem_barrier_all();
       if (i == 0) start = now_us();
       if (bytes == 0)
         shmem_barrier_all();

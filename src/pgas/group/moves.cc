@@ -144,8 +144,7 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
         if (is_root) return;
-        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
-        group.share_with(root, 0, piece.bytes);
+        group.give(root, 0, at(values, piece.begin), piece.bytes);
       },
       [&](std::size_t step) {
         if (!is_root) return;
@@ -170,9 +169,7 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
         const Piece piece = piece_of(bytes, slot, step);
         for (int i = 1; i < group.size(); ++i) {
           const auto member = static_cast<std::size_t>(other(group, i));
-          copy_over(group.my_buffer() + member * slot, at(values[member], piece.begin),
-                    piece.bytes);
-          group.share_with(other(group, i), member * slot, piece.bytes);
+          group.give(other(group, i), member * slot, at(values[member], piece.begin), piece.bytes);
         }
       },
       [&](std::size_t step) {
@@ -202,8 +199,7 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
       const auto member = static_cast<std::size_t>(other(group, i));
       const Piece piece = piece_of(value_bytes[member], slot, step);
       const std::size_t offset = sizes.bytes() + member * slot;
-      copy_over(group.my_buffer() + offset, at(values[member], piece.begin), piece.bytes);
-      group.share_with(other(group, i), offset, piece.bytes);
+      group.give(other(group, i), offset, at(values[member], piece.begin), piece.bytes);
     }
   };
   const auto consume = [&](std::size_t step) {

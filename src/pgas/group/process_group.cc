@@ -81,17 +81,18 @@ Status ProcessGroup::check_one_node(const char* what) const {
 
 // ---- members of other nodes
 
-void ProcessGroup::share_with_nodes(std::size_t offset, std::size_t bytes) {
+void ProcessGroup::share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes) {
   for (int node = 0; node < world_->nodes().count(); ++node)
-    if (node != world_->nodes().node_of(rank())) put_to_node(node, offset, bytes);
+    if (node != world_->nodes().node_of(rank())) put_to_node(node, offset, from, bytes);
 }
 
-void ProcessGroup::put_to_node(int node, std::size_t offset, std::size_t bytes) {
+void ProcessGroup::put_to_node(int node, std::size_t offset, const std::byte* from,
+                               std::size_t bytes) {
   if (bytes == 0) return;
   const Route& route = world_->route(world_->nodes().leader_of(node));
   const std::byte* const copy = copy_of_buffer(rank(), team_->sequence() + 1, rank()) + offset;
-  const Status put = route.link->put(world_->operations(), world_->routes().place_of(route, copy),
-                                     my_buffer() + offset, bytes);
+  const Status put =
+      route.link->put(world_->operations(), world_->routes().place_of(route, copy), from, bytes);
   if (sharing_.is_ok()) sharing_ = put;
 }
 

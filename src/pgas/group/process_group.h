@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,12 +70,23 @@ class ProcessGroup {
     return is_near(member) ? buffer(member, team_->sequence())
                            : copy_of_buffer(member, team_->sequence(), node_leader());
   }
-  // Says that all other members, or one, read these bytes of my_buffer() after the next barrier.
+  // Says that all other members read these bytes of my_buffer() after the next barrier.
   void share(std::size_t offset, std::size_t bytes) {
-    if (has_far_) share_with_nodes(offset, bytes);
+    if (has_far_) share_with_nodes(offset, my_buffer() + offset, bytes);
   }
-  void share_with(int member, std::size_t offset, std::size_t bytes) {
-    if (!is_near(member)) put_to_node(world_->nodes().node_of(member), offset, bytes);
+  // The same of bytes that are elsewhere: where has_near() is false, nobody reads my_buffer().
+  void share_from(std::size_t offset, const std::byte* from, std::size_t bytes) {
+    share_with_nodes(offset, from, bytes);
+  }
+  // Whether another member is on this node.
+  bool has_near() const { return !has_far_ || team_->nodes()->near().size() > 1; }
+  // Puts bytes to that place of my_buffer() for one other member to read after the next barrier:
+  // straight from `from` where it is on another node.
+  void give(int member, std::size_t offset, const std::byte* from, std::size_t bytes) {
+    if (!is_near(member))
+      put_to_node(world_->nodes().node_of(member), offset, from, bytes);
+    else if (bytes != 0)
+      std::memcpy(my_buffer() + offset, from, bytes);
   }
   // Before a barrier: what was shared is where it is read. Fails when it could not be put there.
   Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
@@ -110,8 +122,8 @@ class ProcessGroup {
            (2 * static_cast<std::size_t>(member) + (sequence & 1)) * kPipelineBytes;
   }
   int node_leader() const { return world_->nodes().leader_of(world_->nodes().node_of(rank())); }
-  void share_with_nodes(std::size_t offset, std::size_t bytes);
-  void put_to_node(int node, std::size_t offset, std::size_t bytes);
+  void share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes);
+  void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
   Status complete_puts();
   void arrive_at_node(int node);
 

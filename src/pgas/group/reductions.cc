@@ -82,14 +82,18 @@ class Slices {
   std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
 
   void fill(std::size_t step) const {
-    std::byte* const to = all_.group.my_buffer();
     for (std::size_t member = 0; member < all_.members(); ++member) {
       const Piece part = slice(step, member);
       if (member == all_.rank() || part.bytes == 0) continue;
-      std::memcpy(to + member * slice_, all_.values + part.begin, part.bytes);
-      all_.group.share_with(static_cast<int>(member), member * slice_, part.bytes);
+      all_.group.give(static_cast<int>(member), member * slice_, all_.values + part.begin,
+                      part.bytes);
     }
-    if (step > 0) all_.group.share(all_.rank() * slice_, slice(step - 1, all_.rank()).bytes);
+    if (step == 0) return;
+    const Piece sums = slice(step - 1, all_.rank());
+    if (is_in_place())
+      all_.group.share_from(all_.rank() * slice_, all_.result + sums.begin, sums.bytes);
+    else
+      all_.group.share(all_.rank() * slice_, sums.bytes);
   }
 
   // After it this process's next buffer has its results.
@@ -97,13 +101,17 @@ class Slices {
     if (all_.wants && step > 0) take_results(step - 1);
     const Piece part = slice(step, all_.rank());
     if (part.bytes == 0) return;
-    std::byte* const sums = all_.group.my_buffer() + all_.rank() * slice_;
+    std::byte* const sums =
+        is_in_place() ? all_.result + part.begin : all_.group.my_buffer() + all_.rank() * slice_;
     all_.combine(sums, all_.values + part.begin, part.bytes,
                  [&](int member) { return all_.group.buffer_of(member) + all_.rank() * slice_; });
-    if (all_.wants) std::memcpy(all_.result + part.begin, sums, part.bytes);
+    if (all_.wants && !is_in_place()) std::memcpy(all_.result + part.begin, sums, part.bytes);
   }
 
  private:
+  // This member's sums are made where its caller wants them: nobody reads them in the buffer.
+  bool is_in_place() const { return all_.wants && !all_.group.has_near(); }
+
   // Whole elements of every type, and whole cache lines.
   static constexpr std::size_t kUnit = kCacheLine;
 
@@ -186,9 +194,8 @@ Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const
         const Piece piece = piece_of(bytes, slot, step);
         for (std::size_t member = 0; member < members; ++member) {
           if (member == rank || piece.bytes == 0) continue;
-          std::memcpy(group.my_buffer() + member * slot, at(values[member], piece.begin),
-                      piece.bytes);
-          group.share_with(static_cast<int>(member), member * slot, piece.bytes);
+          group.give(static_cast<int>(member), member * slot, at(values[member], piece.begin),
+                     piece.bytes);
         }
       },
       [&](std::size_t step) {
