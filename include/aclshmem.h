@@ -5,6 +5,8 @@
 #ifndef MEMSPAN_ACLSHMEM_H
 #define MEMSPAN_ACLSHMEM_H
 
+#define MEMSPAN_NO_ACLSHMEM_ALIASES
 #include "aclshmem/shmem.h"
+#undef MEMSPAN_NO_ACLSHMEM_ALIASES
 
 #endif

@@ -18,7 +18,9 @@
 #ifndef MEMSPAN_ACLSHMEM_SHMEM_API_H
 #define MEMSPAN_ACLSHMEM_SHMEM_API_H
 
+#define MEMSPAN_NO_ACLSHMEM_ALIASES
 #include "aclshmem/shmem.h"
+#undef MEMSPAN_NO_ACLSHMEM_ALIASES
 
 /* Return codes. */
 #define SHMEM_SUCCESS ACLSHMEM_SUCCESS

@@ -313,7 +313,7 @@ part_hosts() {
   done
   place=()
 }
-makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|namespaces|on_hosts|oshrun|oshrun_starts|paths|pool_members|pool_store|progress|promises))$'
+makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|namespaces|native\.on|on_hosts|oshrun|oshrun_starts|paths|pool_members|pool_store|progress|promises))$'
 part_upstream() {
   local python=build/wheel-env/bin/python length=()
   if ! $torch; then

@@ -19,5 +19,8 @@
 #include "host/mem/shmem_host_heap.h"
 #include "host/team/shmem_host_team.h"
 #include "host/utils/shmem_log.h"
+#if !defined MEMSPAN_NO_ACLSHMEM_ALIASES && !defined MEMSPAN_OPENSHMEM_SHMEM_H
+#include "host/shmem_host_aliases.h"
+#endif
 
 #endif

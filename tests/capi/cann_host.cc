@@ -159,6 +159,11 @@ static_assert(ACLSHMEM_MAX_LOCAL_SIZE == 42949672960ULL &&
 static_assert(ACLSHMEMX_INIT_MAX == 2147483648U && ACLSHMEM_STATUS_INVALID == 2147483647 &&
                   ACLSHMEM_UNDER_API_UNLOAD == -11 && ACLSHMEM_DATA_OP_MAX == 8,
               "numbers");
+static_assert(&shmem_malloc == &aclshmem_malloc && &shmem_init_attr == &aclshmemx_init_attr &&
+                  &shmem_put_double_mem_signal == &aclshmem_double_put_signal &&
+                  &shmemx_quiet_on_stream == &aclshmemx_quiet_on_stream &&
+                  sizeof(shmem_init_attr_t) == sizeof(aclshmemx_init_attr_t),
+              "names without acl");
 static_assert(ALIGN_UP(5, 4) == 8 && ALIGH_TO(5, 4) == 8, "rounding");
 
 }  // namespace

@@ -97,7 +97,7 @@ void ProcessGroup::put_to_node(int node, std::size_t offset, const std::byte* fr
 }
 
 Status ProcessGroup::complete_puts() {
-  const Status first = std::exchange(sharing_, Status::ok());
+  Status first = std::exchange(sharing_, Status::ok());
   if (team_->is_node_leader() && team_->nodes()->is_direct()) return first;
   const Status applied = world_->operations().quiet();
   return first.is_ok() ? applied : first;

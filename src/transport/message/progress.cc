@@ -190,6 +190,12 @@ void Progress::begin_polling() {
   const auto now = Clock::now();
   soon_again_ = now - polled_until_ < kSoon ? std::min(soon_again_ + 1, kWaitsInRow) : 0;
   if (soon_again_ == 0) polled_since_ = now;
+  // Of those kept, others may have spoken since.
+  std::erase_if(taken_, [this](Id id) MEMSPAN_REQUIRES(mutex_) {
+    if (std::find(speakers_.begin(), speakers_.end(), id) != speakers_.end()) return false;
+    arm_one(id);
+    return true;
+  });
   for (const Id id : speakers_) {
     const auto found = clients_.find(id);
     if (found == clients_.end() || found->second.is_taken || !found->second.client->can_be_asked())
@@ -230,13 +236,15 @@ void Progress::give_back() {
   arm_taken();
 }
 
+void Progress::arm_one(Id id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  found->second.is_taken = false;
+  arm(id, found->second, found->second.events);
+}
+
 void Progress::arm_taken() {
-  for (const Id id : taken_) {
-    const auto found = clients_.find(id);
-    if (found == clients_.end()) continue;
-    found->second.is_taken = false;
-    arm(id, found->second, found->second.events);
-  }
+  for (const Id id : taken_) arm_one(id);
   taken_.clear();
   has_taken_.store(false, std::memory_order_relaxed);
 }

@@ -113,6 +113,7 @@ class Progress {
   };
   void arm(Id id, const Client& client, std::uint32_t events) MEMSPAN_REQUIRES(mutex_);
   void note_speaker(Id id) MEMSPAN_REQUIRES(mutex_);
+  void arm_one(Id id) MEMSPAN_REQUIRES(mutex_);
   void arm_taken() MEMSPAN_REQUIRES(mutex_);
   struct Timer {
     Clock::time_point when;
@@ -128,7 +129,7 @@ class Progress {
   std::vector<Timer> timers_ MEMSPAN_GUARDED_BY(mutex_);
   Id last_id_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Id> speakers_ MEMSPAN_GUARDED_BY(mutex_);  // who was ready last, latest first
-  std::vector<Id> taken_ MEMSPAN_GUARDED_BY(mutex_);
+  std::vector<Id> taken_ MEMSPAN_GUARDED_BY(mutex_);     // of the speakers, while it is polled
   std::atomic<bool> has_taken_{false};
   int pollers_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   // The last waits of threads: how many began soon after the one before, since when, and until

@@ -140,6 +140,21 @@ TEST(ProgressTest, WhatComesAfterTheLastOfManyTurnsIsServed) {
   }
 }
 
+TEST(ProgressTest, TurnsThatGoOnTakeOverWhoeverSpeaksThen) {
+  const std::unique_ptr<Progress> progress = Progress::start().value();
+  constexpr int kBells = 12;  // more than are taken over at a time
+  std::vector<std::shared_ptr<Bell>> bells;
+  for (int i = 0; i < kBells; ++i) bells.push_back(Bell::hang(*progress));
+  for (int call = 1; call <= 20; ++call)
+    for (const auto& bell : bells) {
+      take_turns(*progress);
+      bell->ring();
+      progress->begin_polling();
+      ASSERT_TRUE(comes(*bell, call, [&] { progress->poll(); }));
+      progress->end_polling();
+    }
+}
+
 TEST(ProgressTest, WhoWaitsForOnePeerGivesBackWhatWasKept) {
   const std::unique_ptr<Progress> progress = Progress::start().value();
   const auto bell = hang_known(*progress);
