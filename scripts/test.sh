@@ -140,8 +140,10 @@ files_to_tidy() {
 
 # tidy_files ARGUMENTS... -- FILES...
 tidy_files() {
-  local arguments=()
+  local arguments=() word
   while [[ $1 != -- ]]; do arguments+=("$1") && shift; done
+  # Without a bound, a file that has hundreds of functions from macros takes ten minutes.
+  $long || for word in -Xclang -analyzer-config -Xclang max-nodes=5000; do arguments+=("--extra-arg=$word"); done
   shift
   (($# > 0)) || return 0
   printf '%s\0' "$@" | xargs -0 -n 4 -P "$jobs" clang-tidy --quiet "${arguments[@]}" \

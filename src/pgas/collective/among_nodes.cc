@@ -90,6 +90,7 @@ class NodePeers {
 
 std::vector<int> leaders_of(const TeamNodes& nodes) {
   std::vector<int> leaders;
+  leaders.reserve(static_cast<std::size_t>(nodes.count()));
   for (int node = 0; node < nodes.count(); ++node) leaders.push_back(nodes.leader(node));
   return leaders;
 }
