@@ -99,11 +99,11 @@ typedef struct {
   char internal[ACLSHMEM_UNIQUE_ID_INNER_LEN];
 } aclshmemx_uniqueid_t;
 #define ACLSHMEM_UNIQUEID_VERSION ((1 << 16) + sizeof(aclshmemx_uniqueid_t))
-#define ACLSHMEM_UNIQUEID_INITIALIZER \
-  {                                   \
-    ACLSHMEM_UNIQUEID_VERSION, {      \
-      0                               \
-    }                                 \
+#define ACLSHMEM_UNIQUEID_INITIALIZER  \
+  {                                    \
+    ACLSHMEM_UNIQUEID_VERSION, 0, 0, { \
+      0                                \
+    }                                  \
   }
 
 /* Turns a password as it is stored into the one that opens the key; 0 means that it could. */
