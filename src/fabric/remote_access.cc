@@ -97,9 +97,8 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                          .faults = std::move(faults).value(),
                          .silence_limit = carrier.silence_limit};
   RemoteAccess& access = *made;
-  options.handlers.on_message = [&access](int peer, std::uint64_t key,
-                                          std::span<const std::byte> bytes) {
-    access.on_message(peer, key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  options.handlers.on_message = [&access](int peer, const MessageTag& tag, const Buffer& bytes) {
+    access.on_message(peer, tag.kind, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };
   options.handlers.on_peer_lost = [&access](int peer, const Status& why) {
     access.on_peer_lost(peer, why);
@@ -156,7 +155,7 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
   const std::string text = encode(
       CallRequest{.number = number, .reply_to = reply_to, .service = service, .body = request});
   Status status =
-      peer.link().send(static_cast<std::uint64_t>(MessageKind::kRequest), bytes_of(text));
+      peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)}, bytes_of(text));
   {
     MutexLock lock(call->mutex);
     while (status.is_ok() && !call->is_over)
@@ -172,9 +171,9 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
   return std::move(call->answer);
 }
 
-void RemoteAccess::on_message(int peer, std::uint64_t key, std::string_view bytes) {
-  if (key == static_cast<std::uint64_t>(MessageKind::kRequest)) on_request(peer, bytes);
-  if (key == static_cast<std::uint64_t>(MessageKind::kReply)) on_reply(bytes);
+void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view bytes) {
+  if (kind == static_cast<std::uint64_t>(MessageKind::kRequest)) on_request(peer, bytes);
+  if (kind == static_cast<std::uint64_t>(MessageKind::kReply)) on_reply(bytes);
 }
 
 // The next call makes a new link. The calls that wait for the peer.
@@ -231,7 +230,7 @@ void RemoteAccess::reply_to(int peer, const std::string& address, std::string_vi
   auto caller = connect(peer, "a caller", address);
   if (!caller.is_ok()) return;
   static_cast<void>(
-      (*caller)->link().send(static_cast<std::uint64_t>(MessageKind::kReply), bytes_of(reply)));
+      (*caller)->link().send({static_cast<std::uint64_t>(MessageKind::kReply)}, bytes_of(reply)));
   std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
   MutexLock lock(mutex_);
   if (callers_.size() >= kMostCallers) callers_.swap(dropped);

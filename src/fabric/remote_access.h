@@ -90,7 +90,7 @@ class RemoteAccess {
   }
   Result<std::shared_ptr<RemotePeer>> connect(int number, std::string_view name,
                                               const std::string& address) MEMSPAN_EXCLUDES(mutex_);
-  void on_message(int peer, std::uint64_t key, std::string_view bytes);
+  void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_left(int peer) MEMSPAN_EXCLUDES(mutex_);

@@ -108,7 +108,7 @@ class LeaderRound {
     return sent.code() == Code::kPeerLost ? Status::ok() : sent;
   }
 
-  Status take_message(int peer, const Messages::Bytes& message) {
+  Status take_message(int peer, const Buffer& message) {
     std::span<const std::byte> rest(message);
     MessageHead head;
     if (!read(rest, head)) return bad_message(peer);

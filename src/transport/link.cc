@@ -41,7 +41,7 @@ std::uint64_t apply_atomic(void* word, const AtomicOp& op) {
   return apply(static_cast<std::uint64_t*>(word), op);
 }
 
-Status Link::send(std::uint64_t, std::span<const std::byte>) {
+Status Link::send(const MessageTag&, std::span<const std::byte>) {
   return {Code::kNotSupported, "this transport carries no messages"};
 }
 

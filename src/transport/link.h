@@ -35,6 +35,14 @@ struct RemotePlace {
 
 enum class MoveDirection : std::uint8_t { kPut, kGet };
 
+// What a message is about, in words of its sender and its receiver.
+struct MessageTag {
+  std::uint64_t kind = 0;
+  std::uint64_t id = 0;
+  std::uint64_t sequence = 0;
+  bool operator==(const MessageTag&) const = default;
+};
+
 // One piece of a vector.
 struct MovePiece {
   std::byte* local = nullptr;  // only read by kPut
@@ -97,7 +105,7 @@ class Link {
 
   // A message for the peer's handler, after all puts of this thread before it. Returns when
   // `bytes` may be changed; may be called by a handler. kNotSupported where there are no messages.
-  virtual Status send(std::uint64_t key, std::span<const std::byte> bytes);
+  virtual Status send(const MessageTag& tag, std::span<const std::byte> bytes);
 
  protected:
   // A context outlives no link that it used.

@@ -36,10 +36,11 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
       has_messages_(static_cast<std::size_t>(membership.size)),
       has_greeted_(static_cast<std::size_t>(membership.size)),
       has_repeated_(static_cast<std::size_t>(membership.size)) {
-  messages_.set_carriage({[this](int peer, std::uint64_t kind, std::span<const std::byte> message) {
-                            return send(peer, kind, message);
-                          },
-                          [this] { transport_->progress(); }});
+  messages_.set_carriage(
+      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+         return send(peer, tag, bytes);
+       },
+       [this] { transport_->progress(); }});
   messages_.set_notice_handler(
       [this](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
         if (const auto notice = Notice::decode(id, sequence, bytes)) take(from, *notice);
@@ -69,9 +70,8 @@ Status LinkedPeers::start_transport() {
   options.name = membership_.nodes.describe(membership_.rank);
   MEMSPAN_TRY_ASSIGN(options.faults, Faults::from_environment(), "reading the environment");
   options.silence_limit = membership_.carrier.silence_limit;
-  options.handlers.on_message = [this](int peer, std::uint64_t key,
-                                       std::span<const std::byte> bytes) {
-    if (const Status taken = messages_.deliver(peer, key, bytes); !taken.is_ok())
+  options.handlers.on_message = [this](int peer, const MessageTag& tag, Buffer bytes) {
+    if (const Status taken = messages_.deliver(peer, tag, std::move(bytes)); !taken.is_ok())
       log_line(LogLevel::kWarn,
                fmt::format("{} sent {}", membership_.nodes.describe(peer), taken.message()));
   };
@@ -182,12 +182,12 @@ const RemoteRegion* LinkedPeers::data_of(int peer) const {
   return its.data && its.program == mine.program ? &*its.data : nullptr;
 }
 
-Status LinkedPeers::send(int peer, std::uint64_t kind, std::span<const std::byte> message) {
+Status LinkedPeers::send(int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
   has_messages_[static_cast<std::size_t>(peer)].store(true, std::memory_order_relaxed);
   Link* const to = link(peer);
   if (to == nullptr)
     return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
-  return to->send(kind, message);
+  return to->send(tag, bytes);
 }
 
 void LinkedPeers::tell(const Notice& notice) {

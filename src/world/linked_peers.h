@@ -72,7 +72,7 @@ class LinkedPeers {
   Status connect(Which which);
   void note_arrivals();
   bool has_launcher() const { return membership_.is_launched; }
-  Status send(int peer, std::uint64_t kind, std::span<const std::byte> message);
+  Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes);
   void ring_if_asleep();
   void take(int from, const Notice& notice);
   void repeat_ends();

@@ -12,14 +12,16 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
+#include "core/buffer.h"
 #include "core/mutex.h"
 #include "core/status.h"
 #include "node/wait.h"
+#include "transport/link.h"
 
 namespace memspan {
 
@@ -41,13 +43,12 @@ struct MessageKey {
 // Thread-safe.
 class Messages {
  public:
-  using Bytes = std::vector<std::byte>;
-  static constexpr std::size_t kMostBytes = (std::size_t{1} << 20) - 16;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
   // How a message gets to a PE, and how frames that have come are taken without waiting. Both are
   // thread-safe.
   struct Carriage {
-    std::function<Status(int peer, std::uint64_t kind, std::span<const std::byte> message)> send;
+    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes)> send;
     std::function<void()> progress;
   };
   // Of a notice; called on the thread that took the frame. It must not wait.
@@ -68,11 +69,11 @@ class Messages {
 
   // Waits for a message of `from` as wait_for() does. kPeerLost when `from` is gone and has sent
   // none; `what` names the call. The second form ends with kPeerLost when lost() gives a PE.
-  Result<Bytes> receive(const char* what, int from, const MessageKey& key);
+  Result<Buffer> receive(const char* what, int from, const MessageKey& key);
   template <typename Lost>
-  Result<Bytes> receive(const char* what, int from, const MessageKey& key, Lost lost) {
+  Result<Buffer> receive(const char* what, int from, const MessageKey& key, Lost lost) {
     const ProgressTurn turn(waiting_.engine);
-    std::optional<Bytes> taken;
+    std::optional<Buffer> taken;
     MEMSPAN_PASS(wait_for(
         waiting_, WaitsFor::kSync, what, Deadline::never(),
         [&] {
@@ -83,13 +84,13 @@ class Messages {
     return std::move(*taken);
   }
   // What has come by now; takes frames first.
-  std::optional<Bytes> poll(int from, const MessageKey& key);
+  std::optional<Buffer> poll(int from, const MessageKey& key);
   // Drops what nobody will ask for any more: of a team that is destroyed.
   void discard(MessageKind kind, std::uint64_t id);
 
   // For the transport, on any thread: what send() of `from` made. kInvalidArgument when it is no
   // message.
-  Status deliver(int from, std::uint64_t kind, std::span<const std::byte> message);
+  Status deliver(int from, const MessageTag& tag, Buffer bytes);
 
   // Messages in the table.
   std::size_t size() const;
@@ -104,11 +105,17 @@ class Messages {
     std::size_t operator()(const Place& place) const;
   };
 
+  // Most keys have one message.
+  struct Arrived {
+    Buffer first;
+    std::unique_ptr<std::deque<Buffer>> more;
+  };
+
   WaitContext& waiting_;
   Carriage carriage_;
   NoticeHandler on_notice_;
   mutable Mutex mutex_;
-  std::unordered_map<Place, std::deque<Bytes>, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unordered_map<Place, Arrived, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

@@ -32,7 +32,7 @@ class NodePeers {
   // Says that what was put to `node` before is there.
   Status signal(int node, int step) const { return send(node, step, nullptr, 0); }
   Status wait(int node, int step) const {
-    return receive(node, step, [](std::span<const std::byte>, std::size_t) {});
+    return receive(node, step, [](std::span<std::byte>, std::size_t) {});
   }
   Status put(int node, std::byte* dest, const void* source, std::size_t bytes) const {
     if (bytes == 0) return Status::ok();
@@ -56,13 +56,13 @@ class NodePeers {
     do {
       const std::size_t now = std::min(kMessageBytes, bytes - done);
       MEMSPAN_TRY_ASSIGN(
-          const Messages::Bytes piece,
+          Buffer piece,
           team_.world().messages().receive(what_, peer(node), key(step), [this] { return lost(); }),
           "waiting for another node");
       if (piece.size() != now)
         return {Code::kInternal, fmt::format("PE {} sent {} bytes, {} were expected", peer(node),
                                              piece.size(), now)};
-      take(std::span<const std::byte>(piece), done);
+      take(std::span<std::byte>(piece), done);
       done += now;
     } while (done < bytes);
     return Status::ok();
@@ -150,7 +150,7 @@ class LeaderReduction {
       const auto [to, expected] = chunk(mine - i - 1);
       MEMSPAN_PASS(peers_.receive(
           previous, i,
-          [&, at = data_ + to](std::span<const std::byte> piece, std::size_t offset) {
+          [&, at = data_ + to](std::span<std::byte> piece, std::size_t offset) {
             kernel_.accumulate(at + offset, piece.data(), piece.size() / kernel_.bytes);
           },
           expected));
@@ -178,7 +178,7 @@ class LeaderReduction {
   Status take(int node, int step) const {
     return peers_.receive(
         node, step,
-        [this](std::span<const std::byte> piece, std::size_t offset) {
+        [this](std::span<std::byte> piece, std::size_t offset) {
           copy_bytes(data_ + offset, piece.data(), piece.size());
         },
         bytes_);
@@ -187,15 +187,14 @@ class LeaderReduction {
   Status combine_with(int node, int step) const {
     return peers_.receive(
         node, step,
-        [&](std::span<const std::byte> piece, std::size_t offset) {
+        [&](std::span<std::byte> piece, std::size_t offset) {
           const std::size_t count = piece.size() / kernel_.bytes;
           if (node > peers_.mine()) {
             kernel_.accumulate(data_ + offset, piece.data(), count);
             return;
           }
-          std::vector<std::byte> left(piece.begin(), piece.end());
-          kernel_.accumulate(left.data(), data_ + offset, count);
-          copy_bytes(data_ + offset, left.data(), left.size());
+          kernel_.accumulate(piece.data(), data_ + offset, count);
+          copy_bytes(data_ + offset, piece.data(), piece.size());
         },
         bytes_);
   }

@@ -22,12 +22,17 @@ inline constexpr auto kStreamWait = std::chrono::milliseconds(20);
 
 enum class Waiting : bool { kNo, kShortly };  // not at all, or up to kStreamWait
 
+// Of a peer about which nothing is known.
+inline constexpr std::size_t kFarWindow = std::size_t{1} << 20;
+
 // One connection. One thread at a time receives and one sends; cut() may come from any.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
   // To poll: readable when receive() gives bytes or the end, writable when send() takes some.
   virtual int descriptor() const = 0;
+  // Bytes to ask the other end for at a time: enough that it always has some to send.
+  virtual std::size_t window() const { return kFarWindow; }
   // Both ends still agree on something before send() takes bytes: then it is to be tried again when
   // the descriptor is readable. Any thread asks.
   virtual bool is_opening() const { return false; }

@@ -43,6 +43,7 @@ class Connection {
 
   int descriptor() const { return stream_->descriptor(); }
   bool is_opening() const { return stream_->is_opening(); }
+  std::size_t window() const { return stream_->window(); }
   const Nonce& nonce() const { return session_.nonce(); }
   // Any thread; who waits in it returns.
   void cut() { stream_->cut(); }

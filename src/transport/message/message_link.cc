@@ -218,14 +218,16 @@ Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket
   return requester_->take_failure(context.id());
 }
 
-Status MessageLink::send(std::uint64_t key, std::span<const std::byte> bytes) {
+Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes) {
   if (bytes.size() > kMostMessage)
     return {Code::kInvalidArgument, fmt::format("a message of {} bytes; at most {} are allowed",
                                                 bytes.size(), kMostMessage)};
   const OutFrame message{{.type = FrameType::kMessage,
                           .payload = static_cast<std::uint32_t>(bytes.size()),
-                          .tag = key,
-                          .region = {}},
+                          .tag = tag.kind,
+                          .region = {},
+                          .operand = tag.id,
+                          .compare = tag.sequence},
                          bytes.data()};
   return requester_->post({&message, 1}, SendMode::kWait, Deadline::never());
 }

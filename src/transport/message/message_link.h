@@ -41,7 +41,7 @@ class MessageLink final : public Link {
   Status fence(OperationContext&) override { return Status::ok(); }
   std::uint64_t start_quiet(OperationContext& context) override;
   Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
-  Status send(std::uint64_t key, std::span<const std::byte> bytes) override;
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes) override;
 
  private:
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,

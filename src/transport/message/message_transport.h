@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/buffer.h"
 #include "core/clock.h"
 #include "transport/message/carrier.h"
 #include "transport/message/faults.h"
@@ -26,7 +27,7 @@ namespace memspan {
 // transport or its links, without any of its locks. They must not wait for a peer; Link::send and
 // Transport::connect are fine in them. Those of one peer's messages never overlap.
 struct MessageHandlers {
-  std::function<void(int peer, std::uint64_t key, std::span<const std::byte> bytes)> on_message;
+  std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
   // A connection with the peer ended without a goodbye. May come more than once for a peer.
   std::function<void(int peer, const Status& why)> on_peer_lost;
   // A link's peer has ended with a goodbye.

@@ -7,7 +7,6 @@
 
 #include "device/host/find_fault.h"
 #include "transport/bounded_memory.h"
-#include "transport/link.h"
 
 namespace memspan {
 namespace {
@@ -36,7 +35,7 @@ Status OwnerSide::begin(const Frame& frame) {
       if (is_admitted_) return {Code::kInvalidArgument, "it greets again"};
       [[fallthrough]];
     case FrameType::kMessage:
-      text_.resize(frame.payload);
+      text_ = Buffer(frame.payload);
       return Status::ok();
     case FrameType::kPut: {
       const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
@@ -96,7 +95,8 @@ Status OwnerSide::end(const Frame& frame) {
     case FrameType::kMessage:
       count(services_.counters.messages);
       has_applied_ = true;
-      if (services_.on_message) services_.on_message(peer_, frame.tag, text_);
+      if (services_.on_message)
+        services_.on_message(peer_, {frame.tag, frame.operand, frame.compare}, std::move(text_));
       return Status::ok();
     default:
       said_goodbye_ = true;

@@ -9,9 +9,10 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "core/buffer.h"
 #include "core/status.h"
+#include "transport/link.h"
 #include "transport/message/frame_reader.h"
 #include "transport/message/protocol.h"
 #include "transport/message/region_table.h"
@@ -39,7 +40,7 @@ class AnswerSink {
 struct OwnerServices {
   RegionTable& regions;
   OwnerCounters& counters;
-  std::function<void(int peer, std::uint64_t key, std::span<const std::byte>)> on_message;
+  std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
   // Whether it may enter: kAuth if not.
   std::function<Status(const Hello& hello)> admit;
   // What opens memory of this process to a peer without this process; empty where nothing does.
@@ -85,7 +86,7 @@ class OwnerSide final : public FrameSink {
   int peer_ = -1;
   std::string peer_name_;
   Frame frame_;
-  std::vector<std::byte> text_;  // the payload of a message or a greeting
+  Buffer text_;  // the payload of a message or a greeting
 };
 
 }  // namespace memspan

@@ -25,7 +25,7 @@ enum class FrameType : std::uint8_t {
   kGet,        // `length` bytes of the place are wanted
   kAtomic,     // kind, width, operand, compare at the place; with kWantsAnswer, the value before
   kFlush,      // answered when all frames before it are applied
-  kMessage,    // the payload is for the handler; `tag` is its key
+  kMessage,    // the payload is for the handler; `tag`, `operand`, `compare` are its MessageTag
   // Answers, in the order of the requests.
   kData,     // the payload is what a kGet wanted
   kFetched,  // `operand` is the value before an atomic
@@ -71,7 +71,7 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;

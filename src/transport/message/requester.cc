@@ -199,17 +199,18 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
   const Result<Connection*> connection = connect(deadline);
   if (!connection.is_ok()) return connection.status();
   const auto bytes = static_cast<std::uint32_t>(request.frame.length);
+  const std::size_t window = (*connection)->window();
   while (true) {
     MEMSPAN_PASS(wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) {
       return outstanding_->empty() ||
-             (outstanding_bytes_ + bytes <= kGetWindow && outstanding_->size() < kMostOutstanding);
+             (outstanding_bytes_ + bytes <= window && outstanding_->size() < kMostOutstanding);
     }));
     const std::lock_guard<std::mutex> issue(issuing_);
     {
       MutexLock lock(mutex_);
       if (!lost_.is_ok()) return lost_;
       // Another thread may have taken the room.
-      if (!outstanding_->empty() && outstanding_bytes_ + bytes > kGetWindow) continue;
+      if (!outstanding_->empty() && outstanding_bytes_ + bytes > window) continue;
       request.frame.tag = push_outstanding(request);
     }
     // Queued where the stream is full: there are few, and a call that ends early leaves no gap.

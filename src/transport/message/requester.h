@@ -18,10 +18,9 @@
 
 namespace memspan {
 
-// Gets are asked for in pieces, and no more than so many bytes at a time, so that the answers which
-// an owner has to queue are bounded.
-inline constexpr std::uint32_t kGetPiece = 256 << 10;
-inline constexpr std::uint64_t kGetWindow = 1 << 20;
+// Gets are asked for in pieces, and no more than ByteStream::window() at a time, so that the answers
+// which an owner has to queue are bounded.
+inline constexpr std::uint32_t kGetPiece = 128 << 10;
 inline constexpr std::size_t kMostOutstanding = 1024;
 
 // What a call waits for: on its stack, until the answer is here or the call gives up.

@@ -85,18 +85,19 @@ TEST_P(MessageContract, MessagesComeInOrderAfterThePutsBeforeThem) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(put_word(0, i).is_ok());
     const std::string text = "m" + std::to_string(i);
-    ASSERT_TRUE(link_->send(i, std::as_bytes(std::span(text))).is_ok());
+    ASSERT_TRUE(link_->send({i, i + 1, ~i}, std::as_bytes(std::span(text))).is_ok());
   }
   ASSERT_TRUE(context_.quiet().is_ok());
   std::string expected;
-  for (int i = 0; i < 100; ++i)
-    expected += "0:" + std::to_string(i) + ":m" + std::to_string(i) + ";";
+  for (std::uint64_t i = 0; i < 100; ++i)
+    expected += "0:" + std::to_string(i) + "." + std::to_string(i + 1) + "." + std::to_string(~i) +
+                ":m" + std::to_string(i) + ";";
   ASSERT_TRUE(link_->quiet(context_).is_ok());
   EXPECT_EQ(owner_->ask("messages"), expected + "|");
   EXPECT_NE(owner_->ask("applied"), "0");
   const std::vector<std::byte> large(kMostMessage + 1);
-  EXPECT_EQ(link_->send(0, large).code(), Code::kInvalidArgument);
-  ASSERT_TRUE(link_->send(0, std::span(large).first(kMostMessage)).is_ok());
+  EXPECT_EQ(link_->send({}, large).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(link_->send({}, std::span(large).first(kMostMessage)).is_ok());
   ASSERT_TRUE(link_->quiet(context_).is_ok());
 }
 
@@ -165,7 +166,7 @@ TEST_P(MessageContract, ADeadPeerIsTold) {
   EXPECT_EQ(got.code(), Code::kPeerLost);
   EXPECT_THAT(got.status().message(), HasSubstr("PE 1 on host b"));
   EXPECT_EQ(put_word(0, 1).code(), Code::kPeerLost);
-  EXPECT_EQ(link_->send(1, {}).code(), Code::kPeerLost);
+  EXPECT_EQ(link_->send({}, {}).code(), Code::kPeerLost);
 }
 
 TEST_P(MessageContract, APeerThatLeavesIsNoLoss) {

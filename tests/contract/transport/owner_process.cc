@@ -82,10 +82,9 @@ class Owner {
     MessageOptions options = message_options(backend, kOwner);
     options.faults = Faults::parse(faults).value();
     options.silence_limit = silence_limit_;
-    options.handlers.on_message = [this](int peer, std::uint64_t key,
-                                         std::span<const std::byte> bytes) {
+    options.handlers.on_message = [this](int peer, const MessageTag& tag, const Buffer& bytes) {
       MutexLock lock(mutex_);
-      messages_ += fmt::format("{}:{}:{};", peer, key,
+      messages_ += fmt::format("{}:{}.{}.{}:{};", peer, tag.kind, tag.id, tag.sequence,
                                std::string_view(reinterpret_cast<const char*>(bytes.data()),
                                                 std::min<std::size_t>(bytes.size(), 20)));
     };

@@ -68,8 +68,9 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
   std::string messages_;
   OwnerServices services_{
       regions_, counters_,
-      [this](int peer, std::uint64_t key, std::span<const std::byte> bytes) {
-        messages_ += std::to_string(peer) + ":" + std::to_string(key) + ":" +
+      [this](int peer, const MessageTag& tag, const Buffer& bytes) {
+        messages_ += std::to_string(peer) + ":" + std::to_string(tag.kind) + "." +
+                     std::to_string(tag.id) + "." + std::to_string(tag.sequence) + ":" +
                      std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       },
       [](const Hello& hello) {
@@ -99,8 +100,10 @@ TEST_F(OwnerSideTest, AppliesWhatIsAllowed) {
   EXPECT_EQ(answers_.back().type, FrameType::kData);
   EXPECT_EQ(answers_.back().tag, 8u);
   EXPECT_EQ(texts_.back(), "hello");
-  ASSERT_TRUE(send({.type = FrameType::kMessage, .tag = 77, .region = {}}, "text").is_ok());
-  EXPECT_EQ(messages_, "3:77:text");
+  const Frame message{
+      .type = FrameType::kMessage, .tag = 77, .region = {}, .operand = 5, .compare = 6};
+  ASSERT_TRUE(send(message, "text").is_ok());
+  EXPECT_EQ(messages_, "3:77.5.6:text");
 }
 
 TEST_F(OwnerSideTest, GivesKeysOfWholeWindowsOfRegionsThatLast) {

@@ -18,7 +18,13 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string text_of(const Messages::Bytes& bytes) {
+Buffer copy_of(std::span<const std::byte> bytes) {
+  Buffer copy(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy.begin());
+  return copy;
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -31,8 +37,8 @@ class MessagesTest : public testing::Test {
     waiting_.self = &segment_.peer(0);
     waiting_.generation = 1;
     messages_.set_carriage(
-        {[this](int peer, std::uint64_t kind, std::span<const std::byte> message) {
-           return messages_.deliver(peer, kind, message);
+        {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+           return messages_.deliver(peer, tag, copy_of(bytes));
          },
          {}});
   }
@@ -92,8 +98,8 @@ TEST_F(MessagesTest, ASleeperIsWokenByWhatComes) {
 TEST_F(MessagesTest, AWaiterTakesFramesItself) {
   const MessageKey key{MessageKind::kBarrier, 1, 1};
   int looks = 0;
-  messages_.set_carriage({[this](int peer, std::uint64_t kind, std::span<const std::byte> message) {
-                            return messages_.deliver(peer, kind, message);
+  messages_.set_carriage({[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+                            return messages_.deliver(peer, tag, copy_of(bytes));
                           },
                           [&] {
                             if (++looks == 3) let_come(key, "taken");
@@ -122,7 +128,7 @@ TEST_F(MessagesTest, NoticesGoToTheirHandler) {
   messages_.set_notice_handler(
       [&](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
         seen = std::to_string(from) + " " + std::to_string(id) + " " + std::to_string(sequence) +
-               " " + text_of({bytes.begin(), bytes.end()});
+               " " + text_of(bytes);
       });
   let_come({MessageKind::kNotice, 3, 4}, "died");
   EXPECT_EQ(seen, "1 3 4 died");
@@ -139,9 +145,8 @@ TEST_F(MessagesTest, DiscardDropsWhatIsOfOneTeam) {
 }
 
 TEST_F(MessagesTest, WhatIsNoMessageIsRefused) {
-  EXPECT_EQ(messages_.deliver(1, 2, bytes_of("short")).code(), Code::kInvalidArgument);
-  const std::string unknown(24, '\x7f');
-  EXPECT_EQ(messages_.deliver(1, 99, bytes_of(unknown)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(messages_.deliver(1, {99, 1, 1}, Buffer(8)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(messages_.deliver(1, {0, 1, 1}, Buffer(8)).code(), Code::kInvalidArgument);
   const std::vector<std::byte> too_much(Messages::kMostBytes + 1);
   EXPECT_EQ(messages_.send(1, {}, too_much).code(), Code::kInvalidArgument);
   EXPECT_EQ(messages_.size(), 0u);

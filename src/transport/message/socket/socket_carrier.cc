@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -23,6 +24,8 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kTcpPrefix = "tcp:";
 constexpr int kBacklog = 1024;
+// The round trip of a connection's first packets, up to which a peer is near.
+constexpr std::uint32_t kNearUs = 250;
 
 // The address of either family.
 struct SocketAddress {
@@ -84,8 +87,16 @@ void set(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// A host that is gone is found out without a word from it. Small frames leave at once.
-void tune(int socket) {
+bool is_near(int socket) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_rtt != 0 &&
+         info.tcpi_rtt <= kNearUs;
+}
+
+// A host that is gone is found out without a word from it. Small frames leave at once. Gives the
+// bytes that may be on their way; 0: as many as the kernel thinks fit.
+std::size_t tune(int socket, const SocketOptions& options) {
   timeval wait{};
   wait.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kStreamWait).count();
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
@@ -93,7 +104,7 @@ void tune(int socket) {
   int family = 0;
   socklen_t length = sizeof family;
   ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &length);
-  if (family == AF_UNIX) return;
+  if (family == AF_UNIX) return kNearSendBuffer;
   constexpr int kPatienceMs = 10'000;
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -101,13 +112,21 @@ void tune(int socket) {
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 2);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
   set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kPatienceMs);
+  const std::size_t bytes = options.send_buffer.value_or(is_near(socket) ? kNearSendBuffer : 0);
+  if (bytes != 0) set(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes));
+  return bytes;
 }
 
 class SocketStream final : public ByteStream {
  public:
-  explicit SocketStream(Fd socket) : socket_(std::move(socket)) { tune(socket_.get()); }
+  SocketStream(Fd socket, const SocketOptions& options)
+      : socket_(std::move(socket)), send_buffer_(tune(socket_.get(), options)) {}
 
   int descriptor() const override { return socket_.get(); }
+  // The other end's buffer is most likely as this one's.
+  std::size_t window() const override {
+    return send_buffer_ == 0 ? kFarWindow : std::max(send_buffer_, kNearSendBuffer);
+  }
   ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
     msghdr message = header(to);
     const ssize_t got = ::recvmsg(socket_.get(), &message, flags(waiting));
@@ -134,18 +153,19 @@ class SocketStream final : public ByteStream {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS;
   }
   const Fd socket_;
+  const std::size_t send_buffer_;
 };
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(Fd socket, std::string address)
-      : socket_(std::move(socket)), address_(std::move(address)) {}
+  SocketListener(Fd socket, std::string address, const SocketOptions& options)
+      : socket_(std::move(socket)), address_(std::move(address)), options_(options) {}
   int descriptor() const override { return socket_.get(); }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
     while (true) {
       Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (socket.is_valid()) return std::make_unique<SocketStream>(std::move(socket));
+      if (socket.is_valid()) return std::make_unique<SocketStream>(std::move(socket), options_);
       if (errno != EINTR && errno != ECONNABORTED) return nullptr;
     }
   }
@@ -153,6 +173,7 @@ class SocketListener final : public Listener {
  private:
   const Fd socket_;
   const std::string address_;
+  const SocketOptions options_;
 };
 
 Status wait_for_connection(int socket, const std::string& address, const Deadline& deadline) {
@@ -189,7 +210,8 @@ class SocketCarrier final : public Carrier {
     const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket), is_unix ? fmt::format("{}{}", kUnixPrefix, name)
-                                   : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port)));
+                                   : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port),
+        options_));
   }
 
   Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
@@ -211,7 +233,7 @@ class SocketCarrier final : public Carrier {
                       fmt::format("{}: {}", address, std::strerror(error)));
       // From here on each call says whether it waits.
       ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-      return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket)));
+      return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
     }
   }
 

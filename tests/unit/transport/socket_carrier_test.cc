@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/socket/socket_carrier.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace memspan {
+namespace {
+
+int send_buffer_of(int socket) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, &length), 0);
+  return bytes;
+}
+
+// What the kernel makes of a wish.
+int granted(std::size_t bytes) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto wish = static_cast<int>(bytes);
+  EXPECT_EQ(::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &wish, sizeof wish), 0);
+  const int got = send_buffer_of(socket);
+  ::close(socket);
+  return got;
+}
+
+struct Ends {
+  std::unique_ptr<Carrier> carrier;
+  std::unique_ptr<Listener> listener;
+  std::unique_ptr<ByteStream> connected;
+  std::unique_ptr<ByteStream> accepted;
+};
+
+Ends connect(const SocketOptions& options) {
+  Ends ends;
+  ends.carrier = make_socket_carrier(options);
+  ends.listener = ends.carrier->listen().value();
+  ends.connected =
+      ends.carrier->connect(ends.listener->address(), Deadline::after(std::chrono::seconds(10)))
+          .value();
+  ends.accepted = ends.listener->accept();
+  return ends;
+}
+
+TEST(SocketCarrierTest, BothEndsHaveTheSendBufferThatIsAskedFor) {
+  const Ends ends =
+      connect({.family = SocketOptions::Family::kTcp, .send_buffer = std::size_t{48} << 10});
+  EXPECT_EQ(send_buffer_of(ends.connected->descriptor()), granted(std::size_t{48} << 10));
+  EXPECT_EQ(send_buffer_of(ends.accepted->descriptor()), granted(std::size_t{48} << 10));
+}
+
+// A busy machine may be slow to answer the first packet: then the buffer is the kernel's.
+TEST(SocketCarrierTest, ANearPeerGetsNoMoreThanTheCachesHold) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const Ends ends = connect({.family = SocketOptions::Family::kTcp});
+    if (send_buffer_of(ends.connected->descriptor()) == granted(kNearSendBuffer)) return;
+  }
+  ADD_FAILURE() << "none of 20 connections over the loopback counts as near";
+}
+
+TEST(SocketCarrierTest, TheKernelsBufferGrowsWhereItIsAskedFor) {
+  const Ends ends = connect({.family = SocketOptions::Family::kTcp, .send_buffer = 0});
+  EXPECT_NE(send_buffer_of(ends.connected->descriptor()), granted(kNearSendBuffer));
+}
+
+}  // namespace
+}  // namespace memspan
