@@ -34,6 +34,12 @@ int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms)
  * not wait for the stream. */
 int32_t memspan_stream_call(memspan_stream_t stream, int32_t (*function)(void* context),
                             void* context);
+/* Runs kernel(arguments) once for each of `blocks` blocks, 1 to 65536, on threads of the process,
+ * in the stream's order; <memspan/kernel.h> has what it may call, and <memspan/launch.h> the form
+ * for C++. Then release(arguments), unless that is NULL; also when this call fails. */
+int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
+                              void (*kernel)(void* arguments), void* arguments,
+                              void (*release)(void* arguments));
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,10 @@ InterruptHandler set_thread_interrupt_handler(InterruptHandler handler) {
   return std::exchange(state, fresh).handler;
 }
 
+bool is_interruptible() {
+  return state.handler != nullptr;
+}
+
 bool is_interrupted() {
   if (state.handler == nullptr) return false;
   if (!state.is_interrupted && is_due()) state.is_interrupted = state.handler() != 0;

@@ -25,6 +25,7 @@ inline constexpr auto kInterruptPeriod = std::chrono::milliseconds(40);
 
 // Of the calling thread; the one before.
 InterruptHandler set_thread_interrupt_handler(InterruptHandler handler);
+bool is_interruptible();  // it has one
 // Calls the handler when its time has come. Not with a lock that others hold in calls of the
 // library, since they may have what the handler waits for.
 bool is_interrupted();

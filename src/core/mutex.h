@@ -54,6 +54,7 @@ class ConditionVariable {
     lock.release();
     return in_time;
   }
+  void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }
 
  private:

@@ -22,11 +22,15 @@ Stream::~Stream() {
 }
 
 Status Stream::submit(Work work) {
-  MutexLock lock(mutex_);
-  MEMSPAN_PASS(need_thread());
-  queue_.push_back(std::move(work));
-  ++submitted_;
-  changed_.notify_all();
+  bool is_asleep = false;
+  {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(need_thread());
+    queue_.push_back(std::move(work));
+    ++submitted_;
+    is_asleep = is_idle_;
+  }
+  if (is_asleep) changed_.notify_all();
   return Status::ok();
 }
 
@@ -35,7 +39,6 @@ Status Stream::need_thread() {
   auto thread = start_thread("a stream", [this] { run(); });
   if (!thread.is_ok()) return thread.status();
   thread_ = std::move(thread).value();
-  thread_id_ = thread_->get_id();
   return Status::ok();
 }
 
@@ -44,43 +47,63 @@ bool Stream::is_idle() const {
   return done_ == submitted_;
 }
 
-bool Stream::is_own_thread() const {
+bool Stream::is_own_work() const {
   MutexLock lock(mutex_);
-  return thread_id_ == std::this_thread::get_id();
+  return worker_ == std::this_thread::get_id();
 }
 
 Status Stream::synchronize(Deadline deadline) {
   MutexLock lock(mutex_);
-  if (thread_id_ == std::this_thread::get_id())
+  if (worker_ == std::this_thread::get_id())
     return {Code::kInvalidArgument, "work of a stream cannot wait for the stream"};
   const std::uint64_t last = submitted_;
-  while (done_ < last)
-    if (!wait_interruptibly(changed_, mutex_, deadline) && done_ < last)
+  while (done_ < last) {
+    // A work may take longer than a caller with a limit has, and does not hear of an interruption.
+    if (deadline.is_never() && !is_interruptible() && worker_ == std::thread::id()) {
+      do_next();
+      continue;
+    }
+    ++sleepers_;
+    const bool is_in_time = wait_interruptibly(changed_, mutex_, deadline);
+    --sleepers_;
+    if (!is_in_time && done_ < last)
       return end_of_wait(
           fmt::format("timeout: {} of the stream's works are not done yet", last - done_));
+  }
   if (first_failure_.is_ok() || failed_ > last) return Status::ok();
   return std::exchange(first_failure_, Status::ok());
+}
+
+// Nobody does a work, and there is one.
+void Stream::do_next() {
+  worker_ = std::this_thread::get_id();
+  Work work = std::move(queue_.front());
+  queue_.pop_front();
+  mutex_.unlock();
+  Status status = work();
+  work = nullptr;  // what it held is gone before anybody hears that it is done
+  mutex_.lock();
+  worker_ = {};
+  ++done_;
+  if (!status.is_ok() && first_failure_.is_ok()) {
+    first_failure_ = std::move(status);
+    failed_ = done_;
+  }
+  if (sleepers_ != 0) changed_.notify_all();
 }
 
 void Stream::run() {
   MutexLock lock(mutex_);
   while (!queue_.empty() || !is_ending_) {
-    if (queue_.empty()) {
-      changed_.wait_until(mutex_, Deadline::never());
+    if (!queue_.empty() && worker_ == std::thread::id()) {
+      do_next();
       continue;
     }
-    Work work = std::move(queue_.front());
-    queue_.pop_front();
-    mutex_.unlock();
-    Status status = work();
-    work = nullptr;  // what it held is gone before anybody hears that it is done
-    mutex_.lock();
-    ++done_;
-    if (!status.is_ok() && first_failure_.is_ok()) {
-      first_failure_ = std::move(status);
-      failed_ = done_;
-    }
-    changed_.notify_all();
+    is_idle_ = true;
+    ++sleepers_;
+    changed_.wait_until(mutex_, Deadline::never());
+    --sleepers_;
+    is_idle_ = false;
   }
 }
 

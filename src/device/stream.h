@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered queue of work that a thread of its own does: the host device's stream.
+// An ordered queue of work: the host device's stream. A thread of its own does the work, or who
+// waits for it without a limit, where that thread is still on its way: to be woken takes longer
+// than most works.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,7 @@ class Stream {
   Status submit(Work work) MEMSPAN_EXCLUDES(mutex_);
   bool is_idle() const MEMSPAN_EXCLUDES(mutex_);
   // The caller is work of this stream, which may neither wait for the stream nor end it.
-  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
+  bool is_own_work() const MEMSPAN_EXCLUDES(mutex_);
   // Until what was submitted before this call is done. kTimeout leaves all as it is,
   // kInvalidArgument: the caller is work of this stream; else the first failure of that work since
   // the last synchronisation, which is then forgotten.
@@ -38,6 +40,7 @@ class Stream {
  private:
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
+  void do_next() MEMSPAN_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
@@ -47,8 +50,10 @@ class Stream {
   Status first_failure_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t failed_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the first failure's number
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool is_idle_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the thread sleeps
+  int sleepers_ MEMSPAN_GUARDED_BY(mutex_) = 0;      // it, and who waits for work to be done
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
-  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
+  std::thread::id worker_ MEMSPAN_GUARDED_BY(mutex_);  // who does a work now
 };
 
 }  // namespace memspan

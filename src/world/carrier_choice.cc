@@ -57,9 +57,10 @@ Result<std::optional<std::size_t>> send_buffer() {
   MEMSPAN_TRY_ASSIGN(const std::size_t bytes, parse_size(kSendVariable, *text),
                      "choosing a carrier");
   if (bytes >= kLeast && bytes <= kMost) return std::optional<std::size_t>(bytes);
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are 16k to 1g, and 0 for what the kernel thinks fit",
-                            kSendVariable, *text));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("{} is \"{}\"; allowed are 16k to 1g, and 0 for what the kernel thinks fit",
+                  kSendVariable, *text));
 }
 
 // Before anything is loaded.

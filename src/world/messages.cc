@@ -73,7 +73,8 @@ void Messages::discard(MessageKind kind, std::uint64_t id) {
 std::size_t Messages::size() const {
   MutexLock lock(mutex_);
   std::size_t count = 0;
-  for (const auto& [place, arrived] : table_) count += 1 + (arrived.more ? arrived.more->size() : 0);
+  for (const auto& [place, arrived] : table_)
+    count += 1 + (arrived.more ? arrived.more->size() : 0);
   return count;
 }
 

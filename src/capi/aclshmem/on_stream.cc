@@ -46,7 +46,7 @@ void finish_default_stream() {
   if (!uses_default_stream.load(std::memory_order_acquire)) return;
   Stream& stream = default_stream();
   // Its work never fails: what does ends the process.
-  if (!stream.is_own_thread()) (void)stream.synchronize(Deadline::never());
+  if (!stream.is_own_work()) (void)stream.synchronize(Deadline::never());
 }
 
 }  // namespace memspan::capi

@@ -10,20 +10,28 @@
 
 #include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
 
 namespace memspan::capi {
-namespace {
 
-// Null when it names no team, or before the start.
-Team* find_team(shmem_team_t team) {
+Team* find_team(int team) {
   if (team == SHMEM_TEAM_WORLD) return process_state.world_team;
   if (team < 0 || process_state.teams == nullptr) return nullptr;
   return process_state.teams->find(static_cast<std::uint64_t>(team));
 }
+
+Team& need_team(const char* call, int team) {
+  Team* const found = find_team(team);
+  if (found != nullptr) return *found;
+  require_started(call);
+  end_for_bad_number(call, "team", team, 0, 0);
+}
+
+namespace {
 
 int bad_team(const char* call, shmem_team_t team) {
   if (!is_started())
@@ -62,13 +70,9 @@ int read_config(const char* call, shmem_team_t team, const void* config, int& co
 template <typename Collective>
 void meet(const char* call, shmem_team_t team, Collective collective) {
   if (team == SHMEM_TEAM_INVALID) return;
-  Team* found = find_team(team);
-  if (found == nullptr) {
-    require_started(call);
-    end_for_bad_number(call, "team", team, 0, 0);
-  }
+  Team& found = need_team(call, team);
   finish_default_stream();
-  require(call, collective(call, *found));
+  require(call, collective(call, found));
 }
 
 }  // namespace

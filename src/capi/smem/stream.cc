@@ -33,7 +33,7 @@ std::int32_t destroy(const char* call, memspan_stream_t stream) {
   {
     auto used = streams().use(stream);
     if (!used) return bad_handle(call, stream, kWhat);
-    if (used->is_own_thread())
+    if (used->is_own_work())
       return smem_failure(call, SMEM_INVALID_PARAM,
                           "invalid param, the stream cannot be destroyed by its own work");
   }

@@ -18,8 +18,8 @@
 
 namespace memspan {
 
-// Gets are asked for in pieces, and no more than ByteStream::window() at a time, so that the answers
-// which an owner has to queue are bounded.
+// Gets are asked for in pieces, and no more than ByteStream::window() at a time, so that the
+// answers which an owner has to queue are bounded.
 inline constexpr std::uint32_t kGetPiece = 128 << 10;
 inline constexpr std::size_t kMostOutstanding = 1024;
 

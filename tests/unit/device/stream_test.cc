@@ -119,14 +119,14 @@ TEST(StreamTest, WorkMayGiveTheStreamMoreWorkButNotWaitForIt) {
                   .submit([&] {
                     waited.set_value(stream.synchronize(soon()).code());
                     return stream.submit([&more, &stream] {
-                      more.set_value(stream.is_own_thread());
+                      more.set_value(stream.is_own_work());
                       return Status::ok();
                     });
                   })
                   .is_ok());
   EXPECT_EQ(waited.get_future().get(), Code::kInvalidArgument);
   EXPECT_TRUE(more.get_future().get());
-  EXPECT_FALSE(stream.is_own_thread());
+  EXPECT_FALSE(stream.is_own_work());
 }
 
 TEST(StreamTest, ItsEndWaitsForAllWork) {

@@ -16,10 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kVariables[] = {"MEMSPAN_CARRIER",        "MEMSPAN_NET",
-                                      "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
-                                      "MEMSPAN_ENCRYPT_DATA",   "MEMSPAN_SILENCE_LIMIT",
-                                      "MEMSPAN_SEND_BUFFER"};
+constexpr const char* kVariables[] = {
+    "MEMSPAN_CARRIER",      "MEMSPAN_NET",           "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
+    "MEMSPAN_ENCRYPT_DATA", "MEMSPAN_SILENCE_LIMIT", "MEMSPAN_SEND_BUFFER"};
 
 class CarrierChoiceTest : public testing::Test {
  protected:

@@ -98,12 +98,13 @@ TEST_F(MessagesTest, ASleeperIsWokenByWhatComes) {
 TEST_F(MessagesTest, AWaiterTakesFramesItself) {
   const MessageKey key{MessageKind::kBarrier, 1, 1};
   int looks = 0;
-  messages_.set_carriage({[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
-                            return messages_.deliver(peer, tag, copy_of(bytes));
-                          },
-                          [&] {
-                            if (++looks == 3) let_come(key, "taken");
-                          }});
+  messages_.set_carriage(
+      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+         return messages_.deliver(peer, tag, copy_of(bytes));
+       },
+       [&] {
+         if (++looks == 3) let_come(key, "taken");
+       }});
   EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), "taken");
 }
 

@@ -209,8 +209,9 @@ class SocketCarrier final : public Carrier {
     // The port is at the same place in both kinds of IP addresses.
     const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
-        std::move(socket), is_unix ? fmt::format("{}{}", kUnixPrefix, name)
-                                   : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port),
+        std::move(socket),
+        is_unix ? fmt::format("{}{}", kUnixPrefix, name)
+                : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port),
         options_));
   }
 
@@ -233,7 +234,8 @@ class SocketCarrier final : public Carrier {
                       fmt::format("{}: {}", address, std::strerror(error)));
       // From here on each call says whether it waits.
       ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-      return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
+      return std::unique_ptr<ByteStream>(
+          std::make_unique<SocketStream>(std::move(socket), options_));
     }
   }
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels of the host device call (<memspan/kernel_calls.h>).
+#include <memspan/kernel_calls.h>
+
+#include <atomic>
+
+#include "capi/aclshmem/teams.h"
+#include "capi/atomic.h"
+#include "capi/collective_calls.h"
+#include "capi/rma.h"
+#include "capi/strided.h"
+#include "capi/wait_sets.h"
+#include "device/host/grid.h"
+#include "pgas/order.h"
+
+#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace memspan::capi {
+namespace {
+
+static_assert(static_cast<int>(AtomicKind::kFetch) == MEMSPAN_KERNEL_FETCH);
+static_assert(static_cast<int>(AtomicKind::kSet) == MEMSPAN_KERNEL_SET);
+static_assert(static_cast<int>(AtomicKind::kSwap) == MEMSPAN_KERNEL_SWAP);
+static_assert(static_cast<int>(AtomicKind::kCompareSwap) == MEMSPAN_KERNEL_COMPARE_SWAP);
+static_assert(static_cast<int>(AtomicKind::kAdd) == MEMSPAN_KERNEL_ADD);
+static_assert(static_cast<int>(AtomicKind::kAnd) == MEMSPAN_KERNEL_AND);
+static_assert(static_cast<int>(AtomicKind::kOr) == MEMSPAN_KERNEL_OR);
+static_assert(static_cast<int>(AtomicKind::kXor) == MEMSPAN_KERNEL_XOR);
+
+// Of either width; the value before.
+template <AtomicKind kind>
+std::uint64_t apply(const char* call, int width, const void* word, std::uint64_t operand,
+                    std::uint64_t compare, int pe) {
+  if (width == 8)
+    return fetch_atomic<kind>(call, static_cast<const std::uint64_t*>(word), operand, compare, pe);
+  if (width != 4) end_for_bad_number(call, "width", width, 4, 8);
+  return fetch_atomic<kind>(call, static_cast<const std::uint32_t*>(word),
+                            static_cast<std::uint32_t>(operand),
+                            static_cast<std::uint32_t>(compare), pe);
+}
+template <AtomicKind kind>
+void change(const char* call, int width, void* word, std::uint64_t operand, int pe) {
+  if (width == 8) return change_atomic<kind>(call, static_cast<std::uint64_t*>(word), operand, pe);
+  if (width != 4) end_for_bad_number(call, "width", width, 4, 8);
+  change_atomic<kind>(call, static_cast<std::uint32_t*>(word), static_cast<std::uint32_t>(operand),
+                      pe);
+}
+
+// What the call does with the team once all blocks are there; nothing for the grid alone.
+void meet(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
+  const Status met = meet_grid([&] {
+    return team == MEMSPAN_KERNEL_GRID ? Status::ok() : collective(call, need_team(call, team));
+  });
+  require(call, met);
+}
+
+// Strides in bytes: an element is a byte then, and a row a block.
+Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t bytes,
+             std::size_t count) {
+  return {dest_pitch, source_pitch, bytes, count};
+}
+
+}  // namespace
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int memspan_kernel_my_pe(void) {
+  return is_started() ? process_state.rank : -1;
+}
+MEMSPAN_EXPORT int memspan_kernel_n_pes(void) {
+  return is_started() ? process_state.world->size() : -1;
+}
+MEMSPAN_EXPORT int memspan_kernel_team_my_pe(int team) {
+  const Team* const found = find_team(team);
+  return found == nullptr ? -1 : found->index();
+}
+MEMSPAN_EXPORT int memspan_kernel_team_n_pes(int team) {
+  const Team* const found = find_team(team);
+  return found == nullptr ? -1 : found->size();
+}
+MEMSPAN_EXPORT int memspan_kernel_team_translate_pe(int source_team, int pe, int dest_team) {
+  const Team* const from = find_team(source_team);
+  const Team* const to = find_team(dest_team);
+  if (from == nullptr || to == nullptr || pe < 0 || pe >= from->size()) return -1;
+  return to->shape().member_of(from->peer_of(pe));
+}
+
+MEMSPAN_EXPORT void* memspan_kernel_ptr(const void* address, int pe) {
+  const Route* const route = process_state.routes.find(address, 1, pe);
+  if (route == nullptr || !route->is_direct()) return nullptr;
+  return route->address(const_cast<void*>(address));
+}
+
+MEMSPAN_EXPORT void memspan_kernel_put(void* dest, const void* source, size_t bytes, int pe) {
+  put<1>("a kernel's put", dest, source, bytes, pe);
+}
+MEMSPAN_EXPORT void memspan_kernel_get(void* dest, const void* source, size_t bytes, int pe) {
+  get<1>("a kernel's get", dest, source, bytes, pe);
+}
+MEMSPAN_EXPORT void memspan_kernel_put_word4(void* dest, uint32_t value, int pe) {
+  put_value("a kernel's put", static_cast<std::uint32_t*>(dest), value, pe);
+}
+MEMSPAN_EXPORT void memspan_kernel_put_word8(void* dest, uint64_t value, int pe) {
+  put_value("a kernel's put", static_cast<std::uint64_t*>(dest), value, pe);
+}
+MEMSPAN_EXPORT uint32_t memspan_kernel_get_word4(const void* source, int pe) {
+  return get_value("a kernel's get", static_cast<const std::uint32_t*>(source), pe);
+}
+MEMSPAN_EXPORT uint64_t memspan_kernel_get_word8(const void* source, int pe) {
+  return get_value("a kernel's get", static_cast<const std::uint64_t*>(source), pe);
+}
+MEMSPAN_EXPORT void memspan_kernel_put_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
+                                            ptrdiff_t source_pitch, size_t bytes, size_t count,
+                                            int pe) {
+  put_strided("a kernel's strided put", dest, source, rows(dest_pitch, source_pitch, bytes, count),
+              1, pe);
+}
+MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
+                                            ptrdiff_t source_pitch, size_t bytes, size_t count,
+                                            int pe) {
+  get_strided("a kernel's strided get", dest, source, rows(dest_pitch, source_pitch, bytes, count),
+              1, pe);
+}
+
+MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
+                                                    uint64_t operand, uint64_t compare, int pe) {
+  constexpr const char* kCall = "a kernel's atomic";
+  switch (static_cast<AtomicKind>(operation)) {
+    case AtomicKind::kFetch:
+      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kSet:
+    case AtomicKind::kSwap:
+      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kCompareSwap:
+      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kAdd:
+      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kAnd:
+      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kOr:
+      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kXor:
+      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
+  }
+  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+}
+MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
+                                                 uint64_t operand, int pe) {
+  constexpr const char* kCall = "a kernel's atomic";
+  switch (static_cast<AtomicKind>(operation)) {
+    case AtomicKind::kSet:
+      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
+    case AtomicKind::kAdd:
+      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
+    case AtomicKind::kAnd:
+      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
+    case AtomicKind::kOr:
+      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
+    case AtomicKind::kXor:
+      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
+    case AtomicKind::kFetch:
+    case AtomicKind::kSwap:
+    case AtomicKind::kCompareSwap:
+      break;
+  }
+  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+}
+
+MEMSPAN_EXPORT void memspan_kernel_fence(void) {
+  std::atomic_thread_fence(std::memory_order_release);
+  if (process_state.has_links) require("a kernel's fence", pgas::fence_links(process_state.routes));
+}
+MEMSPAN_EXPORT void memspan_kernel_quiet(void) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (process_state.has_links) require("a kernel's quiet", pgas::quiet_links(process_state.routes));
+}
+
+MEMSPAN_EXPORT unsigned memspan_kernel_block(void) {
+  return current_block();
+}
+MEMSPAN_EXPORT unsigned memspan_kernel_blocks(void) {
+  return current_blocks();
+}
+MEMSPAN_EXPORT void memspan_kernel_sync(int team) {
+  meet("a kernel's sync", team, capi::sync);
+}
+MEMSPAN_EXPORT void memspan_kernel_barrier(int team) {
+  // What this block stored is visible to whoever leaves the barrier.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  meet("a kernel's barrier", team, capi::barrier);
+}
+
+MEMSPAN_EXPORT void memspan_kernel_wait(int (*is_true)(void* context), void* context,
+                                        const char* call) {
+  require_started(call);
+  require(call, let_other_blocks_run());
+  wait_until(call, [=] { return is_true(context) != 0; });
+}
