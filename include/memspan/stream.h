@@ -10,6 +10,7 @@
 #ifndef MEMSPAN_STREAM_H
 #define MEMSPAN_STREAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -18,6 +19,7 @@ extern "C" {
 
 /* NULL is none. */
 typedef void* memspan_stream_t;
+typedef void* memspan_event_t;
 
 /* The thread begins with the first work. */
 int32_t memspan_stream_create(memspan_stream_t* stream);
@@ -34,12 +36,28 @@ int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms)
  * not wait for the stream. */
 int32_t memspan_stream_call(memspan_stream_t stream, int32_t (*function)(void* context),
                             void* context);
+/* Copies `bytes` of this process's memory in the stream's order; both places stay as they are until
+ * then. Memory that is not there ends the process, as memcpy() does. */
+int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source, size_t bytes);
 /* Runs kernel(arguments) once for each of `blocks` blocks, 1 to 65536, on threads of the process,
  * in the stream's order; <memspan/kernel.h> has what it may call, and <memspan/launch.h> the form
  * for C++. Then release(arguments), unless that is NULL; also when this call fails. */
 int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
                               void (*kernel)(void* arguments), void* arguments,
                               void (*release)(void* arguments));
+
+/* Events: places in a stream's work. One that was never recorded counts as reached. */
+int32_t memspan_event_create(memspan_event_t* event);
+/* What waits for its place still does. */
+int32_t memspan_event_destroy(memspan_event_t event);
+/* The event is behind what was given to the stream before, and no longer where it was. */
+int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream);
+/* What is given to the stream from now on comes after the event's place of now. */
+int32_t memspan_stream_wait_event(memspan_stream_t stream, memspan_event_t event);
+/* 0: its place is reached; MEMSPAN_STREAM_BUSY: not yet; less than 0: a bad handle. */
+int32_t memspan_event_query(memspan_event_t event);
+/* Until its place is reached, as memspan_stream_synchronize(). */
+int32_t memspan_event_synchronize(memspan_event_t event, uint32_t timeout_ms);
 
 #ifdef __cplusplus
 }

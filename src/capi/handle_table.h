@@ -28,7 +28,8 @@ enum class HandleKind : std::uint64_t {
   kStream = 4,
   kRequest = 5,
   kGroup = 6,
-  kMessage = 7
+  kMessage = 7,
+  kEvent = 8
 };
 
 // Owns its objects. Thread-safe; find() and use() take no lock.

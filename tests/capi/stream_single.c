@@ -123,6 +123,30 @@ static void check_destruction(memspan_stream_t stream) {
   CHECK(failed_with(memspan_stream_destroy(stream), SMEM_NOT_EXIST, "no stream"));
 }
 
+static void check_events(memspan_stream_t stream, memspan_stream_t other) {
+  static int from = 7, to;
+  int here = 0;
+  memspan_event_t event = NULL;
+  CHECK(memspan_event_create(&event) == 0 && event != NULL && memspan_event_query(event) == 0);
+  CHECK(memspan_event_synchronize(event, 0) == 0);
+  pthread_mutex_lock(&gate);
+  CHECK(memspan_stream_call(stream, wait_at_the_gate, NULL) == 0);
+  CHECK(memspan_event_record(event, stream) == 0);
+  CHECK(memspan_stream_wait_event(other, event) == 0);
+  CHECK(memspan_stream_copy(other, &to, &from, sizeof to) == 0);
+  CHECK(memspan_event_query(event) == MEMSPAN_STREAM_BUSY);
+  CHECK(failed_with(memspan_event_synchronize(event, 1), SMEM_TIMEOUT, "timeout"));
+  CHECK(failed_with(memspan_stream_synchronize(other, 1), SMEM_TIMEOUT, "timeout") && to == 0);
+  CHECK(memspan_event_destroy(event) == 0);
+  pthread_mutex_unlock(&gate);
+  CHECK(memspan_stream_synchronize(other, UINT32_MAX) == 0 && to == 7);
+  CHECK(failed_with(memspan_event_destroy(event), SMEM_NOT_EXIST, "no event"));
+  CHECK(failed_with(memspan_event_create(NULL), SMEM_INVALID_PARAM, "event is NULL"));
+  CHECK(failed_with(memspan_event_record(&here, stream), SMEM_NOT_EXIST, "no event"));
+  CHECK(failed_with(memspan_stream_copy(stream, NULL, &from, 4), SMEM_INVALID_PARAM, "dest"));
+  CHECK(failed_with(memspan_stream_copy(&here, &to, &from, 4), SMEM_NOT_EXIST, "no stream"));
+}
+
 int main(void) {
   memspan_stream_t stream = NULL;
   memspan_stream_t other = NULL;
@@ -132,6 +156,7 @@ int main(void) {
   check_time_out(stream);
   check_failures(stream);
   check_bad_arguments(stream);
+  check_events(stream, other);
   done = 0;
   check_fork(stream);
   check_destruction(stream);

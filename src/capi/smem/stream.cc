@@ -7,6 +7,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
+#include "device/host/copy.h"
 
 namespace memspan::capi {
 
@@ -69,6 +70,20 @@ std::int32_t give(const char* call, memspan_stream_t stream, std::int32_t (*func
   return smem_failure(call, SMEM_NO_RESOURCES, given.message());
 }
 
+std::int32_t copy(const char* call, memspan_stream_t stream, void* dest, const void* source,
+                  std::size_t bytes) {
+  if (bytes != 0 && (dest == nullptr || source == nullptr))
+    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, dest or source is NULL");
+  auto used = streams().use(stream);
+  if (!used) return bad_handle(call, stream, kWhat);
+  const Status given = used->submit([=] {
+    copy_bytes(dest, source, bytes);
+    return Status::ok();
+  });
+  if (given.is_ok()) return SMEM_OK;
+  return smem_failure(call, SMEM_NO_RESOURCES, given.message());
+}
+
 }  // namespace
 }  // namespace memspan::capi
 
@@ -93,4 +108,9 @@ MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream, uint3
 MEMSPAN_EXPORT int32_t memspan_stream_call(memspan_stream_t stream,
                                            int32_t (*function)(void* context), void* context) {
   return give("memspan_stream_call", stream, function, context);
+}
+
+MEMSPAN_EXPORT int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source,
+                                           size_t bytes) {
+  return copy("memspan_stream_copy", stream, dest, source, bytes);
 }
