@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sum over all PEs of A x B, fused: a block that has the product of a tile sends it to the PE
+// that sums this tile; that one adds tiles as they arrive and sends the sum to all. No barrier
+// stands between product and sum. The first half alone is a matmul_reduce_scatter.
+#include <vector>
+
+#include "example.h"
+
+using namespace example;
+
+namespace {
+
+struct Shape {
+  std::size_t rows, inner, columns, tile;  // tile: rows of a tile; divides rows
+  std::size_t tiles() const { return rows / tile; }
+  std::size_t tile_elements() const { return tile * columns; }
+};
+
+template <typename T>
+struct Buffers {
+  T* c;                     // the sum, all tiles
+  T* parts;                 // [PE][tile] products that came from there
+  std::uint64_t* parts_in;  // [tile] how many of them
+  std::uint64_t* sums_in;   // [tile] whether the sum is here
+};
+
+template <typename T>
+void multiply_tile(T* c, const T* a, const T* b, const Shape& shape, std::size_t tile) {
+  for (std::size_t i = 0; i < shape.tile; ++i)
+    for (std::size_t j = 0; j < shape.columns; ++j) {
+      T sum{};
+      for (std::size_t l = 0; l < shape.inner; ++l)
+        sum += a[(tile * shape.tile + i) * shape.inner + l] * b[l * shape.columns + j];
+      c[i * shape.columns + j] = sum;
+    }
+}
+
+template <typename T>
+void kernel(Buffers<T> to, const T* a, const T* b, Shape shape) {
+  const auto pes = static_cast<std::size_t>(k::n_pes());
+  const auto me = static_cast<std::size_t>(k::my_pe());
+  const std::size_t size = shape.tile_elements();
+  std::vector<T> mine(size);
+  // Those that others wait for come first.
+  for (std::size_t i = k::block(); i < shape.tiles(); i += k::blocks()) {
+    const std::size_t tile = (i + me + 1) % shape.tiles();
+    multiply_tile(mine.data(), a, b, shape, tile);
+    k::put_signal(to.parts + (me * shape.tiles() + tile) * size, mine.data(), size,
+                  to.parts_in + tile, 1, k::SignalOp::kAdd, static_cast<int>(tile % pes));
+  }
+  for (std::size_t tile = k::block(); tile < shape.tiles(); tile += k::blocks()) {
+    if (tile % pes != me) continue;
+    k::signal_wait_until(to.parts_in + tile, k::Compare::kEqual, static_cast<std::uint64_t>(pes));
+    std::fill(mine.begin(), mine.end(), T{});
+    for (std::size_t pe = 0; pe < pes; ++pe) {
+      const T* const part = to.parts + (pe * shape.tiles() + tile) * size;
+      for (std::size_t i = 0; i < size; ++i) mine[i] += part[i];
+    }
+    for (std::size_t i = 0; i < pes; ++i)
+      k::put_signal(to.c + tile * size, mine.data(), size, to.sums_in + tile, 1, k::SignalOp::kSet,
+                    static_cast<int>((me + i) % pes));
+  }
+  for (std::size_t tile = k::block(); tile < shape.tiles(); tile += k::blocks())
+    k::signal_wait_until(to.sums_in + tile, k::Compare::kEqual, std::uint64_t{1});
+}
+
+template <typename T>
+void fill(std::vector<T>& a, std::vector<T>& b, int pe) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = element<T>(pe, i);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = element<T>(pe + 3, i);
+}
+
+template <typename T>
+long count_errors() {
+  const Shape shape{64, 32, 48, 8};
+  const auto pes = static_cast<std::size_t>(shmem_n_pes());
+  std::vector<T> a(shape.rows * shape.inner);
+  std::vector<T> b(shape.inner * shape.columns);
+  fill(a, b, shmem_my_pe());
+  const Symmetric<T> c(shape.rows * shape.columns);
+  const Symmetric<T> parts(pes * shape.rows * shape.columns);
+  const Symmetric<std::uint64_t> parts_in(shape.tiles());
+  const Symmetric<std::uint64_t> sums_in(shape.tiles());
+  Stream stream;
+  stream.launch(4, kernel<T>, Buffers<T>{c.get(), parts.get(), parts_in.get(), sums_in.get()},
+                a.data(), b.data(), shape);
+  stream.synchronize();
+  std::vector<T> golden(shape.rows * shape.columns);
+  std::vector<T> tile(shape.tile_elements());
+  for (int pe = 0; pe < shmem_n_pes(); ++pe) {
+    fill(a, b, pe);
+    for (std::size_t t = 0; t < shape.tiles(); ++t) {
+      multiply_tile(tile.data(), a.data(), b.data(), shape, t);
+      for (std::size_t i = 0; i < tile.size(); ++i) golden[t * tile.size() + i] += tile[i];
+    }
+  }
+  long wrong = 0;
+  for (std::size_t i = 0; i < golden.size(); ++i)
+    if (c[i] != golden[i]) ++wrong;
+  return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [](auto zero) { return count_errors<decltype(zero)>(); });
+}
