@@ -25,7 +25,7 @@ import memspan
 import pytest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["big_memory.md", "python.md", "shm.md", "store.md", "transfer.md"]
+PAGES = ["big_memory.md", "kernels.md", "python.md", "shm.md", "store.md", "transfer.md"]
 FENCE = re.compile(
     r"^(?:<!-- run: (?P<how>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$"
     r"(?:\n\n```text\n(?P<output>.*?)^```$)?",
@@ -44,9 +44,9 @@ def blocks():
 
 
 def compiled(source):
-    compiler = shutil.which("cc")
+    compiler = shutil.which("cc" if source.suffix == ".c" else "c++")
     if compiler is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip(f"there is no compiler for {source.name}")
     program = source.with_suffix("")
     library = memspan.get_lib_path()
     subprocess.run(
