@@ -109,7 +109,7 @@ TEST_F(Kernel, SignalsFollowTheirData) {
   run(
       2,
       [](std::uint64_t* w, std::int32_t* n, int* d) {
-        const std::size_t part = k::block() * 256;
+        const std::size_t part = std::size_t{k::block()} * 256;
         const std::vector<int> mine(256, me() + 1);
         for (int round = 1; round <= 20; ++round) {
           if (k::block() == 0)

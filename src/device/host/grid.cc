@@ -58,7 +58,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
   Status meet(const std::function<Status()>& last) {
     const unsigned phase = phase_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks_) {
-      const Status done = last();
+      Status done = last();
       if (!done.is_ok()) note(done);
       arrived_.store(0, std::memory_order_relaxed);
       phase_.store(phase + 1, std::memory_order_release);

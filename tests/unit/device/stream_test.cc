@@ -158,6 +158,7 @@ TEST(StreamTest, ManyThreadsMayUseOne) {
   constexpr int kEach = 200;
   int done = 0;  // by the stream's thread only
   std::vector<std::future<void>> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread)
     threads.push_back(std::async(std::launch::async, [&] {
       for (int i = 0; i < kEach; ++i) {
