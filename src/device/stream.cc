@@ -9,6 +9,19 @@
 #include "core/thread.h"
 
 namespace memspan {
+namespace {
+
+thread_local const Stream* current = nullptr;
+
+}  // namespace
+
+const Stream* current_stream() {
+  return current;
+}
+
+const Stream* set_current_stream(const Stream* stream) {
+  return std::exchange(current, stream);
+}
 
 Stream::~Stream() {
   std::optional<std::thread> thread;
@@ -49,12 +62,17 @@ bool Stream::is_idle() const {
 
 bool Stream::is_own_work() const {
   MutexLock lock(mutex_);
-  return worker_ == std::this_thread::get_id();
+  return is_caller_own();
+}
+
+// The thread may do another stream's work within this one's.
+bool Stream::is_caller_own() const {
+  return current == this || worker_ == std::this_thread::get_id();
 }
 
 Status Stream::synchronize(Deadline deadline) {
   MutexLock lock(mutex_);
-  if (worker_ == std::this_thread::get_id())
+  if (is_caller_own())
     return {Code::kInvalidArgument, "work of a stream cannot wait for the stream"};
   const std::uint64_t last = submitted_;
   while (done_ < last) {
@@ -80,8 +98,10 @@ void Stream::do_next() {
   Work work = std::move(queue_.front());
   queue_.pop_front();
   mutex_.unlock();
+  const Stream* const before = set_current_stream(this);
   Status status = work();
   work = nullptr;  // what it held is gone before anybody hears that it is done
+  set_current_stream(before);
   mutex_.lock();
   worker_ = {};
   ++done_;

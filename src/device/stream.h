@@ -16,6 +16,13 @@
 
 namespace memspan {
 
+class Stream;
+
+// The stream whose work this thread does, or null; a thread that does a part of a work says so.
+const Stream* current_stream();
+// The one before.
+const Stream* set_current_stream(const Stream* stream);
+
 // Thread-safe. Its end waits until all its work is done.
 class Stream {
  public:
@@ -41,6 +48,7 @@ class Stream {
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
   void do_next() MEMSPAN_REQUIRES(mutex_);
+  bool is_caller_own() const MEMSPAN_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   ConditionVariable changed_;

@@ -8,6 +8,7 @@
 
 #include "core/cpu.h"
 #include "core/thread.h"
+#include "device/stream.h"
 
 namespace memspan {
 namespace {
@@ -36,6 +37,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
   // Takes blocks until all have begun.
   void take_blocks() {
     const Here before = here;
+    const Stream* const stream_before = set_current_stream(stream_);
     // A thread that comes late must not touch the kernel: its launch may be over.
     for (unsigned block = begun_.fetch_add(1, std::memory_order_relaxed); block < blocks_;
          block = begun_.fetch_add(1, std::memory_order_relaxed)) {
@@ -44,6 +46,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
       if (ended_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks_) wake();
     }
     here = before;
+    set_current_stream(stream_before);
   }
 
   void wait_for_end() {
@@ -112,6 +115,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
   BlockThreads& threads_;
   const unsigned blocks_;
   const std::function<void(unsigned)>& kernel_;
+  const Stream* const stream_ = current_stream();  // whose work the launch is
   std::atomic<unsigned> begun_{0};
   std::atomic<unsigned> ended_{0};
   std::atomic<unsigned> arrived_{0};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/cpu.h"
+#include "device/stream.h"
 
 namespace memspan {
 namespace {
@@ -112,6 +113,25 @@ TEST(GridTest, ABlockThatEndsWithoutTheBarrierIsTold) {
                        })
                   .is_ok());
   EXPECT_THAT(why, HasSubstr("1 of the grid's 2 blocks have ended without this barrier"));
+}
+
+TEST(GridTest, EveryBlockIsWorkOfTheLaunchersStream) {
+  BlockThreads threads;
+  Stream stream;
+  std::atomic<int> own{0};
+  ASSERT_TRUE(stream
+                  .submit([&] {
+                    return threads.run(8, [&](unsigned) {
+                      if (stream.is_own_work() &&
+                          stream.synchronize(Deadline::never()).code() == Code::kInvalidArgument)
+                        own.fetch_add(1);
+                      EXPECT_TRUE(meet_grid([] { return Status::ok(); }).is_ok());
+                    });
+                  })
+                  .is_ok());
+  ASSERT_TRUE(stream.synchronize(Deadline::never()).is_ok());
+  EXPECT_EQ(own.load(), 8);
+  EXPECT_FALSE(stream.is_own_work());
 }
 
 TEST(GridTest, SizesAreChecked) {
