@@ -22,7 +22,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "memspan/kernel_calls.h"
+#include "kernel_calls.h"
 
 namespace memspan::kernel {
 
