@@ -9,10 +9,7 @@
 #include <string_view>
 
 namespace memspan {
-namespace {
 
-// For dlsym(): a loaded MPI library, also one whose symbols are not global, as of an interpreter's
-// module; else RTLD_DEFAULT.
 void* mpi_library() {
   std::string path;
   dl_iterate_phdr(
@@ -28,8 +25,6 @@ void* mpi_library() {
       path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   return loaded != nullptr ? loaded : RTLD_DEFAULT;
 }
-
-}  // namespace
 
 MpiState mpi_state() {
   // The same in every MPI, since they have nothing of its own types.

@@ -12,5 +12,8 @@ enum class MpiState {
 };
 // By asking whichever library is loaded; nothing is loaded for it.
 MpiState mpi_state();
+// For dlsym(): a loaded MPI library, also one whose symbols are not global, as of an interpreter's
+// module; else RTLD_DEFAULT.
+void* mpi_library();
 
 }  // namespace memspan

@@ -7,6 +7,7 @@ import unittest
 from vendors import HYDRA, OPEN_MPI, Session, hydra, needs, open_mpi
 
 WITH_MPI = os.environ["MEMSPAN_WITH_MPI"]
+CANN_BY_MPI = os.environ["MEMSPAN_CANN_BY_MPI"]
 MPICH_LIBRARY = "libmpich.so.12"
 
 
@@ -19,6 +20,22 @@ class MpiTest(Session):
     @needs(OPEN_MPI)
     def test_open_mpi(self):
         self.expect_all_orders(open_mpi(2), "libmpi.so.40")
+
+    @needs(OPEN_MPI)
+    def test_cann_shmem_starts_by_open_mpi(self):
+        self.expect_well(*open_mpi(2), CANN_BY_MPI, "alone")
+        self.expect_well(*open_mpi(3), CANN_BY_MPI, "libmpi.so.40")
+
+    @needs(OPEN_MPI)
+    def test_cann_shmem_that_disagrees_with_mpi_is_told(self):
+        code, _, errors = self.run_job(*open_mpi(2), CANN_BY_MPI, "alone", "wrong")
+        self.assertNotEqual(code, 0)
+        self.assertIn("my_pe is 1 of 2 PEs, and the communicator has this process as 0 of 2", errors)
+
+    @needs(HYDRA)
+    def test_cann_shmem_starts_by_mpich(self):
+        self.expect_well(*hydra(2), CANN_BY_MPI, "alone")
+        self.expect_well(*hydra(2), CANN_BY_MPI, MPICH_LIBRARY)
 
     @needs(HYDRA)
     def test_mpich(self):

@@ -45,7 +45,7 @@ typedef enum MEMSPAN_ENUM_OF(int) {
 /* By what processes find each other. */
 typedef enum {
   ACLSHMEMX_INIT_WITH_DEFAULT = 1,  /* ip_port, else a unique id */
-  ACLSHMEMX_INIT_WITH_MPI = 2,      /* ACLSHMEM_NOT_SUPPORTED */
+  ACLSHMEMX_INIT_WITH_MPI = 2,      /* the MPI of the process; comm_args: MPI_Comm*, NULL: all */
   ACLSHMEMX_INIT_WITH_UNIQUEID = 8, /* the unique id */
 #ifdef __cplusplus
   ACLSHMEMX_INIT_MAX = 1U << 31
@@ -88,7 +88,7 @@ typedef struct aclshmemx_init_attr_t {
   aclshmem_init_optional_attr_t option_attr MEMSPAN_ACLSHMEM_DEFAULT(
       {(1 << 16) + sizeof(aclshmem_init_optional_attr_t), ACLSHMEM_DATA_OP_MTE, DEFAULT_TIMEOUT,
        DEFAULT_TIMEOUT, DEFAULT_TIMEOUT, 0});
-  void* comm_args MEMSPAN_ACLSHMEM_DEFAULT(nullptr); /* an aclshmemx_uniqueid_t */
+  void* comm_args MEMSPAN_ACLSHMEM_DEFAULT(nullptr); /* an aclshmemx_uniqueid_t, or an MPI_Comm */
   uint64_t instance_id MEMSPAN_ACLSHMEM_DEFAULT(0);  /* 0; 1 to 255 are ACLSHMEM_NOT_SUPPORTED */
 } aclshmemx_init_attr_t;
 

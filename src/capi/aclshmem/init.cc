@@ -18,6 +18,7 @@
 #include "capi/process_state.h"
 #include "capi/store_security.h"
 #include "core/log.h"
+#include "world/mpi_job.h"
 
 namespace memspan::capi {
 namespace {
@@ -78,6 +79,27 @@ shmem_init_attr_t early_form(const aclshmemx_init_attr_t& later) {
   early.local_mem_size = later.local_mem_size;
   early.option_attr = later.option_attr;
   return early;
+}
+
+// PE 0 makes a unique id, and MPI carries it to the others. `communicator` may be null.
+int start_by_mpi(const char* call, shmem_init_attr_t attributes, const void* communicator) {
+  const auto job = MpiJob::join(communicator);
+  if (!job.is_ok()) return shmem_result(call, job.status());
+  // Whatever one process finds wrong, the others get an answer.
+  Result<std::string> made = job->rank() == 0 ? open_unique_id(MpiJob::kMostBytes) : std::string();
+  auto text = job->broadcast(made.is_ok() ? *made : std::string());
+  if (!made.is_ok()) return shmem_result(call, made.status());
+  if (!text.is_ok()) return shmem_result(call, text.status());
+  if (!is_unique_id_text(*text))
+    return shmem_failure(call, ShmemCode::kInnerError,
+                         "rank 0 of the communicator could not open the job's store");
+  if (attributes.my_rank != job->rank() || attributes.n_ranks != job->size())
+    return shmem_failure(
+        call, ShmemCode::kInvalidValue,
+        fmt::format("my_pe is {} of {} PEs, and the communicator has this process "
+                    "as {} of {}",
+                    attributes.my_rank, attributes.n_ranks, job->rank(), job->size()));
+  return start_by_attributes(call, attributes, take_unique_id(*text));
 }
 
 int check_instance(const char* call, std::uint64_t number) {
@@ -159,14 +181,13 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
     case ACLSHMEMX_INIT_WITH_UNIQUEID:
       return uid == nullptr ? null_argument(kCall, "comm_args") : start_by_id(kCall, early, *uid);
     case ACLSHMEMX_INIT_WITH_MPI:
-      return shmem_failure(
-          kCall, ShmemCode::kNotSupported,
-          "there is no start by MPI; an address (1) and a unique id (8) are there");
+      return start_by_mpi(kCall, early, attributes->comm_args);
     default:
-      return shmem_failure(kCall, ShmemCode::kInvalidValue,
-                           fmt::format("bootstrap_flags is {}, allowed are 1 (an address) and 8 (a "
-                                       "unique id)",
-                                       static_cast<int>(bootstrap_flags)));
+      return shmem_failure(
+          kCall, ShmemCode::kInvalidValue,
+          fmt::format("bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and "
+                      "8 (a unique id)",
+                      static_cast<int>(bootstrap_flags)));
   }
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/mpi_job.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "core/environment.h"
+#include "world/mpi_library.h"
+
+namespace memspan {
+namespace {
+
+// Of the ABI that MPICH, Intel MPI and others share.
+constexpr std::uintptr_t kMpichWorld = 0x44000000;
+constexpr std::uintptr_t kMpichByte = 0x4c00010d;
+constexpr int kThreadMultiple = 3;  // in both ABIs
+
+template <typename Function>
+Function find(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+// The one of the launcher first.
+std::vector<std::string> names_to_try() {
+  if (const auto named = environment(MpiJob::kLibraryVariable)) return {*named};
+  if (environment("OMPI_COMM_WORLD_SIZE"))
+    return {"libmpi.so.40", "libmpi.so", "libmpi.so.12", "libmpich.so.12"};
+  return {"libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"};
+}
+
+// Its components look for its symbols among the global ones.
+Result<void*> load() {
+  std::string tried;
+  for (const std::string& name : names_to_try()) {
+    if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
+    tried += (tried.empty() ? "" : ", ") + name;
+  }
+  return Status(Code::kNotSupported,
+                fmt::format("no MPI is loaded, and none of {} can be; {} names one", tried,
+                            MpiJob::kLibraryVariable));
+}
+
+int (*finalize)() = nullptr;
+
+void finalize_at_exit() {
+  if (mpi_state() == MpiState::kInitialized) finalize();
+}
+
+Status initialize(void* library) {
+  const auto init = find<int (*)(int*, char***, int, int*)>(library, "MPI_Init_thread");
+  finalize = find<int (*)()>(library, "MPI_Finalize");
+  if (init == nullptr || finalize == nullptr)
+    return {Code::kNotSupported, "the MPI library has no MPI_Init_thread or no MPI_Finalize"};
+  int provided = 0;
+  if (const int code = init(nullptr, nullptr, kThreadMultiple, &provided); code != 0)
+    return {Code::kSystem, fmt::format("MPI_Init_thread failed with {}", code)};
+  std::atexit(finalize_at_exit);
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<MpiJob> MpiJob::join(const void* communicator) {
+  const MpiState state = mpi_state();
+  if (state == MpiState::kFinalized)
+    return Status(Code::kNotSupported, "MPI has been finalized; start before MPI_Finalize");
+  void* library = mpi_library();
+  if (state == MpiState::kAbsent) {
+    MEMSPAN_TRY_ASSIGN(library, load(), "starting by MPI");
+  }
+  if (state != MpiState::kInitialized) MEMSPAN_PASS(initialize(library));
+  MpiJob job;
+  job.broadcast_ = find<Broadcast>(library, "MPI_Bcast");
+  const auto ask_rank = find<int (*)(Handle, int*)>(library, "MPI_Comm_rank");
+  const auto ask_size = find<int (*)(Handle, int*)>(library, "MPI_Comm_size");
+  if (job.broadcast_ == nullptr || ask_rank == nullptr || ask_size == nullptr)
+    return Status(Code::kNotSupported, "the MPI library has no MPI_Bcast, rank or size");
+  void* const world = dlsym(library, "ompi_mpi_comm_world");
+  const bool is_open_mpi = world != nullptr;
+  job.communicator_ = is_open_mpi ? reinterpret_cast<Handle>(world) : kMpichWorld;
+  job.byte_ = is_open_mpi ? reinterpret_cast<Handle>(dlsym(library, "ompi_mpi_byte")) : kMpichByte;
+  if (communicator != nullptr) {
+    job.communicator_ = 0;
+    std::memcpy(&job.communicator_, communicator, is_open_mpi ? sizeof(void*) : sizeof(int));
+  }
+  if (ask_rank(job.communicator_, &job.rank_) != 0 || ask_size(job.communicator_, &job.size_) != 0)
+    return Status(Code::kInvalidArgument, "the communicator is none of this MPI");
+  return job;
+}
+
+Result<std::string> MpiJob::broadcast(const std::string& text) const {
+  std::array<char, kMostBytes + 1> all{};
+  if (text.size() > kMostBytes)
+    return Status(Code::kInvalidArgument, fmt::format("{} bytes to broadcast", text.size()));
+  if (rank_ == 0) std::memcpy(all.data(), text.data(), text.size());
+  if (const int code =
+          broadcast_(all.data(), static_cast<int>(all.size()), byte_, 0, communicator_);
+      code != 0)
+    return Status(Code::kSystem, fmt::format("MPI_Bcast failed with {}", code));
+  return std::string(all.data());
+}
+
+}  // namespace memspan

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job that an MPI has started, as a way for its processes to meet. Nothing is linked: the MPI
+// is the one that is loaded, or is loaded by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/status.h"
+
+namespace memspan {
+
+// A value. One thread at a time, as the MPI was initialized for.
+class MpiJob {
+ public:
+  static constexpr const char* kLibraryVariable = "MEMSPAN_MPI_LIBRARY";
+
+  // `communicator` is the address of an MPI_Comm, or null for all. Where nobody has initialized MPI
+  // this does, and an exit handler finalizes it. kNotSupported: no MPI is found, or it has been
+  // finalized.
+  static Result<MpiJob> join(const void* communicator);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // What rank 0 has, up to kMostBytes bytes. Collective.
+  static constexpr std::size_t kMostBytes = 1000;
+  Result<std::string> broadcast(const std::string& text) const;
+
+ private:
+  // An int in the ABI of MPICH, a pointer in Open MPI's: a register holds both.
+  using Handle = std::uintptr_t;
+  using Broadcast = int (*)(void* data, int count, Handle type, int root, Handle communicator);
+
+  Handle communicator_ = 0;
+  Handle byte_ = 0;
+  Broadcast broadcast_ = nullptr;
+  int rank_ = -1;
+  int size_ = 0;
+};
+
+}  // namespace memspan
