@@ -24,7 +24,7 @@ using transfer::Role;
 bool may_remove(const void* handle) {
   auto endpoint = endpoints().use(handle);
   if (!endpoint) return true;
-  if (endpoint->is_own_work()) return false;
+  if (endpoint->is_own_thread()) return false;
   endpoint->end_waits();
   return true;
 }

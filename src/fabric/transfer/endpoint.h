@@ -58,7 +58,7 @@ class Endpoint {
   Status set_on_peer_down(Worker::OnPeerDown on_peer_down) {
     return worker_->set_on_peer_down(std::move(on_peer_down));
   }
-  bool is_own_work() const { return worker_->is_own_work(); }
+  bool is_own_thread() const { return worker_->is_own_thread(); }
 
   // As NotificationQueue and counters.h; kUnavailable once the endpoint is to be destroyed.
   Result<Notification> receive(Deadline deadline) const { return notifications_.receive(deadline); }

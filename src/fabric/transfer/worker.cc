@@ -65,7 +65,7 @@ void Worker::note_peer_down(const std::string& peer) {
   wake_.ring();
 }
 
-bool Worker::is_own_work() const {
+bool Worker::is_own_thread() const {
   MutexLock lock(mutex_);
   return thread_id_ == std::this_thread::get_id();
 }

@@ -37,7 +37,7 @@ class Worker {
   // A peer has ended. Does not wait.
   void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
 
-  bool is_own_work() const MEMSPAN_EXCLUDES(mutex_);
+  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
   // What is posted fails, and the thread ends. Not for the thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
