@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "capi/access.h"
 #include "pgas/rma.h"
@@ -49,14 +50,33 @@ template <typename T>
   return value;
 }
 
-// One element. Up to 8 bytes it is one store that never tears.
+// One element. Up to 8 bytes it is one access that never tears, also next to a thread of this
+// process that waits for the word.
+template <typename T>
+inline void store_element(T* place, T value) {
+  if constexpr (sizeof(T) <= sizeof(std::uint64_t))
+    __atomic_store(place, &value, __ATOMIC_RELAXED);
+  else
+    *static_cast<volatile T*>(place) = value;
+}
+template <typename T>
+inline T load_element(const T* place) {
+  if constexpr (sizeof(T) <= sizeof(std::uint64_t)) {
+    T value;
+    __atomic_load(place, &value, __ATOMIC_RELAXED);
+    return value;
+  } else {
+    return *static_cast<const volatile T*>(place);
+  }
+}
+
 template <typename T>
 inline void put_value(const char* call, T* dest, T value, int pe,
                       ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(dest, pe);
   if (route == nullptr) [[unlikely]]
     return put_value_slow_path(call, dest, value, pe, context);
-  *static_cast<volatile T*>(route->address(dest)) = value;
+  store_element(route->address(dest), value);
   route->notify();
 }
 
@@ -66,7 +86,7 @@ inline T get_value(const char* call, const T* source, int pe,
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
   if (route == nullptr) [[unlikely]]
     return get_value_slow_path(call, source, pe, context);
-  const T value = *static_cast<const volatile T*>(route->address(source));
+  const T value = load_element(route->address(source));
   pgas::complete_get();
   return value;
 }

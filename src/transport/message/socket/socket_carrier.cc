@@ -24,8 +24,6 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kTcpPrefix = "tcp:";
 constexpr int kBacklog = 1024;
-// The round trip of a connection's first packets, up to which a peer is near.
-constexpr std::uint32_t kNearUs = 250;
 
 // The address of either family.
 struct SocketAddress {

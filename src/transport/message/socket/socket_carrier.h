@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ struct SocketOptions {
   std::optional<std::size_t> send_buffer = std::nullopt;
 };
 
+// The round trip of a connection's first packets, up to which a peer is near.
+inline constexpr std::uint32_t kNearUs = 250;
 // The kernel lets what is on its way grow to megabytes, also where the answer to a byte comes in
 // microseconds: then every byte leaves the processor's caches between the two ends. So many are
 // enough for 10 Gbit/s at a round trip of 200 us and for 100 Gbit/s at 20 us, and stay in them.
