@@ -13,7 +13,7 @@ set(platform ${CMAKE_SYSTEM_PROCESSOR}-linux)
 set(completion_dir ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
 set(memspan_folders
   ${CMAKE_INSTALL_BINDIR} ${package_dir} ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-  ${CMAKE_INSTALL_INCLUDEDIR}/memspan ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_INCLUDEDIR}/smem/host
+  ${CMAKE_INSTALL_INCLUDEDIR}/memspan ${CMAKE_INSTALL_INCLUDEDIR}/mpp ${CMAKE_INSTALL_INCLUDEDIR}/smem/host ${CMAKE_INSTALL_INCLUDEDIR}/smem/device/lowlevel
   ${CMAKE_INSTALL_INCLUDEDIR}/hybm
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/init ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/mem ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/team
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/data_plane ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/utils ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host_device
@@ -53,7 +53,7 @@ endforeach()
 target_include_directories(memspan_aclshmem BEFORE INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclshmem> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/aclshmem>)
 # MemFabric's documents include its headers with and without their folder.
-foreach(folder smem/host hybm)
+foreach(folder smem/host smem/device hybm)
   target_include_directories(memspan_smem INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/${folder}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${folder}>)
 endforeach()
@@ -64,7 +64,7 @@ install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/li
 # OpenSHMEM's own folder vanishes: users write <shmem.h>.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openshmem/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/include/shmem_api.h ${PROJECT_SOURCE_DIR}/include/aclshmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# MemFabric's documents compile with the folders smem/host and hybm, CANN SHMEM's with aclshmem.
+# MemFabric's documents compile with the folders smem/host, smem/device and hybm, CANN SHMEM's with aclshmem.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem
   ${PROJECT_SOURCE_DIR}/include/hybm ${PROJECT_SOURCE_DIR}/include/aclshmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
@@ -145,7 +145,7 @@ endfunction()
 memspan_add_alias(shmem OpenSHMEM)
 memspan_add_alias(openshmem OpenSHMEM)
 memspan_add_alias(aclshmem "CANN SHMEM" aclshmem)
-memspan_add_alias(smem "MemFabric's smem" smem/host hybm)
+memspan_add_alias(smem "MemFabric's smem" smem/host smem/device hybm)
 
 # ---- uninstall ------------------------------------------------------------------------------------
 if(MEMSPAN_TOP_LEVEL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CANN SHMEM under the names that it had first (August to December 2025): a symmetric heap, teams,
- * put and get from host code, over those of version 1.5 (<aclshmem.h>).
+ * put and get from host code, over those of version 1.5 (<aclshmem.h>). In a source that is
+ * compiled with MEMSPAN_DEVICE_CODE it has the early names for kernels instead (C++17).
  *
  * The interface is that of the early CANN SHMEM headers. C99 or later, C++11 or later; link with
  * -lshmem. Names that are OpenSHMEM's too, with another meaning, are macros here for the library's
@@ -17,6 +18,10 @@
  */
 #ifndef MEMSPAN_ACLSHMEM_SHMEM_API_H
 #define MEMSPAN_ACLSHMEM_SHMEM_API_H
+
+#ifdef MEMSPAN_DEVICE_CODE
+#include "aclshmem/device/shmem_device_aliases.h"
+#else
 
 #define MEMSPAN_NO_ACLSHMEM_ALIASES
 #include "aclshmem/shmem.h"
@@ -223,5 +228,7 @@ int shmem_team_get_config(shmem_team_t team, shmem_team_config_t* config);
 #endif
 
 #endif /* MEMSPAN_OPENSHMEM_SHMEM_H */
+
+#endif /* MEMSPAN_DEVICE_CODE */
 
 #endif /* MEMSPAN_ACLSHMEM_SHMEM_API_H */

@@ -16,6 +16,9 @@
 
 #ifdef MEMSPAN_DEVICE_CODE
 #include "device/shmem_device.h"
+#ifndef MEMSPAN_NO_ACLSHMEM_ALIASES
+#include "device/shmem_device_aliases.h"
+#endif
 #else
 #include "host/data_plane/shmem_host_cc.h"
 #include "host/data_plane/shmem_host_p2p_sync.h"

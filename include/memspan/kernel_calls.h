@@ -67,6 +67,8 @@ unsigned memspan_kernel_blocks(void);
 void memspan_kernel_sync(int team);
 /* As memspan_kernel_sync() after the grid's puts are complete. */
 void memspan_kernel_barrier(int team);
+/* The same for some of the team's members, `count` of them, this PE among them, in any order. */
+void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count);
 
 /* Until is_true(context) is not 0. It must load symmetric words of this PE with acquire order. */
 void memspan_kernel_wait(int (*is_true)(void* context), void* context, const char* call);

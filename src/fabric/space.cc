@@ -275,14 +275,22 @@ void Space::close() {
   }
 }
 
-void Space::set_context(std::string bytes) {
+void Space::set_context(std::span<const std::byte> bytes) {
   MutexLock lock(mutex_);
-  context_ = std::move(bytes);
+  if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
+  std::copy(bytes.begin(), bytes.end(), context_.get());
+  context_bytes_ = bytes.size();
 }
 
-std::string Space::context() const {
+std::span<std::byte> Space::context() const {
   MutexLock lock(mutex_);
-  return context_;
+  return {context_.get(), context_bytes_};
+}
+
+std::size_t Space::read_context(std::span<std::byte> into) const {
+  MutexLock lock(mutex_);
+  std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
+  return context_bytes_;
 }
 
 }  // namespace memspan

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@
 namespace memspan {
 
 inline constexpr std::uint64_t kMostSpaceBytes = std::uint64_t{64} << 30;
+inline constexpr std::size_t kMostContextBytes = std::size_t{64} << 10;
 
 // A value.
 struct SpaceOptions {
@@ -55,6 +57,7 @@ class Space {
   std::byte* base() const { return range_->base(); }
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
+  std::uint64_t bytes() const { return options_.bytes; }  // of each part
   // Whether this process can read and write the part of a rank.
   bool reaches(std::uint32_t rank) const { return is_near_[rank]; }
 
@@ -72,9 +75,13 @@ class Space {
 
   SharedNumbers& numbers() { return numbers_; }
   ExitNotice& exit() { return exit_; }
-  // Bytes of the user's, for kernels that run with this space.
-  void set_context(std::string bytes) MEMSPAN_EXCLUDES(mutex_);
-  std::string context() const MEMSPAN_EXCLUDES(mutex_);
+  // Up to kMostContextBytes of the user's, for kernels that run with this space.
+  void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_);
+  // Empty until it was set. The bytes stay where they are as long as the space; setting it again
+  // changes them in place, which their readers are not kept from.
+  std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_);
+  // As many as have room; gives how many there are.
+  std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_);
 
  private:
   class Waiting;
@@ -105,7 +112,9 @@ class Space {
   std::multiset<std::string> waits_ MEMSPAN_GUARDED_BY(mutex_);  // names at the store
   // Of all-gathers among some of the ranks; the first so many.
   std::set<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
-  std::string context_ MEMSPAN_GUARDED_BY(mutex_);
+  std::unique_ptr<std::byte[]> context_
+      MEMSPAN_GUARDED_BY(mutex_);  // kMostContextBytes; null: unset
+  std::size_t context_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   StoreGroup group_;  // by who has set is_in_collective_
 };
 

@@ -89,6 +89,7 @@ struct bfloat16_t {
   operator float() const { return memspan::device::float_of_bits(std::uint32_t{bits} << 16); }
   std::uint16_t bits = 0;
 };
+using float16_t = half;
 
 // Pipelines of the chip: all is done in the order of the program here.
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL, PIPE_FIX };
@@ -160,6 +161,23 @@ class LocalTensor : public TensorView<T> {
   LocalTensor operator[](std::uint64_t offset) const {
     return {this->data_ + offset, this->size_ > offset ? this->size_ - offset : 0};
   }
+};
+
+// Rows of a copy; the lengths' units are those of the function that takes them.
+struct DataCopyExtParams {
+  DataCopyExtParams() = default;
+  DataCopyExtParams(std::uint16_t count, std::uint32_t length, std::uint32_t source_gap,
+                    std::uint32_t dest_gap, std::uint32_t reserved)
+      : blockCount(count),
+        blockLen(length),
+        srcStride(source_gap),
+        dstStride(dest_gap),
+        rsv(reserved) {}
+  std::uint16_t blockCount = 1;
+  std::uint32_t blockLen = 0;
+  std::uint32_t srcStride = 0;
+  std::uint32_t dstStride = 0;
+  std::uint32_t rsv = 0;
 };
 
 }  // namespace AscendC

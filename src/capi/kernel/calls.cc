@@ -2,7 +2,10 @@
 // What kernels of the host device call (<memspan/kernel_calls.h>).
 #include <memspan/kernel_calls.h>
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
+#include <vector>
 
 #include "capi/aclshmem/teams.h"
 #include "capi/atomic.h"
@@ -52,6 +55,30 @@ void meet(const char* call, int team, Status (*collective)(const char* call, Tea
     return team == MEMSPAN_KERNEL_GRID ? Status::ok() : collective(call, need_team(call, team));
   });
   require(call, met);
+}
+
+// Members of `team` as a shape of the world. Ends the process for a number that none has.
+Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_t* members,
+                          std::uint32_t count) {
+  std::vector<int> peers;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto member = static_cast<long>(members[i]);
+    if (member >= team.size()) end_for_bad_number(call, "PE", member, 0, team.size() - 1);
+    peers.push_back(team.shape().peer_of(static_cast<int>(member)));
+  }
+  std::sort(peers.begin(), peers.end());
+  if (std::adjacent_find(peers.begin(), peers.end()) != peers.end())
+    return Status(Code::kInvalidArgument, "a PE is in the list twice");
+  if (!std::binary_search(peers.begin(), peers.end(), process_state.rank))
+    return Status(Code::kInvalidArgument, "this PE is not in the list");
+  return TeamShape::of(std::move(peers));
+}
+Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
+                    std::uint32_t count) {
+  auto shape = some_of(call, team, members, count);
+  if (!shape.is_ok()) return shape.status();
+  const auto some = Team::local(*process_state.local_teams, *shape);
+  return capi::barrier(call, *some);
 }
 
 // Strides in bytes: an element is a byte then, and a row a block.
@@ -190,6 +217,14 @@ MEMSPAN_EXPORT void memspan_kernel_barrier(int team) {
   // What this block stored is visible to whoever leaves the barrier.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   meet("a kernel's barrier", team, capi::barrier);
+}
+
+MEMSPAN_EXPORT void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count) {
+  constexpr const char* kCall = "a kernel's partial barrier";
+  if (members == nullptr) end_for_null(kCall, "the list of PEs", members);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  require(kCall,
+          meet_grid([&] { return barrier_some(kCall, need_team(kCall, team), members, count); }));
 }
 
 MEMSPAN_EXPORT void memspan_kernel_wait(int (*is_true)(void* context), void* context,

@@ -12,7 +12,6 @@ namespace memspan::capi {
 namespace {
 
 constexpr std::uint32_t kMostSent = 65536;
-constexpr std::uint32_t kMostContext = 65536;
 constexpr std::size_t kMostKey = 63;
 
 // ---- collectives
@@ -123,11 +122,11 @@ MEMSPAN_EXPORT int32_t smem_shm_set_extra_context(smem_shm_t handle, const void*
   return with_space(kCall, handle, [&](SharedSpace& shared) {
     if (context == nullptr)
       return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, context is NULL");
-    if (size == 0 || size > kMostContext)
+    if (size == 0 || size > kMostContextBytes)
       return smem_failure(
           kCall, SMEM_INVALID_PARAM,
-          fmt::format("invalid param, size must be between 1~{}, not {}", kMostContext, size));
-    shared.space->set_context(std::string(static_cast<const char*>(context), size));
+          fmt::format("invalid param, size must be between 1~{}, not {}", kMostContextBytes, size));
+    shared.space->set_context({static_cast<const std::byte*>(context), size});
     return SMEM_OK;
   });
 }
@@ -140,9 +139,8 @@ MEMSPAN_EXPORT int32_t smem_shm_get_extra_context(smem_shm_t handle, void* conte
       return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, size is NULL");
     if (context == nullptr && capacity != 0)
       return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, context is NULL");
-    const std::string bytes = shared.space->context();
-    bytes.copy(static_cast<char*>(context), capacity);
-    *size = static_cast<std::uint32_t>(bytes.size());
+    *size = static_cast<std::uint32_t>(
+        shared.space->read_context({static_cast<std::byte*>(context), capacity}));
     return SMEM_OK;
   });
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels ask of spaces (<memspan/space_calls.h>).
+#include <memspan/space_calls.h>
+
+#include "capi/smem/shm.h"
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts) {
+  for (const void* handle : shared_spaces().handles()) {
+    const auto used = shared_spaces().use(handle);
+    if (!used || used->id != id) continue;
+    const Space& space = *used->space;
+    const std::span<std::byte> context = space.context();
+    *facts = {space.rank(),
+              space.ranks(),
+              space.bytes(),
+              context.data(),
+              static_cast<uint32_t>(context.size()),
+              0};
+    return 1;
+  }
+  return 0;
+}
