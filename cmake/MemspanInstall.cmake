@@ -17,7 +17,7 @@ set(memspan_folders
   ${CMAKE_INSTALL_INCLUDEDIR}/hybm
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/init ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/mem ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/team
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/data_plane ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/utils ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host_device
-  ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/gm2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/ub2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/team
+  ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/utils/prof ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/gm2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/ub2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/team
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/gm2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/ub2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/team
   ${platform} ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DOCDIR} ${completion_dir})
 install(CODE "set(memspan_binary_dir \"${PROJECT_BINARY_DIR}\")\nset(memspan_folders \"${memspan_folders}\")")

@@ -18,6 +18,10 @@ extern "C" {
 /* -1 before the start. */
 int memspan_kernel_my_pe(void);
 int memspan_kernel_n_pes(void);
+/* The job that calls act on (aclshmemx_instance_ctx_set()); ends the process when that is not the
+ * one that the kernel needs. */
+uint64_t memspan_kernel_instance(void);
+void memspan_kernel_need_instance(uint64_t instance);
 /* Teams are numbered as in <aclshmem.h>; -1: this PE, or that one, is not in it. */
 int memspan_kernel_team_my_pe(int team);
 int memspan_kernel_team_n_pes(int team);
@@ -69,6 +73,11 @@ void memspan_kernel_sync(int team);
 void memspan_kernel_barrier(int team);
 /* The same for some of the team's members, `count` of them, this PE among them, in any order. */
 void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count);
+
+/* How often this block goes through a frame, 0 to 1023, and for how many cycles of the processor's
+ * time stamp (aclshmemx_get_prof()); where SHMEM_CYCLE_PROF_PE names this PE. */
+void memspan_kernel_begin_frame(int frame);
+void memspan_kernel_end_frame(int frame);
 
 /* Until is_true(context) is not 0. It must load symmetric words of this PE with acquire order. */
 void memspan_kernel_wait(int (*is_true)(void* context), void* context, const char* call);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <new>
@@ -32,7 +33,8 @@ constexpr auto kGoodbyeLimit = std::chrono::seconds(10);
 // Starting and stopping, as opposed to being in a job.
 struct Lifecycle {
   Mutex mutex;
-  int users MEMSPAN_GUARDED_BY(mutex) = 0;
+  // The jobs that are not current, by number; null: there never was one.
+  std::array<ProcessState*, kMostInstance + 1> others MEMSPAN_GUARDED_BY(mutex) = {};
   pid_t process MEMSPAN_GUARDED_BY(mutex) = 0;  // a child of fork is not in the job
   bool has_exit_handler MEMSPAN_GUARDED_BY(mutex) = false;
 };
@@ -65,21 +67,37 @@ Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
   // All have met, so a store that does not answer any more changes nothing for anybody.
   Status closed = leave_rendezvous(process_state.world->membership(), kGoodbyeLimit);
   if (!closed.is_ok()) log_line(LogLevel::kWarn, fmt::format("{}: {}", what, closed.message()));
-  lifecycle.users = 0;
+  process_state.users = 0;
   forget_job();
   return Status::ok();
 }
 
+void exchange_current(std::uint64_t number) MEMSPAN_REQUIRES(lifecycle.mutex) {
+  if (number == process_state.instance) return;
+  ProcessState*& last = lifecycle.others[process_state.instance];
+  ProcessState*& next = lifecycle.others[number];
+  if (last == nullptr) last = new ProcessState;
+  *last = std::exchange(process_state, next == nullptr ? ProcessState{} : *next);
+  process_state.instance = number;
+  set_log_identity(process_state.users == 0 ? "" : fmt::format("PE {}", process_state.rank));
+}
+
 void leave_at_exit(int status) {
   MutexLock lock(lifecycle.mutex);
-  if (lifecycle.users == 0 || lifecycle.process != getpid() || status != 0) return;
-  require("leaving at exit", leave("exit", EndKind::kExit));
+  if (lifecycle.process != getpid() || status != 0) return;
+  for (std::uint64_t number = 0; number <= kMostInstance; ++number) {
+    if (number != process_state.instance && lifecycle.others[number] == nullptr) continue;
+    exchange_current(number);
+    if (process_state.users > 0) require("leaving at exit", leave("exit", EndKind::kExit));
+  }
 }
 
 // A child of fork() would act in its parent's name, so it is in no job. What it inherited stays as
 // it is, since threads that would have to be joined are not there. No other thread runs here.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   static constinit ProcessState of_parent{};
+  for (const ProcessState* other : lifecycle.others)
+    if (other != nullptr && other->world != nullptr) other->world->forget_in_child();
   const bool has_exit_handler = lifecycle.has_exit_handler;
   new (&lifecycle) Lifecycle;  // a thread of the parent may have held the mutex
   lifecycle.has_exit_handler = has_exit_handler;
@@ -113,8 +131,11 @@ Status join(const Start& how) {
   set_log_identity(fmt::format("PE {}", membership.rank));
   const std::string how_joined = membership.how;
   story.step("joining");
-  MEMSPAN_TRY_ASSIGN(auto world, World::create(std::move(membership), heap_bytes),
-                     "connecting to the peers");
+  MEMSPAN_TRY_ASSIGN(
+      auto world,
+      World::create(std::move(membership), heap_bytes,
+                    process_state.instance == 0 ? StaticVariables::kShared : StaticVariables::kOwn),
+      "connecting to the peers");
   story.step("mapping");
   world->waiting().limit = how.call_limit;
   apply_error_handler(*world);
@@ -154,14 +175,14 @@ RouteTable routes_of(ContextNumber context) {
 
 Status start(const Start& how, Sharing sharing) {
   MutexLock lock(lifecycle.mutex);
-  if (lifecycle.users > 0) {
+  if (process_state.users > 0) {
     if (sharing == Sharing::kExclusive)
       return {Code::kUnavailable, "this process is in a job already"};
-    ++lifecycle.users;
+    ++process_state.users;
     return Status::ok();
   }
   if (Status status = join(how); !status.is_ok()) return status;
-  lifecycle.users = 1;
+  process_state.users = 1;
   lifecycle.process = getpid();
   add_process_handlers();
   return Status::ok();
@@ -169,18 +190,30 @@ Status start(const Start& how, Sharing sharing) {
 
 Status stop(const char* what) {
   MutexLock lock(lifecycle.mutex);
-  if (lifecycle.users == 0) return {Code::kUnavailable, "this process is in no job"};
-  if (lifecycle.users == 1) return leave(what, EndKind::kFinalize);
-  --lifecycle.users;
+  if (process_state.users == 0) return {Code::kUnavailable, "this process is in no job"};
+  if (process_state.users == 1) return leave(what, EndKind::kFinalize);
+  --process_state.users;
   return pgas::barrier(*process_state.world_team, what);
 }
 
 void abandon() {
   MutexLock lock(lifecycle.mutex);
-  if (lifecycle.users == 0) return;
+  if (process_state.users == 0) return;
   process_state.world->leave();
-  lifecycle.users = 0;
+  process_state.users = 0;
   forget_job();
+}
+
+bool has_instance(std::uint64_t number) {
+  MutexLock lock(lifecycle.mutex);
+  if (number == process_state.instance) return process_state.users > 0;
+  return number <= kMostInstance && lifecycle.others[number] != nullptr &&
+         lifecycle.others[number]->users > 0;
+}
+
+void choose_instance(std::uint64_t number) {
+  MutexLock lock(lifecycle.mutex);
+  exchange_current(number);
 }
 
 Result<std::size_t> heap_bytes_from_environment() {

@@ -51,6 +51,8 @@ struct ProcessState {
   ContextTable* contexts = nullptr;
   // Made when a job is left whose place another vendor's launcher told, for the next start.
   const Rendezvous* again = nullptr;
+  std::uint64_t instance = 0;         // the number of this job among those of the process
+  int users = 0;                      // of the job; only start() and stop() touch it
   bool compares_collectives = false;  // whether the members of one gave the same arguments
   bool is_forked = false;             // a child that fork() made of a member: it is in no job
 };
@@ -88,6 +90,15 @@ Status start(const Start& how, Sharing sharing);
 Status stop(const char* what);
 // Leaves without a barrier: for a job whose end cannot be agreed on any more.
 void abandon();
+
+// Jobs of this process by number. One is current: it is in process_state, all calls act on it, and
+// start() makes it. To begin with that is 0, the only one that a launcher tells of and in which the
+// program's variables are symmetric. The functions below are thread-safe among each other.
+inline constexpr std::uint64_t kMostInstance = 255;
+// Whether the process is in the job of this number.
+bool has_instance(std::uint64_t number);
+// Makes a number current, whether there is such a job or not. No thread is in another call.
+void choose_instance(std::uint64_t number);
 
 // SHMEM_SYMMETRIC_SIZE (or the deprecated SMA_SYMMETRIC_SIZE), 1 GiB when not set.
 Result<std::size_t> heap_bytes_from_environment();

@@ -2,6 +2,7 @@
 // Device code in the originals' style, compiled as such (MEMSPAN_DEVICE_CODE): what the names do.
 // cann_kernel_test.cc launches it.
 #include <shmem.h>
+#include <utils/prof/shmemi_prof.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -146,6 +147,13 @@ __aicore__ void early(KernelWords* words) {
 }  // namespace
 
 __global__ __aicore__ void cann_kernel(GM_ADDR words) {
+  SHMEMI_PROF_START(0);
+  for (std::int64_t i = 0; i <= AscendC::GetBlockIdx(); ++i) {
+    SHMEMI_PROF_START(1023);
+    SHMEMI_PROF_END(1023);
+  }
+  SHMEMI_PROF_START(1024);  // there is none
+  SHMEMI_PROF_END(1024);
   if (AscendC::GetBlockIdx() == 0) check_types();
   CHECK(aclshmem_team_n_pes(ACLSHMEM_TEAM_WORLD) == aclshmem_n_pes());
   CHECK(aclshmem_team_pe_mapping(ACLSHMEM_TEAM_WORLD, next_pe()) == next_pe());
@@ -156,5 +164,6 @@ __global__ __aicore__ void cann_kernel(GM_ADDR words) {
   AscendC::SyncAll();
   count(all);
   early(all);
+  SHMEMI_PROF_END(0);
   CHECK(simt::aclshmem_my_pe() == aclshmem_my_pe());
 }

@@ -39,9 +39,6 @@ void start(const char* place) {
   std::snprintf(attributes.ip_port, sizeof attributes.ip_port, "%s", place);
   CHECK(aclshmemx_init_status() == ACLSHMEM_STATUS_NOT_INITIALIZED);
   CHECK(aclshmemx_instance_ctx_get() == nullptr && aclshmemx_instance_ctx_set(0) != 0);
-  attributes.instance_id = 3;
-  CHECK(aclshmemx_init_attr(ACLSHMEMX_INIT_WITH_DEFAULT, &attributes) == ACLSHMEM_NOT_SUPPORTED);
-  attributes.instance_id = 0;
   CHECK(aclshmemx_init_attr(ACLSHMEMX_INIT_WITH_DEFAULT, &attributes) == ACLSHMEM_SUCCESS);
   CHECK(aclshmemx_init_status() == ACLSHMEM_STATUS_IS_INITIALIZED);
   my_pe = aclshmem_my_pe();

@@ -89,7 +89,7 @@ typedef struct aclshmemx_init_attr_t {
       {(1 << 16) + sizeof(aclshmem_init_optional_attr_t), ACLSHMEM_DATA_OP_MTE, DEFAULT_TIMEOUT,
        DEFAULT_TIMEOUT, DEFAULT_TIMEOUT, 0});
   void* comm_args MEMSPAN_ACLSHMEM_DEFAULT(nullptr); /* an aclshmemx_uniqueid_t, or an MPI_Comm */
-  uint64_t instance_id MEMSPAN_ACLSHMEM_DEFAULT(0);  /* 0; 1 to 255 are ACLSHMEM_NOT_SUPPORTED */
+  uint64_t instance_id MEMSPAN_ACLSHMEM_DEFAULT(0);  /* 0 to 255: which job of the process */
 } aclshmemx_init_attr_t;
 
 typedef struct {

@@ -29,8 +29,10 @@ Result<Membership> join_as_launched(const Launch& launch, const shmem_init_attr_
 
 Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
                                       const StorePlace& store) {
-  MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "asking the launcher");
-  if (launch.has_value()) return join_as_launched(*launch, attributes);
+  if (process_state.instance == 0) {
+    MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "asking the launcher");
+    if (launch.has_value()) return join_as_launched(*launch, attributes);
+  }
   if (attributes.n_ranks == 1) return join_single();
   Rendezvous rendezvous;
   rendezvous.rank = attributes.my_rank;

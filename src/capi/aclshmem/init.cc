@@ -12,6 +12,7 @@
 #include "capi/aclshmem/attributes.h"
 #include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/instances.h"
 #include "capi/aclshmem/unique_id.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
@@ -24,7 +25,6 @@ namespace memspan::capi {
 namespace {
 
 constexpr int kVersionTag = 1 << 16;
-constexpr std::uint64_t kLastInstance = 255;
 constexpr const char* kName = "SHMEM v1.1.1";
 
 int null_argument(const char* call, const char* argument) {
@@ -102,11 +102,28 @@ int start_by_mpi(const char* call, shmem_init_attr_t attributes, const void* com
   return start_by_attributes(call, attributes, take_unique_id(*text));
 }
 
-int check_instance(const char* call, std::uint64_t number) {
-  if (number == 0 && is_started()) return 0;
-  return shmem_failure(call, ShmemCode::kInvalidValue,
-                       number == 0 ? "instance_id is 0, and there is no job"
-                                   : fmt::format("instance_id is {}, allowed is 0", number));
+// As the attributes say it; the job is then the current one's.
+int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_attr_t& attributes,
+                  void* arguments) {
+  const auto* uid = static_cast<const aclshmemx_uniqueid_t*>(arguments);
+  const auto place = [&] { return StorePlace{.url = std::string(place_of(attributes))}; };
+  switch (how) {
+    case ACLSHMEMX_INIT_WITH_DEFAULT:
+      if (uid != nullptr && !Endpoint::parse(place_of(attributes)).is_ok())
+        return start_by_id(call, attributes, *uid);
+      return start_by_attributes(call, attributes, place());
+    case ACLSHMEMX_INIT_WITH_UNIQUEID:
+      return uid == nullptr ? null_argument(call, "comm_args")
+                            : start_by_id(call, attributes, *uid);
+    case ACLSHMEMX_INIT_WITH_MPI:
+      return start_by_mpi(call, attributes, arguments);
+    default:
+      return shmem_failure(
+          call, ShmemCode::kInvalidValue,
+          fmt::format("bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and "
+                      "8 (a unique id)",
+                      static_cast<int>(how)));
+  }
 }
 
 }  // namespace
@@ -166,29 +183,20 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                        aclshmemx_init_attr_t* attributes) {
   constexpr const char* kCall = "aclshmemx_init_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
-  // Attributes of earlier versions end before it: what is no number of an instance is no request.
-  if (attributes->instance_id != 0 && attributes->instance_id <= kLastInstance)
-    return shmem_failure(kCall, ShmemCode::kNotSupported,
-                         fmt::format("instance_id is {}; a process is in one job, instance 0",
-                                     attributes->instance_id));
-  const auto* uid = static_cast<const aclshmemx_uniqueid_t*>(attributes->comm_args);
   shmem_init_attr_t early = early_form(*attributes);
-  switch (bootstrap_flags) {
-    case ACLSHMEMX_INIT_WITH_DEFAULT:
-      if (uid != nullptr && !Endpoint::parse(place_of(early)).is_ok())
-        return start_by_id(kCall, early, *uid);
-      return start_by_attributes(kCall, early, StorePlace{.url = std::string(place_of(early))});
-    case ACLSHMEMX_INIT_WITH_UNIQUEID:
-      return uid == nullptr ? null_argument(kCall, "comm_args") : start_by_id(kCall, early, *uid);
-    case ACLSHMEMX_INIT_WITH_MPI:
-      return start_by_mpi(kCall, early, attributes->comm_args);
-    default:
-      return shmem_failure(
-          kCall, ShmemCode::kInvalidValue,
-          fmt::format("bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and "
-                      "8 (a unique id)",
-                      static_cast<int>(bootstrap_flags)));
+  // Attributes of earlier versions end before it: what is no number of an instance is no request.
+  const std::uint64_t wish = attributes->instance_id;
+  const std::uint64_t number = wish <= kMostInstance ? wish : process_state.instance;
+  if (number != process_state.instance && has_instance(number)) {
+    log_line(LogLevel::kWarn, fmt::format("{}: there is an instance {} already", kCall, number));
+    return switch_instance(kCall, number);
   }
+  if (int failure = complete_place(kCall, number, early); failure != 0) return failure;
+  const std::uint64_t last = process_state.instance;
+  if (int failure = switch_instance(kCall, number); failure != 0) return failure;
+  const int failure = start_as_said(kCall, bootstrap_flags, early, attributes->comm_args);
+  if (failure != 0) choose_instance(last);
+  return failure;
 }
 
 MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
@@ -248,30 +256,6 @@ MEMSPAN_EXPORT int shmem_init_status(void) {
 
 MEMSPAN_EXPORT int aclshmemx_init_status(void) {
   return shmem_init_status();
-}
-
-MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
-  static aclshmem_instance_ctx instance{};
-  if (!is_started()) return nullptr;
-  instance.instance = process_state.world;
-  return &instance;
-}
-
-MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) {
-  return check_instance("aclshmemx_instance_ctx_set", instance_id);
-}
-
-MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) {
-  const int failure = check_instance("aclshmemx_finalize", instance_id);
-  return failure != 0 ? failure : aclshmem_finalize();
-}
-
-MEMSPAN_EXPORT int aclshmem_finalize(void) {
-  if (!is_started()) return 0;
-  finish_default_stream();
-  int result = shmem_result("shmem_finalize", stop("shmem_finalize"));
-  if (result != 0) abandon();
-  return result;
 }
 
 MEMSPAN_EXPORT void aclshmem_global_exit(int status) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the CANN SHMEM API that mean something on its chips only, and its counts of cycles.
+// Settings of the CANN SHMEM API that mean something on its chips only.
 #include <fmt/format.h>
-
-#include <cstdio>
 
 #include "capi/aclshmem/export.h"
 #include "capi/errors.h"
@@ -18,22 +16,6 @@ int check_staging(const char* call, std::uint32_t bytes) {
   return shmem_failure(
       call, ShmemCode::kInvalidValue,
       fmt::format("ub_size is {}, allowed are {} bytes and more", bytes, kLeastStaging));
-}
-
-aclshmem_prof_pe_t& cycles() {
-  static aclshmem_prof_pe_t counted{};
-  counted.pe_id = aclshmem_my_pe();
-  return counted;
-}
-
-void print_cycles() {
-  const aclshmem_prof_pe_t& all = cycles();
-  for (int block = 0; block < ACLSHMEM_CYCLE_PROF_MAX_BLOCK; ++block)
-    for (int frame = 0; frame < ACLSHMEM_CYCLE_PROF_FRAME_CNT; ++frame)
-      if (const auto count = all.block_prof[block].ccount[frame]; count != 0)
-        std::printf("PE %d block %d frame %d: %lld times, %lld cycles\n", all.pe_id, block, frame,
-                    static_cast<long long>(count),
-                    static_cast<long long>(all.block_prof[block].cycles[frame]));
 }
 
 }  // namespace
@@ -70,12 +52,4 @@ MEMSPAN_EXPORT uint64_t util_get_ffts_config(void) {
 }
 MEMSPAN_EXPORT uint64_t shmemx_get_ffts_config(void) {
   return 0;
-}
-
-MEMSPAN_EXPORT void aclshmemx_get_prof(aclshmem_prof_pe_t** out_profs, bool verbose) {
-  if (out_profs != nullptr) *out_profs = &cycles();
-  if (verbose) print_cycles();
-}
-MEMSPAN_EXPORT void aclshmemx_show_prof(void) {
-  print_cycles();
 }

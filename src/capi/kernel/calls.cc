@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels of the host device call (<memspan/kernel_calls.h>).
+#include <fmt/format.h>
 #include <memspan/kernel_calls.h>
 
 #include <algorithm>
@@ -98,6 +99,17 @@ MEMSPAN_EXPORT int memspan_kernel_my_pe(void) {
 }
 MEMSPAN_EXPORT int memspan_kernel_n_pes(void) {
   return is_started() ? process_state.world->size() : -1;
+}
+MEMSPAN_EXPORT uint64_t memspan_kernel_instance(void) {
+  return process_state.instance;
+}
+MEMSPAN_EXPORT void memspan_kernel_need_instance(uint64_t instance) {
+  if (instance == process_state.instance) return;
+  require("a kernel's aclshmemx_instance_ctx_set",
+          Status(Code::kInvalidArgument,
+                 fmt::format("instance_id is {}, and the host launched it in instance {}: choose "
+                             "the instance before the launch",
+                             instance, process_state.instance)));
 }
 MEMSPAN_EXPORT int memspan_kernel_team_my_pe(int team) {
   const Team* const found = find_team(team);

@@ -27,4 +27,15 @@ ACLSHMEM_DEVICE int aclshmem_team_pe_mapping(aclshmem_team_t team, int pe) {
   return memspan::kernel::team_translate_pe(team, pe, memspan::kernel::kWorld);
 }
 
+// A process may be in several jobs; a kernel acts on the one that was current at its launch.
+#ifdef MULTI_INSTANCE
+ACLSHMEM_DEVICE std::uint64_t aclshmemx_instance_ctx_get(void) {
+  return memspan_kernel_instance();
+}
+// First in a kernel: ends the process when the host launched it in another instance.
+ACLSHMEM_DEVICE void aclshmemx_instance_ctx_set(std::uint64_t instance_id) {
+  memspan_kernel_need_instance(instance_id);
+}
+#endif
+
 #endif

@@ -29,9 +29,13 @@ ACLSHMEM_HOST_API int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int
                                                        aclshmemx_uniqueid_t* uid,
                                                        aclshmemx_init_attr_t* aclshmem_attr);
 
-/* The instance that this process is in: instance 0. NULL before the start. */
+/* The current instance, which calls act on; NULL when the process is not in that job. Valid until
+ * the next call. */
 ACLSHMEM_HOST_API aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void);
-/* ACLSHMEM_INVALID_VALUE for an instance that does not exist. */
+/* Makes an instance current: everything called from now on acts on it. Waits for all work that was
+ * given to streams, at most the job's control_operation_timeout; no thread is in another call.
+ * ACLSHMEM_INVALID_VALUE for an instance that does not exist, ACLSHMEM_INVALID_PARAM in work of a
+ * stream. */
 ACLSHMEM_HOST_API int aclshmemx_instance_ctx_set(uint64_t instance_id);
 
 /* Before joining; all copy what they are given. See shmem_set_conf_store_tls() in

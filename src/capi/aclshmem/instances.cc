@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/aclshmem/instances.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "capi/aclshmem/default_stream.h"
+#include "capi/errors.h"
+#include "capi/process_state.h"
+#include "capi/smem/streams.h"
+#include "core/environment.h"
+#include "device/event.h"
+
+namespace memspan::capi {
+namespace {
+
+constexpr const char* kRange = "SHMEM_INSTANCE_PORT_RANGE";
+
+// Failures of the stream's work stay with it.
+Status finish(Stream& stream, const Deadline& deadline) {
+  if (stream.is_own_work())
+    return {Code::kInvalidArgument, "work of a stream cannot choose an instance"};
+  Event behind_all;
+  MEMSPAN_PASS(behind_all.record(stream));
+  return behind_all.synchronize(deadline);
+}
+
+Status finish_streams() {
+  const Duration limit =
+      is_started() ? process_state.world->waiting().limit.load() : Duration::zero();
+  const Deadline deadline = limit == Duration::zero() ? Deadline::never() : Deadline::after(limit);
+  finish_default_stream();
+  for (const void* handle : streams().handles())
+    if (auto used = streams().use(handle)) MEMSPAN_PASS(finish(*used, deadline));
+  return Status::ok();
+}
+
+struct PortRange {
+  std::int64_t first = 0, last = 0;
+};
+
+Result<PortRange> parse_range(std::string_view text) {
+  constexpr std::int64_t kMostPort = 65535;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text));
+  PortRange range;
+  MEMSPAN_TRY_ASSIGN(range.first, parse_integer(kRange, text.substr(0, colon), 1, kMostPort),
+                     "reading the first port");
+  MEMSPAN_TRY_ASSIGN(range.last,
+                     parse_integer(kRange, text.substr(colon + 1), range.first, kMostPort),
+                     "reading the last port");
+  return range;
+}
+
+int no_instance(const char* call, std::uint64_t number) {
+  return shmem_failure(call, ShmemCode::kInvalidValue,
+                       fmt::format("instance_id is {}, and there is no such job", number));
+}
+
+}  // namespace
+
+int switch_instance(const char* call, std::uint64_t number) {
+  if (number == process_state.instance) return 0;
+  if (const Status finished = finish_streams(); !finished.is_ok())
+    return shmem_result(call, finished);
+  choose_instance(number);
+  return 0;
+}
+
+int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& attributes) {
+  const std::string_view place(attributes.ip_port,
+                               strnlen(attributes.ip_port, sizeof attributes.ip_port));
+  if (!place.ends_with(":0")) return 0;
+  const auto text = environment(kRange);
+  if (!text) {
+    if (number == 0) return 0;
+    return shmem_failure(
+        call, ShmemCode::kInvalidValue,
+        fmt::format("ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
+                    kRange));
+  }
+  const auto range = parse_range(*text);
+  if (!range.is_ok()) return shmem_result(call, range.status());
+  const std::int64_t port = range->first + static_cast<std::int64_t>(number);
+  if (port > range->last)
+    return shmem_failure(call, ShmemCode::kInvalidValue,
+                         fmt::format("instance_id is {}, and {}={} has ports for 0 to {}", number,
+                                     kRange, *text, range->last - range->first));
+  const std::string full = fmt::format("{}{}", place.substr(0, place.size() - 1), port);
+  if (full.size() >= sizeof attributes.ip_port)
+    return shmem_failure(
+        call, ShmemCode::kInvalidValue,
+        fmt::format("\"{}\" has {} characters, allowed are up to 63", full, full.size()));
+  std::memcpy(attributes.ip_port, full.c_str(), full.size() + 1);
+  return 0;
+}
+
+}  // namespace memspan::capi
+
+using namespace memspan;
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
+  static aclshmem_instance_ctx instance{};
+  if (!is_started()) return nullptr;
+  instance.id = process_state.instance;
+  instance.instance = process_state.world;
+  return &instance;
+}
+
+MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) {
+  constexpr const char* kCall = "aclshmemx_instance_ctx_set";
+  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
+  return switch_instance(kCall, instance_id);
+}
+
+MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) {
+  constexpr const char* kCall = "aclshmemx_finalize";
+  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
+  if (const int failure = switch_instance(kCall, instance_id); failure != 0) return failure;
+  return aclshmem_finalize();
+}
+
+MEMSPAN_EXPORT int aclshmem_finalize(void) {
+  if (!is_started()) return 0;
+  finish_default_stream();
+  const int result = shmem_result("shmem_finalize", stop("shmem_finalize"));
+  if (result != 0) abandon();
+  choose_instance(0);
+  return result;
+}
