@@ -44,6 +44,8 @@ TEST(OptionsTest, RefusesInOneLineThatNamesTheOption) {
       {{"-M", "1", "-K", "1", "-N", "1", "-type", "fp8"}, "fp8"},
       {{"-M", "1", "-K", "1", "-N", "1", "-blas", "mkl"}, "mkl"},
       {{"-M", "1", "-K", "1", "-N", "1", "-send", "pigeon"}, "pigeon"},
+      {{"-M", "1", "-K", "1", "-N", "1", "-blocks", "65"}, "65"},
+      {{"-M", "1", "-K", "1", "-N", "1", "-blocks", "0"}, "-blocks"},
       {{"-M", "1", "-K", "1", "-N", "1", "-repeat", "0"}, "-repeat"},
       {{"-M", "1", "-K", "1", "-N", "1", "-colour", "red"}, "unknown option -colour"},
       {{"-M", "1", "-K", "1", "-N", "1", "more"}, "more"},

@@ -3,7 +3,7 @@
 # Installs what is missing, builds, and runs matmul_allreduce. Works from any directory.
 #
 #   bash run.sh -ranks 2 -M 1024 -K 2048 -N 8192 [-type fp16|bf16|float|int32] [-seed S]
-#               [-repeat COUNT] [-blas openblas|onednn] [-send store|put]
+#               [-repeat COUNT] [-blas openblas|onednn] [-send store|put] [-blocks COUNT]
 #               [-gnpus RANKS [-frank FIRST] -ipport tcp://HOST:PORT] [-fnpu N]
 #
 # On several hosts it is started on each: -gnpus ranks of the job run there, the first of them is
@@ -40,7 +40,7 @@ while (($# > 0)); do
   shift
   case ${option/#--/-} in
     -h | -help) usage; exit 0 ;;
-    -ranks | -M | -K | -N | -type | -seed | -repeat | -blas | -send | -gnpus | -frank | -ipport | -fnpu) ;;
+    -ranks | -M | -K | -N | -type | -seed | -repeat | -blas | -send | -blocks | -gnpus | -frank | -ipport | -fnpu) ;;
     -*) refuse "unknown option $option" ;;
     *) refuse "unexpected argument \"$option\"" ;;
   esac
@@ -61,6 +61,7 @@ while (($# > 0)); do
       arguments+=(-blas "$value") ;;
     -send) [[ $value =~ ^(store|put)$ ]] || refuse "option -send: \"$value\" is not store or put"
       arguments+=(-send "$value") ;;
+    -blocks) whole_number -blocks "$value" 64; arguments+=(-blocks "$value") ;;
     -gnpus) whole_number -gnpus "$value" 64; here_ranks=$value ;;
     -frank) [[ $value =~ ^(0|[1-9][0-9]?)$ ]] || refuse "option -frank: \"$value\" is not a rank"
       first=$value ;;

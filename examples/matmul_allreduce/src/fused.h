@@ -15,57 +15,43 @@
 // results are the same in every run.
 #pragma once
 
-#include <cstdint>
+#include <memspan/stream.h>
 
-#include "gemm.h"
-#include "pages.h"
-#include "workspace.h"
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "calls.h"
+#include "fused_pass.h"
 
 namespace matmul {
 
 // One thread at a time. Between two runs all ranks must meet in a barrier.
 class FusedAllreduce {
  public:
-  FusedAllreduce(const JobSpec& spec, const Place& place, const TilePlan& tiles, Gemm& gemm,
-                 Workspace& workspace, Send send);
-  bool is_valid() const {
-    return in_flight_[0].is_valid() && in_flight_[1].is_valid() && sum_.is_valid();
-  }
-  // Returns when this rank's result is complete and its own puts are.
-  void run();
+  // By host calls with `blocks` 0, else by a kernel of so many blocks.
+  FusedAllreduce(const FusedJob& job, const Gemm::Input& input, Gemm& gemm, std::uint64_t blocks);
+  ~FusedAllreduce();
+  FusedAllreduce(const FusedAllreduce&) = delete;
+  FusedAllreduce& operator=(const FusedAllreduce&) = delete;
+  bool is_valid() const;
+  // Returns when this rank's result is complete and its own puts are. False: the kernel could not
+  // be run; memspan_last_error() says why.
+  bool run();
 
  private:
-  // Consecutive elements of a tile, in the slots and in the result alike.
-  struct Piece {
-    std::uint64_t in_slot = 0, in_result = 0;  // the first element
-    std::uint64_t count = 0;
-    bool is_last = false, is_only = false;  // of the tile
+  // Each multiplies by itself.
+  struct Block {
+    Block(const FusedJob& job, const Gemm::Input& input, std::uint64_t number, std::uint64_t blocks)
+        : gemm(input, job.tiles), pass(job, gemm, number, blocks) {}
+    Gemm gemm;
+    FusedPass<KernelCalls> pass;
   };
 
-  std::byte* slot(std::uint64_t tile, std::uint64_t source) const;
-  void compute_own(std::uint64_t tile);
-  void compute_there(std::uint64_t tile, void* there);
-  void compute_and_put(std::uint64_t tile);
-  void compute(std::uint64_t tile);
-  std::uint64_t* arrived(std::uint64_t tile) const;
-  bool is_next_complete() const;
-  void wait_for_next() const;
-  void reduce_next();
-  void add_slots(const Piece& piece, std::uint64_t number);
-  void send(const Piece& piece, std::uint64_t number) const;
-
-  const JobSpec& spec_;
-  Place place_;
-  const TilePlan& tiles_;
-  Gemm& gemm_;
-  Workspace& workspace_;
-  Send send_;
-  Pages in_flight_[2];  // a product stays here until its put is complete
-  int next_buffer_ = 0;
-  Pages sum_;  // of one piece
-  std::uint64_t round_ = 0;
-  // Of the tiles this rank owns: how many it has computed, and how many it has reduced.
-  std::uint64_t computed_ = 0, reduced_ = 0;
+  const FusedJob job_;
+  FusedPass<HostCalls> pass_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  memspan_stream_t stream_ = nullptr;
 };
 
 }  // namespace matmul

@@ -69,7 +69,7 @@ class Measurement {
     times.separate = separate.seconds();
     spoil(workspace_, Form::kFused);
     Stopwatch fused;
-    fused_.run();
+    if (!fused_.run()) is_ok_ = false;
     times.fused = fused.seconds();
     shmem_barrier_all();
     return all.seconds();
@@ -123,9 +123,10 @@ Outcome run_job(const Options& options, const JobSpec& spec, const Place& place,
   TilePlan tiles(spec.shape, spec.ranks);
   Inputs inputs = make_inputs(spec, place);
   if (!inputs.is_valid()) return outcome.failure = "no memory for A and B", outcome;
-  Gemm gemm({spec.shape, spec.type, options.blas, inputs.a.data(), inputs.b.data()}, tiles);
+  const Gemm::Input input{spec.shape, spec.type, options.blas, inputs.a.data(), inputs.b.data()};
+  Gemm gemm(input, tiles);
   SeparateAllreduce separate(spec, place, tiles, gemm, workspace);
-  FusedAllreduce fused(spec, place, tiles, gemm, workspace, options.send);
+  FusedAllreduce fused({spec, place, tiles, workspace, options.send}, input, gemm, options.blocks);
   if (!gemm.is_valid() || !fused.is_valid())
     return outcome.failure = "no memory for panels", outcome;
 
@@ -135,7 +136,8 @@ Outcome run_job(const Options& options, const JobSpec& spec, const Place& place,
   double seconds = measurement.run_once(first);
   outcome.repetitions = options.repeat > 0 ? options.repeat : agree(repetitions_for(seconds));
   outcome.times = measurement.run(outcome.repetitions);
-  if (!measurement.is_ok()) return outcome.failure = "the library's reduction failed", outcome;
+  if (!measurement.is_ok())
+    return outcome.failure = "the library's reduction or the kernel failed", outcome;
   outcome.verdict = check_results(spec, place, workspace);
   if (!outcome.verdict.is_complete) outcome.failure = "no memory for the verification";
   return outcome;

@@ -113,7 +113,8 @@ std::uint64_t MemoryNeed::heap() const {
   return 2 * result + workspace + signals + kHeapSlack;
 }
 
-std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks) {
+std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks,
+                                      std::uint64_t blocks) {
   std::uint64_t bytes = element_bytes(type);
   Checked matrices = (Checked{shape.m} * shape.k + Checked{shape.k} * shape.n) * bytes;
   Checked elements = Checked{shape.m} * shape.n;
@@ -129,8 +130,8 @@ std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std:
   need.result = (elements.value * bytes + 63) / 64 * 64;
   need.workspace = std::max(staging.value, partials.value);
   need.signals = (tiles.tiles() + tiles.slots()) * sizeof(std::uint64_t);
-  need.scratch = panels.bytes() + 3 * tiles.slot_elements() * kPartialBytes +
-                 Reference::bytes(shape) + kProcessBytes;
+  const std::uint64_t pass = panels.bytes() + 3 * tiles.slot_elements() * kPartialBytes;
+  need.scratch = (1 + blocks) * pass + Reference::bytes(shape) + kProcessBytes;
   Checked total = Checked{need.matrices} + Checked{need.heap()} + Checked{need.scratch};
   need.total = total.value;
   if (!staging.ok || !(total * ranks).ok) return std::nullopt;

@@ -24,8 +24,9 @@ struct MemoryNeed {
   std::uint64_t heap() const;
 };
 
-// nullopt when the numbers do not fit in 62 bits.
-std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks);
+// With so many blocks of a kernel. nullopt when the numbers do not fit in 62 bits.
+std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks,
+                                      std::uint64_t blocks = 0);
 
 struct MemoryLimit {
   std::uint64_t bytes = 0;

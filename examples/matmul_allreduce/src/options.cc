@@ -13,10 +13,12 @@ namespace matmul {
 const char kUsage[] =
     "usage: oshrun -n RANKS matmul_allreduce -M rows -K inner -N columns\n"
     "         [-type fp16|bf16|float|int32] [-seed S] [-repeat COUNT] [-blas openblas|onednn]\n"
-    "         [-send store|put]\n"
+    "         [-send store|put] [-blocks COUNT]\n"
     "Every rank multiplies its own random A (MxK) by its own B (KxN); the products are summed "
     "over\n"
-    "the ranks, and every rank gets the sum. Every element is compared with a float64 reference.\n";
+    "the ranks, and every rank gets the sum. Every element is compared with a float64 reference. "
+    "With -blocks the\n"
+    "fused form is a kernel of so many blocks.\n";
 
 namespace {
 
@@ -69,6 +71,8 @@ std::string read_option(const char* name, const char* text, Options& options) {
   if (std::strcmp(name, "type") == 0) return read_type(text, options.type);
   if (std::strcmp(name, "blas") == 0) return read_blas(text, options.blas);
   if (std::strcmp(name, "send") == 0) return read_send(text, options.send);
+  if (std::strcmp(name, "blocks") == 0)
+    return read_number(name, text, 1, kMostBlocks, options.blocks);
   if (std::strcmp(name, "help") == 0) return options.help = true, "";
   std::uint64_t repeat = 0;
   std::string wrong = read_number(name, text, 1, kMostRepeats, repeat);
@@ -86,12 +90,17 @@ std::string missing(const Options& options) {
 }  // namespace
 
 std::string parse_options(int argc, char* const* argv, Options& options) {
-  const option known[] = {
-      {"M", required_argument, nullptr, 1},    {"K", required_argument, nullptr, 1},
-      {"N", required_argument, nullptr, 1},    {"type", required_argument, nullptr, 1},
-      {"seed", required_argument, nullptr, 1}, {"repeat", required_argument, nullptr, 1},
-      {"blas", required_argument, nullptr, 1}, {"send", required_argument, nullptr, 1},
-      {"help", no_argument, nullptr, 1},       {nullptr, 0, nullptr, 0}};
+  const option known[] = {{"M", required_argument, nullptr, 1},
+                          {"K", required_argument, nullptr, 1},
+                          {"N", required_argument, nullptr, 1},
+                          {"type", required_argument, nullptr, 1},
+                          {"seed", required_argument, nullptr, 1},
+                          {"repeat", required_argument, nullptr, 1},
+                          {"blas", required_argument, nullptr, 1},
+                          {"send", required_argument, nullptr, 1},
+                          {"blocks", required_argument, nullptr, 1},
+                          {"help", no_argument, nullptr, 1},
+                          {nullptr, 0, nullptr, 0}};
   optind = 0;  // glibc: start over, also after an earlier call
   opterr = 0;
   for (;;) {

@@ -14,6 +14,8 @@ enum class Blas { kAuto, kOpenBlas, kOneDnn };
 // reaches it, else put; or always put.
 enum class Send { kStore, kPut };
 
+inline constexpr std::uint64_t kMostBlocks = 64;
+
 struct Options {
   std::uint64_t m = 0, k = 0, n = 0;
   ElementType type = ElementType::kFp16;
@@ -21,6 +23,7 @@ struct Options {
   int repeat = 0;  // timed repetitions; 0: as many as a few seconds allow
   Blas blas = Blas::kAuto;
   Send send = Send::kStore;
+  std::uint64_t blocks = 0;  // of the kernel that is the fused form; 0: host calls
   bool help = false;
 };
 
