@@ -8,15 +8,9 @@
 #include <cstdio>
 #include <type_traits>
 
-namespace {
+#include "have.h"
 
-// Compiles for the exact type alone.
-template <typename Type>
-bool have(Type* function) {
-  Type* const volatile there = function;
-  return there != nullptr;
-}
-#define HAVE(name, ...) have<__VA_ARGS__>(name)
+namespace {
 
 // Events are of a wider type in version 1.5: a call with the early one compiles.
 template <typename... Arguments, typename Function>

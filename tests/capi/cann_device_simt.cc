@@ -6,15 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace {
+#include "have.h"
 
-// Compiles for the exact type alone.
-template <typename Type>
-bool have(Type* function) {
-  Type* const volatile there = function;
-  return there != nullptr;
-}
-#define HAVE(name, ...) have<__VA_ARGS__>(name)
+namespace {
 
 // clang-format off
 const bool all[] = {
