@@ -24,7 +24,7 @@ types=(int float)
 names=()
 while (($# > 0)); do
   case $1 in
-    -h | -help)
+    -h | -help | --help)
       sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;

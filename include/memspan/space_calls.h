@@ -26,6 +26,10 @@ typedef struct {
  * they are until the space is destroyed; setting it again changes them in place. Thread-safe. */
 int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts);
 
+/* What this thread wrote before is seen before what it writes afterwards. A function, since a
+ * thread sanitizer's compiler refuses a fence in the program itself. */
+void memspan_space_fence(void);
+
 #ifdef __cplusplus
 }
 #endif

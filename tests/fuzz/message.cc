@@ -88,7 +88,8 @@ class Owner final : public AnswerSink {
   OwnerCounters counters_;
   std::string log_;
   OwnerServices services_{regions_, counters_,
-                          [this](int, std::uint64_t, std::span<const std::byte> bytes) {
+                          [this](int, const MessageTag& tag, const Buffer& bytes) {
+                            log_.append(std::to_string(tag.kind));
                             log_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
                           },
                           [](const Hello&) { return Status::ok(); }};

@@ -7,10 +7,10 @@
 #ifndef MEMSPAN_SMEM_SHM_AICORE_BASE_RDMA_H
 #define MEMSPAN_SMEM_SHM_AICORE_BASE_RDMA_H
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
+#include "../../memspan/space_calls.h"
 #include "smem_shm_aicore_base_copy.h"
 
 enum class OPCODE : std::uint32_t {
@@ -28,7 +28,7 @@ SMEM_SHM_INLINE_AICORE void cacheWriteThrough(__gm__ std::uint8_t* sourceAddr,
                                               std::uint64_t length) {
   static_cast<void>(sourceAddr);
   static_cast<void>(length);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  memspan_space_fence();
 }
 
 // RDMA_WRITE and RDMA_READ; what needs a receiver at the other end, ends the process.
@@ -94,7 +94,7 @@ SMEM_SHM_INLINE_AICORE void smem_shm_roce_quiet(
   static_cast<void>(qpIdx);
   static_cast<void>(ubLocal64);
   static_cast<void>(ubLocal32);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  memspan_space_fence();
 }
 
 #endif  // MEMSPAN_SMEM_SHM_AICORE_BASE_RDMA_H

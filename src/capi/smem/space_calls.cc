@@ -2,6 +2,8 @@
 // What kernels ask of spaces (<memspan/space_calls.h>).
 #include <memspan/space_calls.h>
 
+#include <atomic>
+
 #include "capi/smem/shm.h"
 
 using namespace memspan;
@@ -22,4 +24,8 @@ MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* 
     return 1;
   }
   return 0;
+}
+
+MEMSPAN_EXPORT void memspan_space_fence(void) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
