@@ -212,6 +212,7 @@ def in_streams(rank, ranks):
     with shmem.Stream() as stream:
         shmem.shmem_signal_wait_until_on_stream(word, shmem.CmpOp.CMP_EQ, 9, stream)
         assert not stream.is_idle()
+        shmem.shmem_barrier_all()  # only now may the other one signal
         shmem.aclshmemx_putmem_on_stream(inbox, mine, mine.nbytes, other, 0)
         shmem.shmem_signal_op_on_stream(word, 9, shmem.SignalOp.SIGNAL_SET, other)
         shmem.shmem_quiet_on_stream()
