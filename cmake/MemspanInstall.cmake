@@ -19,6 +19,7 @@ set(memspan_folders
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/data_plane ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host/utils ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/host_device
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/utils/prof ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/gm2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/ub2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device/team
   ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/gm2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/ub2gm/engine ${CMAKE_INSTALL_INCLUDEDIR}/aclshmem/device_simt/team
+  ${CMAKE_INSTALL_INCLUDEDIR}/cann/acl ${CMAKE_INSTALL_INCLUDEDIR}/cann/opdev ${CMAKE_INSTALL_INCLUDEDIR}/cann/runtime
   ${platform} ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_DOCDIR} ${completion_dir})
 install(CODE "set(memspan_binary_dir \"${PROJECT_BINARY_DIR}\")\nset(memspan_folders \"${memspan_folders}\")")
 install(SCRIPT ${MEMSPAN_TEMPLATES}/note_folders.cmake)
@@ -52,12 +53,21 @@ endforeach()
 # CANN SHMEM's programs include <shmem.h>, which is OpenSHMEM's elsewhere.
 target_include_directories(memspan_aclshmem BEFORE INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclshmem> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/aclshmem>)
+# Sources in AscendC include what their chip's toolkit has, too.
+include(${CMAKE_CURRENT_LIST_DIR}/MemspanKernels.cmake)
+set(memspan_KERNELS ${PROJECT_BINARY_DIR}/bin/memspan-kernels)
+add_library(memspan_cann INTERFACE)
+add_library(memspan::cann ALIAS memspan_cann)
+target_link_libraries(memspan_cann INTERFACE memspan_aclshmem)
+target_include_directories(memspan_cann INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/cann> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/cann>)
+set_target_properties(memspan_cann PROPERTIES EXPORT_NAME cann)
 # MemFabric's documents include its headers with and without their folder.
 foreach(folder smem/host smem/device hybm)
   target_include_directories(memspan_smem INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/${folder}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${folder}>)
 endforeach()
-install(TARGETS memspan_smem memspan_aclshmem EXPORT memspanTargets)
+install(TARGETS memspan_smem memspan_aclshmem memspan_cann EXPORT memspanTargets)
 install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so
   ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
@@ -66,7 +76,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openshmem/ DESTINATION ${CMAKE_I
 install(FILES ${PROJECT_SOURCE_DIR}/include/shmem_api.h ${PROJECT_SOURCE_DIR}/include/aclshmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # MemFabric's documents compile with the folders smem/host, smem/device and hybm, CANN SHMEM's with aclshmem.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem
-  ${PROJECT_SOURCE_DIR}/include/hybm ${PROJECT_SOURCE_DIR}/include/aclshmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  ${PROJECT_SOURCE_DIR}/include/hybm ${PROJECT_SOURCE_DIR}/include/aclshmem
+  ${PROJECT_SOURCE_DIR}/include/cann DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 
 # ---- MemFabric's layout ---------------------------------------------------------------------------
@@ -105,12 +116,12 @@ endfunction()
 memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc)
 memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ oshcxx oshCC shmemc++ shmemcxx shmemCC)
 if(TARGET oshrun)
-  install(TARGETS oshrun memspan-info memspan-store RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS oshrun memspan-info memspan-store memspan-kernels RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   memspan_add_link(${CMAKE_INSTALL_BINDIR} oshrun shmemrun)
 endif()
 
 # ---- what people read ------------------------------------------------------------------------------
-foreach(page oshrun oshcc memspan-info memspan-store)
+foreach(page oshrun oshcc memspan-info memspan-store memspan-kernels)
   configure_file(${PROJECT_SOURCE_DIR}/docs/man/${page}.1.in ${generated}/${page}.1 @ONLY)
   install(FILES ${generated}/${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endforeach()
@@ -129,7 +140,8 @@ install(EXPORT memspanTargets NAMESPACE memspan:: DESTINATION ${package_dir})
 configure_package_config_file(${MEMSPAN_TEMPLATES}/memspanConfig.cmake.in ${generated}/memspanConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${generated}/memspanConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-install(FILES ${generated}/memspanConfig.cmake ${generated}/memspanConfigVersion.cmake DESTINATION ${package_dir})
+install(FILES ${generated}/memspanConfig.cmake ${generated}/memspanConfigVersion.cmake
+  ${MEMSPAN_TEMPLATES}/MemspanKernels.cmake DESTINATION ${package_dir})
 
 # ---- pkg-config -----------------------------------------------------------------------------------
 file(RELATIVE_PATH from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

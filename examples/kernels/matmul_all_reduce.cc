@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum over all PEs of A x B, fused: a block that has the product of a tile sends it to the PE
 // that sums this tile; that one adds tiles as they arrive and sends the sum to all. No barrier
-// stands between product and sum. The first half alone is a matmul_reduce_scatter.
+// stands between product and sum.
 #include <vector>
 
-#include "example.h"
+#include "tiles.h"
 
 using namespace example;
 
 namespace {
-
-struct Shape {
-  std::size_t rows, inner, columns, tile;  // tile: rows of a tile; divides rows
-  std::size_t tiles() const { return rows / tile; }
-  std::size_t tile_elements() const { return tile * columns; }
-};
 
 template <typename T>
 struct Buffers {
@@ -23,17 +17,6 @@ struct Buffers {
   std::uint64_t* parts_in;  // [tile] how many of them
   std::uint64_t* sums_in;   // [tile] whether the sum is here
 };
-
-template <typename T>
-void multiply_tile(T* c, const T* a, const T* b, const Shape& shape, std::size_t tile) {
-  for (std::size_t i = 0; i < shape.tile; ++i)
-    for (std::size_t j = 0; j < shape.columns; ++j) {
-      T sum{};
-      for (std::size_t l = 0; l < shape.inner; ++l)
-        sum += a[(tile * shape.tile + i) * shape.inner + l] * b[l * shape.columns + j];
-      c[i * shape.columns + j] = sum;
-    }
-}
 
 template <typename T>
 void kernel(Buffers<T> to, const T* a, const T* b, Shape shape) {
@@ -65,12 +48,6 @@ void kernel(Buffers<T> to, const T* a, const T* b, Shape shape) {
 }
 
 template <typename T>
-void fill(std::vector<T>& a, std::vector<T>& b, int pe) {
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = element<T>(pe, i);
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = element<T>(pe + 3, i);
-}
-
-template <typename T>
 long count_errors() {
   const Shape shape{64, 32, 48, 8};
   const auto pes = static_cast<std::size_t>(shmem_n_pes());
@@ -85,15 +62,7 @@ long count_errors() {
   stream.launch(4, kernel<T>, Buffers<T>{c.get(), parts.get(), parts_in.get(), sums_in.get()},
                 a.data(), b.data(), shape);
   stream.synchronize();
-  std::vector<T> golden(shape.rows * shape.columns);
-  std::vector<T> tile(shape.tile_elements());
-  for (int pe = 0; pe < shmem_n_pes(); ++pe) {
-    fill(a, b, pe);
-    for (std::size_t t = 0; t < shape.tiles(); ++t) {
-      multiply_tile(tile.data(), a.data(), b.data(), shape, t);
-      for (std::size_t i = 0; i < tile.size(); ++i) golden[t * tile.size() + i] += tile[i];
-    }
-  }
+  const std::vector<T> golden = sum_of_products<T>(shape);
   long wrong = 0;
   for (std::size_t i = 0; i < golden.size(); ++i)
     if (c[i] != golden[i]) ++wrong;

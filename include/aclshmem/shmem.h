@@ -4,8 +4,9 @@
  * waits, teams, barriers, and all of these in the order of a stream. C99 or later, C++11 or later;
  * link with -lshmem.
  *
- * A source that is compiled with MEMSPAN_DEVICE_CODE is device code: it has the functions for
- * kernels instead (C++17), some of which have the host's names with other arguments.
+ * A source that is compiled with MEMSPAN_DEVICE_CODE is device code (C++17): it has the functions
+ * for kernels, too. Where both have a function with the same arguments, it is the kernels', which
+ * host code may call as well.
  *
  * The folder of this file comes first among those where the compiler looks, since <shmem.h> is also
  * OpenSHMEM's (CMake: memspan::aclshmem). A program that uses both includes <aclshmem.h> for this
@@ -14,12 +15,6 @@
 #ifndef MEMSPAN_ACLSHMEM_SHMEM_H
 #define MEMSPAN_ACLSHMEM_SHMEM_H
 
-#ifdef MEMSPAN_DEVICE_CODE
-#include "device/shmem_device.h"
-#ifndef MEMSPAN_NO_ACLSHMEM_ALIASES
-#include "device/shmem_device_aliases.h"
-#endif
-#else
 #include "host/data_plane/shmem_host_cc.h"
 #include "host/data_plane/shmem_host_p2p_sync.h"
 #include "host/data_plane/shmem_host_rma.h"
@@ -30,6 +25,11 @@
 #include "host/utils/shmem_log.h"
 #if !defined MEMSPAN_NO_ACLSHMEM_ALIASES && !defined MEMSPAN_OPENSHMEM_SHMEM_H
 #include "host/shmem_host_aliases.h"
+#endif
+#ifdef MEMSPAN_DEVICE_CODE
+#include "device/shmem_device.h"
+#ifndef MEMSPAN_NO_ACLSHMEM_ALIASES
+#include "device/shmem_device_aliases.h"
 #endif
 #endif
 

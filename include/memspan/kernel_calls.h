@@ -62,6 +62,14 @@ void memspan_kernel_change_atomic(int operation, int width, void* word, uint64_t
 void memspan_kernel_fence(void);
 void memspan_kernel_quiet(void);
 
+/* Memory of the thread that runs the block, for as long as the block runs; undefined bytes at its
+ * start. Aligned to 64 bytes; a fresh thread's costs pages as they are used. */
+#define MEMSPAN_KERNEL_SCRATCH_BYTES 262144
+void* memspan_kernel_scratch(void);
+/* All blocks of the grid that have not begun will, whatever this one does: for a block that looks
+ * for what others do without a wait of the library. */
+void memspan_kernel_let_others_begin(void);
+
 /* Of the grid that this thread runs a block of; 0 of 1 outside of one. */
 unsigned memspan_kernel_block(void);
 unsigned memspan_kernel_blocks(void);

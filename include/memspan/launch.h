@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "memspan/stream.h"
+#include "stream.h"
 
 namespace memspan {
 

@@ -23,6 +23,9 @@ typedef void* memspan_event_t;
 
 /* The thread begins with the first work. */
 int32_t memspan_stream_create(memspan_stream_t* stream);
+/* The one of calls that name none (CANN SHMEM's and acl/acl.h's NULL), made at the first call; it
+ * is not destroyed. NULL when there are too many streams. */
+memspan_stream_t memspan_stream_default(void);
 /* Waits until all its work is done, whose failures are then lost. */
 int32_t memspan_stream_destroy(memspan_stream_t stream);
 /* 0: all its work is done; MEMSPAN_STREAM_BUSY: not yet; less than 0: a bad handle. */

@@ -17,7 +17,7 @@
 #ifndef __gm__
 #define __gm__
 #endif
-#ifndef __ubuf__
+#if !defined __ubuf__ && !defined MEMSPAN_KERNEL_SOURCE  // memspan-kernels looks for the word
 #define __ubuf__
 #endif
 #ifndef __aicore__
@@ -25,6 +25,9 @@
 #endif
 #ifndef __global__
 #define __global__
+#endif
+#ifndef __vector__
+#define __vector__
 #endif
 #ifndef GM_ADDR
 #define GM_ADDR std::uint8_t*

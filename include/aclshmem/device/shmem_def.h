@@ -7,10 +7,14 @@
 #include "../../memspan/kernel.h"
 #include "../host_device/shmem_common_types.h"
 #include "ascendc.h"
+#include "ascendc_pipe.h"
 
 #ifndef ACLSHMEM_DEVICE
-#define ACLSHMEM_DEVICE inline
+#define ACLSHMEM_DEVICE __inline__  // sources make a macro of the plain word
 #endif
+
+#define UB_ALIGN_SIZE 32
+#define UB_ALIGN_SIZE_64 64
 
 // `repeat` rows of `length` elements, whose beginnings are src_ld and dst_ld elements apart.
 struct non_contiguous_copy_param {

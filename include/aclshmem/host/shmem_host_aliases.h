@@ -54,8 +54,10 @@
 #define shmem_getmem aclshmem_getmem
 #define shmem_putmem_nbi aclshmem_putmem_nbi
 #define shmem_getmem_nbi aclshmem_getmem_nbi
+#ifndef MEMSPAN_DEVICE_CODE /* which has others of these names */
 #define shmem_putmem_signal aclshmemx_putmem_signal
 #define shmem_putmem_signal_nbi aclshmemx_putmem_signal_nbi
+#endif
 #define shmem_float_p aclshmem_float_p
 #define shmem_float_g aclshmem_float_g
 #define shmem_put_float_mem aclshmem_float_put

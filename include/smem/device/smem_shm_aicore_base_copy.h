@@ -5,37 +5,16 @@
 #ifndef MEMSPAN_SMEM_SHM_AICORE_BASE_COPY_H
 #define MEMSPAN_SMEM_SHM_AICORE_BASE_COPY_H
 
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "../../aclshmem/device/ascendc_pipe.h"
 #include "smem_shm_aicore_base_define.h"
 
 namespace memspan::device {
 
 inline void need_global_memory(const char* call, const void* address) {
-  if (address != nullptr) return;
-  std::fprintf(stderr, "memspan: %s: the global memory's address is null\n", call);
-  std::abort();
-}
-
-// Rows of blockLen bytes. Between the end of one and the beginning of the next are so many bytes in
-// global memory, and so many units of 32 bytes in the block's buffer, where rows begin at multiples
-// of 32 bytes.
-inline std::size_t global_pitch(const AscendC::DataCopyExtParams& rows, std::uint32_t stride) {
-  return std::size_t{rows.blockLen} + stride;
-}
-inline std::size_t local_pitch(const AscendC::DataCopyExtParams& rows, std::uint32_t stride) {
-  constexpr std::size_t kUnit = SMEM_SHM_ALIGN_SIZE;
-  return SMEM_SHM_ALIGN_UP(std::size_t{rows.blockLen}, kUnit) + stride * kUnit;
-}
-inline void copy_rows(void* dest, std::size_t dest_pitch, const void* source,
-                      std::size_t source_pitch, const AscendC::DataCopyExtParams& rows) {
-  for (std::size_t i = 0; i < rows.blockCount; ++i)
-    std::memcpy(static_cast<std::byte*>(dest) + i * dest_pitch,
-                static_cast<const std::byte*>(source) + i * source_pitch, rows.blockLen);
+  if (address == nullptr) end_kernel(call, "the global memory's address is null");
 }
 
 }  // namespace memspan::device
@@ -58,9 +37,7 @@ template <typename T>
 SMEM_SHM_INLINE_AICORE void smem_shm_copy_ub2gm(__gm__ T* dstGva, __ubuf__ T* srcUb,
                                                 const AscendC::DataCopyExtParams& copyParams) {
   memspan::device::need_global_memory("smem_shm_copy_ub2gm", dstGva);
-  memspan::device::copy_rows(
-      dstGva, memspan::device::global_pitch(copyParams, copyParams.dstStride), srcUb,
-      memspan::device::local_pitch(copyParams, copyParams.srcStride), copyParams);
+  memspan::device::copy_rows_from_ub(dstGva, srcUb, copyParams);
 }
 template <typename T>
 SMEM_SHM_INLINE_AICORE void smem_shm_copy_ub2gm(const AscendC::GlobalTensor<T>& dstGva,
@@ -86,9 +63,7 @@ template <typename T>
 SMEM_SHM_INLINE_AICORE void smem_shm_copy_gm2ub(__ubuf__ T* dstUb, __gm__ T* srcGva,
                                                 const AscendC::DataCopyExtParams& copyParams) {
   memspan::device::need_global_memory("smem_shm_copy_gm2ub", srcGva);
-  memspan::device::copy_rows(
-      dstUb, memspan::device::local_pitch(copyParams, copyParams.dstStride), srcGva,
-      memspan::device::global_pitch(copyParams, copyParams.srcStride), copyParams);
+  memspan::device::copy_rows_to_ub(dstUb, srcGva, copyParams);
 }
 template <typename T>
 SMEM_SHM_INLINE_AICORE void smem_shm_copy_gm2ub(const AscendC::LocalTensor<T>& dstUb,

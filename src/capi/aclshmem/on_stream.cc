@@ -9,7 +9,6 @@
 #include "capi/atomic.h"
 #include "capi/collective_calls.h"
 #include "capi/failures.h"
-#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/streams.h"
 #include "pgas/order.h"
 
@@ -17,10 +16,6 @@ namespace memspan::capi {
 namespace {
 
 std::atomic<bool> uses_default_stream{false};
-
-Stream& default_stream() {
-  return fork_aware_singleton<Stream>();
-}
 
 // What is wrong with the job or the stream is found by the caller, the rest by the stream.
 template <typename Work>
@@ -32,8 +27,7 @@ void submit(const char* call, aclrtStream stream, Work work) {
   };
   if (stream == nullptr) {
     uses_default_stream.store(true, std::memory_order_release);
-    require(call, default_stream().submit(done));
-    return;
+    stream = default_stream();
   }
   auto used = streams().use(stream);
   if (!used) end_for_bad_handle(call, "stream", stream);
@@ -44,9 +38,9 @@ void submit(const char* call, aclrtStream stream, Work work) {
 
 void finish_default_stream() {
   if (!uses_default_stream.load(std::memory_order_acquire)) return;
-  Stream& stream = default_stream();
+  auto stream = streams().use(default_stream());
   // Its work never fails: what does ends the process.
-  if (!stream.is_own_work()) (void)stream.synchronize(Deadline::never());
+  if (stream && !stream->is_own_work()) (void)stream->synchronize(Deadline::never());
 }
 
 }  // namespace memspan::capi

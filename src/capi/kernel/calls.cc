@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/atomic.h"
 #include "capi/collective_calls.h"
@@ -15,6 +18,7 @@
 #include "capi/strided.h"
 #include "capi/wait_sets.h"
 #include "device/host/grid.h"
+#include "device/stream.h"
 #include "pgas/order.h"
 
 #define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
@@ -52,6 +56,8 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
 
 // What the call does with the team once all blocks are there; nothing for the grid alone.
 void meet(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
+  // Host code may call it, too; its barriers come after what was given to the default stream.
+  if (current_stream() == nullptr) finish_default_stream();
   const Status met = meet_grid([&] {
     return team == MEMSPAN_KERNEL_GRID ? Status::ok() : collective(call, need_team(call, team));
   });
@@ -214,6 +220,19 @@ MEMSPAN_EXPORT void memspan_kernel_fence(void) {
 MEMSPAN_EXPORT void memspan_kernel_quiet(void) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) require("a kernel's quiet", pgas::quiet_links(process_state.routes));
+}
+
+MEMSPAN_EXPORT void* memspan_kernel_scratch(void) {
+  constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(void* bytes) const { ::operator delete(bytes, kAlignment); }
+  };
+  thread_local const std::unique_ptr<void, Free> scratch(
+      ::operator new(MEMSPAN_KERNEL_SCRATCH_BYTES, kAlignment));
+  return scratch.get();
+}
+MEMSPAN_EXPORT void memspan_kernel_let_others_begin(void) {
+  require("a kernel's start", let_other_blocks_run());
 }
 
 MEMSPAN_EXPORT unsigned memspan_kernel_block(void) {

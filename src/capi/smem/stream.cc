@@ -15,6 +15,13 @@ Streams& streams() {
   return fork_aware_singleton<Streams>();
 }
 
+memspan_stream_t default_stream() {
+  struct Default {
+    memspan_stream_t handle = streams().add(std::make_unique<Stream>());
+  };
+  return fork_aware_singleton<Default>().handle;
+}
+
 namespace {
 
 constexpr const char* kWhat = "stream";
@@ -31,6 +38,9 @@ std::int32_t create(const char* call, memspan_stream_t* stream) {
 }
 
 std::int32_t destroy(const char* call, memspan_stream_t stream) {
+  if (stream != nullptr && stream == default_stream())
+    return smem_failure(call, SMEM_INVALID_PARAM,
+                        "invalid param, the default stream cannot be destroyed");
   {
     auto used = streams().use(stream);
     if (!used) return bad_handle(call, stream, kWhat);
@@ -93,6 +103,9 @@ MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) {
   return create("memspan_stream_create", stream);
 }
 
+MEMSPAN_EXPORT memspan_stream_t memspan_stream_default(void) {
+  return default_stream();
+}
 MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) {
   return destroy("memspan_stream_destroy", stream);
 }

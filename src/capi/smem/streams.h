@@ -2,6 +2,8 @@
 // The streams that programs made.
 #pragma once
 
+#include <memspan/stream.h>
+
 #include "capi/handle_table.h"
 #include "device/stream.h"
 
@@ -9,5 +11,8 @@ namespace memspan::capi {
 
 using Streams = HandleTable<Stream, HandleKind::kStream>;
 Streams& streams();
+
+// The stream of calls that name none, made at the first call; null when there can be no more.
+memspan_stream_t default_stream();
 
 }  // namespace memspan::capi

@@ -26,6 +26,10 @@ ACLSHMEM_DEVICE void aclshmem_sync_all(void) {
 aclshmemx_barrier_all_vec(void) {
   memspan::kernel::barrier_all();
 }
+// All blocks of this PE's grid, without the chip's hardware for it.
+ACLSHMEM_DEVICE void aclshmemi_sync_core_soft(void) {
+  memspan::kernel::sync_grid();
+}
 // Accepted: nothing here needs to be told it.
 ACLSHMEM_DEVICE void util_set_ffts_config(std::uint64_t) {}
 

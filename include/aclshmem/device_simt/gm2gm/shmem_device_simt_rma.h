@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CANN SHMEM, SIMT code: put and get for a thread, a warp and a block. All threads of a warp or
-// block give the same arguments; here each is the calling thread. Local memory is no other kind.
+// block give the same arguments, and its first does it. Local memory is no other kind.
 #ifndef MEMSPAN_ACLSHMEM_SIMT_RMA_H
 #define MEMSPAN_ACLSHMEM_SIMT_RMA_H
 
@@ -11,7 +11,8 @@ namespace simt {
 #define MEMSPAN_SIMT_MOVE(operation, scope, function, type)                                \
   ACLSHMEM_DEVICE void function(__gm__ type* dst, __gm__ type* src, std::size_t elem_size, \
                                 std::int32_t pe) {                                         \
-    memspan::kernel::operation<memspan::kernel::Scope::scope>(dst, src, elem_size, pe);    \
+    if (memspan::device::leads<memspan::kernel::Scope::scope>())                           \
+      memspan::kernel::operation(dst, src, elem_size, pe);                                 \
   }
 #define MEMSPAN_SIMT_MOVES(operation, name, type)                                  \
   MEMSPAN_SIMT_MOVE(operation, kThread, aclshmem_##name##_##operation, type)       \
@@ -39,10 +40,11 @@ MEMSPAN_SIMT_TYPED(char, unsigned char)
 MEMSPAN_SIMT_TYPED(bfloat16, bfloat16_t)
 MEMSPAN_DEVICE_INTEGERS_4_8(MEMSPAN_SIMT_TYPED)
 
-#define MEMSPAN_SIMT_BYTES(operation, scope, function, bytes)                                  \
-  ACLSHMEM_DEVICE void function(__gm__ void* dst, __gm__ void* src, std::size_t nelems,        \
-                                std::int32_t pe) {                                             \
-    memspan::kernel::operation<memspan::kernel::Scope::scope>(dst, src, nelems * (bytes), pe); \
+#define MEMSPAN_SIMT_BYTES(operation, scope, function, bytes)                           \
+  ACLSHMEM_DEVICE void function(__gm__ void* dst, __gm__ void* src, std::size_t nelems, \
+                                std::int32_t pe) {                                      \
+    if (memspan::device::leads<memspan::kernel::Scope::scope>())                        \
+      memspan::kernel::operation(dst, src, nelems*(bytes), pe);                         \
   }
 #define MEMSPAN_SIMT_SCOPES(operation, name, nbi, bytes)                         \
   MEMSPAN_SIMT_BYTES(operation##nbi, kThread, aclshmem_##name##nbi, bytes)       \

@@ -10,12 +10,14 @@
 
 MEMSPAN_ACLSHMEM_BEGIN
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 /* What any member put before is there afterwards. */
 ACLSHMEM_HOST_API void aclshmem_barrier(aclshmem_team_t team);
 ACLSHMEM_HOST_API void aclshmem_barrier_all(void);
 /* Only waits for the members. */
 ACLSHMEM_HOST_API void aclshmem_sync(aclshmem_team_t team);
 ACLSHMEM_HOST_API void aclshmem_sync_all(void);
+#endif
 
 /* Barriers in the order of a stream. The direct forms come after what was given to the library's
  * own stream (NULL); of other streams the program says when they are through. */

@@ -14,11 +14,14 @@
 
 MEMSPAN_ACLSHMEM_BEGIN
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 ACLSHMEM_HOST_API void aclshmem_signal_wait_until(int32_t* sig_addr, int cmp, int32_t cmp_val);
+#endif
 /* What is given to the stream later waits for it, too. */
 ACLSHMEM_HOST_API void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                              int32_t cmp_val, aclrtStream stream);
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 /* `wait` until the word is another value. */
 #define MEMSPAN_WAITS(name, type)                                                                 \
   ACLSHMEM_HOST_API void aclshmem_##name##_wait(type* ivar, type cmp_value);                      \
@@ -57,6 +60,7 @@ ACLSHMEM_P2P_SYNC_TYPE_FUNC(MEMSPAN_WAITS);
       size_t* res_out)
 ACLSHMEM_P2P_SYNC_TYPE_FUNC(MEMSPAN_TESTS);
 #undef MEMSPAN_TESTS
+#endif
 
 MEMSPAN_ACLSHMEM_END
 

@@ -32,6 +32,7 @@ typedef enum { NO_NBI = 0, NBI = 1 } aclshmem_block_mode_t;
 
 MEMSPAN_ACLSHMEM_BEGIN
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 #define MEMSPAN_TYPED(name, type)                                                                \
   ACLSHMEM_HOST_API void aclshmem_##name##_p(type* dst, const type value, int pe);               \
   ACLSHMEM_HOST_API type aclshmem_##name##_g(type* src, int32_t pe);                             \
@@ -70,6 +71,7 @@ ACLSHMEM_HOST_API void aclshmem_getmem_nbi(void* dst, void* src, size_t elem_siz
 
 /* Where `pe`'s copy of the object can be used directly, or NULL. */
 ACLSHMEM_HOST_API void* aclshmem_ptr(void* ptr, int pe);
+#endif
 
 /* In the order of a stream, while the caller goes on; complete when the stream is through. The
  * memory of both sides is in use until then. A failure ends the process, as that of the direct
@@ -83,13 +85,15 @@ ACLSHMEM_HOST_API void aclshmemx_quiet_on_stream(aclrtStream stream);
 
 /* Scratch of the chip's engines: accepted, kept nowhere. rdma and udma need 128 bytes
  * (ACLSHMEM_INVALID_VALUE). */
+ACLSHMEM_HOST_API int aclshmemx_set_rdma_config(uint64_t offset, uint32_t ub_size,
+                                                uint32_t sync_id);
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 ACLSHMEM_HOST_API int aclshmemx_set_mte_config(uint64_t offset, uint32_t ub_size, uint32_t sync_id);
 ACLSHMEM_HOST_API int aclshmemx_set_sdma_config(uint64_t offset, uint32_t ub_size,
                                                 uint32_t sync_id);
-ACLSHMEM_HOST_API int aclshmemx_set_rdma_config(uint64_t offset, uint32_t ub_size,
-                                                uint32_t sync_id);
 ACLSHMEM_HOST_API int aclshmemx_set_udma_config(uint64_t offset, uint32_t ub_size,
                                                 uint32_t sync_id);
+#endif
 
 MEMSPAN_ACLSHMEM_END
 

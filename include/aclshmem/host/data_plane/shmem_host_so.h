@@ -11,6 +11,7 @@
 
 MEMSPAN_ACLSHMEM_BEGIN
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 /* `elem_size` counts elements. */
 #define MEMSPAN_TYPED(name, type)                                                                 \
   ACLSHMEM_HOST_API void aclshmem_##name##_put_signal(type* dst, type* src, size_t elem_size,     \
@@ -29,6 +30,7 @@ ACLSHMEM_TYPE_FUNC(MEMSPAN_TYPED);
       void* dst, void* src, size_t nelems, int32_t* sig_addr, int32_t signal, int sig_op, int pe)
 ACLSHMEM_SIZE_FUNC(MEMSPAN_SIZED);
 #undef MEMSPAN_SIZED
+#endif
 
 /* `elem_size` in bytes. */
 ACLSHMEM_HOST_API void aclshmemx_putmem_signal(void* dst, void* src, size_t elem_size,

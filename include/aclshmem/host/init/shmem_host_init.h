@@ -29,6 +29,7 @@ ACLSHMEM_HOST_API int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int
                                                        aclshmemx_uniqueid_t* uid,
                                                        aclshmemx_init_attr_t* aclshmem_attr);
 
+#if !defined MEMSPAN_DEVICE_CODE || !defined MULTI_INSTANCE /* where the kernels' are */
 /* The current instance, which calls act on; NULL when the process is not in that job. Valid until
  * the next call. */
 ACLSHMEM_HOST_API aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void);
@@ -37,6 +38,7 @@ ACLSHMEM_HOST_API aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void);
  * ACLSHMEM_INVALID_VALUE for an instance that does not exist, ACLSHMEM_INVALID_PARAM in work of a
  * stream. */
 ACLSHMEM_HOST_API int aclshmemx_instance_ctx_set(uint64_t instance_id);
+#endif
 
 /* Before joining; all copy what they are given. See shmem_set_conf_store_tls() in
  * <shmem_api.h>. */
@@ -54,5 +56,12 @@ ACLSHMEM_HOST_API void aclshmem_info_get_name(char* name);
 ACLSHMEM_HOST_API void aclshmem_global_exit(int status);
 
 MEMSPAN_ACLSHMEM_END
+
+#ifdef __cplusplus
+/* As sources between versions 1.4 and 1.5 call it. */
+inline int aclshmem_finalize(uint64_t instance_id) {
+  return aclshmemx_finalize(instance_id);
+}
+#endif
 
 #endif

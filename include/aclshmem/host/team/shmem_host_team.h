@@ -10,11 +10,16 @@
 
 MEMSPAN_ACLSHMEM_BEGIN
 
+#ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 /* -1 before the start, and of a team that is none. */
 ACLSHMEM_HOST_API int aclshmem_my_pe(void);
 ACLSHMEM_HOST_API int aclshmem_n_pes(void);
 ACLSHMEM_HOST_API int aclshmem_team_my_pe(aclshmem_team_t team);
 ACLSHMEM_HOST_API int aclshmem_team_n_pes(aclshmem_team_t team);
+/* -1 for a team that is none, a PE that is not in the one or not in the other. */
+ACLSHMEM_HOST_API int aclshmem_team_translate_pe(aclshmem_team_t src_team, int src_pe,
+                                                 aclshmem_team_t dest_team);
+#endif
 
 /* 0 or a code. PEs are numbered as in the parent team. */
 ACLSHMEM_HOST_API int aclshmem_team_split_strided(aclshmem_team_t parent_team, int pe_start,
@@ -23,9 +28,6 @@ ACLSHMEM_HOST_API int aclshmem_team_split_strided(aclshmem_team_t parent_team, i
 /* Rows of `x_range` PEs each (of which the last may have fewer), and columns. */
 ACLSHMEM_HOST_API int aclshmem_team_split_2d(aclshmem_team_t parent_team, int x_range,
                                              aclshmem_team_t* x_team, aclshmem_team_t* y_team);
-/* -1 for a team that is none, a PE that is not in the one or not in the other. */
-ACLSHMEM_HOST_API int aclshmem_team_translate_pe(aclshmem_team_t src_team, int src_pe,
-                                                 aclshmem_team_t dest_team);
 ACLSHMEM_HOST_API int aclshmem_team_get_config(aclshmem_team_t team,
                                                aclshmem_team_config_t* config);
 ACLSHMEM_HOST_API void aclshmem_team_destroy(aclshmem_team_t team);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CANN SHMEM, SIMT code: the engine MTE for a thread, a warp and a block. All threads of a warp or
-// block give the same arguments; here each is the calling thread. Local memory is no other kind.
+// block give the same arguments, and its first does it. Local memory is no other kind.
 #ifndef MEMSPAN_ACLSHMEM_SIMT_MTE_H
 #define MEMSPAN_ACLSHMEM_SIMT_MTE_H
 
 #include "../../../device/shmem_def.h"
+#include "../../simt_threads.h"
 
 namespace simt {
 
@@ -16,7 +17,8 @@ ACLSHMEM_DEVICE __gm__ void* aclshmem_ptr(__gm__ void* ptr, int pe) {
   template <typename T>                                                                         \
   ACLSHMEM_DEVICE void aclshmemx_mte_##direction##_nbi##suffix(__gm__ T* dst, __gm__ T* src,    \
                                                                std::size_t elem_size, int pe) { \
-    memspan::kernel::direction##_nbi<memspan::kernel::Scope::scope>(dst, src, elem_size, pe);   \
+    if (memspan::device::leads<memspan::kernel::Scope::scope>())                                \
+      memspan::kernel::direction##_nbi(dst, src, elem_size, pe);                                \
   }
 MEMSPAN_SIMT_MOVE(put, , kThread)
 MEMSPAN_SIMT_MOVE(put, _warp, kWarp)
