@@ -30,3 +30,8 @@ def info() -> NoReturn:
 def store() -> NoReturn:
     """Hosts a store by itself."""
     _become("memspan-store")
+
+
+def kernels() -> NoReturn:
+    """Compiles sources in AscendC: ``memspan-kernels c++ ...``."""
+    _become("memspan-kernels")

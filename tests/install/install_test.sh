@@ -54,12 +54,12 @@ case_setup() {
   mv -- "$work/first place" "$prefix"
   local file
   for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmemcc bin/shmemc++ bin/shmemrun bin/memspan-info \
-    bin/oshcxx bin/oshCC share/doc/memspan/LICENSE share/doc/memspan/VERSION \
-    share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-store}.1 \
+    bin/memspan-kernels bin/oshcxx bin/oshCC share/doc/memspan/LICENSE share/doc/memspan/VERSION \
+    share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-store,memspan-kernels}.1 \
     share/bash-completion/completions/{oshrun,memspan-store,memspan-info} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
     "$libdir/libmf_smem.so" "$libdir/libmf_hybm_core.so" include/smem/host/smem.h include/hybm/hybm_def.h \
-    include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h include/memspan/kernel.h include/memspan/kernel_calls.h include/memspan/launch.h include/memspan/space_calls.h include/smem/device/lowlevel/smem_shm_aicore_base_api.h include/aclshmem/device/shmem_device.h include/aclshmem/device/shmem_device_aliases.h include/aclshmem/device_simt/team/shmem_device_simt_team.h; do
+    include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h include/memspan/kernel.h include/memspan/kernel_calls.h include/memspan/launch.h include/memspan/space_calls.h include/smem/device/lowlevel/smem_shm_aicore_base_api.h include/aclshmem/device/shmem_device.h include/aclshmem/device/shmem_device_aliases.h include/aclshmem/device_simt/team/shmem_device_simt_team.h include/cann/acl/acl.h include/cann/kernel_operator.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   [[ ! -e $build/lib/libmemspan_ucx.so || -e $prefix/$libdir/libmemspan_ucx.so ]] || fail "the module over UCX is not installed"
@@ -72,7 +72,7 @@ case_cmake() {
   { cmake -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$work/build"; } \
     >"$work/log" 2>&1 || fail "$(tail -n 20 "$work/log")"
   local program
-  for program in ring_c ring_cc early_ring cann_ring; do ring "$work/build/$program"; done
+  for program in ring_c ring_cc early_ring cann_ring kernel_ring; do ring "$work/build/$program"; done
   "$work/build/host_store" >"$work/out" || fail "host_store: $(cat "$work/out")"
 }
 
@@ -243,7 +243,7 @@ case_info() {
   grep -q '^transport .*mapped' "$work/out" || fail "memspan-info names no transport: $(cat "$work/out")"
   # What is typed wrongly is said on stderr, and is no success.
   local program word code
-  for program in memspan-info memspan-store oshrun; do
+  for program in memspan-info memspan-store memspan-kernels oshrun; do
     for word in -hosts --nonsense; do
       code=0
       "$prefix/bin/$program" "$word" >"$work/out" 2>"$work/err" || code=$?
@@ -285,7 +285,7 @@ case_manual() {
         fail "the completion of $program does not have $option"
     done
   done
-  for program in oshrun oshcc memspan-info memspan-store; do
+  for program in oshrun oshcc memspan-info memspan-store memspan-kernels; do
     grep -q "memspan $(cat "$prefix/share/doc/memspan/VERSION")" "$pages/$program.1" || fail "$program.1 has no version"
     if ! command -v man >/dev/null; then continue; fi
     man --warnings -l "$pages/$program.1" >"$work/text" 2>"$work/warnings" || fail "man cannot show $program.1"

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine computes with. CANN SHMEM chooses among libraries for chips by it; there is one here."""
+
+import platform
+
+
+def detect_soc() -> str:
+    """The processor's architecture, ``x86_64`` or ``aarch64``."""
+    return platform.machine()
+
+
+def select_backend() -> str:
+    """What kernels run on: ``host``."""
+    return "host"
