@@ -4,6 +4,7 @@
 namespace memspan::ucx {
 
 SendBuffers::Buffer* SendBuffers::take(std::size_t bytes) {
+  ++in_use_;
   auto& free = bytes <= kSmall ? small_ : large_;
   if (free.empty()) {
     const std::size_t room = bytes <= kSmall ? kSmall : kLarge;
@@ -15,6 +16,7 @@ SendBuffers::Buffer* SendBuffers::take(std::size_t bytes) {
 }
 
 void SendBuffers::give_back(Buffer* buffer) {
+  --in_use_;
   std::unique_ptr<Buffer> owned(buffer);
   const bool is_small = owned->room == kSmall;
   auto& free = is_small ? small_ : large_;

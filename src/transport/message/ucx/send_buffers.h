@@ -22,6 +22,8 @@ class SendBuffers {
 
   // For a chunk with its payload. The caller gives it back.
   Buffer* take(std::size_t bytes);
+  // Taken and not given back: what they hold is not sent yet.
+  std::size_t in_use() const { return in_use_; }
 
  private:
   static constexpr std::size_t kSmall = 4 << 10;
@@ -31,6 +33,7 @@ class SendBuffers {
 
   void give_back(Buffer* buffer);
 
+  std::size_t in_use_ = 0;
   std::vector<std::unique_ptr<Buffer>> small_;
   std::vector<std::unique_ptr<Buffer>> large_;
 };

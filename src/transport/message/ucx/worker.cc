@@ -219,6 +219,9 @@ ssize_t Worker::retry(const Channel& channel, short events, Waiting waiting, Try
         progress();
         done = attempt();
       }
+      // What UCX has not sent yet may need this process to go on: over shared memory nothing tells
+      // that the peer has made room.
+      if (done != 0 && buffers_.in_use() > 0) progress();
       const bool is_late = deadline && deadline->has_passed();
       if (done != 0 || waiting == Waiting::kNo || is_late) {
         if (deadline) open_gate();
