@@ -343,7 +343,7 @@ TEST_P(MessageContract, WhoCannotBeReachedIsNamed) {
   PeerAddress nobody = owner_->address();
   const std::size_t slash = nobody.address.find('/');
   std::string where = "unix:memspan-nobody-is-there";
-  if (GetParam() == Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
+  if (GetParam() >= Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
   if (GetParam() == Backend::kMessageTls) where = "tls:" + std::string(64, '0') + ":" + where;
   nobody.address = nobody.address.substr(0, slash + 1) + where;
   std::unique_ptr<Link> link = transport_->connect(nobody).value();
@@ -379,7 +379,8 @@ TEST_P(MessageContract, AChildOfForkHoldsNoConnection) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, MessageContract,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageTls, Backend::kMessageUcx),
+                                         Backend::kMessageTls, Backend::kMessageUcx,
+                                         Backend::kMessageUcxRendezvous),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace
