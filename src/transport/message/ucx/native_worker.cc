@@ -40,12 +40,13 @@ ucs_status_t end(ucs_status_ptr_t request) {
 class NativeWorker::Piece final : public NativeMemory {
  public:
   Piece(std::shared_ptr<NativeWorker> worker, std::shared_ptr<Endpoint> endpoint, ucp_rkey_h key,
-        std::uint64_t base, std::string lane)
+        std::uint64_t base, std::string lane, bool is_mapped)
       : worker_(std::move(worker)),
         endpoint_(std::move(endpoint)),
         key_(key),
         base_(base),
-        lane_(std::move(lane)) {}
+        lane_(std::move(lane)),
+        is_mapped_(is_mapped) {}
   ~Piece() override { worker_->release(*endpoint_, key_); }
 
   Status put(std::uint64_t offset, const void* from, std::size_t bytes,
@@ -55,6 +56,7 @@ class NativeWorker::Piece final : public NativeMemory {
   Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
     return worker_->get(*endpoint_, key_, to, base_ + offset, bytes, give_up);
   }
+  bool is_mapped() const override { return is_mapped_; }
   std::string_view lane() const override { return lane_; }
 
  private:
@@ -63,6 +65,7 @@ class NativeWorker::Piece final : public NativeMemory {
   const ucp_rkey_h key_;
   const std::uint64_t base_;
   const std::string lane_;
+  const bool is_mapped_;
 };
 
 NativeWorker::NativeWorker() : process_(::getpid()) {}
@@ -174,7 +177,7 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
   }
   return std::unique_ptr<NativeMemory>(
       std::make_unique<Piece>(shared_from_this(), std::move(connected).value(), opened, base,
-                              is_shared ? lanes.shared : lanes.network));
+                              is_shared ? lanes.shared : lanes.network, is_shared));
 }
 
 // Keys of an endpoint that was closed by force stay with UCX: they point to it. The worker gets
