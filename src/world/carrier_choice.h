@@ -35,9 +35,9 @@ struct CarrierOptions {
 // sockets are under TLS. MEMSPAN_SILENCE_LIMIT ("2s" without it, "0s" for never) is how long a peer
 // that is reached by TCP or UCX may give no sign of life. MEMSPAN_SEND_BUFFER:
 // SocketOptions::send_buffer. MEMSPAN_NATIVE_RMA=0: UCX's one-sided operations are not used.
-// kInvalidArgument when a variable says something else, kUnavailable when there is no address,
-// kAuth when UCX would use a network that is not trusted, kNotSupported when there is no UCX, or
-// when it is to encrypt.
+// MEMSPAN_UCX_RENDEZVOUS: UcxOptions::rendezvous, 0 never and 1 always. kInvalidArgument when a
+// variable says something else, kUnavailable when there is no address, kAuth when UCX would use a
+// network that is not trusted, kNotSupported when there is no UCX, or when it is to encrypt.
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store);
 
 // kNotSupported when there is no UCX.

@@ -32,6 +32,9 @@ class NativeMemory {
                      const GiveUp& give_up) = 0;
   // Returns when the bytes are here.
   virtual Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) = 0;
+  // Whether a get is a copy of memory that is mapped here, without a network's turn: then it is
+  // quicker than a message at any size.
+  virtual bool is_mapped() const { return false; }
   // What carries it, for messages: "rc_mlx5".
   virtual std::string_view lane() const = 0;
 };

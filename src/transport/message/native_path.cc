@@ -11,13 +11,26 @@
 
 namespace memspan {
 
-bool NativePath::takes(const RemoteRegion& region, std::size_t bytes) const {
-  return access_ != nullptr && bytes >= kNativeFrom && region.transport_key == kNativeRegion &&
+bool NativePath::is_on(const RemoteRegion& region) const {
+  return access_ != nullptr && region.transport_key == kNativeRegion &&
          !is_off_.load(std::memory_order_relaxed) && !Progress::is_serving();
+}
+
+// Whether all of it is, in windows that are open: for a few bytes none is asked for.
+bool NativePath::is_mapped(const RemotePlace& place, std::size_t bytes) {
+  if (bytes == 0 || !is_on(place.region)) return false;
+  MutexLock lock(mutex_);
+  for (const std::uint64_t at : {place.offset, place.offset + bytes - 1}) {
+    const auto found = windows_.find(key_of(place.region, at));
+    if (found == windows_.end() || found->second == nullptr || !found->second->is_mapped())
+      return false;
+  }
+  return true;
 }
 
 Result<std::size_t> NativePath::put(const OperationContext& context, const RemotePlace& to,
                                     const void* from, std::size_t bytes) {
+  if (bytes < kNativeFrom) return std::size_t{0};
   const auto* source = static_cast<const std::byte*>(from);
   auto moved = move(
       context, to, bytes,
@@ -30,6 +43,7 @@ Result<std::size_t> NativePath::put(const OperationContext& context, const Remot
 
 Result<std::size_t> NativePath::get(const OperationContext& context, void* to,
                                     const RemotePlace& from, std::size_t bytes) {
+  if (bytes < kNativeFrom && !is_mapped(from, bytes)) return std::size_t{0};
   auto* target = static_cast<std::byte*>(to);
   auto moved = move(
       context, from, bytes,
@@ -43,7 +57,7 @@ Result<std::size_t> NativePath::get(const OperationContext& context, void* to,
 template <typename Move>
 Result<std::size_t> NativePath::move(const OperationContext& context, const RemotePlace& place,
                                      std::size_t bytes, Move move_piece) {
-  if (!takes(place.region, bytes)) return std::size_t{0};
+  if (!is_on(place.region)) return std::size_t{0};
   const Deadline deadline = context.deadline();
   const GiveUp give_up = [&]() -> Status {
     MEMSPAN_PASS(requester_.lost());
@@ -80,7 +94,7 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
 
 Result<NativePath::Window> NativePath::window(const RemoteRegion& region, std::uint64_t begin,
                                               const Deadline& deadline) {
-  const Key key{region.id.number, region.id.generation, begin / kNativeWindow};
+  const Key key = key_of(region, begin);
   {
     MutexLock lock(mutex_);
     if (const auto found = windows_.find(key); found != windows_.end()) return found->second;

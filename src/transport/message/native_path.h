@@ -19,8 +19,9 @@
 
 namespace memspan {
 
-// From here on. A native put waits for the network's acknowledgment, some 2 us, and frames of
-// smaller ones follow each other without one; at 200 Gbit/s this many bytes need 2.6 us themselves.
+// From here on, and gets of any size from windows that are open and mapped here. A native put waits
+// for the network's acknowledgment, some 2 us, and frames of smaller ones follow each other without
+// one; at 200 Gbit/s this many bytes need 2.6 us themselves.
 inline constexpr std::size_t kNativeFrom = std::size_t{64} << 10;
 // RemoteRegion::transport_key of a region that an owner gives keys for.
 inline constexpr std::string_view kNativeRegion = "native";
@@ -42,7 +43,11 @@ class NativePath {
   using Window = std::shared_ptr<NativeMemory>;  // of the table and of calls that use it
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // RegionId, window
 
-  bool takes(const RemoteRegion& region, std::size_t bytes) const;
+  static Key key_of(const RemoteRegion& region, std::uint64_t offset) {
+    return {region.id.number, region.id.generation, offset / kNativeWindow};
+  }
+  bool is_on(const RemoteRegion& region) const;
+  bool is_mapped(const RemotePlace& place, std::size_t bytes);
   template <typename Move>
   Result<std::size_t> move(const OperationContext& context, const RemotePlace& place,
                            std::size_t bytes, Move move_piece);

@@ -282,7 +282,8 @@ TEST_P(HostileTest, ManyStrangersDoNotKeepPeersOut) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, HostileTest,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageTls, Backend::kMessageUcx),
+                                         Backend::kMessageTls, Backend::kMessageUcx,
+                                         Backend::kMessageUcxRendezvous),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

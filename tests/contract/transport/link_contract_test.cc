@@ -294,7 +294,7 @@ TEST_P(LinkContract, DirectIsTheMemoryOrNothing) {
 INSTANTIATE_TEST_SUITE_P(Transports, LinkContract,
                          testing::Values(Backend::kMapped, Backend::kCma, Backend::kMessageUnix,
                                          Backend::kMessageTcp, Backend::kMessageTls,
-                                         Backend::kMessageUcx),
+                                         Backend::kMessageUcx, Backend::kMessageUcxRendezvous),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "contract/transport/owner_process.h"
 #include "core/interrupt.h"
@@ -99,6 +101,19 @@ TEST_P(MessageContract, MessagesComeInOrderAfterThePutsBeforeThem) {
   EXPECT_EQ(link_->send({}, large).code(), Code::kInvalidArgument);
   ASSERT_TRUE(link_->send({}, std::span(large).first(kMostMessage)).is_ok());
   ASSERT_TRUE(link_->quiet(context_).is_ok());
+}
+
+// As much as the carrier has buffers for, asked for at once, and no beats: nothing else wakes the
+// owner when it has to go on sending.
+TEST_P(MessageContract, AnOwnerGoesOnSendingWhatWasAskedForAtOnce) {
+  start();
+  context_.set_limit(kPromise);
+  std::vector<char> bytes(std::size_t{1} << 20);
+  for (char round = 1; round <= 100; ++round) {
+    std::memset(owner_->base(), round, bytes.size());
+    ASSERT_TRUE(link_->get(context_, bytes.data(), at(0), bytes.size()).is_ok()) << int{round};
+    ASSERT_EQ(std::count(bytes.begin(), bytes.end(), round), std::ssize(bytes));
+  }
 }
 
 TEST_P(MessageContract, ARetractedRegionIsStaleAndItsMemoryIsNotTouched) {
@@ -328,7 +343,7 @@ TEST_P(MessageContract, WhoCannotBeReachedIsNamed) {
   PeerAddress nobody = owner_->address();
   const std::size_t slash = nobody.address.find('/');
   std::string where = "unix:memspan-nobody-is-there";
-  if (GetParam() == Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
+  if (GetParam() >= Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
   if (GetParam() == Backend::kMessageTls) where = "tls:" + std::string(64, '0') + ":" + where;
   nobody.address = nobody.address.substr(0, slash + 1) + where;
   std::unique_ptr<Link> link = transport_->connect(nobody).value();
@@ -364,7 +379,8 @@ TEST_P(MessageContract, AChildOfForkHoldsNoConnection) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, MessageContract,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageTls, Backend::kMessageUcx),
+                                         Backend::kMessageTls, Backend::kMessageUcx,
+                                         Backend::kMessageUcxRendezvous),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

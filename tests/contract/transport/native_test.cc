@@ -41,7 +41,7 @@ class NativeUse {
   Status put(const std::vector<char>& bytes, std::uint64_t offset) {
     return link_->put(context_, at(offset), bytes.data(), bytes.size());
   }
-  // By messages, which ask the owner itself.
+  // In pieces that go by messages, or from mapped memory.
   std::vector<char> read_small(std::uint64_t offset, std::size_t count) {
     std::vector<char> bytes(count);
     for (std::size_t done = 0; done < count; done += kNativeFrom / 2)
@@ -76,6 +76,7 @@ TEST_P(NativeTest, LargeTransfersDoWithoutTheOwnersProcessor) {
   EXPECT_EQ(at_owner("puts applied"), "0");
   EXPECT_EQ(read_small(12345, sent.size()), sent);
   const std::string gets = at_owner("gets answered");
+  const std::uint64_t before = count("native gets");
   std::vector<char> got(sent.size());
   ASSERT_TRUE(link_->get(context_, got.data(), at(12345), got.size()).is_ok());
   EXPECT_EQ(got, sent);
@@ -83,7 +84,7 @@ TEST_P(NativeTest, LargeTransfersDoWithoutTheOwnersProcessor) {
   ASSERT_TRUE(link_->get_nbi(context_, got.data(), at(12345), got.size()).is_ok());
   ASSERT_TRUE(context_.quiet().is_ok());
   EXPECT_EQ(got, sent);
-  EXPECT_EQ(count("native gets"), 2u);
+  EXPECT_EQ(count("native gets"), before + 2);
   EXPECT_EQ(at_owner("gets answered"), gets);
 }
 
@@ -94,6 +95,21 @@ TEST_P(NativeTest, SmallTransfersAndOtherRegionsGoByMessages) {
   EXPECT_EQ(count("native puts") + count("native gets"), 0u);
   EXPECT_EQ(at_owner("native keys given"), "0");
   EXPECT_EQ(at_owner("native registrations"), "0");
+}
+
+TEST_P(NativeTest, SmallGetsOfMappedMemoryDoWithoutTheOwner) {
+  const bool is_mapped = GetParam() == Backend::kMessageUcxNative;
+  std::uint64_t got = 0;
+  ASSERT_TRUE(link_->get(context_, &got, at(0), sizeof got).is_ok());
+  EXPECT_EQ(at_owner("native keys given"), "0") << "no window is asked for";
+  ASSERT_TRUE(put(bytes_of('p'), 0).is_ok());
+  const int answered = std::stoi(at_owner("gets answered"));
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(link_->put(context_, at(8), &i, sizeof i).is_ok());
+    ASSERT_TRUE(link_->get(context_, &got, at(8), sizeof got).is_ok());
+    ASSERT_EQ(got, i) << "after the put, which was a message";
+  }
+  EXPECT_EQ(std::stoi(at_owner("gets answered")), answered + (is_mapped ? 0 : 100));
 }
 
 TEST_P(NativeTest, MemoryIsRegisteredOnceAndItsKeyIsAskedForOnce) {

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <csignal>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,10 +19,10 @@ using testing::HasSubstr;
 constexpr auto kPromise = std::chrono::seconds(10);
 constexpr std::size_t kMostOnTheirWay = std::size_t{4} << 20;
 
-class UcxCarrierTest : public testing::Test {
+class UcxCarrierTest : public testing::TestWithParam<UcxOptions::Rendezvous> {
  protected:
   UcxCarrierTest()
-      : carrier_(make_ucx_carrier({.device = "lo"}).value()),
+      : carrier_(make_ucx_carrier({.device = "lo", .rendezvous = GetParam()}).value()),
         listener_(carrier_->listen().value()) {}
 
   // Two ends of a connection, which share one worker.
@@ -54,7 +55,7 @@ class UcxCarrierTest : public testing::Test {
   std::unique_ptr<ByteStream> far_;
 };
 
-TEST_F(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo) {
+TEST_P(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo) {
   const auto there = carrier_->connect("ucx:192.0.2.9:7", Deadline::after(kPromise));
   EXPECT_EQ(there.code(), Code::kAuth);
   EXPECT_THAT(there.status().message(), HasSubstr("192.0.2.9"));
@@ -62,7 +63,7 @@ TEST_F(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo
   EXPECT_EQ(other->listen().code(), Code::kAuth);
 }
 
-TEST_F(UcxCarrierTest, AnAddressOfAnotherCarrierIsNamed) {
+TEST_P(UcxCarrierTest, AnAddressOfAnotherCarrierIsNamed) {
   for (const char* address : {"tcp:127.0.0.1:7", "unix:memspan-x", "ucx:", "ucx:127.0.0.1:port"}) {
     const auto there = carrier_->connect(address, Deadline::after(kPromise));
     EXPECT_EQ(there.code(), Code::kInvalidArgument) << address;
@@ -71,7 +72,7 @@ TEST_F(UcxCarrierTest, AnAddressOfAnotherCarrierIsNamed) {
               HasSubstr("MEMSPAN_CARRIER"));
 }
 
-TEST_F(UcxCarrierTest, SignalHandlersStayTheProgramsOwn) {
+TEST_P(UcxCarrierTest, SignalHandlersStayTheProgramsOwn) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGHUP, SIGABRT}) {
     struct sigaction now = {};
     ASSERT_EQ(::sigaction(signal, nullptr, &now), 0);
@@ -79,7 +80,7 @@ TEST_F(UcxCarrierTest, SignalHandlersStayTheProgramsOwn) {
   }
 }
 
-TEST_F(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
+TEST_P(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
   open();
   std::vector<char> bytes(kMostOnTheirWay, 'x');
   std::size_t sent = 0;
@@ -103,7 +104,7 @@ TEST_F(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
   EXPECT_NE(ready(*near_, POLLOUT) & POLLOUT, 0);
 }
 
-TEST_F(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
+TEST_P(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
   open();
   std::vector<char> bytes(std::size_t{3} << 20, 'y');
   std::size_t sent = 0;
@@ -126,6 +127,61 @@ TEST_F(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
   EXPECT_NE(ready(*far_, POLLRDHUP) & (POLLRDHUP | POLLHUP), 0);
   EXPECT_EQ(send(*far_, bytes, Waiting::kNo), -1);
 }
+
+// Sizes around what is large, read in other sizes.
+TEST_P(UcxCarrierTest, BytesKeepTheirOrder) {
+  open();
+  constexpr std::size_t kLarge = std::size_t{64} << 10;
+  const std::vector<std::size_t> sizes = {1,          kLarge - 1,     kLarge, 7,      kLarge + 1,
+                                          4 * kLarge, 4 * kLarge + 1, 100,    3 << 20};
+  std::vector<char> sent;
+  std::vector<char> received;
+  std::vector<char> buffer(100'000);
+  const Deadline deadline = Deadline::after(kPromise);
+  for (const std::size_t size : sizes) {
+    std::vector<char> piece(size);
+    for (std::size_t i = 0; i < size; ++i) piece[i] = static_cast<char>((sent.size() + i) % 113);
+    sent.insert(sent.end(), piece.begin(), piece.end());
+    while (!piece.empty() && !deadline.has_passed()) {
+      const ssize_t now = send(*near_, piece, Waiting::kShortly);
+      ASSERT_GE(now, 0);
+      piece.erase(piece.begin(), piece.begin() + now);
+      const ssize_t got = receive(*far_, buffer);
+      ASSERT_GE(got, 0);
+      received.insert(received.end(), buffer.begin(), buffer.begin() + got);
+    }
+  }
+  while (received.size() < sent.size() && !deadline.has_passed()) {
+    const ssize_t got = receive(*far_, buffer);
+    ASSERT_GE(got, 0);
+    received.insert(received.end(), buffer.begin(), buffer.begin() + got);
+  }
+  EXPECT_EQ(received, sent);
+}
+
+TEST_P(UcxCarrierTest, ACutInTheMiddleIsSeenByTheOtherEndAndNoOtherConnection) {
+  std::vector<char> bytes(kMostOnTheirWay, 'z');
+  std::vector<char> part(100'000);
+  for (int round = 0; round < 10; ++round) {
+    open();
+    ASSERT_GT(send(*near_, bytes, Waiting::kNo), 0);
+    const Deadline deadline = Deadline::after(kPromise);
+    while (receive(*far_, part) == 0 && !deadline.has_passed()) continue;
+    ByteStream& other = round % 2 == 0 ? *near_ : *far_;
+    (round % 2 == 0 ? far_ : near_)->cut();
+    ssize_t got = 0;
+    while (got >= 0 && !deadline.has_passed()) got = receive(other, part);
+    EXPECT_EQ(got, -1) << round;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Payloads, UcxCarrierTest,
+                         testing::Values(UcxOptions::Rendezvous::kNever,
+                                         UcxOptions::Rendezvous::kAlways),
+                         [](const auto& one) {
+                           const bool is_always = one.param == UcxOptions::Rendezvous::kAlways;
+                           return std::string(is_always ? "rendezvous" : "streams");
+                         });
 
 }  // namespace
 }  // namespace memspan::contract

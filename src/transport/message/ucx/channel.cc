@@ -45,14 +45,20 @@ void Channel::open() {
 }
 
 bool Channel::send(ChunkKind kind, std::uint32_t value, std::span<const iovec> payload) {
-  if (endpoint_ != nullptr && sender_.post(endpoint_, {kind, value}, payload)) return true;
+  if (endpoint_ != nullptr && worker_.post(endpoint_, {kind, value}, payload)) return true;
+  fail("sending failed");
+  return false;
+}
+
+bool Channel::send_large(std::span<const iovec> payload, std::size_t bytes) {
+  if (!send(ChunkKind::kLarge, static_cast<std::uint32_t>(bytes), {})) return false;
+  if (worker_.post_large(endpoint_, large_sent_++, payload)) return true;
   fail("sending failed");
   return false;
 }
 
 bool Channel::take(void* buffer, std::size_t bytes) {
   const auto* at = static_cast<const std::byte*>(buffer);
-  bool is_kept = false;
   while (bytes > 0 && !is_finished()) {
     if (payload_left_ == 0) {
       const std::size_t used = take_header(at, bytes);
@@ -61,25 +67,40 @@ bool Channel::take(void* buffer, std::size_t bytes) {
       continue;
     }
     const std::size_t here = std::min(bytes, payload_left_);
-    if (unread_ + here > kWindow) {
+    if (queue_.unread() + here > kWindow) {
       fail("it sends more than it was allowed to");
       break;
     }
     // After a cut only the peer's end is waited for.
-    if (!is_cut_) {
-      ranges_.push_back({at, here, nullptr});
-      is_kept = true;
-      unread_ += here;
-    }
+    if (!is_cut_) queue_.push(at, here);
     payload_left_ -= here;
     at += here;
     bytes -= here;
   }
-  if (is_kept) {
-    ranges_.back().buffer = buffer;
-    signal_.set_readable(true);
-  }
+  const bool is_kept = queue_.keep(buffer);
+  signal_.set_readable(queue_.is_readable());
   return is_kept;
+}
+
+void Channel::announce(std::size_t bytes) {
+  if (queue_.unread() + bytes > kWindow) return fail("it sends more than it was allowed to");
+  std::string wrong = queue_.announce(bytes);
+  if (!wrong.empty()) fail(std::move(wrong));
+}
+
+bool Channel::take_large(std::uint64_t number, void* message, std::size_t bytes) {
+  if (is_over()) return false;
+  std::string wrong = queue_.offer(number, message, bytes);
+  if (wrong.empty()) return true;
+  fail(std::move(wrong));
+  return false;
+}
+
+void Channel::landed(std::string_view failure) {
+  queue_.note_landed();
+  if (!failure.empty()) return fail(fmt::format("a large payload did not come: {}", failure));
+  signal_.set_readable(queue_.is_readable());
+  if (peer_ends_ && !queue_.is_fetching()) note_end();
 }
 
 std::size_t Channel::take_header(const std::byte* at, std::size_t bytes) {
@@ -110,36 +131,30 @@ void Channel::handle(const Chunk& chunk) {
       if (chunk.value > kWindow - credit_) return fail("it credits what was not sent");
       credit_ += chunk.value;
       return signal_.set_writable(true);
+    case ChunkKind::kLarge:
+      if (chunk.value < kLargeFrom || chunk.value > kMostInChunk)
+        return fail("it sends a large payload of a wrong size");
+      if (!is_cut_) announce(chunk.value);
+      return;
     case ChunkKind::kEnd:
-      peer_ended_ = true;
-      end();
-      return signal_.hang_up();
+      peer_ends_ = true;
+      if (!queue_.is_fetching()) note_end();
+      return;
   }
   fail(fmt::format("it sends a chunk of kind {}", static_cast<std::uint32_t>(chunk.kind)));
 }
 
+void Channel::note_end() {
+  peer_ended_ = true;
+  end();
+  signal_.hang_up();
+}
+
 ssize_t Channel::read(std::span<const iovec> to) {
   if (is_cut_) return -1;
-  std::size_t done = 0;
-  for (const iovec& place : to) {
-    auto* target = static_cast<std::byte*>(place.iov_base);
-    for (std::size_t room = place.iov_len; room > 0 && !ranges_.empty();) {
-      Range& range = ranges_.front();
-      const std::size_t bytes = std::min(room, range.bytes);
-      std::memcpy(target, range.at, bytes);
-      target += bytes;
-      room -= bytes;
-      done += bytes;
-      range.at += bytes;
-      range.bytes -= bytes;
-      if (range.bytes != 0) continue;
-      if (range.buffer != nullptr) ucp_stream_data_release(endpoint_, range.buffer);
-      ranges_.pop_front();
-    }
-  }
-  if (ranges_.empty()) signal_.set_readable(false);
-  if (done == 0) return is_over() ? -1 : 0;
-  unread_ -= done;
+  const std::size_t done = queue_.read(to);
+  if (!queue_.is_readable()) signal_.set_readable(false);
+  if (done == 0) return is_over() && queue_.is_empty() ? -1 : 0;
   give_credit(done);
   return static_cast<ssize_t>(done);
 }
@@ -159,7 +174,10 @@ ssize_t Channel::write(std::span<const iovec> from) {
     const auto payload =
         slice(from, done, std::min({all - done, credit_, std::size_t{kMostInChunk}}), parts);
     const std::size_t bytes = bytes_of(payload);
-    if (!send(ChunkKind::kData, static_cast<std::uint32_t>(bytes), payload)) return -1;
+    const bool is_large = uses_rendezvous_ && bytes >= kLargeFrom;
+    if (!(is_large ? send_large(payload, bytes)
+                   : send(ChunkKind::kData, static_cast<std::uint32_t>(bytes), payload)))
+      return -1;
     done += bytes;
     credit_ -= bytes;
   }
@@ -170,6 +188,7 @@ ssize_t Channel::write(std::span<const iovec> from) {
 
 void Channel::fail(std::string why) {
   if (failure_.empty()) failure_ = std::move(why);
+  queue_.forget_missing();
   signal_.hang_up();
 }
 
@@ -181,16 +200,14 @@ void Channel::cut() {
   if (is_cut_) return;
   if (failure_.empty() && endpoint_ != nullptr) end();
   is_cut_ = true;
-  for (const Range& range : ranges_)
-    if (range.buffer != nullptr) ucp_stream_data_release(endpoint_, range.buffer);
-  ranges_.clear();
-  unread_ = 0;
+  queue_.clear();
+  if (peer_ends_ && !peer_ended_) note_end();
   signal_.hang_up();
 }
 
 bool Channel::may_close(const Deadline& limit) const {
   // UCX's buffers go back to their endpoint.
-  if (!is_cut_) return !failure_.empty() && ranges_.empty();
+  if (!is_cut_) return !failure_.empty() && queue_.is_empty();
   return is_finished() || limit.has_passed();
 }
 

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection: chunks over a stream of UCX, in both directions.
-//
-//   chunk: kind (4 bytes), value (4 bytes), and for data `value` bytes of payload
-//
-//   open     the listener's side, first: the connection stands
-//   data     bytes of the ByteStream; at most kWindow of them without a credit
-//   credit   `value` bytes were taken by the receiver's caller
-//   end      nothing comes any more; it is answered by an end
+// One connection: chunks over a stream of UCX (chunk.h), and large payloads beside it
+// (rendezvous.h).
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -14,47 +8,41 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/clock.h"
 #include "transport/message/carrier.h"
+#include "transport/message/ucx/chunk.h"
 #include "transport/message/ucx/poll_signal.h"
+#include "transport/message/ucx/receive_queue.h"
 
 namespace memspan::ucx {
 
-inline constexpr std::uint32_t kWindow = 4 << 20;
-inline constexpr std::uint32_t kMostInChunk = 256 << 10;
-
-enum class ChunkKind : std::uint32_t {
-  kOpen = 0x6d73'7001,
-  kData,
-  kCredit,
-  kEnd,
-};
-struct Chunk {
-  ChunkKind kind;
-  std::uint32_t value;
-};
-inline constexpr std::size_t kChunkBytes = 8;
-static_assert(sizeof(Chunk) == kChunkBytes);
-
-// Sends a chunk with its payload; the bytes are copied.
-class ChunkSender {
+// What a channel needs of UCX.
+class ChannelWorker {
  public:
-  virtual ~ChunkSender() = default;
-  // False when the endpoint has failed.
+  virtual ~ChannelWorker() = default;
+  // Sends a chunk with its payload; the bytes are copied. False when the endpoint has failed.
   virtual bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) = 0;
+  // Gives a buffer of the endpoint's stream back.
+  virtual void release(ucp_ep_h endpoint, void* buffer) = 0;
+  // As Rendezvous has them: send, fetch, drop.
+  virtual bool post_large(ucp_ep_h endpoint, std::uint64_t number,
+                          std::span<const iovec> payload) = 0;
+  virtual void fetch(void* message, Landing& landing) = 0;
+  virtual void drop(void* message) = 0;
 };
 
 // With the mutex of its worker held, but for descriptor().
 class Channel {
  public:
-  Channel(ChunkSender& sender, PollSignal signal) : sender_(sender), signal_(std::move(signal)) {}
+  Channel(ChannelWorker& worker, PollSignal signal)
+      : worker_(worker), signal_(std::move(signal)), queue_(*this) {}
 
   int descriptor() const { return signal_.descriptor(); }
-  ChunkSender& sender() { return sender_; }
+  ChannelWorker& worker() { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   void set_endpoint(ucp_ep_h endpoint) { endpoint_ = endpoint; }
 
@@ -63,9 +51,15 @@ class Channel {
   // Of the side that connects: not writable until the other has said that it is open.
   void await_open() { signal_.set_writable(false); }
   bool is_open() const { return is_open_; }
+  // From now on large payloads are sent by rendezvous.
+  void use_rendezvous() { uses_rendezvous_ = true; }
 
   // What came, in a buffer of UCX's. False when nothing of the buffer is needed any more.
   bool take(void* buffer, std::size_t bytes);
+  // A large payload is offered. True when it is fetched, now or later.
+  bool take_large(std::uint64_t number, void* message, std::size_t bytes);
+  // One that was fetched is here; or why not.
+  void landed(std::string_view failure);
   // As ByteStream does it: 0 when there is nothing for now, or no credit.
   ssize_t read(std::span<const iovec> to);
   ssize_t write(std::span<const iovec> from);
@@ -83,33 +77,32 @@ class Channel {
   bool may_close(const Deadline& limit) const;
 
  private:
-  // Payload that was not read yet. `buffer`: to release after it, or null.
-  struct Range {
-    const std::byte* at;
-    std::size_t bytes;
-    void* buffer;
-  };
   std::size_t take_header(const std::byte* at, std::size_t bytes);
   void handle(const Chunk& chunk);
   bool send(ChunkKind kind, std::uint32_t value, std::span<const iovec> payload);
+  bool send_large(std::span<const iovec> payload, std::size_t bytes);
+  void announce(std::size_t bytes);
+  void note_end();
   void end();
   bool is_over() const { return is_cut_ || is_finished(); }
   void give_credit(std::size_t bytes);
 
-  ChunkSender& sender_;
+  ChannelWorker& worker_;
   PollSignal signal_;
   ucp_ep_h endpoint_ = nullptr;
   bool is_open_ = false;
   bool is_cut_ = false;
+  bool uses_rendezvous_ = false;
   bool has_ended_ = false;  // an end was sent
+  bool peer_ends_ = false;  // but not all that it sent is here
   bool peer_ended_ = false;
   std::string failure_;
 
   std::array<std::byte, kChunkBytes> header_{};
   std::size_t header_bytes_ = 0;
   std::size_t payload_left_ = 0;  // of the chunk that is coming
-  std::deque<Range> ranges_;
-  std::size_t unread_ = 0;        // bytes of ranges_
+  ReceiveQueue queue_;
+  std::uint64_t large_sent_ = 0;
   std::size_t uncredited_ = 0;    // read, and the peer does not know
   std::size_t credit_ = kWindow;  // what may be sent
 };

@@ -81,9 +81,10 @@ Status from_ucs(std::string_view what, ucs_status_t status) {
   return {code, fmt::format("{}: {}", what, ucs_status_string(status))};
 }
 
-Result<ucp_context_h> create_context(const std::string& device) {
+Result<ucp_context_h> create_context(const std::string& device, bool has_messages) {
   const std::string on = device.empty() ? "" : fmt::format(" on the device {}", device);
-  return create(UCP_FEATURE_STREAM | UCP_FEATURE_WAKEUP, on,
+  const std::uint64_t messages = has_messages ? std::uint64_t{UCP_FEATURE_AM} : 0;
+  return create(UCP_FEATURE_STREAM | UCP_FEATURE_WAKEUP | messages, on,
                 [&](ucp_config_t* config) { return configure(config, device); });
 }
 

@@ -14,9 +14,10 @@ namespace memspan::ucx {
 // The one translator of UCX's statuses: "`what`: Unreachable".
 Status from_ucs(std::string_view what, ucs_status_t status);
 
-// With streams and wake-ups only: one-sided operations are not asked for, so no handler of them
-// listens. `device`: the only network device, unless UCX_NET_DEVICES is set; empty: any.
-Result<ucp_context_h> create_context(const std::string& device);
+// With streams and wake-ups, and active messages if it `has_messages`: one-sided operations are not
+// asked for, so no handler of them listens. `device`: the only network device, unless
+// UCX_NET_DEVICES is set; empty: any.
+Result<ucp_context_h> create_context(const std::string& device, bool has_messages);
 
 // With one-sided operations and wake-ups only, on all devices and without TCP. kNotSupported where
 // UCX is to use nothing but TCP.

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "core/bytes.h"
 #include "transport/message/ucx/configuration.h"
-#include "transport/message/ucx/native_lanes.h"
+#include "transport/message/ucx/endpoint_lanes.h"
 
 namespace memspan::ucx {
 namespace {
@@ -22,18 +18,6 @@ constexpr auto kLook = std::chrono::microseconds(100);
 constexpr int kSleepMs = 1;
 // What was begun on an endpoint ends when that is closed by force.
 constexpr auto kCloseLimit = std::chrono::seconds(2);
-
-std::string describe(ucp_ep_h endpoint) {
-  char* text = nullptr;
-  std::size_t size = 0;
-  FILE* const stream = ::open_memstream(&text, &size);
-  if (stream == nullptr) return {};
-  ucp_ep_print_info(endpoint, stream);
-  std::fclose(stream);
-  std::string described(text, size);
-  std::free(text);
-  return described;
-}
 
 Status unreachable(std::string_view why) {
   return {Code::kNotSupported, fmt::format("UCX has no one-sided way there: {}", why)};
@@ -56,12 +40,13 @@ ucs_status_t end(ucs_status_ptr_t request) {
 class NativeWorker::Piece final : public NativeMemory {
  public:
   Piece(std::shared_ptr<NativeWorker> worker, std::shared_ptr<Endpoint> endpoint, ucp_rkey_h key,
-        std::uint64_t base, std::string lane)
+        std::uint64_t base, std::string lane, bool is_mapped)
       : worker_(std::move(worker)),
         endpoint_(std::move(endpoint)),
         key_(key),
         base_(base),
-        lane_(std::move(lane)) {}
+        lane_(std::move(lane)),
+        is_mapped_(is_mapped) {}
   ~Piece() override { worker_->release(*endpoint_, key_); }
 
   Status put(std::uint64_t offset, const void* from, std::size_t bytes,
@@ -71,6 +56,7 @@ class NativeWorker::Piece final : public NativeMemory {
   Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
     return worker_->get(*endpoint_, key_, to, base_ + offset, bytes, give_up);
   }
+  bool is_mapped() const override { return is_mapped_; }
   std::string_view lane() const override { return lane_; }
 
  private:
@@ -79,6 +65,7 @@ class NativeWorker::Piece final : public NativeMemory {
   const ucp_rkey_h key_;
   const std::uint64_t base_;
   const std::string lane_;
+  const bool is_mapped_;
 };
 
 NativeWorker::NativeWorker() : process_(::getpid()) {}
@@ -107,9 +94,8 @@ Status NativeWorker::start(int gate) {
       from_ucs("ucp_worker_get_address", ucp_worker_get_address(worker_, &address, &length)));
   address_.assign(reinterpret_cast<const char*>(address), length);
   ucp_worker_release_address(worker_, address);
-  gate_ = gate;
-  set_gate(EPOLL_CTL_ADD, EPOLLIN);
   MutexLock lock(mutex_);
+  gate_.start(gate, descriptor_);
   progress_and_arm();
   return Status::ok();
 }
@@ -119,10 +105,10 @@ NativeWorker::~NativeWorker() {
   if (is_foreign()) return;
   const QuietUcx quiet;
   MutexLock lock(mutex_);
-  if (gate_ >= 0) set_gate(EPOLL_CTL_DEL, 0);
+  gate_.end();
   const Deadline limit = Deadline::after(kCloseLimit);
   for (const auto& [address, endpoint] : endpoints_) close(*endpoint, limit);
-  for (const auto& [base, one] : registered_) ucp_mem_unmap(context_, one.memory);
+  registrations_.retract_all(context_);
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
 }
@@ -131,43 +117,18 @@ Result<std::string> NativeWorker::key(std::byte* base, std::size_t bytes) {
   if (is_foreign()) return unreachable("this is another process");
   const QuietUcx quiet;
   MutexLock lock(mutex_);
-  if (const auto found = registered_.find(base); found != registered_.end()) {
-    if (found->second.bytes == bytes) return found->second.key;
-    return unreachable("a part of that memory is registered");
-  }
-  ucp_mem_map_params_t params{};
-  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-  params.address = base;
-  params.length = bytes;
-  ucp_mem_h memory = nullptr;
-  MEMSPAN_PASS(from_ucs("ucp_mem_map", ucp_mem_map(context_, &params, &memory)));
-  void* packed = nullptr;
-  std::size_t length = 0;
-  Status status = from_ucs("ucp_rkey_pack", ucp_rkey_pack(context_, memory, &packed, &length));
-  if (!status.is_ok()) {
-    ucp_mem_unmap(context_, memory);
-    return status;
-  }
-  ByteWriter out;
-  out.text(address_);
-  out.u64(reinterpret_cast<std::uintptr_t>(base));
-  out.text({static_cast<const char*>(packed), length});
-  ucp_rkey_buffer_release(packed);
-  ++registrations_;
-  return registered_.emplace(base, Registered{bytes, memory, out.take()}).first->second.key;
+  return registrations_.key(context_, address_, base, bytes);
 }
 
 void NativeWorker::retract(const std::byte* base, std::size_t bytes) {
   if (is_foreign()) return;
   MutexLock lock(mutex_);
-  for (auto one = registered_.lower_bound(base);
-       one != registered_.end() && one->first < base + bytes; one = registered_.erase(one))
-    ucp_mem_unmap(context_, one->second.memory);
+  registrations_.retract(context_, base, bytes);
 }
 
 std::uint64_t NativeWorker::registrations() {
   MutexLock lock(mutex_);
-  return registrations_;
+  return registrations_.count();
 }
 
 void NativeWorker::on_failure(void* endpoint, ucp_ep_h, ucs_status_t status) {
@@ -205,7 +166,7 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
   ucp_rkey_h opened = nullptr;
   const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, packed.data(), &opened);
   if (status != UCS_OK) return unreachable(ucs_status_string(status));
-  const NativeLanes lanes = native_lanes(describe(endpoint.handle));
+  const NativeLanes lanes = lanes_of(endpoint.handle);
   // A lane of shared memory reaches what was made for it; all else UCX would emulate over the lane.
   void* mapped = nullptr;
   const bool is_shared = !lanes.shared.empty() && ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
@@ -216,7 +177,7 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
   }
   return std::unique_ptr<NativeMemory>(
       std::make_unique<Piece>(shared_from_this(), std::move(connected).value(), opened, base,
-                              is_shared ? lanes.shared : lanes.network));
+                              is_shared ? lanes.shared : lanes.network, is_shared));
 }
 
 // Keys of an endpoint that was closed by force stay with UCX: they point to it. The worker gets
@@ -238,7 +199,7 @@ Status NativeWorker::run(Endpoint& endpoint, const GiveUp& give_up, Begin begin)
       return {Code::kUnavailable, endpoint.failure};
     requests = begin(endpoint.handle);
     if (are_done(requests)) return collect(endpoint, requests);
-    close_gate();
+    gate_.close();
   }
   return finish(endpoint, requests, give_up);
 }
@@ -332,25 +293,15 @@ void NativeWorker::progress() {
   progress_and_arm();
 }
 
+void NativeWorker::open_gate() {
+  if (gate_.is_last()) progress_and_arm();
+  gate_.open();
+}
+
 void NativeWorker::progress_and_arm() {
   do {
     while (ucp_worker_progress(worker_) != 0) continue;
   } while (ucp_worker_arm(worker_) == UCS_ERR_BUSY);
-}
-
-void NativeWorker::close_gate() {
-  if (waiting_++ == 0) set_gate(EPOLL_CTL_MOD, 0);
-}
-
-void NativeWorker::open_gate() {
-  if (--waiting_ != 0) return;
-  progress_and_arm();
-  set_gate(EPOLL_CTL_MOD, EPOLLIN);
-}
-
-void NativeWorker::set_gate(int operation, std::uint32_t events) const {
-  epoll_event event{.events = events, .data = {}};
-  ::epoll_ctl(gate_, operation, descriptor_, &event);
 }
 
 }  // namespace memspan::ucx

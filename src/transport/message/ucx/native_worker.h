@@ -21,6 +21,8 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "transport/message/native_access.h"
+#include "transport/message/ucx/gate.h"
+#include "transport/message/ucx/native_registrations.h"
 
 namespace memspan::ucx {
 
@@ -48,11 +50,6 @@ class NativeWorker final : public std::enable_shared_from_this<NativeWorker> {
     ucp_ep_h handle = nullptr;  // null when it was closed
     std::string failure;
   };
-  struct Registered {
-    std::size_t bytes;
-    ucp_mem_h memory;
-    std::string key;
-  };
   using Requests = std::array<ucs_status_ptr_t, 2>;
 
   NativeWorker();
@@ -75,21 +72,17 @@ class NativeWorker final : public std::enable_shared_from_this<NativeWorker> {
   bool is_foreign() const;
   // Progress until there is none, and the descriptor tells of more.
   void progress_and_arm() MEMSPAN_REQUIRES(mutex_);
-  void close_gate() MEMSPAN_REQUIRES(mutex_);
   void open_gate() MEMSPAN_REQUIRES(mutex_);
-  void set_gate(int operation, std::uint32_t events) const;
 
   const int process_;
-  int gate_ = -1;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int descriptor_ = -1;
   std::string address_;
 
   Mutex mutex_;
-  int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // threads
-  std::uint64_t registrations_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::map<const std::byte*, Registered> registered_ MEMSPAN_GUARDED_BY(mutex_);
+  Gate gate_ MEMSPAN_GUARDED_BY(mutex_);
+  NativeRegistrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
   // By the peer's address; for as long as the worker, with the pieces that use them.
   std::map<std::string, std::shared_ptr<Endpoint>> endpoints_ MEMSPAN_GUARDED_BY(mutex_);
 };

@@ -3,6 +3,7 @@
 // linked with UCX is a module that is loaded when the first carrier is made.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,10 @@ struct UcxOptions {
   // Large transfers go natively where the network has one-sided access. Only without a `device`,
   // for then the whole fabric is trusted: UCX picks the network for them.
   bool is_native = false;
+  // Large payloads of the streams by rendezvous: where a network reads or writes memory by itself,
+  // unless it is said.
+  enum class Rendezvous : std::uint8_t { kNever, kWhereNative, kAlways };
+  Rendezvous rendezvous = Rendezvous::kWhereNative;
 };
 
 // Ok for an address that UCX may use.

@@ -2,7 +2,6 @@
 #include "transport/message/ucx/worker.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -13,60 +12,49 @@
 #include <new>
 
 #include "transport/message/ucx/configuration.h"
+#include "transport/message/ucx/endpoint_lanes.h"
 
 namespace memspan::ucx {
 namespace {
 
 // A peer answers an end at once; one that does not is not there any more.
 constexpr auto kCloseLimit = std::chrono::seconds(2);
+constexpr auto kGiveLimit = std::chrono::milliseconds(100);
 // Progress of one call before the other threads have their turn.
 constexpr int kRounds = 64;
 constexpr std::size_t kEndpointsAtOnce = 16;
 
-ucs_sock_addr_t view(const SocketAddress& address) {
-  return {reinterpret_cast<const sockaddr*>(&address.storage), address.length};
-}
-
 }  // namespace
 
-Result<SocketAddress> SocketAddress::parse(const std::string& host, const std::string& port) {
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("\"{}\" and \"{}\" are no numeric address and port", host, port));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  SocketAddress address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.length = found->ai_addrlen;
-  return address;
-}
-
-Worker::Worker() : process_(::getpid()) {}
+Worker::Worker(UcxOptions::Rendezvous rendezvous) : process_(::getpid()), wanted_(rendezvous) {}
 
 bool Worker::is_foreign() const {
   return ::getpid() != process_;
 }
 
 Result<std::shared_ptr<Worker>> Worker::create(const UcxOptions& options) {
-  std::shared_ptr<Worker> worker(new Worker);
-  MEMSPAN_PASS(worker->start(options));
+  std::shared_ptr<Worker> worker(new Worker(options.rendezvous));
+  MEMSPAN_PASS(worker->start(options.device));
   return worker;
 }
 
-Status Worker::start(const UcxOptions& options) {
-  MEMSPAN_TRY_ASSIGN(context_, create_context(options.device), "starting UCX");
+Status Worker::start(const std::string& device) {
+  const bool may_be_large = wanted_ != UcxOptions::Rendezvous::kNever;
+  MEMSPAN_TRY_ASSIGN(context_, create_context(device, may_be_large), "starting UCX");
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // by the mutex
   MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
   MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
-  gate_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (!gate_.is_valid()) return Status::from_errno("epoll_create1");
-  set_gate(EPOLL_CTL_ADD, EPOLLIN);
+  if (may_be_large)
+    MEMSPAN_PASS(rendezvous_.start(worker_, [this](ucp_ep_h endpoint) {
+      const auto found = by_endpoint_.find(endpoint);
+      return found == by_endpoint_.end() ? nullptr : found->second;
+    }));
+  epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.is_valid()) return Status::from_errno("epoll_create1");
   MutexLock lock(mutex_);
+  gate_.start(epoll_.get(), descriptor_);
   progress();
   return Status::ok();
 }
@@ -87,6 +75,9 @@ Worker::~Worker() {
     constexpr int kLookMs = 50;  // for the deadlines of what is being closed
     if (!channels_.empty()) ::poll(&one, 1, kLookMs);
   }
+  // UCX gives what a closed endpoint had in a later turn.
+  const Deadline given = Deadline::after(kGiveLimit);
+  while ((buffers_.in_use() > 0 || rendezvous_.is_busy()) && !given.has_passed()) progress();
   if (listener_ != nullptr) ucp_listener_destroy(listener_);
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
@@ -96,7 +87,7 @@ Result<int> Worker::listen(const SocketAddress& at) {
   MutexLock lock(mutex_);
   ucp_listener_params_t params{};
   params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-  params.sockaddr = view(at);
+  params.sockaddr = at.view();
   params.conn_handler = {on_connection, this};
   MEMSPAN_PASS(from_ucs("ucp_listener_create", ucp_listener_create(worker_, &params, &listener_)));
   ucp_listener_attr_t attributes{};
@@ -115,7 +106,7 @@ void Worker::on_failure(void* channel, ucp_ep_h, ucs_status_t status) {
   auto* failed = static_cast<Channel*>(channel);
   failed->fail(ucs_status_string(status));
   // The peer's side is closed when this one is.
-  static_cast<Worker&>(failed->sender()).close_later(*failed);
+  static_cast<Worker&>(failed->worker()).close_later(*failed);
 }
 
 Result<std::shared_ptr<Channel>> Worker::make_channel(ucp_ep_params_t& params) {
@@ -130,7 +121,16 @@ Result<std::shared_ptr<Channel>> Worker::make_channel(ucp_ep_params_t& params) {
   MEMSPAN_PASS(from_ucs("ucp_ep_create", ucp_ep_create(worker_, &params, &endpoint)));
   channel->set_endpoint(endpoint);
   channels_.emplace(channel.get(), channel);
+  by_endpoint_.emplace(endpoint, channel.get());
   return channel;
+}
+
+// Where UCX would copy a payload in pieces, its streams do so, too, in fewer turns.
+void Worker::choose_rendezvous(Channel& channel) const {
+  using enum UcxOptions::Rendezvous;
+  if (wanted_ == kAlways ||
+      (wanted_ == kWhereNative && !lanes_of(channel.endpoint()).network.empty()))
+    channel.use_rendezvous();
 }
 
 void Worker::accept_requests() {
@@ -140,6 +140,7 @@ void Worker::accept_requests() {
     params.conn_request = request;
     auto channel = make_channel(params);
     if (!channel.is_ok()) continue;
+    choose_rendezvous(**channel);
     (*channel)->open();
     accepted_.push_back(std::move(channel).value());
   }
@@ -163,12 +164,12 @@ Result<std::shared_ptr<Channel>> Worker::connect(const SocketAddress& to, const 
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
     params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-    params.sockaddr = view(to);
+    params.sockaddr = to.view();
     auto made = make_channel(params);
     if (!made.is_ok()) return Status(Code::kUnreachable, made.status().message());
     channel = std::move(made).value();
     channel->await_open();
-    close_gate();
+    gate_.close();
   }
   while (true) {
     {
@@ -176,7 +177,8 @@ Result<std::shared_ptr<Channel>> Worker::connect(const SocketAddress& to, const 
       progress();
       const bool is_late = deadline.has_passed();
       if (channel->is_open() || channel->is_finished() || is_late) {
-        open_gate();
+        gate_.open();
+        if (channel->is_open()) choose_rendezvous(*channel);
         if (channel->is_open()) return channel;
         const std::string why = channel->failure();
         cut_locked(*channel);
@@ -194,19 +196,6 @@ void Worker::wait(const Channel& channel, short events, const Deadline& deadline
   ::poll(both, 2, deadline.remaining_poll_ms());
 }
 
-void Worker::close_gate() {
-  if (waiting_++ == 0) set_gate(EPOLL_CTL_MOD, 0);
-}
-
-void Worker::open_gate() {
-  if (--waiting_ == 0) set_gate(EPOLL_CTL_MOD, EPOLLIN);
-}
-
-void Worker::set_gate(int operation, std::uint32_t events) {
-  epoll_event event{.events = events, .data = {}};
-  ::epoll_ctl(gate_.get(), operation, descriptor_, &event);
-}
-
 template <typename Try>
 ssize_t Worker::retry(const Channel& channel, short events, Waiting waiting, Try attempt) {
   if (is_foreign()) return -1;
@@ -219,14 +208,17 @@ ssize_t Worker::retry(const Channel& channel, short events, Waiting waiting, Try
         progress();
         done = attempt();
       }
+      // What UCX has not sent yet may need this process to go on: over shared memory nothing tells
+      // that the peer has made room.
+      if (done != 0 && (buffers_.in_use() > 0 || rendezvous_.is_sending())) progress();
       const bool is_late = deadline && deadline->has_passed();
       if (done != 0 || waiting == Waiting::kNo || is_late) {
-        if (deadline) open_gate();
+        if (deadline) gate_.open();
         return done;
       }
       if (!deadline) {
         deadline = Deadline::after(kStreamWait);
-        close_gate();
+        gate_.close();
       }
     }
     wait(channel, events, *deadline);
@@ -303,6 +295,7 @@ void Worker::close_ended() {
       how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
       how.flags = UCP_EP_CLOSE_FLAG_FORCE;
       one.has_begun = true;
+      by_endpoint_.erase(one.channel->endpoint());
       one.request = ucp_ep_close_nbx(one.channel->endpoint(), &how);
       one.channel->set_endpoint(nullptr);
     }
@@ -316,14 +309,18 @@ void Worker::close_ended() {
 }
 
 void Worker::on_sent(void* request, ucs_status_t, void* user_data) {
-  static_cast<SendBuffers::Buffer*>(user_data)->give_back();
+  static_cast<BufferPool::Buffer*>(user_data)->give_back();
   ucp_request_free(request);
+}
+
+void Worker::release(ucp_ep_h endpoint, void* buffer) {
+  ucp_stream_data_release(endpoint, buffer);
 }
 
 bool Worker::post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) {
   std::size_t bytes = kChunkBytes;
   for (const iovec& part : payload) bytes += part.iov_len;
-  SendBuffers::Buffer* const buffer = buffers_.take(bytes);
+  BufferPool::Buffer* const buffer = buffers_.take(bytes);
   std::byte* at = buffer->bytes.get();
   std::memcpy(at, &chunk, kChunkBytes);
   at += kChunkBytes;

@@ -3,11 +3,8 @@
 //
 // All calls of UCX are made with the mutex held, which is held for moments. Whoever waits lets UCX
 // make progress, for all channels. Whenever the mutex is free the worker is armed: its descriptor
-// becomes readable when there is something to do. The gate, which the progress thread watches,
-// shows that descriptor as long as no thread waits in a call, for that one sees to it.
+// becomes readable when there is something to do, which the gate shows the progress thread.
 #pragma once
-
-#include <sys/socket.h>
 
 #include <deque>
 #include <memory>
@@ -19,21 +16,17 @@
 #include "core/fd.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "transport/message/ucx/buffer_pool.h"
 #include "transport/message/ucx/channel.h"
-#include "transport/message/ucx/send_buffers.h"
+#include "transport/message/ucx/gate.h"
+#include "transport/message/ucx/rendezvous.h"
+#include "transport/message/ucx/socket_address.h"
 #include "transport/message/ucx/ucx_carrier.h"
 
 namespace memspan::ucx {
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  // Of numeric texts.
-  static Result<SocketAddress> parse(const std::string& host, const std::string& port);
-};
-
 // Thread-safe. Shared by a carrier, its listener and its streams.
-class Worker final : public ChunkSender {
+class Worker final : public ChannelWorker {
  public:
   static Result<std::shared_ptr<Worker>> create(const UcxOptions& options);
   // Waits, for a bounded time, until the peers have what was sent to them.
@@ -42,7 +35,7 @@ class Worker final : public ChunkSender {
   Worker& operator=(const Worker&) = delete;
 
   // Readable when accept() has something to do.
-  int gate() const { return gate_.get(); }
+  int gate() const { return epoll_.get(); }
   // In a child of fork() nothing may be touched.
   bool is_foreign() const;
 
@@ -61,6 +54,13 @@ class Worker final : public ChunkSender {
 
   // Of its channels, with the mutex held.
   bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) override;
+  void release(ucp_ep_h endpoint, void* buffer) override;
+  bool post_large(ucp_ep_h endpoint, std::uint64_t number,
+                  std::span<const iovec> payload) override {
+    return rendezvous_.send(endpoint, number, payload);
+  }
+  void fetch(void* message, Landing& landing) override { rendezvous_.fetch(message, landing); }
+  void drop(void* message) override { rendezvous_.drop(message); }
 
  private:
   // A channel that was cut or has failed, and the closing of its endpoint, once it has begun.
@@ -71,8 +71,8 @@ class Worker final : public ChunkSender {
     ucs_status_ptr_t request = nullptr;
   };
 
-  Worker();
-  Status start(const UcxOptions& options);
+  explicit Worker(UcxOptions::Rendezvous rendezvous);
+  Status start(const std::string& device);
 
   static void on_sent(void* request, ucs_status_t status, void* buffer);
   static void on_connection(ucp_conn_request_h request, void* worker);
@@ -84,33 +84,33 @@ class Worker final : public ChunkSender {
   void close_ended() MEMSPAN_REQUIRES(mutex_);
   void cut_locked(Channel& channel) MEMSPAN_REQUIRES(mutex_);
   void close_later(Channel& channel);
+  void choose_rendezvous(Channel& channel) const;
   Result<std::shared_ptr<Channel>> make_channel(ucp_ep_params_t& params) MEMSPAN_REQUIRES(mutex_);
   template <typename Try>
   ssize_t retry(const Channel& channel, short events, Waiting waiting, Try attempt)
       MEMSPAN_EXCLUDES(mutex_);
   // Until the channel has one of `events` or the worker has something to do.
   void wait(const Channel& channel, short events, const Deadline& deadline) const;
-  // Around the waits of a thread.
-  void close_gate() MEMSPAN_REQUIRES(mutex_);
-  void open_gate() MEMSPAN_REQUIRES(mutex_);
-  void set_gate(int operation, std::uint32_t events);
 
   const int process_;
+  const UcxOptions::Rendezvous wanted_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int descriptor_ = -1;
-  Fd gate_;  // epoll with the descriptor
+  Fd epoll_;  // with the descriptor
 
   Mutex mutex_;
-  int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // threads
+  Gate gate_ MEMSPAN_GUARDED_BY(mutex_);
   ucp_listener_h listener_ MEMSPAN_GUARDED_BY(mutex_) = nullptr;
   std::deque<std::shared_ptr<Channel>> accepted_ MEMSPAN_GUARDED_BY(mutex_);
   // From here on guarded, too, and used by what UCX calls while the mutex is held.
   std::vector<ucp_conn_request_h> requests_;
   // Of all endpoints that are not closed: UCX calls back with a channel's address.
   std::unordered_map<Channel*, std::shared_ptr<Channel>> channels_;
+  std::unordered_map<ucp_ep_h, Channel*> by_endpoint_;
   std::vector<Closing> closing_;
-  SendBuffers buffers_;
+  BufferPool buffers_;
+  Rendezvous rendezvous_;
 };
 
 }  // namespace memspan::ucx

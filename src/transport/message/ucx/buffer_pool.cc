@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/message/ucx/send_buffers.h"
+#include "transport/message/ucx/buffer_pool.h"
 
 namespace memspan::ucx {
 
-SendBuffers::Buffer* SendBuffers::take(std::size_t bytes) {
+BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
+  ++in_use_;
   auto& free = bytes <= kSmall ? small_ : large_;
   if (free.empty()) {
     const std::size_t room = bytes <= kSmall ? kSmall : kLarge;
@@ -14,7 +15,8 @@ SendBuffers::Buffer* SendBuffers::take(std::size_t bytes) {
   return buffer;
 }
 
-void SendBuffers::give_back(Buffer* buffer) {
+void BufferPool::give_back(Buffer* buffer) {
+  --in_use_;
   std::unique_ptr<Buffer> owned(buffer);
   const bool is_small = owned->room == kSmall;
   auto& free = is_small ? small_ : large_;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that UCX sends must stay until they are sent: buffers of two sizes, used again and again.
+// What UCX sends or receives must stay until it is done: buffers of two sizes, used again and
+// again, so that a network registers them once.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include "transport/message/ucx/channel.h"
+#include "transport/message/ucx/chunk.h"
 
 namespace memspan::ucx {
 
 // One thread at a time. Outlives its buffers.
-class SendBuffers {
+class BufferPool {
  public:
   struct Buffer {
-    SendBuffers& owner;
+    BufferPool& owner;
     const std::size_t room;
     std::unique_ptr<std::byte[]> bytes;
     void give_back() { owner.give_back(this); }
@@ -22,6 +23,8 @@ class SendBuffers {
 
   // For a chunk with its payload. The caller gives it back.
   Buffer* take(std::size_t bytes);
+  // Buffers taken and not given back.
+  std::size_t in_use() const { return in_use_; }
 
  private:
   static constexpr std::size_t kSmall = 4 << 10;
@@ -31,6 +34,7 @@ class SendBuffers {
 
   void give_back(Buffer* buffer);
 
+  std::size_t in_use_ = 0;
   std::vector<std::unique_ptr<Buffer>> small_;
   std::vector<std::unique_ptr<Buffer>> large_;
 };

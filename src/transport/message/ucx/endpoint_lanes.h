@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of an endpoint, as UCX tells them.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include "transport/message/ucx/native_lanes.h"
+
+namespace memspan::ucx {
+
+// With the mutex of its worker held.
+NativeLanes lanes_of(ucp_ep_h endpoint);
+
+}  // namespace memspan::ucx
