@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capi/failures.h"
+#include "capi/kernel/device_job.h"
 #include "capi/start_story.h"
 #include "core/environment.h"
 #include "core/log.h"
@@ -41,6 +42,7 @@ struct Lifecycle {
 constinit Lifecycle lifecycle;
 
 void forget_job() {
+  end_device_job();  // whose threads make calls
   World* world = process_state.world;
   if (world->membership().again && process_state.again == nullptr)
     process_state.again = new Rendezvous(*world->membership().again);
@@ -79,6 +81,7 @@ void exchange_current(std::uint64_t number) MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (last == nullptr) last = new ProcessState;
   *last = std::exchange(process_state, next == nullptr ? ProcessState{} : *next);
   process_state.instance = number;
+  show_device_job();
   set_log_identity(process_state.users == 0 ? "" : fmt::format("PE {}", process_state.rank));
 }
 
@@ -185,6 +188,7 @@ Status start(const Start& how, Sharing sharing) {
   process_state.users = 1;
   lifecycle.process = getpid();
   add_process_handlers();
+  begin_device_job();
   return Status::ok();
 }
 
