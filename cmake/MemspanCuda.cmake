@@ -11,14 +11,15 @@ if(NOT MEMSPAN_CUDA STREQUAL "OFF" AND NOT CMAKE_CROSSCOMPILING)
     message(FATAL_ERROR "MEMSPAN_CUDA=ON, and there is no nvcc in PATH or /usr/local/cuda/bin")
   endif()
 endif()
-set(MEMSPAN_NVCC_OPTIONS -x cu -std=c++17 -O2 -Werror all-warnings -I${PROJECT_SOURCE_DIR}/include/openshmem -I${PROJECT_SOURCE_DIR}/include)
+set(MEMSPAN_NVCC_OPTIONS -x cu -std=c++17 -O2 -Werror all-warnings -I${PROJECT_SOURCE_DIR}/include/openshmem -I${PROJECT_SOURCE_DIR}/include
+  -I${PROJECT_SOURCE_DIR}/examples/kernels)
 if(MEMSPAN_HAS_CUDA)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/bin/cuda)
   add_custom_target(cuda_programs)
 endif()
 
-# memspan_add_cuda_program(name file): bin/cuda/<name>, of the target cuda_programs, which is not part of `all`.
-# tests/capi compiles it, for which no GPU is needed.
+# memspan_add_cuda_program(name file): bin/cuda/<name>, of the target cuda_programs, which is not part of `all`;
+# and a test that compiles it, for which no GPU is needed.
 function(memspan_add_cuda_program name file)
   if(NOT MEMSPAN_HAS_CUDA)
     return()
@@ -32,7 +33,9 @@ function(memspan_add_cuda_program name file)
     COMMENT "Compiling bin/cuda/${name} by nvcc")
   add_custom_target(cuda_program_${name} DEPENDS ${program})
   add_dependencies(cuda_programs cuda_program_${name})
-  set_property(GLOBAL APPEND PROPERTY MEMSPAN_CUDA_SOURCES ${name}=${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  if(MEMSPAN_BUILD_TESTS)
+    memspan_add_cuda_compile_test(${name} sm_90 ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endif()
 endfunction()
 
 # memspan_add_cuda_compile_test(name architecture source)
@@ -40,5 +43,5 @@ function(memspan_add_cuda_compile_test name architecture source)
   set(test capi.kernel_cuda_compiles.${name})
   add_test(NAME ${test} COMMAND ${MEMSPAN_NVCC} ${MEMSPAN_NVCC_OPTIONS} -arch=${architecture}
     -c ${source} -o ${PROJECT_BINARY_DIR}/bin/cuda/${name}.o)
-  set_tests_properties(${test} PROPERTIES LABELS "capi;cuda" TIMEOUT 600)
+  set_tests_properties(${test} PROPERTIES LABELS "capi;cuda" TIMEOUT 900)
 endfunction()

@@ -7,6 +7,10 @@
 #ifndef MEMSPAN_KERNEL_COPY_H
 #define MEMSPAN_KERNEL_COPY_H
 
+#if !defined MEMSPAN_KERNEL_FUNCTION
+#error "a part of <memspan/kernel.h>, to be included by it"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 

@@ -322,7 +322,7 @@ MEMSPAN_KERNEL_FUNCTION T load(const T* word) {
 }
 template <typename Ready>
 MEMSPAN_KERNEL_FUNCTION void wait(const char* call, Ready ready) {
-  device::wait_until(call, ready);
+  device::wait_until(call, MEMSPAN_KERNEL_PEER_DIED, ready);
 }
 
 MEMSPAN_KERNEL_FUNCTION void sync_block() {

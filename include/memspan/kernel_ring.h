@@ -9,6 +9,10 @@
 #ifndef MEMSPAN_KERNEL_RING_H
 #define MEMSPAN_KERNEL_RING_H
 
+#if !defined MEMSPAN_KERNEL_FUNCTION
+#error "a part of <memspan/kernel.h>, to be included by it"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -24,16 +28,24 @@ MEMSPAN_KERNEL_FUNCTION bool is_far(int pe) {
   return index >= MEMSPAN_KERNEL_NEAR_PES || (state.distances[index] & MEMSPAN_KERNEL_FAR) != 0;
 }
 
-// Until ready() is true. The kernel fails when a peer has died meanwhile.
+// Until ready() is true. The kernel fails when the stop word becomes `stop` or more meanwhile.
 template <typename Ready>
-MEMSPAN_KERNEL_FUNCTION void wait_until(const char* call, Ready ready) {
+MEMSPAN_KERNEL_FUNCTION void wait_until(const char* call, std::uint32_t stop, Ready ready) {
   constexpr unsigned kLooksBetween = 64;  // at the word that says so, which lies in host memory
   for (unsigned looks = 1; !ready(); ++looks) {
-    const std::uint32_t* const stop = primitive::state().stop;
-    if (looks % kLooksBetween == 0 && stop != nullptr && primitive::load_relaxed(stop) != 0)
-      primitive::end(call, "a peer has died, or the job has ended");
+    const std::uint32_t* const word = primitive::state().stop;
+    if (looks % kLooksBetween == 0 && word != nullptr && primitive::load_relaxed(word) >= stop)
+      primitive::end(call, primitive::load_relaxed(word) == MEMSPAN_KERNEL_PEER_DIED
+                               ? "a peer has died"
+                               : "the job has ended");
     primitive::pause();
   }
+}
+
+// For the host, which ends the process itself when it must.
+template <typename Ready>
+MEMSPAN_KERNEL_FUNCTION void wait_for_host(const char* call, Ready ready) {
+  wait_until(call, MEMSPAN_KERNEL_NOT_SERVED, ready);
 }
 
 // A slot that only the calling thread has, until it passes it on to the host.
@@ -46,7 +58,7 @@ MEMSPAN_KERNEL_FUNCTION Slot claim(const char* call, const memspan_kernel_ring& 
   if (ring.slots == nullptr) primitive::end(call, "called in no job");
   const std::uint64_t ticket = primitive::take_ticket(ring.next_ticket);
   const Slot slot{&ring.slots[ticket % ring.slot_count], 3 * (ticket / ring.slot_count)};
-  wait_until(call, [=] { return primitive::load_acquire(&slot.request->turn) == slot.turn; });
+  wait_for_host(call, [=] { return primitive::load_acquire(&slot.request->turn) == slot.turn; });
   return slot;
 }
 
@@ -57,7 +69,7 @@ MEMSPAN_KERNEL_FUNCTION void pass_on(Slot& slot) {
 MEMSPAN_KERNEL_FUNCTION void ask_and_wait(const char* call, Slot& slot) {
   pass_on(slot);
   const std::uint64_t is_answered = ++slot.turn;
-  wait_until(call, [=] { return primitive::load_acquire(&slot.request->turn) == is_answered; });
+  wait_for_host(call, [=] { return primitive::load_acquire(&slot.request->turn) == is_answered; });
 }
 
 // For questions without a payload: the answer, 0 to those that have none.

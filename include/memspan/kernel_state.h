@@ -92,6 +92,12 @@ typedef struct memspan_kernel_team {
 #define MEMSPAN_KERNEL_TEAMS 256
 /* PEs whose memory a device may reach: so many from `first_near` on. */
 #define MEMSPAN_KERNEL_NEAR_PES 256
+/* What the stop word says. */
+enum {
+  MEMSPAN_KERNEL_GO_ON,
+  MEMSPAN_KERNEL_PEER_DIED, /* waits for words of this PE fail: they may never come */
+  MEMSPAN_KERNEL_NOT_SERVED /* the job ends: nothing is answered any more, either */
+};
 /* A distance that is none: the host does what concerns that PE. Distances are whole pages. */
 #define MEMSPAN_KERNEL_FAR 1
 
@@ -105,7 +111,7 @@ typedef struct memspan_kernel_state {
   /* What to add to an address of this PE's heap for that PE's copy. */
   int64_t distances[MEMSPAN_KERNEL_NEAR_PES];
   const memspan_kernel_team* teams; /* MEMSPAN_KERNEL_TEAMS + 1 */
-  const uint32_t* stop; /* not 0: a peer has died, and who waits must not go on waiting */
+  const uint32_t* stop;
   memspan_kernel_ring requests;
   memspan_kernel_ring meetings; /* SYNC and BARRIER, which may take long */
   uint32_t has_far_pes;         /* some PE is reached by the host only */

@@ -60,6 +60,7 @@ void forget_job() {
 }
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
+  finish_device_job();
   const Status completed = pgas::quiet_links(process_state.routes);
   // Where somebody died the others do not wait for all, and what has left answers no more: then the
   // end tells of the death.

@@ -45,11 +45,11 @@ DeviceJob::~DeviceJob() {
 void DeviceJob::stop() {
   requests_.reset();
   meetings_.reset();
-  set_stop(true);
+  set_stop(MEMSPAN_KERNEL_NOT_SERVED);
 }
 
-void DeviceJob::set_stop(bool is_on) {
-  std::atomic_ref<std::uint32_t>(shared_->stop).store(is_on ? 1 : 0, std::memory_order_relaxed);
+void DeviceJob::set_stop(std::uint32_t why) {
+  std::atomic_ref<std::uint32_t>(shared_->stop).store(why, std::memory_order_relaxed);
 }
 
 Status DeviceJob::map(void* memory, std::size_t bytes, const std::string& what) {
@@ -114,8 +114,9 @@ Status DeviceJob::serve() {
 // Waits on the device cannot tell whom they need, so a death that the program has not acknowledged
 // ends them, as it ends such waits on the host.
 void DeviceJob::watch_peers() {
-  set_stop(waiting_.segment->header().alarms.load(std::memory_order_acquire) !=
-           waiting_.known_alarms.load(std::memory_order_relaxed));
+  const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
+                        waiting_.known_alarms.load(std::memory_order_relaxed);
+  set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
 }
 
 void DeviceJob::add_team(int number, const Team& team) {

@@ -33,6 +33,8 @@ class DeviceJob {
 
   const memspan_kernel_unit& unit() const { return unit_; }
   const memspan_kernel_state& state() const { return state_; }
+  // Returns when all that kernels posted is done.
+  void finish() { requests_->finish(); }
   // Whoever still waits in a kernel is told to stop, and nothing is answered any more.
   void stop();
   // Kernels find the team's members themselves, where they are evenly spaced and no older team has
@@ -58,7 +60,7 @@ class DeviceJob {
   Status make_rings();
   Status serve();
   void watch_peers();
-  void set_stop(bool is_on);
+  void set_stop(std::uint32_t why);
 
   const memspan_kernel_unit& unit_;
   WaitContext& waiting_;  // of the job, which may not be the current one
@@ -72,6 +74,8 @@ class DeviceJob {
 
 // Thread-safe, but for process_state, which the caller may change.
 void begin_device_job();
+// Ahead of what completes all operations of the process.
+void finish_device_job();
 void end_device_job();
 // After another job has become current.
 void show_device_job();

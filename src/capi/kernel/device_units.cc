@@ -69,6 +69,10 @@ void begin_device_job() {
   MutexLock lock(units.mutex);
   begin();
 }
+void finish_device_job() {
+  MutexLock lock(units.mutex);
+  if (process_state.device_job != nullptr) process_state.device_job->finish();
+}
 void end_device_job() {
   MutexLock lock(units.mutex);
   end();

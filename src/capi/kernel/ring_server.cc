@@ -55,6 +55,14 @@ RingServer::~RingServer() {
   if (thread_.joinable()) thread_.join();
 }
 
+void RingServer::finish() {
+  const std::uint64_t begin = looks_in_vain_.load(std::memory_order_acquire);
+  // The first look in vain may have begun before this call.
+  for (std::uint64_t now = begin; now < begin + 2;
+       now = looks_in_vain_.load(std::memory_order_acquire))
+    looks_in_vain_.wait(now, std::memory_order_acquire);
+}
+
 void RingServer::serve() {
   Clock::time_point last = Clock::now();
   while (!is_ending_.load(std::memory_order_relaxed)) {
@@ -63,6 +71,8 @@ void RingServer::serve() {
       reader_.finish(*request, perform_(*request));
       last = Clock::now();
     } else {
+      looks_in_vain_.fetch_add(1, std::memory_order_release);  // pairs with finish()
+      looks_in_vain_.notify_all();
       rest(Clock::now() - last);
     }
   }

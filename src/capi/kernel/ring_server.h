@@ -35,7 +35,7 @@ class RingReader {
   std::uint64_t taken_ = 0;
 };
 
-// Its end waits for the question that is being done.
+// Its end waits for the question that is being done, and forgets those that come after it.
 class RingServer {
  public:
   // What a question is answered by; it may fill the payload.
@@ -44,6 +44,8 @@ class RingServer {
   static Result<std::unique_ptr<RingServer>> start(RingReader reader, Perform perform,
                                                    std::function<void()> look);
   ~RingServer();
+  // Returns when all that was asked before is done.
+  void finish();
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
 
@@ -57,6 +59,7 @@ class RingServer {
   const Perform perform_;
   const std::function<void()> look_;
   std::atomic<bool> is_ending_{false};
+  std::atomic<std::uint64_t> looks_in_vain_{0};
   std::thread thread_;
 };
 
