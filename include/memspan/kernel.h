@@ -33,7 +33,9 @@
 #include "kernel_host.h"
 #endif
 
+// A program may have sources for the CPU and for CUDA: their functions have different names.
 namespace memspan::kernel {
+inline namespace MEMSPAN_KERNEL_BACKEND {
 
 namespace detail {
 
@@ -462,6 +464,7 @@ MEMSPAN_KERNEL_FUNCTION void barrier_all() {
   backend::barrier(kWorld);
 }
 
+}  // namespace MEMSPAN_KERNEL_BACKEND
 }  // namespace memspan::kernel
 
 #endif  // MEMSPAN_KERNEL_H

@@ -171,7 +171,8 @@ class ThisUnit {
 
  private:
   static const char* text_of(cudaError_t result) {
-    if (result == cudaSuccess) return nullptr;
+    // At the program's end the runtime may have gone first, and all that is given back with it.
+    if (result == cudaSuccess || result == cudaErrorCudartUnloading) return nullptr;
     cudaGetLastError();  // the program's next look finds only its own failures
     return cudaGetErrorString(result);
   }

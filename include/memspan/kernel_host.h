@@ -11,8 +11,10 @@
 #include "kernel_types.h"
 
 #define MEMSPAN_KERNEL_FUNCTION inline
+#define MEMSPAN_KERNEL_BACKEND on_host
 
 namespace memspan::kernel::backend {
+inline namespace on_host {
 
 inline int my_pe() {
   return memspan_kernel_my_pe();
@@ -131,6 +133,7 @@ inline void barrier(Team team) {
   memspan_kernel_barrier(team);
 }
 
+}  // namespace on_host
 }  // namespace memspan::kernel::backend
 
 #endif  // MEMSPAN_KERNEL_HOST_H

@@ -92,6 +92,10 @@ std::int32_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(Parame
       values);
 }
 
+// A grid says how many threads a block has.
+template <typename... Arguments>
+std::int32_t launch(cudaStream_t stream, unsigned blocks, Arguments&&... arguments) = delete;
+
 }  // namespace memspan
 
 #endif  // MEMSPAN_LAUNCH_CUDA_H

@@ -60,8 +60,7 @@ void forget_job() {
 }
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
-  finish_device_job();
-  const Status completed = pgas::quiet_links(process_state.routes);
+  const Status completed = quiet_links(process_state.routes);
   // Where somebody died the others do not wait for all, and what has left answers no more: then the
   // end tells of the death.
   if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);
@@ -77,6 +76,7 @@ Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
 
 void exchange_current(std::uint64_t number) MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (number == process_state.instance) return;
+  finish_device_requests();  // they are done in the current job
   ProcessState*& last = lifecycle.others[process_state.instance];
   ProcessState*& next = lifecycle.others[number];
   if (last == nullptr) last = new ProcessState;
@@ -168,6 +168,11 @@ Status join(const Start& how) {
 }
 
 }  // namespace
+
+Status quiet_links(const RouteTable& routes) {
+  finish_device_requests();
+  return pgas::quiet_links(routes);
+}
 
 RouteTable routes_of(ContextNumber context) {
   RouteTable routes = process_state.routes;

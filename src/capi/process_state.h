@@ -63,6 +63,10 @@ struct ProcessState {
 // Hidden, or every access would go through the global offset table.
 extern ProcessState process_state [[gnu::visibility("hidden")]];
 
+// Completes what the process has outstanding on links, kernels on devices included. Not for the
+// thread that does what those ask for.
+Status quiet_links(const RouteTable& routes);
+
 // The routes with what the context has outstanding. For calls that are not the fast case.
 RouteTable routes_of(ContextNumber context);
 

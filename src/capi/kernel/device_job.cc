@@ -43,8 +43,8 @@ DeviceJob::~DeviceJob() {
 }
 
 void DeviceJob::stop() {
+  meetings_.reset();  // first, since barriers wait for requests
   requests_.reset();
-  meetings_.reset();
   set_stop(MEMSPAN_KERNEL_NOT_SERVED);
 }
 
@@ -101,13 +101,12 @@ Status DeviceJob::make_rings() {
 
 Status DeviceJob::serve() {
   MEMSPAN_TRY_ASSIGN(requests_,
-                     RingServer::start(RingReader(shared_->requests.data(), kRequests),
-                                       answer_request, [this] { watch_peers(); }),
+                     RingServer::start(shared_->requests.data(), kRequests, answer_request,
+                                       [this] { watch_peers(); }),
                      "requests");
-  MEMSPAN_TRY_ASSIGN(
-      meetings_,
-      RingServer::start(RingReader(shared_->meetings.data(), kMeetings), answer_request, [] {}),
-      "barriers");
+  MEMSPAN_TRY_ASSIGN(meetings_,
+                     RingServer::start(shared_->meetings.data(), kMeetings, answer_request, [] {}),
+                     "barriers");
   return Status::ok();
 }
 

@@ -33,8 +33,8 @@ class DeviceJob {
 
   const memspan_kernel_unit& unit() const { return unit_; }
   const memspan_kernel_state& state() const { return state_; }
-  // Returns when all that kernels posted is done.
-  void finish() { requests_->finish(); }
+  // Returns when all that kernels posted before is done.
+  void finish() const { requests_->finish(); }
   // Whoever still waits in a kernel is told to stop, and nothing is answered any more.
   void stop();
   // Kernels find the team's members themselves, where they are evenly spaced and no older team has
@@ -74,8 +74,8 @@ class DeviceJob {
 
 // Thread-safe, but for process_state, which the caller may change.
 void begin_device_job();
-// Ahead of what completes all operations of the process.
-void finish_device_job();
+// Until all that kernels posted before is done. Not for the thread that does it.
+void finish_device_requests();
 void end_device_job();
 // After another job has become current.
 void show_device_job();

@@ -3,9 +3,12 @@
 
 #include <memspan/kernel_calls.h>
 
+#include <atomic>
+
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/failures.h"
+#include "pgas/order.h"
 
 namespace memspan::capi {
 namespace {
@@ -29,6 +32,12 @@ void get(memspan_kernel_request& request) {
   memspan_kernel_get_rows(request.payload, address_of(what),
                           static_cast<std::ptrdiff_t>(what.row_bytes), what.pitch, what.row_bytes,
                           what.rows, what.pe);
+}
+
+// Not memspan_kernel_quiet(), which waits for what is asked here.
+void quiet() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  require("a kernel's quiet", pgas::quiet_links(process_state.routes));
 }
 
 // Not memspan_kernel_sync(), whose grid is one of the host.
@@ -63,7 +72,7 @@ std::uint64_t answer_request(memspan_kernel_request& request) {
       memspan_kernel_fence();
       return 0;
     case MEMSPAN_KERNEL_ASK_QUIET:
-      memspan_kernel_quiet();
+      quiet();
       return 0;
     case MEMSPAN_KERNEL_ASK_TEAM_MY_PE:
       return as_answer(memspan_kernel_team_my_pe(what.team));

@@ -69,8 +69,7 @@ void begin_device_job() {
   MutexLock lock(units.mutex);
   begin();
 }
-void finish_device_job() {
-  MutexLock lock(units.mutex);
+void finish_device_requests() {
   if (process_state.device_job != nullptr) process_state.device_job->finish();
 }
 void end_device_job() {

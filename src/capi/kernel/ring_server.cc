@@ -27,23 +27,42 @@ std::atomic_ref<std::uint64_t> turn_of(memspan_kernel_request& request) {
 static_assert(sizeof(memspan_kernel_request) == 128 + MEMSPAN_KERNEL_PAYLOAD_BYTES);
 static_assert(offsetof(memspan_kernel_request, payload) == 128);
 
-memspan_kernel_request* RingReader::next() const {
-  memspan_kernel_request& slot = slots_[taken_ % count_];
+memspan_kernel_request* RingReader::filled(std::uint64_t number) const {
+  memspan_kernel_request& slot = slots_[number % count_];
   // Pairs with the release of pass_on() in <memspan/kernel_ring.h>.
-  return turn_of(slot).load(std::memory_order_acquire) == round() + 1 ? &slot : nullptr;
+  return turn_of(slot).load(std::memory_order_acquire) == 3 * (number / count_) + 1 ? &slot
+                                                                                    : nullptr;
+}
+
+memspan_kernel_request* RingReader::next() const {
+  return filled(taken_.load(std::memory_order_relaxed));
 }
 
 void RingReader::finish(memspan_kernel_request& request, std::uint64_t answer) {
-  const std::uint64_t turn = round() + (request.question.is_posted != 0 ? 3 : 2);
+  const std::uint64_t number = taken_.load(std::memory_order_relaxed);
   request.answer = answer;
-  ++taken_;
+  // First, so that who finds no slot filled at this number has nothing to wait for.
+  taken_.store(number + 1, std::memory_order_release);  // pairs with wait_until_done()
   // Pairs with the acquire of claim() and ask_and_wait() there.
-  turn_of(request).store(turn, std::memory_order_release);
+  turn_of(request).store(3 * (number / count_) + (request.question.is_posted != 0 ? 3 : 2),
+                         std::memory_order_release);
+  taken_.notify_all();
 }
 
-Result<std::unique_ptr<RingServer>> RingServer::start(RingReader reader, Perform perform,
+void RingReader::wait_until_done() const {
+  while (true) {
+    const std::uint64_t number = taken_.load(std::memory_order_acquire);
+    // A slot that is done may be filled again, in its next round.
+    if (filled(number) == nullptr && taken_.load(std::memory_order_acquire) == number) return;
+    if (filled(number) != nullptr) taken_.wait(number, std::memory_order_acquire);
+  }
+}
+
+Result<std::unique_ptr<RingServer>> RingServer::start(memspan_kernel_request* slots,
+                                                      std::uint64_t count, Perform perform,
                                                       std::function<void()> look) {
-  std::unique_ptr<RingServer> made(new RingServer(reader, std::move(perform), std::move(look)));
+  std::unique_ptr<RingServer> made(
+      new RingServer(slots, count, std::move(perform), std::move(look)));
   MEMSPAN_TRY_ASSIGN(made->thread_,
                      start_thread("kernels' questions", [server = made.get()] { server->serve(); }),
                      "serving kernels on devices");
@@ -55,14 +74,6 @@ RingServer::~RingServer() {
   if (thread_.joinable()) thread_.join();
 }
 
-void RingServer::finish() {
-  const std::uint64_t begin = looks_in_vain_.load(std::memory_order_acquire);
-  // The first look in vain may have begun before this call.
-  for (std::uint64_t now = begin; now < begin + 2;
-       now = looks_in_vain_.load(std::memory_order_acquire))
-    looks_in_vain_.wait(now, std::memory_order_acquire);
-}
-
 void RingServer::serve() {
   Clock::time_point last = Clock::now();
   while (!is_ending_.load(std::memory_order_relaxed)) {
@@ -71,8 +82,6 @@ void RingServer::serve() {
       reader_.finish(*request, perform_(*request));
       last = Clock::now();
     } else {
-      looks_in_vain_.fetch_add(1, std::memory_order_release);  // pairs with finish()
-      looks_in_vain_.notify_all();
       rest(Clock::now() - last);
     }
   }

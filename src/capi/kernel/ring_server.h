@@ -16,7 +16,7 @@
 
 namespace memspan::capi {
 
-// Takes questions out of a ring. One thread at a time.
+// Takes questions out of a ring. One thread at a time but for wait_until_done().
 class RingReader {
  public:
   // `slots` are all zero at first, and `count` of them, a power of two.
@@ -26,13 +26,15 @@ class RingReader {
   memspan_kernel_request* next() const;
   // Frees its slot, or gives the answer to who waits for it. next() is then the one after it.
   void finish(memspan_kernel_request& request, std::uint64_t answer);
+  // Until all that was filled before is done. Thread-safe.
+  void wait_until_done() const;
 
  private:
-  std::uint64_t round() const { return 3 * (taken_ / count_); }
+  memspan_kernel_request* filled(std::uint64_t number) const;
 
   memspan_kernel_request* const slots_;
   const std::uint64_t count_;
-  std::uint64_t taken_ = 0;
+  std::atomic<std::uint64_t> taken_{0};  // how many are done
 };
 
 // Its end waits for the question that is being done, and forgets those that come after it.
@@ -41,17 +43,19 @@ class RingServer {
   // What a question is answered by; it may fill the payload.
   using Perform = std::function<std::uint64_t(memspan_kernel_request& request)>;
   // `look` is called between questions, and while there are none at least every millisecond.
-  static Result<std::unique_ptr<RingServer>> start(RingReader reader, Perform perform,
+  static Result<std::unique_ptr<RingServer>> start(memspan_kernel_request* slots,
+                                                   std::uint64_t count, Perform perform,
                                                    std::function<void()> look);
   ~RingServer();
-  // Returns when all that was asked before is done.
-  void finish();
+  // Returns when all that was asked before is done. Not for its own thread.
+  void finish() const { reader_.wait_until_done(); }
   RingServer(const RingServer&) = delete;
   RingServer& operator=(const RingServer&) = delete;
 
  private:
-  RingServer(RingReader reader, Perform perform, std::function<void()> look)
-      : reader_(reader), perform_(std::move(perform)), look_(std::move(look)) {}
+  RingServer(memspan_kernel_request* slots, std::uint64_t count, Perform perform,
+             std::function<void()> look)
+      : reader_(slots, count), perform_(std::move(perform)), look_(std::move(look)) {}
   void serve();
   static void rest(Duration idle);
 
@@ -59,7 +63,6 @@ class RingServer {
   const Perform perform_;
   const std::function<void()> look_;
   std::atomic<bool> is_ending_{false};
-  std::atomic<std::uint64_t> looks_in_vain_{0};
   std::thread thread_;
 };
 

@@ -28,7 +28,7 @@ class RingServerTest : public testing::Test {
     for (auto& distance : kernel::this_units_state.distances) distance = MEMSPAN_KERNEL_FAR;
   }
   void serve(RingServer::Perform perform) {
-    auto started = RingServer::start(RingReader(slots_.data(), kSlots), std::move(perform),
+    auto started = RingServer::start(slots_.data(), kSlots, std::move(perform),
                                      [this] { looks_.fetch_add(1); });
     ASSERT_TRUE(started.is_ok()) << started.status().message();
     server_ = std::move(started).value();
