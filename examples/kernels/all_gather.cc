@@ -9,27 +9,28 @@ using namespace example;
 namespace {
 
 template <typename T>
-void gather_small(T* all, const T* mine, std::size_t count, std::uint64_t* arrived,
-                  std::uint64_t round) {
+MEMSPAN_GLOBAL void gather_small(T* all, const T* mine, std::size_t count, std::uint64_t* arrived,
+                                 std::uint64_t round) {
   const auto me = static_cast<std::size_t>(k::my_pe());
   for (int pe = static_cast<int>(k::block()); pe < k::n_pes(); pe += static_cast<int>(k::blocks()))
-    k::put_signal(all + me * count, mine, count, arrived + me, round, k::SignalOp::kSet, pe);
+    k::put_signal<k::Scope::kBlock>(all + me * count, mine, count, arrived + me, round,
+                                    k::SignalOp::kSet, pe);
   for (int pe = static_cast<int>(k::block()); pe < k::n_pes(); pe += static_cast<int>(k::blocks()))
-    k::signal_wait_until(arrived + pe, k::Compare::kGreaterEqual, round);
+    wait_in_block(arrived + pe, k::Compare::kGreaterEqual, round);
   k::sync_grid();
 }
 
 template <typename T>
-void gather_large(T* all, const T* mine, std::size_t count, std::uint64_t* arrived) {
+MEMSPAN_GLOBAL void gather_large(T* all, const T* mine, std::size_t count, std::uint64_t* arrived) {
   const auto me = static_cast<std::size_t>(k::my_pe());
   const Part slice(count, k::block(), k::blocks());
   std::uint64_t* const mine_arrived = arrived + k::block();  // one for each block
   for (int i = 0; i < k::n_pes(); ++i) {
     const int pe = (k::my_pe() + i) % k::n_pes();
-    k::put_signal_nbi(all + me * count + slice.first, mine + slice.first, slice.size(),
-                      mine_arrived, 1, k::SignalOp::kAdd, pe);
+    k::put_signal_nbi<k::Scope::kBlock>(all + me * count + slice.first, mine + slice.first,
+                                        slice.size(), mine_arrived, 1, k::SignalOp::kAdd, pe);
   }
-  k::signal_wait_until(mine_arrived, k::Compare::kEqual, static_cast<std::uint64_t>(k::n_pes()));
+  wait_in_block(mine_arrived, k::Compare::kEqual, static_cast<std::uint64_t>(k::n_pes()));
   k::sync_grid();
 }
 

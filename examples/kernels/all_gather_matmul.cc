@@ -13,10 +13,12 @@ struct Shape {
   std::size_t rows, inner, columns;  // of the A of one PE, and of B
 };
 
+// By thread `index` of `count`.
 template <typename T>
-void multiply(T* c, const T* a, const T* b, const Shape& shape, const Part& rows) {
+MEMSPAN_HOST_DEVICE void multiply(T* c, const T* a, const T* b, const Shape& shape,
+                                  const Part& rows, std::size_t index, std::size_t count) {
   for (std::size_t i = rows.first; i < rows.last; ++i)
-    for (std::size_t j = 0; j < shape.columns; ++j) {
+    for (std::size_t j = index; j < shape.columns; j += count) {
       T sum{};
       for (std::size_t l = 0; l < shape.inner; ++l)
         sum += a[i * shape.inner + l] * b[l * shape.columns + j];
@@ -25,20 +27,22 @@ void multiply(T* c, const T* a, const T* b, const Shape& shape, const Part& rows
 }
 
 template <typename T>
-void kernel(T* c, T* gathered, const T* a, const T* b, std::uint64_t* arrived, Shape shape) {
+MEMSPAN_GLOBAL void kernel(T* c, T* gathered, const T* a, const T* b, std::uint64_t* arrived,
+                           Shape shape) {
   const std::size_t part = shape.rows * shape.inner;
   const int pes = k::n_pes();
   const auto me = static_cast<std::size_t>(k::my_pe());
   for (int i = static_cast<int>(k::block()); i < pes; i += static_cast<int>(k::blocks())) {
     const int pe = (k::my_pe() + i) % pes;
-    k::put_signal_nbi(gathered + me * part, a, part, arrived + me, 1, k::SignalOp::kSet, pe);
+    k::put_signal_nbi<k::Scope::kBlock>(gathered + me * part, a, part, arrived + me, 1,
+                                        k::SignalOp::kSet, pe);
   }
   // Its own first, then those that were sent first.
   for (int i = 0; i < pes; ++i) {
     const auto pe = static_cast<std::size_t>((k::my_pe() + pes - i) % pes);
-    k::signal_wait_until(arrived + pe, k::Compare::kEqual, std::uint64_t{1});
+    wait_in_block(arrived + pe, k::Compare::kEqual, std::uint64_t{1});
     multiply(c + pe * shape.rows * shape.columns, gathered + pe * part, b, shape,
-             Part(shape.rows, k::block(), k::blocks()));
+             Part(shape.rows, k::block(), k::blocks()), k::thread(), k::threads());
   }
 }
 
@@ -49,19 +53,19 @@ long count_errors() {
   const Symmetric<T> a(shape.rows * shape.inner);
   const Symmetric<T> gathered(pes * shape.rows * shape.inner);
   const Symmetric<std::uint64_t> arrived(pes);
-  std::vector<T> b(shape.inner * shape.columns);
-  std::vector<T> c(pes * shape.rows * shape.columns);
+  const Local<T> b(shape.inner * shape.columns);
+  const Local<T> c(pes * shape.rows * shape.columns);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = element<T>(shmem_my_pe() + 5, i);
   for (std::size_t i = 0; i < shape.rows * shape.inner; ++i) a[i] = element<T>(shmem_my_pe(), i);
   Stream stream;
-  stream.launch(3, kernel<T>, c.data(), gathered.get(), a.get(), b.data(), arrived.get(), shape);
+  stream.launch(3, kernel<T>, c.get(), gathered.get(), a.get(), b.get(), arrived.get(), shape);
   stream.synchronize();
   long wrong = 0;
   std::vector<T> golden(shape.rows * shape.columns);
   std::vector<T> theirs(shape.rows * shape.inner);
   for (std::size_t pe = 0; pe < pes; ++pe) {
     for (std::size_t i = 0; i < theirs.size(); ++i) theirs[i] = element<T>(static_cast<int>(pe), i);
-    multiply(golden.data(), theirs.data(), b.data(), shape, Part(shape.rows, 0, 1));
+    multiply(golden.data(), theirs.data(), b.get(), shape, Part(shape.rows, 0, 1), 0, 1);
     for (std::size_t i = 0; i < golden.size(); ++i)
       if (c[pe * golden.size() + i] != golden[i]) ++wrong;
   }

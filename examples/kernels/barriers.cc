@@ -13,24 +13,27 @@ constexpr std::size_t kCells = 240;  // of each PE, and one more at either end
 constexpr int kSteps = 6;
 
 template <typename T>
-T next_cell(const T* cell) {
+MEMSPAN_HOST_DEVICE T next_cell(const T* cell) {
   return static_cast<T>(cell[-1] + cell[1] - cell[0]);
 }
 
 template <typename T>
-void kernel(T* now, T* next) {
+MEMSPAN_GLOBAL void kernel(T* now, T* next) {
   const int left = (k::my_pe() + k::n_pes() - 1) % k::n_pes();
   const int right = (k::my_pe() + 1) % k::n_pes();
   const Part mine(kCells, k::block(), k::blocks());
   for (int step = 0; step < kSteps; ++step) {
-    for (std::size_t i = mine.first + 1; i <= mine.last; ++i) next[i] = next_cell(now + i);
+    for (std::size_t i = mine.first + 1 + k::thread(); i <= mine.last; i += k::threads())
+      next[i] = next_cell(now + i);
     k::sync_grid();
-    if (k::block() == 0) {
+    if (k::block() == 0 && k::thread() == 0) {
       k::p(next + kCells + 1, next[1], left);
       k::p(next, next[kCells], right);
     }
     k::barrier_all();
-    std::swap(now, next);
+    T* const last = now;
+    now = next;
+    next = last;
   }
 }
 

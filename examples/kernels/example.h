@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of this folder share: a job, a stream, symmetric memory, and the verdict.
+// What the programs of this folder share: a job, streams, memory, and the verdict. The same sources
+// are kernels of the host device and, compiled by nvcc, of CUDA.
 #pragma once
 
 #include <memspan/kernel.h>
@@ -13,18 +14,20 @@
 #include <cstring>
 #include <string>
 
-namespace example {
+#if defined __CUDACC__
+#include "cuda.h"
+#else
+#include "host.h"
+#endif
 
-namespace k = memspan::kernel;
+namespace example {
 
 // Elements of the symmetric heap, zero at first; made and given back by all PEs together.
 template <typename T>
 class Symmetric {
  public:
   explicit Symmetric(std::size_t count) : data_(static_cast<T*>(shmem_calloc(count, sizeof(T)))) {
-    if (data_ != nullptr) return;
-    std::fprintf(stderr, "no symmetric memory: %s\n", memspan_last_error());
-    shmem_global_exit(1);
+    if (data_ == nullptr) fail("no symmetric memory", memspan_last_error());
   }
   ~Symmetric() { shmem_free(data_); }
   Symmetric(const Symmetric&) = delete;
@@ -36,33 +39,30 @@ class Symmetric {
   T* data_;
 };
 
-class Stream {
+// Of this PE alone, zero at first; the host and kernels reach it.
+template <typename T>
+class Local {
  public:
-  Stream() { require(memspan_stream_create(&stream_)); }
-  ~Stream() { memspan_stream_destroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  memspan_stream_t get() const { return stream_; }
-
-  template <typename Kernel, typename... Arguments>
-  void launch(unsigned blocks, Kernel kernel, Arguments... arguments) {
-    require(memspan::launch(stream_, blocks, kernel, arguments...));
+  using value_type = T;
+  explicit Local(std::size_t count)
+      : size_(count), data_(static_cast<T*>(allocate(count * sizeof(T)))) {
+    std::memset(data_, 0, count * sizeof(T));
   }
-  void synchronize() { require(memspan_stream_synchronize(stream_, UINT32_MAX)); }
-
-  static void require(std::int32_t code) {
-    if (code == 0) return;
-    std::fprintf(stderr, "code %d: %s\n", static_cast<int>(code), memspan_last_error());
-    shmem_global_exit(1);
-  }
+  ~Local() { release(data_); }
+  Local(const Local&) = delete;
+  Local& operator=(const Local&) = delete;
+  std::size_t size() const { return size_; }
+  T* get() const { return data_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
 
  private:
-  memspan_stream_t stream_ = nullptr;
+  std::size_t size_;
+  T* data_;
 };
 
 // An element that is small enough for exact sums in every type.
 template <typename T>
-T element(int pe, std::size_t index) {
+MEMSPAN_HOST_DEVICE T element(int pe, std::size_t index) {
   return static_cast<T>((static_cast<std::size_t>(pe) * 31 + index * 7) % 17);
 }
 
@@ -70,10 +70,17 @@ T element(int pe, std::size_t index) {
 struct Part {
   std::size_t first;
   std::size_t last;
-  Part(std::size_t count, std::size_t index, std::size_t parts)
+  MEMSPAN_HOST_DEVICE Part(std::size_t count, std::size_t index, std::size_t parts)
       : first(count * index / parts), last(count * (index + 1) / parts) {}
-  std::size_t size() const { return last - first; }
+  MEMSPAN_HOST_DEVICE std::size_t size() const { return last - first; }
 };
+
+// All threads of the block wait for the signal.
+template <typename S>
+MEMSPAN_DEVICE void wait_in_block(const S* signal, k::Compare compare, S with) {
+  if (k::thread() == 0) k::signal_wait_until(signal, compare, with);
+  k::sync_block();
+}
 
 // Starts the job, calls count_errors(T{}) for the type that "-type int|float" names, and tells what
 // all PEs found.

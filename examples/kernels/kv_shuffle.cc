@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exchange of blocks of a KV cache between pairs of PEs: a list says which block goes to which
 // place of the partner. One block of the kernel moves some of them, and counts at the partner.
-#include <vector>
-
 #include "example.h"
 
 using namespace example;
@@ -13,12 +11,15 @@ constexpr std::size_t kElements = 4096;  // of a cache block
 constexpr std::size_t kCacheBlocks = 32;
 
 template <typename T>
-void kernel(T* received, const T* cache, const std::uint32_t* places, std::uint64_t* count,
-            int partner) {
+MEMSPAN_GLOBAL void kernel(T* received, const T* cache, const std::uint32_t* places,
+                           std::uint64_t* count, int partner) {
   std::uint64_t moved = 0;
   for (std::size_t i = k::block(); i < kCacheBlocks; i += k::blocks(), ++moved)
-    k::put_nbi(received + places[i] * kElements, cache + i * kElements, kElements, partner);
-  // Signals come after the data only where they are told to.
+    k::put_nbi<k::Scope::kBlock>(received + places[i] * kElements, cache + i * kElements, kElements,
+                                 partner);
+  // Signals come after the data only where they are told to: that of all threads of the block.
+  k::sync_block();
+  if (k::thread() != 0) return;
   k::fence();
   k::signal_op(count, moved, k::SignalOp::kAdd, partner);
   k::signal_wait_until(count, k::Compare::kEqual, std::uint64_t{kCacheBlocks});
@@ -38,11 +39,11 @@ long count_errors() {
   const Symmetric<T> cache(kCacheBlocks * kElements);
   const Symmetric<T> received(kCacheBlocks * kElements);
   const Symmetric<std::uint64_t> count(1);
-  std::vector<std::uint32_t> places;
-  for (std::size_t i = 0; i < kCacheBlocks; ++i) places.push_back(place_of(i, me));
+  const Local<std::uint32_t> places(kCacheBlocks);
+  for (std::size_t i = 0; i < kCacheBlocks; ++i) places[i] = place_of(i, me);
   for (std::size_t i = 0; i < kCacheBlocks * kElements; ++i) cache[i] = element<T>(me, i);
   Stream stream;
-  stream.launch(4, kernel<T>, received.get(), cache.get(), places.data(), count.get(),
+  stream.launch(4, kernel<T>, received.get(), cache.get(), places.get(), count.get(),
                 partner_of(me));
   stream.synchronize();
   long wrong = 0;

@@ -2,8 +2,6 @@
 // A mixture of experts, one on each PE. Dispatch: every token goes to the PE of its expert, into
 // places that an atomic counter there gives. The expert works on what came. Combine: it sends each
 // result back to where the token came from.
-#include <vector>
-
 #include "example.h"
 
 using namespace example;
@@ -25,20 +23,20 @@ struct Expert {
   std::uint64_t* count;
 };
 
-int expert_of(int pe, std::size_t token, int pes) {
+MEMSPAN_HOST_DEVICE int expert_of(int pe, std::size_t token, int pes) {
   return static_cast<int>((token * 13 + static_cast<std::size_t>(pe) * 7) %
                           static_cast<std::size_t>(pes));
 }
 
 template <typename T>
-T apply_expert(T value, int expert) {
+MEMSPAN_HOST_DEVICE T apply_expert(T value, int expert) {
   return value * static_cast<T>(expert + 2) + T{1};
 }
 
 template <typename T>
-void dispatch(Expert<T> to, const T* tokens) {
+MEMSPAN_GLOBAL void dispatch(Expert<T> to, const T* tokens) {
   const Part mine(kTokens, k::block(), k::blocks());
-  for (std::size_t i = mine.first; i < mine.last; ++i) {
+  for (std::size_t i = mine.first + k::thread(); i < mine.last; i += k::threads()) {
     const int expert = expert_of(k::my_pe(), i, k::n_pes());
     const auto place = k::atomic_fetch_inc(to.count, expert);
     k::put_nbi(to.tokens + place * kWidth, tokens + i * kWidth, kWidth, expert);
@@ -49,14 +47,13 @@ void dispatch(Expert<T> to, const T* tokens) {
 }
 
 template <typename T>
-void combine(T* results, Expert<T> from) {
+MEMSPAN_GLOBAL void combine(T* results, Expert<T> from) {
   const Part mine(static_cast<std::size_t>(*from.count), k::block(), k::blocks());
-  std::vector<T> result(kWidth);
-  for (std::size_t i = mine.first; i < mine.last; ++i) {
-    for (std::size_t j = 0; j < kWidth; ++j)
-      result[j] = apply_expert(from.tokens[i * kWidth + j], k::my_pe());
-    k::put(results + static_cast<std::size_t>(from.origins[i].token) * kWidth, result.data(),
-           kWidth, from.origins[i].pe);
+  for (std::size_t i = mine.first + k::thread(); i < mine.last; i += k::threads()) {
+    T* const token = from.tokens + i * kWidth;
+    for (std::size_t j = 0; j < kWidth; ++j) token[j] = apply_expert(token[j], k::my_pe());
+    k::put(results + static_cast<std::size_t>(from.origins[i].token) * kWidth, token, kWidth,
+           from.origins[i].pe);
   }
   k::barrier_all();
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pipeline of two streams and events: while one stream puts a piece to the next PE, the other one
 // computes the next piece into a second buffer.
-#include <aclshmem.h>
-
 #include <array>
-#include <vector>
 
 #include "example.h"
 
@@ -16,43 +13,46 @@ constexpr std::size_t kPieces = 16;
 constexpr std::size_t kElements = 20000;  // of a piece
 
 template <typename T>
-void compute(T* piece, std::size_t number) {
+MEMSPAN_GLOBAL void compute(T* piece, std::size_t number) {
   const Part mine(kElements, k::block(), k::blocks());
-  for (std::size_t i = mine.first; i < mine.last; ++i)
+  for (std::size_t i = mine.first + k::thread(); i < mine.last; i += k::threads())
     piece[i] = element<T>(k::my_pe(), number * kElements + i);
+}
+
+template <typename T>
+MEMSPAN_GLOBAL void send(T* to, const T* piece) {
+  const Part mine(kElements, k::block(), k::blocks());
+  k::put<k::Scope::kBlock>(to + mine.first, piece + mine.first, mine.size(),
+                           (k::my_pe() + 1) % k::n_pes());
+}
+
+MEMSPAN_GLOBAL void meet() {
+  k::barrier_all();
 }
 
 template <typename T>
 long count_errors() {
   const Symmetric<T> received(kPieces * kElements);
-  std::array<std::vector<T>, 2> pieces{std::vector<T>(kElements), std::vector<T>(kElements)};
-  std::array<memspan_event_t, 2> computed{};
-  std::array<memspan_event_t, 2> sent{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    Stream::require(memspan_event_create(&computed[i]));
-    Stream::require(memspan_event_create(&sent[i]));
-  }
+  const Local<T> first(kElements);
+  const Local<T> second(kElements);
+  const std::array<T*, 2> pieces{first.get(), second.get()};
+  const std::array<Event, 2> computed;
+  const std::array<Event, 2> sent;
   Stream computing;
   Stream sending;
   for (std::size_t number = 0; number < kPieces; ++number) {
     const std::size_t i = number % 2;
     // The buffer is free when what it held before is sent; at first it is.
-    Stream::require(memspan_stream_wait_event(computing.get(), sent[i]));
-    computing.launch(2, compute<T>, pieces[i].data(), number);
-    Stream::require(memspan_event_record(computed[i], computing.get()));
-    Stream::require(memspan_stream_wait_event(sending.get(), computed[i]));
-    aclshmemx_putmem_on_stream(received.get() + number * kElements, pieces[i].data(),
-                               kElements * sizeof(T), (shmem_my_pe() + 1) % shmem_n_pes(),
-                               sending.get());
-    Stream::require(memspan_event_record(sent[i], sending.get()));
+    computing.wait(sent[i]);
+    computing.launch(2, compute<T>, pieces[i], number);
+    computing.record(computed[i]);
+    sending.wait(computed[i]);
+    sending.launch(2, send<T>, received.get() + number * kElements, pieces[i]);
+    sending.record(sent[i]);
   }
-  aclshmemx_barrier_all_on_stream(sending.get());
+  sending.launch(1, meet);
   sending.synchronize();
   computing.synchronize();
-  for (std::size_t i = 0; i < 2; ++i) {
-    Stream::require(memspan_event_destroy(computed[i]));
-    Stream::require(memspan_event_destroy(sent[i]));
-  }
   const int previous = (shmem_my_pe() + shmem_n_pes() - 1) % shmem_n_pes();
   long wrong = 0;
   for (std::size_t i = 0; i < kPieces * kElements; ++i)

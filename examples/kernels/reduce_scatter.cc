@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter of a matrix by columns: each PE sums one band of columns. Blocks fetch the band's
 // rows from every PE as a 2-D copy, add them, and go on to the next PE.
-#include <vector>
-
 #include "example.h"
 
 using namespace example;
@@ -12,18 +10,20 @@ namespace {
 constexpr std::size_t kRows = 96;
 
 template <typename T>
-void kernel(T* band, const T* matrix, std::size_t columns) {
+MEMSPAN_GLOBAL void kernel(T* band, const T* matrix, T* scratch, std::size_t columns) {
   const Part mine(columns, static_cast<std::size_t>(k::my_pe()),
                   static_cast<std::size_t>(k::n_pes()));
   const Part rows(kRows, k::block(), k::blocks());
-  std::vector<T> theirs(rows.size() * mine.size());
+  T* const theirs = scratch + rows.first * mine.size();
   for (int i = 0; i < k::n_pes(); ++i) {
     const k::Rows shape{rows.size(), mine.size(), static_cast<std::ptrdiff_t>(columns),
                         static_cast<std::ptrdiff_t>(mine.size())};
-    k::get_2d(theirs.data(), matrix + rows.first * columns + mine.first, shape,
-              (k::my_pe() + i) % k::n_pes());
+    k::get_2d<k::Scope::kBlock>(theirs, matrix + rows.first * columns + mine.first, shape,
+                                (k::my_pe() + i) % k::n_pes());
     T* const sum = band + rows.first * mine.size();
-    for (std::size_t j = 0; j < theirs.size(); ++j) sum[j] += theirs[j];
+    for (std::size_t j = k::thread(); j < rows.size() * mine.size(); j += k::threads())
+      sum[j] += theirs[j];
+    k::sync_block();
   }
 }
 
@@ -35,9 +35,10 @@ long count_errors() {
   shmem_barrier_all();
   const Part mine(columns, static_cast<std::size_t>(shmem_my_pe()),
                   static_cast<std::size_t>(shmem_n_pes()));
-  std::vector<T> band(kRows * mine.size());
+  const Local<T> band(kRows * mine.size());
+  const Local<T> scratch(kRows * mine.size());
   Stream stream;
-  stream.launch(5, kernel<T>, band.data(), matrix.get(), columns);
+  stream.launch(5, kernel<T>, band.get(), matrix.get(), scratch.get(), columns);
   stream.synchronize();
   long wrong = 0;
   for (std::size_t row = 0; row < kRows; ++row)

@@ -2,8 +2,6 @@
 // Signals between kernels: a number goes around the ring of PEs, each block's on its own, and grows
 // at each; meanwhile PE 0 is told of every hop by an added signal, and a last wait takes the hops'
 // words as they come.
-#include <vector>
-
 #include "example.h"
 
 using namespace example;
@@ -21,7 +19,9 @@ struct Words {
 };
 
 template <typename T>
-void kernel(Words<T> words, std::uint32_t* done) {
+MEMSPAN_GLOBAL void kernel(Words<T> words, std::uint32_t* done, std::size_t* indices,
+                           int* is_seen) {
+  if (k::thread() != 0) return;  // a block is one thread's here
   const auto me = static_cast<std::size_t>(k::my_pe());
   const int next = (k::my_pe() + 1) % k::n_pes();
   const unsigned block = k::block();
@@ -36,10 +36,8 @@ void kernel(Words<T> words, std::uint32_t* done) {
   k::signal_wait_until(words.turn + block, k::Compare::kEqual, std::uint64_t{1});
   if (block != 0) return;
   const auto pes = static_cast<std::size_t>(k::n_pes());
-  std::vector<std::size_t> indices(pes);
-  std::vector<int> is_seen(pes);
   for (std::size_t seen = 0; seen < pes;) {
-    const std::size_t some = k::wait_until_some(words.passed, pes, indices.data(), is_seen.data(),
+    const std::size_t some = k::wait_until_some(words.passed, pes, indices, is_seen,
                                                 k::Compare::kEqual, std::uint64_t{1});
     for (std::size_t i = 0; i < some; ++i) is_seen[indices[i]] = 1;
     seen += some;
@@ -56,9 +54,11 @@ long count_errors() {
   const Symmetric<std::int32_t> hops(1);
   const Symmetric<std::uint64_t> passed(pes);
   const Symmetric<std::uint32_t> done(1);
+  const Local<std::size_t> indices(pes);
+  const Local<int> is_seen(pes);
   Stream stream;
   stream.launch(kBlocks, kernel<T>, Words<T>{number.get(), turn.get(), hops.get(), passed.get()},
-                done.get());
+                done.get(), indices.get(), is_seen.get());
   stream.synchronize();
   shmem_barrier_all();
   // Who is PE `me` got what all before it added; PE 0 what all added.

@@ -10,14 +10,17 @@ namespace example {
 
 struct Shape {
   std::size_t rows, inner, columns, tile;  // tile: rows of a tile; divides rows
-  std::size_t tiles() const { return rows / tile; }
-  std::size_t tile_elements() const { return tile * columns; }
+  MEMSPAN_HOST_DEVICE std::size_t tiles() const { return rows / tile; }
+  MEMSPAN_HOST_DEVICE std::size_t tile_elements() const { return tile * columns; }
 };
 
+// By all threads of the block together, of which this is thread `index` of `count`.
 template <typename T>
-void multiply_tile(T* c, const T* a, const T* b, const Shape& shape, std::size_t tile) {
+MEMSPAN_HOST_DEVICE void multiply_tile(T* c, const T* a, const T* b, const Shape& shape,
+                                       std::size_t tile, std::size_t index = 0,
+                                       std::size_t count = 1) {
   for (std::size_t i = 0; i < shape.tile; ++i)
-    for (std::size_t j = 0; j < shape.columns; ++j) {
+    for (std::size_t j = index; j < shape.columns; j += count) {
       T sum{};
       for (std::size_t l = 0; l < shape.inner; ++l)
         sum += a[(tile * shape.tile + i) * shape.inner + l] * b[l * shape.columns + j];
@@ -26,10 +29,10 @@ void multiply_tile(T* c, const T* a, const T* b, const Shape& shape, std::size_t
 }
 
 // What the PE multiplies.
-template <typename T>
-void fill(std::vector<T>& a, std::vector<T>& b, int pe) {
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = element<T>(pe, i);
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = element<T>(pe + 3, i);
+template <typename Matrix>
+void fill(Matrix& a, Matrix& b, int pe) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = element<typename Matrix::value_type>(pe, i);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = element<typename Matrix::value_type>(pe + 3, i);
 }
 
 // What all PEs' products sum up to.

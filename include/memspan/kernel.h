@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel may call: memory of other PEs, signals, waits, atomics, order and barriers. The
-// same source runs as blocks on threads of the CPU (<memspan/launch.h>); CUDA is not supported yet.
-// C++17; link with -lshmem. memspan's own; DESIGN M12.
+// same source runs as blocks on threads of the CPU and, compiled by nvcc, as a CUDA kernel
+// (<memspan/launch.h>). C++17; link with -lshmem. memspan's own; DESIGN M12.
 //
-// Addresses are symmetric: an object of the symmetric heap or a static variable, on the side that
-// says so. PEs are numbers of the world, counts are of elements, sizes of bytes. All functions
-// are thread-safe. A mistake in an argument, or the death of a peer that is needed, ends the
-// process with a line that says what happened.
+// Addresses are symmetric: an object of the symmetric heap (or, on the CPU, a static variable), on
+// the side that says so. PEs are numbers of the world, counts are of elements, sizes of bytes. All
+// functions are thread-safe. A mistake in an argument, or the death of a peer that is needed, ends
+// the process with a line that says what happened; a CUDA kernel that waits then fails.
 //
 // What is issued may be outstanding until quiet(), which completes all that this PE issued, whoever
 // did it and whichever way it went. On the CPU every Scope is the calling thread.
 #ifndef MEMSPAN_KERNEL_H
 #define MEMSPAN_KERNEL_H
-
-#if defined __CUDACC__
-#error "<memspan/kernel.h> is for kernels of the host device; CUDA is not supported yet"
-#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -23,18 +19,23 @@
 #include <type_traits>
 
 #include "kernel_calls.h"
+#include "kernel_types.h"
 
+// A back end is functions of namespace memspan::kernel::backend: calls of the library on the CPU;
+// on a device, code in line over primitives, CUDA's or those of the header that this macro names.
+#if defined MEMSPAN_KERNEL_PRIMITIVES
+#include MEMSPAN_KERNEL_PRIMITIVES
+#include "kernel_device.h"
+#elif defined __CUDACC__
+#include "kernel_cuda.h"
+#include "kernel_device.h"
+#else
+#include "kernel_host.h"
+#endif
+
+// A program may have sources for the CPU and for CUDA: their functions have different names.
 namespace memspan::kernel {
-
-// Who takes part in one call: all threads of it give the same arguments.
-enum class Scope { kThread, kWarp, kBlock };
-
-enum class Compare : int { kEqual, kNotEqual, kGreater, kGreaterEqual, kLess, kLessEqual };
-enum class SignalOp : int { kSet = 0, kAdd = 1 };
-
-// A number of <aclshmem.h>.
-using Team = int;
-inline constexpr Team kWorld = 0;
+inline namespace MEMSPAN_KERNEL_BACKEND {
 
 namespace detail {
 
@@ -42,27 +43,32 @@ template <typename T>
 using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
 template <typename To, typename From>
-inline To bits(From from) {
+MEMSPAN_KERNEL_FUNCTION To bits(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-  std::memcpy(&to, &from, sizeof to);
+  memcpy(&to, &from, sizeof to);
   return to;
 }
 
 template <typename T>
 inline constexpr bool is_word = sizeof(T) == 4 || sizeof(T) == 8;
 
+template <typename T>
+MEMSPAN_KERNEL_FUNCTION backend::ByteRows in_bytes(const Rows& shape) {
+  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(T));
+  return {shape.rows, shape.length * sizeof(T), shape.source_pitch * kBytes,
+          shape.dest_pitch * kBytes};
+}
+
 // A word of this PE as it is now.
 template <typename T>
-inline T load(const T* word) {
+MEMSPAN_KERNEL_FUNCTION T load(const T* word) {
   static_assert(std::is_integral_v<T> || std::is_floating_point_v<T>);
-  T value;
-  __atomic_load(word, &value, __ATOMIC_ACQUIRE);
-  return value;
+  return backend::load(word);
 }
 
 template <typename T>
-inline bool holds(T value, Compare compare, T with) {
+MEMSPAN_KERNEL_FUNCTION bool holds(T value, Compare compare, T with) {
   switch (compare) {
     case Compare::kEqual:
       return value == with;
@@ -80,193 +86,181 @@ inline bool holds(T value, Compare compare, T with) {
   return false;
 }
 
-template <typename Ready>
-inline void wait(const char* call, Ready ready) {
-  if (ready()) return;
-  memspan_kernel_wait([](void* it) { return (*static_cast<Ready*>(it))() ? 1 : 0; }, &ready, call);
-}
-
 // The value before.
 template <typename T>
-inline T fetch(int operation, const T* word, T operand, T compare, int pe) {
+MEMSPAN_KERNEL_FUNCTION T fetch(int operation, const T* word, T operand, T compare, int pe) {
   static_assert(is_word<T>, "atomics with a result are on words of 4 and 8 bytes");
-  return bits<T>(static_cast<Word<T>>(memspan_kernel_fetch_atomic(
-      operation, sizeof(T), word, bits<Word<T>>(operand), bits<Word<T>>(compare), pe)));
+  return bits<T>(
+      backend::fetch_atomic(operation, word, bits<Word<T>>(operand), bits<Word<T>>(compare), pe));
 }
 template <typename T>
-inline void change(int operation, T* word, T operand, int pe) {
+MEMSPAN_KERNEL_FUNCTION void change(int operation, T* word, T operand, int pe) {
   static_assert(is_word<T>);
-  memspan_kernel_change_atomic(operation, sizeof(T), word, bits<Word<T>>(operand), pe);
+  backend::change_atomic(operation, word, bits<Word<T>>(operand), pe);
 }
 
 }  // namespace detail
 
 // Who is who.
-inline int my_pe() {
-  return memspan_kernel_my_pe();
+MEMSPAN_KERNEL_FUNCTION int my_pe() {
+  return backend::my_pe();
 }
-inline int n_pes() {
-  return memspan_kernel_n_pes();
+MEMSPAN_KERNEL_FUNCTION int n_pes() {
+  return backend::n_pes();
 }
-inline int team_my_pe(Team team) {
-  return memspan_kernel_team_my_pe(team);
+MEMSPAN_KERNEL_FUNCTION int team_my_pe(Team team) {
+  return backend::team_my_pe(team);
 }
-inline int team_n_pes(Team team) {
-  return memspan_kernel_team_n_pes(team);
+MEMSPAN_KERNEL_FUNCTION int team_n_pes(Team team) {
+  return backend::team_n_pes(team);
 }
-inline int team_translate_pe(Team from, int pe, Team to) {
-  return memspan_kernel_team_translate_pe(from, pe, to);
+MEMSPAN_KERNEL_FUNCTION int team_translate_pe(Team from, int pe, Team to) {
+  return backend::team_translate_pe(from, pe, to);
 }
-inline unsigned block() {
-  return memspan_kernel_block();
+MEMSPAN_KERNEL_FUNCTION unsigned block() {
+  return backend::block();
 }
-inline unsigned blocks() {
-  return memspan_kernel_blocks();
+MEMSPAN_KERNEL_FUNCTION unsigned blocks() {
+  return backend::blocks();
+}
+// Of this block; on the CPU it has one.
+MEMSPAN_KERNEL_FUNCTION unsigned thread() {
+  return backend::thread();
+}
+MEMSPAN_KERNEL_FUNCTION unsigned threads() {
+  return backend::threads();
 }
 
 // Where loads and stores reach the PE's copy, or null.
 template <typename T>
-inline T* ptr(T* address, int pe) {
-  return static_cast<T*>(memspan_kernel_ptr(address, pe));
+MEMSPAN_KERNEL_FUNCTION T* ptr(T* address, int pe) {
+  return static_cast<T*>(backend::ptr(address, pe));
 }
 
 // One element.
 template <typename T>
-inline void p(T* dest, std::common_type_t<T> value, int pe) {
-  if constexpr (sizeof(T) == 8)
-    memspan_kernel_put_word8(dest, detail::bits<std::uint64_t>(value), pe);
-  else if constexpr (sizeof(T) == 4)
-    memspan_kernel_put_word4(dest, detail::bits<std::uint32_t>(value), pe);
+MEMSPAN_KERNEL_FUNCTION void p(T* dest, std::common_type_t<T> value, int pe) {
+  if constexpr (detail::is_word<T>)
+    backend::put_word(dest, detail::bits<detail::Word<T>>(value), pe);
   else
-    memspan_kernel_put(dest, &value, sizeof value, pe);
+    backend::put<Scope::kThread>(dest, &value, sizeof value, pe);
 }
 template <typename T>
-inline T g(const T* source, int pe) {
-  if constexpr (sizeof(T) == 8) {
-    return detail::bits<T>(memspan_kernel_get_word8(source, pe));
-  } else if constexpr (sizeof(T) == 4) {
-    return detail::bits<T>(memspan_kernel_get_word4(source, pe));
+MEMSPAN_KERNEL_FUNCTION T g(const T* source, int pe) {
+  if constexpr (detail::is_word<T>) {
+    detail::Word<T> value;
+    backend::get_word(&value, source, pe);
+    return detail::bits<T>(value);
   } else {
     T value;
-    memspan_kernel_get(&value, source, sizeof value, pe);
+    backend::get<Scope::kThread>(&value, source, sizeof value, pe);
     return value;
   }
 }
 
-// Elements in a row. Without _nbi: `source` may be changed at return, or the data are here.
+// Elements in a row. Without _nbi: `source` may be changed at return, or the data are here, for all
+// threads of the scope.
 template <Scope scope = Scope::kThread, typename T>
-inline void put(T* dest, const T* source, std::size_t count, int pe) {
-  memspan_kernel_put(dest, source, count * sizeof(T), pe);
-}
-template <Scope scope = Scope::kThread, typename T>
-inline void put_nbi(T* dest, const T* source, std::size_t count, int pe) {
-  memspan_kernel_put(dest, source, count * sizeof(T), pe);
+MEMSPAN_KERNEL_FUNCTION void put(T* dest, const T* source, std::size_t count, int pe) {
+  backend::put<scope>(dest, source, count * sizeof(T), pe);
 }
 template <Scope scope = Scope::kThread, typename T>
-inline void get(T* dest, const T* source, std::size_t count, int pe) {
-  memspan_kernel_get(dest, source, count * sizeof(T), pe);
+MEMSPAN_KERNEL_FUNCTION void put_nbi(T* dest, const T* source, std::size_t count, int pe) {
+  backend::put_nbi<scope>(dest, source, count * sizeof(T), pe);
 }
 template <Scope scope = Scope::kThread, typename T>
-inline void get_nbi(T* dest, const T* source, std::size_t count, int pe) {
-  memspan_kernel_get(dest, source, count * sizeof(T), pe);
+MEMSPAN_KERNEL_FUNCTION void get(T* dest, const T* source, std::size_t count, int pe) {
+  backend::get<scope>(dest, source, count * sizeof(T), pe);
+}
+template <Scope scope = Scope::kThread, typename T>
+MEMSPAN_KERNEL_FUNCTION void get_nbi(T* dest, const T* source, std::size_t count, int pe) {
+  backend::get<scope>(dest, source, count * sizeof(T), pe);
 }
 template <Scope scope = Scope::kThread>
-inline void putmem(void* dest, const void* source, std::size_t bytes, int pe) {
-  memspan_kernel_put(dest, source, bytes, pe);
+MEMSPAN_KERNEL_FUNCTION void putmem(void* dest, const void* source, std::size_t bytes, int pe) {
+  backend::put<scope>(dest, source, bytes, pe);
 }
 template <Scope scope = Scope::kThread>
-inline void putmem_nbi(void* dest, const void* source, std::size_t bytes, int pe) {
-  memspan_kernel_put(dest, source, bytes, pe);
+MEMSPAN_KERNEL_FUNCTION void putmem_nbi(void* dest, const void* source, std::size_t bytes, int pe) {
+  backend::put_nbi<scope>(dest, source, bytes, pe);
 }
 template <Scope scope = Scope::kThread>
-inline void getmem(void* dest, const void* source, std::size_t bytes, int pe) {
-  memspan_kernel_get(dest, source, bytes, pe);
+MEMSPAN_KERNEL_FUNCTION void getmem(void* dest, const void* source, std::size_t bytes, int pe) {
+  backend::get<scope>(dest, source, bytes, pe);
 }
 template <Scope scope = Scope::kThread>
-inline void getmem_nbi(void* dest, const void* source, std::size_t bytes, int pe) {
-  memspan_kernel_get(dest, source, bytes, pe);
-}
-
-// `count` elements; strides in elements.
-template <typename T>
-inline void iput(T* dest, const T* source, std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                 std::size_t count, int pe) {
-  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(T));
-  memspan_kernel_put_rows(dest, source, dest_stride * kBytes, source_stride * kBytes, sizeof(T),
-                          count, pe);
-}
-template <typename T>
-inline void iget(T* dest, const T* source, std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                 std::size_t count, int pe) {
-  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(T));
-  memspan_kernel_get_rows(dest, source, dest_stride * kBytes, source_stride * kBytes, sizeof(T),
-                          count, pe);
+MEMSPAN_KERNEL_FUNCTION void getmem_nbi(void* dest, const void* source, std::size_t bytes, int pe) {
+  backend::get<scope>(dest, source, bytes, pe);
 }
 
 // `rows` rows of `length` elements, whose beginnings are so many elements apart.
-struct Rows {
-  std::size_t rows;
-  std::size_t length;
-  std::ptrdiff_t source_pitch;
-  std::ptrdiff_t dest_pitch;
-};
-template <typename T>
-inline void put_2d(T* dest, const T* source, const Rows& shape, int pe) {
-  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(T));
-  memspan_kernel_put_rows(dest, source, shape.dest_pitch * kBytes, shape.source_pitch * kBytes,
-                          shape.length * sizeof(T), shape.rows, pe);
+template <Scope scope = Scope::kThread, typename T>
+MEMSPAN_KERNEL_FUNCTION void put_2d(T* dest, const T* source, const Rows& shape, int pe) {
+  backend::put_rows<scope>(dest, source, detail::in_bytes<T>(shape), pe);
 }
-template <typename T>
-inline void get_2d(T* dest, const T* source, const Rows& shape, int pe) {
-  constexpr auto kBytes = static_cast<std::ptrdiff_t>(sizeof(T));
-  memspan_kernel_get_rows(dest, source, shape.dest_pitch * kBytes, shape.source_pitch * kBytes,
-                          shape.length * sizeof(T), shape.rows, pe);
+template <Scope scope = Scope::kThread, typename T>
+MEMSPAN_KERNEL_FUNCTION void get_2d(T* dest, const T* source, const Rows& shape, int pe) {
+  backend::get_rows<scope>(dest, source, detail::in_bytes<T>(shape), pe);
+}
+// `count` elements; strides in elements.
+template <Scope scope = Scope::kThread, typename T>
+MEMSPAN_KERNEL_FUNCTION void iput(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                                  std::ptrdiff_t source_stride, std::size_t count, int pe) {
+  put_2d<scope>(dest, source, Rows{count, 1, source_stride, dest_stride}, pe);
+}
+template <Scope scope = Scope::kThread, typename T>
+MEMSPAN_KERNEL_FUNCTION void iget(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                                  std::ptrdiff_t source_stride, std::size_t count, int pe) {
+  get_2d<scope>(dest, source, Rows{count, 1, source_stride, dest_stride}, pe);
 }
 
 // Order.
-inline void fence() {
-  memspan_kernel_fence();
+MEMSPAN_KERNEL_FUNCTION void fence() {
+  backend::fence();
 }
-inline void quiet() {
-  memspan_kernel_quiet();
+MEMSPAN_KERNEL_FUNCTION void quiet() {
+  backend::quiet();
 }
 
 // Signals: words of 4 or 8 bytes. Who sees put_signal's signal sees its data.
 template <typename S>
-inline void signal_op(S* signal, std::common_type_t<S> value, SignalOp op, int pe) {
+MEMSPAN_KERNEL_FUNCTION void signal_op(S* signal, std::common_type_t<S> value, SignalOp op,
+                                       int pe) {
   static_assert(std::is_integral_v<S>);
   detail::change<S>(op == SignalOp::kSet ? MEMSPAN_KERNEL_SET : MEMSPAN_KERNEL_ADD, signal, value,
                     pe);
 }
-template <typename T, typename S>
-inline void put_signal(T* dest, const T* source, std::size_t count, S* signal,
-                       std::common_type_t<S> value, SignalOp op, int pe) {
-  put(dest, source, count, pe);
-  fence();
+template <Scope scope = Scope::kThread, typename T, typename S>
+MEMSPAN_KERNEL_FUNCTION void put_signal(T* dest, const T* source, std::size_t count, S* signal,
+                                        std::common_type_t<S> value, SignalOp op, int pe) {
+  put<scope>(dest, source, count, pe);
+  if (!backend::is_leader<scope>()) return;
+  backend::fence_to(pe);
   signal_op(signal, value, op, pe);
 }
-template <typename T, typename S>
-inline void put_signal_nbi(T* dest, const T* source, std::size_t count, S* signal,
-                           std::common_type_t<S> value, SignalOp op, int pe) {
-  put_signal(dest, source, count, signal, value, op, pe);
+template <Scope scope = Scope::kThread, typename T, typename S>
+MEMSPAN_KERNEL_FUNCTION void put_signal_nbi(T* dest, const T* source, std::size_t count, S* signal,
+                                            std::common_type_t<S> value, SignalOp op, int pe) {
+  put_signal<scope>(dest, source, count, signal, value, op, pe);
 }
 
-// Waits for words of this PE, and looks at them. T: a number of 1 to 8 bytes.
-inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
+// Waits for words of this PE, and looks at them, by the calling thread. T: a number of 1 to 8
+// bytes.
 template <typename T>
-inline void wait_until(const T* word, Compare compare, std::common_type_t<T> with) {
-  detail::wait("wait_until", [=] { return detail::holds<T>(detail::load(word), compare, with); });
+MEMSPAN_KERNEL_FUNCTION void wait_until(const T* word, Compare compare,
+                                        std::common_type_t<T> with) {
+  backend::wait("wait_until", [=] { return detail::holds<T>(detail::load(word), compare, with); });
 }
 template <typename T>
-inline bool test(const T* word, Compare compare, std::common_type_t<T> with) {
+MEMSPAN_KERNEL_FUNCTION bool test(const T* word, Compare compare, std::common_type_t<T> with) {
   return detail::holds<T>(detail::load(word), compare, with);
 }
 // The value that ended the wait.
 template <typename S>
-inline S signal_wait_until(const S* signal, Compare compare, std::common_type_t<S> with) {
+MEMSPAN_KERNEL_FUNCTION S signal_wait_until(const S* signal, Compare compare,
+                                            std::common_type_t<S> with) {
   S seen{};
-  detail::wait("signal_wait_until", [&] {
+  backend::wait("signal_wait_until", [&] {
     seen = detail::load(signal);
     return detail::holds<S>(seen, compare, with);
   });
@@ -277,11 +271,11 @@ inline S signal_wait_until(const S* signal, Compare compare, std::common_type_t<
 // address of `count` values.
 namespace detail {
 template <typename T>
-inline T nth(T value, std::size_t) {
+MEMSPAN_KERNEL_FUNCTION T nth(T value, std::size_t) {
   return value;
 }
 template <typename T>
-inline T nth(const T* values, std::size_t i) {
+MEMSPAN_KERNEL_FUNCTION T nth(const T* values, std::size_t i) {
   return values[i];
 }
 template <typename T, typename With>
@@ -291,26 +285,28 @@ struct Words {
   const int* status;
   Compare compare;
   With with;
-  bool counts(std::size_t i) const { return status == nullptr || status[i] == 0; }
-  bool holds_at(std::size_t i) const {
+  MEMSPAN_KERNEL_FUNCTION bool counts(std::size_t i) const {
+    return status == nullptr || status[i] == 0;
+  }
+  MEMSPAN_KERNEL_FUNCTION bool holds_at(std::size_t i) const {
     return detail::holds<T>(load(words + i), compare, nth<T>(with, i));
   }
-  bool all() const {
+  MEMSPAN_KERNEL_FUNCTION bool all() const {
     for (std::size_t i = 0; i < count; ++i)
       if (counts(i) && !holds_at(i)) return false;
     return true;
   }
-  bool is_empty() const {
+  MEMSPAN_KERNEL_FUNCTION bool is_empty() const {
     for (std::size_t i = 0; i < count; ++i)
       if (counts(i)) return false;
     return true;
   }
-  std::size_t any() const {
+  MEMSPAN_KERNEL_FUNCTION std::size_t any() const {
     for (std::size_t i = 0; i < count; ++i)
       if (counts(i) && holds_at(i)) return i;
     return kNone;
   }
-  std::size_t some(std::size_t* indices) const {
+  MEMSPAN_KERNEL_FUNCTION std::size_t some(std::size_t* indices) const {
     std::size_t found = 0;
     for (std::size_t i = 0; i < count; ++i)
       if (counts(i) && holds_at(i)) indices[found++] = i;
@@ -320,97 +316,100 @@ struct Words {
 }  // namespace detail
 
 template <typename T, typename With>
-inline bool test_all(const T* words, std::size_t count, const int* status, Compare compare,
-                     With with) {
+MEMSPAN_KERNEL_FUNCTION bool test_all(const T* words, std::size_t count, const int* status,
+                                      Compare compare, With with) {
   return detail::Words<T, With>{words, count, status, compare, with}.all();
 }
 // The first that holds, or kNone.
 template <typename T, typename With>
-inline std::size_t test_any(const T* words, std::size_t count, const int* status, Compare compare,
-                            With with) {
+MEMSPAN_KERNEL_FUNCTION std::size_t test_any(const T* words, std::size_t count, const int* status,
+                                             Compare compare, With with) {
   return detail::Words<T, With>{words, count, status, compare, with}.any();
 }
 // How many hold; their numbers in `indices`, which has room for `count`.
 template <typename T, typename With>
-inline std::size_t test_some(const T* words, std::size_t count, std::size_t* indices,
-                             const int* status, Compare compare, With with) {
+MEMSPAN_KERNEL_FUNCTION std::size_t test_some(const T* words, std::size_t count,
+                                              std::size_t* indices, const int* status,
+                                              Compare compare, With with) {
   return detail::Words<T, With>{words, count, status, compare, with}.some(indices);
 }
 template <typename T, typename With>
-inline void wait_until_all(const T* words, std::size_t count, const int* status, Compare compare,
-                           With with) {
+MEMSPAN_KERNEL_FUNCTION void wait_until_all(const T* words, std::size_t count, const int* status,
+                                            Compare compare, With with) {
   const detail::Words<T, With> set{words, count, status, compare, with};
-  detail::wait("wait_until_all", [&] { return set.all(); });
+  backend::wait("wait_until_all", [&] { return set.all(); });
 }
 // kNone when no word counts.
 template <typename T, typename With>
-inline std::size_t wait_until_any(const T* words, std::size_t count, const int* status,
-                                  Compare compare, With with) {
+MEMSPAN_KERNEL_FUNCTION std::size_t wait_until_any(const T* words, std::size_t count,
+                                                   const int* status, Compare compare, With with) {
   const detail::Words<T, With> set{words, count, status, compare, with};
   std::size_t found = kNone;
-  if (!set.is_empty()) detail::wait("wait_until_any", [&] { return (found = set.any()) != kNone; });
+  if (!set.is_empty())
+    backend::wait("wait_until_any", [&] { return (found = set.any()) != kNone; });
   return found;
 }
 template <typename T, typename With>
-inline std::size_t wait_until_some(const T* words, std::size_t count, std::size_t* indices,
-                                   const int* status, Compare compare, With with) {
+MEMSPAN_KERNEL_FUNCTION std::size_t wait_until_some(const T* words, std::size_t count,
+                                                    std::size_t* indices, const int* status,
+                                                    Compare compare, With with) {
   const detail::Words<T, With> set{words, count, status, compare, with};
   std::size_t found = 0;
   if (!set.is_empty())
-    detail::wait("wait_until_some", [&] { return (found = set.some(indices)) != 0; });
+    backend::wait("wait_until_some", [&] { return (found = set.some(indices)) != 0; });
   return found;
 }
 
 // Atomics. Words of 4 and 8 bytes; add() also of smaller types and of floating-point ones (any type
 // with an addition that is copied by its bytes).
 template <typename T>
-inline T atomic_fetch(const T* word, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch(const T* word, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_FETCH, word, T{}, T{}, pe);
 }
 template <typename T>
-inline void atomic_set(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_set(T* word, std::common_type_t<T> value, int pe) {
   detail::change<T>(MEMSPAN_KERNEL_SET, word, value, pe);
 }
 template <typename T>
-inline T atomic_swap(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_swap(T* word, std::common_type_t<T> value, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_SWAP, word, value, T{}, pe);
 }
 template <typename T>
-inline T atomic_compare_swap(T* word, std::common_type_t<T> expected, std::common_type_t<T> value,
-                             int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_compare_swap(T* word, std::common_type_t<T> expected,
+                                              std::common_type_t<T> value, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_COMPARE_SWAP, word, value, expected, pe);
 }
 template <typename T>
-inline T atomic_fetch_add(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch_add(T* word, std::common_type_t<T> value, int pe) {
   static_assert(std::is_integral_v<T>);
   return detail::fetch<T>(MEMSPAN_KERNEL_ADD, word, value, T{}, pe);
 }
 template <typename T>
-inline T atomic_fetch_and(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch_and(T* word, std::common_type_t<T> value, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_AND, word, value, T{}, pe);
 }
 template <typename T>
-inline T atomic_fetch_or(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch_or(T* word, std::common_type_t<T> value, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_OR, word, value, T{}, pe);
 }
 template <typename T>
-inline T atomic_fetch_xor(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch_xor(T* word, std::common_type_t<T> value, int pe) {
   return detail::fetch<T>(MEMSPAN_KERNEL_XOR, word, value, T{}, pe);
 }
 template <typename T>
-inline void atomic_and(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_and(T* word, std::common_type_t<T> value, int pe) {
   detail::change<T>(MEMSPAN_KERNEL_AND, word, value, pe);
 }
 template <typename T>
-inline void atomic_or(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_or(T* word, std::common_type_t<T> value, int pe) {
   detail::change<T>(MEMSPAN_KERNEL_OR, word, value, pe);
 }
 template <typename T>
-inline void atomic_xor(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_xor(T* word, std::common_type_t<T> value, int pe) {
   detail::change<T>(MEMSPAN_KERNEL_XOR, word, value, pe);
 }
 template <typename T>
-inline void atomic_add(T* word, std::common_type_t<T> value, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_add(T* word, std::common_type_t<T> value, int pe) {
   if constexpr (std::is_integral_v<T> && detail::is_word<T>) {
     detail::change<T>(MEMSPAN_KERNEL_ADD, word, value, pe);
   } else {
@@ -423,10 +422,10 @@ inline void atomic_add(T* word, std::common_type_t<T> value, int pe) {
     Whole before = atomic_fetch(whole, pe);
     while (true) {
       T sum;
-      std::memcpy(&sum, reinterpret_cast<const char*>(&before) + inside, sizeof sum);
+      memcpy(&sum, reinterpret_cast<const char*>(&before) + inside, sizeof sum);
       sum = static_cast<T>(sum + value);
       Whole after = before;
-      std::memcpy(reinterpret_cast<char*>(&after) + inside, &sum, sizeof sum);
+      memcpy(reinterpret_cast<char*>(&after) + inside, &sum, sizeof sum);
       const Whole seen = atomic_compare_swap(whole, before, after, pe);
       if (seen == before) return;
       before = seen;
@@ -434,32 +433,38 @@ inline void atomic_add(T* word, std::common_type_t<T> value, int pe) {
   }
 }
 template <typename T>
-inline void atomic_inc(T* word, int pe) {
+MEMSPAN_KERNEL_FUNCTION void atomic_inc(T* word, int pe) {
   atomic_add<T>(word, T{1}, pe);
 }
 template <typename T>
-inline T atomic_fetch_inc(T* word, int pe) {
+MEMSPAN_KERNEL_FUNCTION T atomic_fetch_inc(T* word, int pe) {
   return atomic_fetch_add<T>(word, T{1}, pe);
 }
 
-// All blocks of this PE's grid meet.
-inline void sync_grid() {
-  memspan_kernel_sync(MEMSPAN_KERNEL_GRID);
+// All threads of this block meet.
+MEMSPAN_KERNEL_FUNCTION void sync_block() {
+  backend::sync_block();
+}
+// All blocks of this PE's grid meet, each with all its threads; on CUDA they must all be resident
+// (<memspan/launch.h>).
+MEMSPAN_KERNEL_FUNCTION void sync_grid() {
+  backend::sync_grid();
 }
 // All blocks of the grids of the team's members meet; a barrier completes what they put before.
-inline void sync(Team team) {
-  memspan_kernel_sync(team);
+MEMSPAN_KERNEL_FUNCTION void sync(Team team) {
+  backend::sync(team);
 }
-inline void sync_all() {
-  memspan_kernel_sync(kWorld);
+MEMSPAN_KERNEL_FUNCTION void sync_all() {
+  backend::sync(kWorld);
 }
-inline void barrier(Team team) {
-  memspan_kernel_barrier(team);
+MEMSPAN_KERNEL_FUNCTION void barrier(Team team) {
+  backend::barrier(team);
 }
-inline void barrier_all() {
-  memspan_kernel_barrier(kWorld);
+MEMSPAN_KERNEL_FUNCTION void barrier_all() {
+  backend::barrier(kWorld);
 }
 
+}  // namespace MEMSPAN_KERNEL_BACKEND
 }  // namespace memspan::kernel
 
 #endif  // MEMSPAN_KERNEL_H

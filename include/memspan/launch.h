@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a kernel, a C++ function or function object, on a stream of the host device. C++17.
+// Launches a kernel, a C++ function or function object, on a stream of the host device; in sources
+// that nvcc compiles also a __global__ function on a stream of CUDA. C++17.
 // memspan's own; the counterpart of kernel<<<blocks, ..., stream>>>(arguments...).
 #ifndef MEMSPAN_LAUNCH_H
 #define MEMSPAN_LAUNCH_H
@@ -35,5 +36,9 @@ std::int32_t launch(memspan_stream_t stream, unsigned blocks, Kernel kernel,
 }
 
 }  // namespace memspan
+
+#if defined __CUDACC__
+#include "launch_cuda.h"
+#endif
 
 #endif  // MEMSPAN_LAUNCH_H

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "capi/access.h"
+#include "capi/kernel/device_job.h"
 #include "pgas/call_signature.h"
 
 namespace memspan::capi {
@@ -112,6 +113,7 @@ std::size_t strided_bytes(const Collective& collective, const char* argument,
 
 Status barrier(const char* call, Team& team) {
   MEMSPAN_PASS(compare(call, team));
+  if (process_state.has_links) finish_device_requests();
   return pgas::barrier(team, call);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capi/failures.h"
+#include "capi/kernel/device_job.h"
 #include "capi/start_story.h"
 #include "core/environment.h"
 #include "core/log.h"
@@ -41,6 +42,7 @@ struct Lifecycle {
 constinit Lifecycle lifecycle;
 
 void forget_job() {
+  end_device_job();  // whose threads make calls
   World* world = process_state.world;
   if (world->membership().again && process_state.again == nullptr)
     process_state.again = new Rendezvous(*world->membership().again);
@@ -58,7 +60,7 @@ void forget_job() {
 }
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
-  const Status completed = pgas::quiet_links(process_state.routes);
+  const Status completed = quiet_links(process_state.routes);
   // Where somebody died the others do not wait for all, and what has left answers no more: then the
   // end tells of the death.
   if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);
@@ -74,11 +76,13 @@ Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
 
 void exchange_current(std::uint64_t number) MEMSPAN_REQUIRES(lifecycle.mutex) {
   if (number == process_state.instance) return;
+  finish_device_requests();  // they are done in the current job
   ProcessState*& last = lifecycle.others[process_state.instance];
   ProcessState*& next = lifecycle.others[number];
   if (last == nullptr) last = new ProcessState;
   *last = std::exchange(process_state, next == nullptr ? ProcessState{} : *next);
   process_state.instance = number;
+  show_device_job();
   set_log_identity(process_state.users == 0 ? "" : fmt::format("PE {}", process_state.rank));
 }
 
@@ -165,6 +169,11 @@ Status join(const Start& how) {
 
 }  // namespace
 
+Status quiet_links(const RouteTable& routes) {
+  finish_device_requests();
+  return pgas::quiet_links(routes);
+}
+
 RouteTable routes_of(ContextNumber context) {
   RouteTable routes = process_state.routes;
   if (context == kDefaultContext || process_state.contexts == nullptr) return routes;
@@ -185,6 +194,7 @@ Status start(const Start& how, Sharing sharing) {
   process_state.users = 1;
   lifecycle.process = getpid();
   add_process_handlers();
+  begin_device_job();
   return Status::ok();
 }
 

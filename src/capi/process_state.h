@@ -37,6 +37,8 @@ using ContextTable = HandleTable<Context, HandleKind::kNumber, 65536>;
 using ContextNumber = std::uint64_t;
 inline constexpr ContextNumber kDefaultContext = 1;
 
+class DeviceJob;
+
 struct ProcessState {
   RouteTable routes;       // a copy of world->routes(); empty when not in a job
   bool has_links = false;  // some route needs fence and quiet to ask its link
@@ -49,6 +51,7 @@ struct ProcessState {
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   TeamTable* teams = nullptr;  // those that were split off
   ContextTable* contexts = nullptr;
+  DeviceJob* device_job = nullptr;  // null where no kernels run on devices
   // Made when a job is left whose place another vendor's launcher told, for the next start.
   const Rendezvous* again = nullptr;
   std::uint64_t instance = 0;         // the number of this job among those of the process
@@ -59,6 +62,10 @@ struct ProcessState {
 
 // Hidden, or every access would go through the global offset table.
 extern ProcessState process_state [[gnu::visibility("hidden")]];
+
+// Completes what the process has outstanding on links, kernels on devices included. Not for the
+// thread that does what those ask for.
+Status quiet_links(const RouteTable& routes);
 
 // The routes with what the context has outstanding. For calls that are not the fast case.
 RouteTable routes_of(ContextNumber context);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The older names of the headers, and each of them twice. */
+#include <memspan/kernel_calls.h>
+#include <memspan/kernel_state.h>
 #include <memspan/memspan.h>
 #include <mpp/shmem.h>
 #include <mpp/shmemx.h>

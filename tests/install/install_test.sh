@@ -59,7 +59,7 @@ case_setup() {
     share/bash-completion/completions/{oshrun,memspan-store,memspan-info} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
     "$libdir/libmf_smem.so" "$libdir/libmf_hybm_core.so" include/smem/host/smem.h include/hybm/hybm_def.h \
-    include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h include/memspan/kernel.h include/memspan/kernel_calls.h include/memspan/launch.h include/memspan/space_calls.h include/smem/device/lowlevel/smem_shm_aicore_base_api.h include/aclshmem/device/shmem_device.h include/aclshmem/device/shmem_device_aliases.h include/aclshmem/device_simt/team/shmem_device_simt_team.h include/cann/acl/acl.h include/cann/kernel_operator.h; do
+    include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h include/memspan/kernel.h include/memspan/kernel_calls.h include/memspan/kernel_host.h include/memspan/kernel_types.h include/memspan/kernel_state.h include/memspan/launch.h include/memspan/space_calls.h include/smem/device/lowlevel/smem_shm_aicore_base_api.h include/aclshmem/device/shmem_device.h include/aclshmem/device/shmem_device_aliases.h include/aclshmem/device_simt/team/shmem_device_simt_team.h include/cann/acl/acl.h include/cann/kernel_operator.h; do
     [[ -e $prefix/$file ]] || fail "$file is not installed"
   done
   [[ ! -e $build/lib/libmemspan_ucx.so || -e $prefix/$libdir/libmemspan_ucx.so ]] || fail "the module over UCX is not installed"

@@ -60,7 +60,7 @@ MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
   submit(kCall, stream, [] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (process_state.has_links) require(kCall, pgas::quiet_links(process_state.routes));
+    if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
   });
 }
 

@@ -14,9 +14,24 @@
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
+#include "capi/kernel/device_job.h"
 #include "capi/process_state.h"
 
 namespace memspan::capi {
+
+TeamTable::Handle add_team(std::unique_ptr<Team> team) {
+  const Team& added = *team;
+  const TeamTable::Handle number = process_state.teams->add(std::move(team));
+  if (number != 0 && process_state.device_job != nullptr)
+    process_state.device_job->add_team(static_cast<int>(number), added);
+  return number;
+}
+
+void remove_team(TeamTable::Handle number) {
+  if (process_state.device_job != nullptr)
+    process_state.device_job->remove_team(static_cast<int>(number));
+  process_state.teams->remove(number);
+}
 
 Team* find_team(int team) {
   if (team == SHMEM_TEAM_WORLD) return process_state.world_team;
@@ -44,8 +59,7 @@ int bad_team(const char* call, shmem_team_t team) {
 // Local. *handle keeps SHMEM_TEAM_INVALID for those who are not members.
 int split(const char* call, const Team& parent, const TeamShape& shape, shmem_team_t* handle) {
   if (shape.member_of(parent.index()) < 0) return 0;
-  auto number =
-      process_state.teams->add(Team::local(*process_state.local_teams, parent.shape().part(shape)));
+  const auto number = add_team(Team::local(*process_state.local_teams, parent.shape().part(shape)));
   if (number == 0)
     return shmem_failure(call, ShmemCode::kInnerError, "there are 65536 teams already");
   *handle = static_cast<shmem_team_t>(number);
@@ -178,7 +192,7 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
   // The OpenSHMEM API may have made contexts of it.
   process_state.contexts->remove_if([found](const Context& c) { return c.team == found; });
   require(kCall, found->destroy(kCall));
-  process_state.teams->remove(number);
+  remove_team(number);
 }
 
 MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {

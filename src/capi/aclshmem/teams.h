@@ -2,9 +2,16 @@
 // The teams of the CANN SHMEM API by their numbers, which kernels use, too.
 #pragma once
 
+#include <memory>
+
+#include "capi/process_state.h"
 #include "pgas/team.h"
 
 namespace memspan::capi {
+
+// The number that names it; 0 when there are too many. Kernels on devices are told.
+TeamTable::Handle add_team(std::unique_ptr<Team> team);
+void remove_team(TeamTable::Handle number);
 
 // Null when it names no team, or before the start.
 Team* find_team(int team);

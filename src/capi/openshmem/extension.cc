@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "capi/aclshmem/teams.h"
 #include "capi/openshmem/handles.h"
 #include "core/log.h"
 
@@ -27,7 +28,7 @@ MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_te
     return 1;
   }
   if (!require(kCall, made.status())) return 1;
-  const auto number = process_state.teams->add(std::move(made).value());
+  const auto number = memspan::capi::add_team(std::move(made).value());
   if (number == 0) return 1;
   *new_team = team_handle(number);
   return 0;

@@ -23,7 +23,7 @@ inline void fence(const char* call, ContextNumber context = kDefaultContext) {
 inline void quiet(const char* call, ContextNumber context = kDefaultContext) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) [[unlikely]]
-    require(call, pgas::quiet_links(routes_of(context)));
+    require(call, quiet_links(routes_of(context)));
 }
 
 // The standard lets the others do nothing with SHMEM_CTX_INVALID.

@@ -61,10 +61,10 @@ Status start_by_environment(const char* call, int threads) {
   Status status =
       start(Start{call, join_by_environment, heap_bytes_from_environment}, Sharing::kCounted);
   if (!status.is_ok()) return status;
-  // While one thread of such a program waits, no other one makes a call.
+  // While one thread of such a program waits, no other one makes a call, unless kernels ask for it.
   std::atomic<bool>& has_threads = process_state.world->waiting().has_threads;
   if (!was_started || threads == SHMEM_THREAD_MULTIPLE)
-    has_threads = threads == SHMEM_THREAD_MULTIPLE;
+    has_threads = threads == SHMEM_THREAD_MULTIPLE || process_state.device_job != nullptr;
   if (was_started) return status;
   process_state.compares_collectives = is_debugging;
   say_what_was_asked();

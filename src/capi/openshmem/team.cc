@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "capi/access.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "core/log.h"
@@ -44,7 +45,7 @@ int split(const char* call, Team& parent, const TeamShape& shape, const Config& 
   if (!made.is_ok()) return failed(call, made.status());
   if (made.value() == nullptr) return 0;
   made.value()->set_num_contexts(config.num_contexts());
-  auto number = process_state.teams->add(std::move(made).value());
+  auto number = add_team(std::move(made).value());
   if (number == 0) return failed(call, Status(Code::kOutOfMemory, "there are 65536 teams already"));
   *handle = team_handle(number);
   return 0;
@@ -81,7 +82,7 @@ void destroy(const char* call, shmem_team_t handle) {
   };
   process_state.contexts->remove_if(is_shareable);
   require(call, team->destroy(call));
-  process_state.teams->remove(number_of(handle));
+  remove_team(number_of(handle));
 }
 
 // Null for SHMEM_TEAM_INVALID; ends the process for what never was a team.

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs on a GPU what is for CUDA, and prints one table: tests of kernels, the examples, and what
+# kernels reach next to what is bare.
+#
+#   test_cuda.sh [--build DIRECTORY] [--short]
+#
+#   --build   where it is built (default build-cuda)
+#   --short   measures once, to see that it runs
+#
+# It needs nvcc (CUDA 12 or 13), a driver and a GPU of compute capability 7.0 or more; two processes share the
+# GPU. Under eight minutes on 8 cores. Exit code 0: all passed and no target was missed; 1: not so; 2: a wrong option;
+# 3: nothing was run, since something is not there.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root"
+
+refuse() {
+  printf 'test_cuda: %s\n' "$1" >&2
+  exit "$2"
+}
+
+build="build-cuda"
+bench=()
+while (($# > 0)); do
+  case $1 in
+    --build)
+      (($# > 1)) || refuse "option --build needs a directory" 2
+      build=$2
+      shift
+      ;;
+    --short) bench=(--short) ;;
+    -h | --help)
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) refuse "unknown option \"$1\"; allowed are --build and --short" 2 ;;
+  esac
+  shift
+done
+
+export PATH=$PATH:/usr/local/cuda/bin
+command -v nvcc >/dev/null || refuse "there is no nvcc in PATH or /usr/local/cuda/bin" 3
+command -v nvidia-smi >/dev/null || refuse "there is no driver: no nvidia-smi in PATH" 3
+gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>&1 | head -n 1) ||
+  refuse "the driver has no GPU: $gpu" 3
+[[ $gpu == *,*,* ]] || refuse "the driver has no GPU: $gpu" 3
+
+began=$SECONDS
+mkdir -p "$build"
+log=$build/build.log
+build_all() {
+  cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_CUDA=ON -DMEMSPAN_CUDA_ARCHITECTURE=native \
+    -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES=ON -DMEMSPAN_BUILD_BENCHMARKS=ON "-DMEMSPAN_TEST_DIRECTORIES=multi" &&
+    cmake --build "$build" --parallel --target memspan oshrun cuda_programs
+}
+if ! build_all >"$log" 2>&1; then
+  tail -n 30 "$log" >&2
+  refuse "it did not build; all of $log tells more" 1
+fi
+
+failed=0
+rows=()
+# row NAME PROGRAM ARGUMENTS...: a job of two processes that passes or not.
+row() {
+  local name=$1 output result=passed
+  shift
+  if ! output=$("$build/bin/oshrun" -n 2 --timeout 60 "$@" 2>&1); then
+    result=FAILED
+    failed=1
+    printf '%s\n%s\n' "--- $name" "$output" >&2
+  fi
+  rows+=("| $name | $result | passed | $([[ $result == passed ]] && echo met || echo missed) |")
+}
+
+export SHMEM_SYMMETRIC_SIZE=256m
+for type in int float; do
+  row "kernels of all kinds, $type" "$build/bin/cuda/kernel_on_device_test" -type "$type"
+  for source in examples/kernels/*.cc; do
+    example=$(basename "$source" .cc)
+    row "example $example, $type" "$build/bin/cuda/$example" -type "$type"
+  done
+done
+if measured=$("$build/bin/oshrun" -n 2 --timeout 180 "$build/bin/cuda/cuda_bench" "${bench[@]}" 2>&1); then
+  mapfile -t -O "${#rows[@]}" rows < <(grep '^|' <<<"$measured" | tail -n +3)
+  if grep -q '| missed |$' <<<"$measured"; then failed=1; fi
+else
+  printf '%s\n%s\n' "--- measurements" "$measured" >&2
+  rows+=("| measurements | FAILED | passed | missed |")
+  failed=1
+fi
+
+printf '\nCUDA on %s, 2 PEs on one GPU, %d s\n\n' "$gpu" $((SECONDS - began))
+printf '%s\n' "| name | result | target | |" "|---|---|---|---|" "${rows[@]}"
+exit $failed

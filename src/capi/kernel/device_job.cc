@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/kernel/device_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "capi/aclshmem/teams.h"
+#include "capi/kernel/device_requests.h"
+#include "capi/process_state.h"
+
+namespace memspan::capi {
+namespace {
+
+Status failed(const std::string& what, const char* why) {
+  return {Code::kNotSupported, fmt::format("{}: {}", what, why)};
+}
+
+memspan_kernel_team entry_of(int number, const Team& team) {
+  return {number, team.index(), team.size(), team.shape().start, team.shape().stride, {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceJob>> DeviceJob::start(const memspan_kernel_unit& unit) {
+  std::unique_ptr<DeviceJob> made(new DeviceJob(unit, process_state.world->waiting()));
+  MEMSPAN_PASS(made->map_heaps());
+  MEMSPAN_PASS(made->make_rings());
+  made->shared_->teams[MEMSPAN_KERNEL_TEAMS] = entry_of(0, *process_state.world_team);
+  for (const TeamTable::Handle number : process_state.teams->handles())
+    made->add_team(static_cast<int>(number), *process_state.teams->find(number));
+  MEMSPAN_PASS(made->serve());
+  // Threads of a device store to this process's memory, whatever the program's own do.
+  made->waiting_.has_threads = true;
+  return made;
+}
+
+DeviceJob::~DeviceJob() {
+  stop();
+  if (tickets_ != nullptr) unit_.release(tickets_);
+  for (void* const memory : mapped_) unit_.unmap(memory);
+}
+
+void DeviceJob::stop() {
+  meetings_.reset();  // first, since barriers wait for requests
+  requests_.reset();
+  set_stop(MEMSPAN_KERNEL_NOT_SERVED);
+}
+
+void DeviceJob::set_stop(std::uint32_t why) {
+  std::atomic_ref<std::uint32_t>(shared_->stop).store(why, std::memory_order_relaxed);
+}
+
+Status DeviceJob::map(void* memory, std::size_t bytes, const std::string& what) {
+  if (const char* const why = unit_.map(memory, bytes); why != nullptr)
+    return failed(fmt::format("mapping {}, {} bytes at {}", what, bytes, memory), why);
+  mapped_.push_back(memory);
+  return Status::ok();
+}
+
+Status DeviceJob::map_heaps() {
+  const World& world = *process_state.world;
+  const SymmetricRegion& heap = process_state.routes.heap;
+  const auto is_near = [&](int pe) { return world.route(pe).is_direct(); };
+  int first = 0;
+  while (!is_near(first)) ++first;  // at the latest this process
+  state_.version = MEMSPAN_KERNEL_STATE_VERSION;
+  state_.my_pe = world.rank();
+  state_.n_pes = world.size();
+  state_.first_near = first;
+  state_.heap_base = heap.base;
+  state_.heap_bytes = heap.bytes;
+  std::fill(std::begin(state_.distances), std::end(state_.distances), MEMSPAN_KERNEL_FAR);
+  for (int pe = 0; pe < world.size(); ++pe) {
+    if (!is_near(pe) || pe - first >= MEMSPAN_KERNEL_NEAR_PES) {
+      state_.has_far_pes = 1;
+      continue;
+    }
+    const std::ptrdiff_t distance = world.route(pe).delta;
+    auto* const base = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
+        heap.base + static_cast<std::uintptr_t>(distance));
+    MEMSPAN_PASS(map(base, heap.bytes, fmt::format("PE {}'s symmetric heap", pe)));
+    state_.distances[pe - first] = distance;
+  }
+  state_.has_native_atomics = unit_.has_native_atomics() != 0 ? 1 : 0;
+  return Status::ok();
+}
+
+Status DeviceJob::make_rings() {
+  MEMSPAN_PASS(map(shared_.get(), sizeof(Shared), "what kernels share with the host"));
+  if (const char* const why = unit_.allocate(&tickets_, 2 * sizeof(std::uint64_t)); why != nullptr)
+    return failed("allocating the rings' counters", why);
+  auto* const tickets = static_cast<std::uint64_t*>(tickets_);
+  state_.stop = &shared_->stop;
+  state_.teams = shared_->teams.data();
+  state_.requests = {tickets, shared_->requests.data(), kRequests};
+  state_.meetings = {tickets + 1, shared_->meetings.data(), kMeetings};
+  return Status::ok();
+}
+
+Status DeviceJob::serve() {
+  MEMSPAN_TRY_ASSIGN(requests_,
+                     RingServer::start(shared_->requests.data(), kRequests, answer_request,
+                                       [this] { watch_peers(); }),
+                     "requests");
+  MEMSPAN_TRY_ASSIGN(meetings_,
+                     RingServer::start(shared_->meetings.data(), kMeetings, answer_request, [] {}),
+                     "barriers");
+  return Status::ok();
+}
+
+// Waits on the device cannot tell whom they need, so a death that the program has not acknowledged
+// ends them, as it ends such waits on the host.
+void DeviceJob::watch_peers() {
+  const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
+                        waiting_.known_alarms.load(std::memory_order_relaxed);
+  set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
+}
+
+void DeviceJob::add_team(int number, const Team& team) {
+  memspan_kernel_team& entry =
+      shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
+  if (entry.n_pes == 0 && team.shape().list == nullptr) entry = entry_of(number, team);
+}
+
+void DeviceJob::remove_team(int number) {
+  memspan_kernel_team& entry =
+      shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
+  if (entry.number == number) entry = {};
+}
+
+}  // namespace memspan::capi
