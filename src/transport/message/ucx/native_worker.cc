@@ -8,6 +8,7 @@
 #include "core/bytes.h"
 #include "transport/message/ucx/configuration.h"
 #include "transport/message/ucx/endpoint_lanes.h"
+#include "transport/message/ucx/request.h"
 
 namespace memspan::ucx {
 namespace {
@@ -21,18 +22,6 @@ constexpr auto kCloseLimit = std::chrono::seconds(2);
 
 Status unreachable(std::string_view why) {
   return {Code::kNotSupported, fmt::format("UCX has no one-sided way there: {}", why)};
-}
-
-bool is_pending(ucs_status_ptr_t request) {
-  return UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS;
-}
-
-// The status of one that has ended.
-ucs_status_t end(ucs_status_ptr_t request) {
-  if (!UCS_PTR_IS_PTR(request)) return UCS_PTR_STATUS(request);
-  const ucs_status_t status = ucp_request_check_status(request);
-  ucp_request_free(request);
-  return status;
 }
 
 }  // namespace
