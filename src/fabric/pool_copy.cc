@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "device/host/find_fault.h"
+
 namespace memspan {
 namespace {
 
@@ -110,7 +112,7 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
 // An end on this host stays held until its bytes are there; so the copy is finished at once when
 // that is another rank's memory.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
-  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(limit_);
+  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
   remote_->begun.push_back(piece);
   Status status = begin_remote(piece);
   const bool may_wait = completion_ == Completion::kTogether && from_.is_empty() &&
@@ -170,13 +172,15 @@ Status PoolCopier::copy_again() {
 
 // Nothing is held while it asks for a window: who answers may wait for just that.
 Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
-  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)), .remote = {}};
+  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
+                  .remote = {},
+                  .is_device = is_of_device(pointer)};
   PoolPlace where;
   if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
   auto window = pool_.remote_window(where.rank, where.kind, *deadline_);
   if (!window.is_ok()) return window.status();
   if (*window == nullptr) return place;
-  return CopyPlace{nullptr, std::move(window).value(), where.offset};
+  return CopyPlace{.remote = std::move(window).value(), .offset = where.offset};
 }
 
 bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
@@ -186,7 +190,26 @@ bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPl
          where.rank == pool_.rank() || held.find(pointer, bytes) == HeldWindows::Found::kHeld;
 }
 
+bool PoolCopier::is_of_device(const void* pointer) const {
+  PoolPlace place;
+  if (device_ == nullptr) return false;
+  return find_place(pool_, pointer, place) ? place.kind == RangeKind::kDevice
+                                           : device_->owns(pointer);
+}
+
+// The driver must not be given host memory that is not there.
+Status PoolCopier::move_by_device(const CopyPiece& piece) const {
+  auto* const from = static_cast<std::byte*>(const_cast<void*>(piece.from));
+  auto* const to = static_cast<std::byte*>(piece.to);
+  std::optional<CopyFault> fault;
+  if (!is_of_device(from)) fault = find_fault(from, piece.bytes, MemoryAccess::kRead);
+  if (!fault && !is_of_device(to)) fault = find_fault(to, piece.bytes, MemoryAccess::kWrite);
+  return fault ? explain(*fault, piece) : device_->copy(to, from, piece.bytes);
+}
+
 Status PoolCopier::move_guarded(const CopyPiece& piece) const {
+  if (device_ != nullptr) [[unlikely]]
+    return move_by_device(piece);
   const auto copying = [&] { move(piece.to, piece.from, piece.bytes); };
   const auto fault = run_guarded(copying);
   return fault ? explain(*fault, piece) : Status::ok();
@@ -243,7 +266,7 @@ Status PoolCopier::find(const CopyPiece& piece) {
 void PoolCopier::give_a_turn() {
   from_.release();
   to_.release();
-  left_ = kBytesAtOnce;
+  left_ = bytes_at_once();
 }
 
 // What is wrong with a piece that cannot be.

@@ -105,7 +105,9 @@ class PoolCopier {
         ends_(ends),
         limit_(limit),
         completion_(completion),
-        is_non_temporal_(bytes >= copies_past_caches_from()),
+        device_(pool.device().is_host() ? nullptr : &pool.device()),
+        is_non_temporal_(device_ == nullptr && bytes >= copies_past_caches_from()),
+        left_(bytes_at_once()),
         from_(pool),
         to_(pool) {
     if (is_non_temporal_) order_copies_past_caches();
@@ -170,6 +172,8 @@ class PoolCopier {
   // After so many bytes who waits to unmap a window gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
+  // With a device no row of pieces is copied by the processor.
+  std::uint64_t bytes_at_once() const { return device_ == nullptr ? kBytesAtOnce : 0; }
   void prefetch(const CopyPiece& piece) const {
     prefetch_copy(is_non_temporal_ ? nullptr : piece.to, piece.from, piece.bytes);
   }
@@ -190,6 +194,8 @@ class PoolCopier {
       copy_bytes(to, from, bytes);
   }
   Status move_guarded(const CopyPiece& piece) const;
+  [[gnu::cold]] Status move_by_device(const CopyPiece& piece) const;
+  bool is_of_device(const void* pointer) const;
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
@@ -207,7 +213,7 @@ class PoolCopier {
 
   // What has an end on another host.
   struct RemotePieces {
-    explicit RemotePieces(Duration limit) : copies(limit) {}
+    RemotePieces(Device& device, Duration limit) : copies(device, limit) {}
     RemoteCopies copies;
     std::vector<CopyPiece> begun;  // and not settled
   };
@@ -218,9 +224,10 @@ class PoolCopier {
   const CopyEnds ends_;
   const Duration limit_;
   const Completion completion_;
+  Device* const device_;  // whose memory is not the host's; null: all memory here is the host's
   const bool is_non_temporal_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait
-  std::uint64_t left_ = kBytesAtOnce;
+  std::uint64_t left_;
   bool is_remote_ = false;  // find() has found a piece with an end on another host
   HeldWindows from_;
   HeldWindows to_;

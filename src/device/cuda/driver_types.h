@@ -127,7 +127,8 @@ struct Access {
     (DevicePtr to, const void* from, std::size_t bytes, StreamHandle stream))                      \
   F(copy_to_host_async, cuMemcpyDtoHAsync_v2,                                                      \
     (void* to, DevicePtr from, std::size_t bytes, StreamHandle stream))                            \
-  F(fill, cuMemsetD8_v2, (DevicePtr to, unsigned char value, std::size_t bytes))                   \
+  F(fill_async, cuMemsetD8Async,                                                                   \
+    (DevicePtr to, unsigned char value, std::size_t bytes, StreamHandle stream))                   \
   F(launch_host_function, cuLaunchHostFunc,                                                        \
     (StreamHandle stream, HostFunction function, void* data))                                      \
   F(stream_create, cuStreamCreate, (StreamHandle* stream, unsigned flags))                         \
