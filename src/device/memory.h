@@ -12,7 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "core/fd.h"
@@ -66,12 +68,21 @@ class Device {
 
   // Whether the address is of memory that is not the host's.
   virtual bool owns(const void* pointer) const = 0;
+  // For open_pointer() of another process of this host: memory that the program has allocated on
+  // the device. kInvalidArgument when it has fewer bytes there, kNotSupported when it cannot be
+  // shared.
+  virtual Result<std::string> share_pointer(const void* pointer, std::size_t bytes) = 0;
+  // The same bytes, as they are named here; they are closed with the last owner, and must be before
+  // who shared them frees them.
+  virtual Result<std::shared_ptr<std::byte>> open_pointer(std::string_view shared) = 0;
   // Copies between any two addresses of this process; the bytes are there when it returns. The
   // ranges must not overlap.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
   // The same behind what was given to a stream of the device before: a cudaStream_t. Its result
   // says only whether the copy was begun; host memory must stay until the stream is there.
   virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+  // A call that is made when such a stream comes to it. It may not use the device.
+  virtual Status begin_call(std::function<void()> call, void* stream) = 0;
 };
 
 }  // namespace memspan

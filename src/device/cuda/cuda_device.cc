@@ -8,6 +8,7 @@
 
 #include "core/mutex.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
 
 namespace memspan::cuda {
@@ -75,6 +76,13 @@ class CudaDevice final : public memspan::Device {
            kind == kDeviceMemory;
   }
 
+  Result<std::string> share_pointer(const void* pointer, std::size_t bytes) override {
+    return cuda::share_pointer(device_, address_of(pointer), bytes);
+  }
+  Result<std::shared_ptr<std::byte>> open_pointer(std::string_view shared) override {
+    return cuda::open_pointer(device_, shared);
+  }
+
   Status copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return Status::ok();
     const CurrentContext context(device_);
@@ -91,6 +99,21 @@ class CudaDevice final : public memspan::Device {
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
+  }
+  Status begin_call(std::function<void()> call, void* stream) override {
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    using Call = std::function<void()>;
+    auto owned = std::make_unique<Call>(std::move(call));
+    const auto make = [](void* given) {
+      const std::unique_ptr<Call> taken(static_cast<Call*>(given));
+      (*taken)();
+    };
+    MEMSPAN_PASS(from_cuda("giving a call to a CUDA stream",
+                           device_.functions->launch_host_function(
+                               static_cast<StreamHandle>(stream), make, owned.get())));
+    static_cast<void>(owned.release());  // the stream's
+    return Status::ok();
   }
 
  private:

@@ -77,6 +77,12 @@ struct Access {
   int flags = kReadWrite;
 };
 
+// What the driver shares memory by that a program has allocated.
+struct IpcHandle {
+  char bytes[64] = {};
+};
+inline constexpr unsigned kLazyPeerAccess = 1;
+
 // Every function that memspan calls: name here, symbol in the driver, parameters.
 // clang-format off
 #define MEMSPAN_CUDA_DRIVER_FUNCTIONS(F)                                                           \
@@ -118,6 +124,9 @@ struct Access {
     (unsigned count, int* attributes, void** values, DevicePtr pointer))                           \
   F(address_range, cuMemGetAddressRange_v2,                                                        \
     (DevicePtr* base, std::size_t* bytes, DevicePtr pointer))                                      \
+  F(ipc_share, cuIpcGetMemHandle, (IpcHandle* handle, DevicePtr base))                             \
+  F(ipc_open, cuIpcOpenMemHandle_v2, (DevicePtr* base, IpcHandle handle, unsigned flags))          \
+  F(ipc_close, cuIpcCloseMemHandle, (DevicePtr base))                                              \
   F(host_register, cuMemHostRegister_v2, (void* base, std::size_t bytes, unsigned flags))          \
   F(host_unregister, cuMemHostUnregister, (void* base))                                            \
   F(copy, cuMemcpy, (DevicePtr to, DevicePtr from, std::size_t bytes))                             \

@@ -24,12 +24,21 @@ class HostDevice final : public Device {
   }
 
   bool owns(const void* /*pointer*/) const override { return false; }
+  Result<std::string> share_pointer(const void* /*pointer*/, std::size_t /*bytes*/) override {
+    return Status(Code::kNotSupported, "memory of the host is shared by pages");
+  }
+  Result<std::shared_ptr<std::byte>> open_pointer(std::string_view /*shared*/) override {
+    return Status(Code::kNotSupported, "memory of the host is shared by pages");
+  }
   Status copy(void* to, const void* from, std::size_t bytes) override {
     copy_bytes(to, from, bytes);
     return Status::ok();
   }
   Status begin_copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/,
                     void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
+  }
+  Status begin_call(std::function<void()> /*call*/, void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -32,6 +33,7 @@ struct Mapping {
   std::size_t bytes;
   std::byte* own;
   bool is_accessible = false;
+  bool is_allocated = false;  // by cuMemAlloc
   ~Mapping() { munmap(own, bytes); }
 };
 
@@ -240,7 +242,7 @@ STANDIN_EXPORT ResultCode cuMemImportFromShareableHandle(AllocationHandle* handl
   STANDIN_CHECK(Needs::kDriver);
   struct stat info {};
   const int given = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
-  if (kind != kFileDescriptor || fstat(given, &info) != 0 ||
+  if (kind != kFileDescriptor || fstat(given, &info) != 0 || info.st_size == 0 ||
       !is_whole(static_cast<std::size_t>(info.st_size)))
     return kInvalidValue;
   const int descriptor = fcntl(given, F_DUPFD_CLOEXEC, 0);
@@ -328,6 +330,8 @@ STANDIN_EXPORT ResultCode cuMemAlloc_v2(DevicePtr* at, std::size_t bytes) {
   const Access access;
   if (result == kSuccess) result = cuMemSetAccess(*at, bytes, &access, 1);
   cuMemRelease(handle);
+  const std::lock_guard lock(mutex);
+  if (result == kSuccess) mappings[*at]->is_allocated = true;
   return result;
 }
 
@@ -342,4 +346,48 @@ STANDIN_EXPORT ResultCode cuMemFree_v2(DevicePtr at) {
   }
   const ResultCode result = cuMemUnmap(at, bytes);
   return result == kSuccess ? cuMemAddressFree(at, bytes) : result;
+}
+
+// Memory of cuMemAlloc by the process and descriptor that has it.
+struct SharedAs {
+  pid_t process;
+  int descriptor;
+  std::size_t bytes;
+};
+
+STANDIN_EXPORT ResultCode cuIpcGetMemHandle(IpcHandle* handle, DevicePtr base) {
+  STANDIN_CHECK(Needs::kContext);
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(base);
+  if (found == mappings.end() || !found->second->is_allocated) return kInvalidValue;
+  const SharedAs shared{getpid(), found->second->memory->descriptor, found->second->bytes};
+  std::memcpy(handle->bytes, &shared, sizeof shared);
+  return kSuccess;
+}
+
+// Each time at another address; the process that shared it cannot.
+STANDIN_EXPORT ResultCode cuIpcOpenMemHandle_v2(DevicePtr* base, IpcHandle handle, unsigned flags) {
+  STANDIN_CHECK(Needs::kContext);
+  SharedAs shared;
+  std::memcpy(&shared, handle.bytes, sizeof shared);
+  if (flags != kLazyPeerAccess) return kInvalidValue;
+  if (shared.process == getpid()) return kInvalidContext;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.process, shared.descriptor);
+  const int descriptor = open(path, O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return kInvalidValue;
+  AllocationHandle imported = 0;
+  ResultCode result = cuMemImportFromShareableHandle(
+      &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)), kFileDescriptor);
+  close(descriptor);
+  if (result == kSuccess) result = cuMemAddressReserve(base, shared.bytes, 0, 0, 0);
+  if (result == kSuccess) result = cuMemMap(*base, shared.bytes, 0, imported, 0);
+  const Access access;
+  if (result == kSuccess) result = cuMemSetAccess(*base, shared.bytes, &access, 1);
+  cuMemRelease(imported);
+  return result;
+}
+
+STANDIN_EXPORT ResultCode cuIpcCloseMemHandle(DevicePtr base) {
+  return cuMemFree_v2(base);
 }

@@ -55,6 +55,8 @@ static_assert(offsetof(AllocationProperties, compression) ==
               offsetof(CUmemAllocationProp, allocFlags));
 static_assert(sizeof(Access) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(Access, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
+static_assert(kLazyPeerAccess == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 static_assert(sizeof(ResultCode) == sizeof(CUresult));
 static_assert(sizeof(Ordinal) == sizeof(CUdevice));
 static_assert(sizeof(DevicePtr) == sizeof(CUdeviceptr));
