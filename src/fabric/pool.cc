@@ -64,6 +64,7 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange ran
            MapperTable mappers)
     : member_(std::move(member)),
       options_(std::move(options)),
+      other_device_(options_.device->is_host() ? nullptr : options_.device),
       range_(std::move(range)),
       host_(range_.host_part(), stride_of(options_.contributions[0]), options_.ranks),
       device_(range_.device_part(), stride_of(options_.contributions[1]), options_.ranks),
@@ -131,6 +132,15 @@ Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   if (is_new) MEMSPAN_PASS(commit_within_budget(memory->pages(), "the pool"));
   own_[index_of(kind)] = std::move(memory);
   return Status::ok();
+}
+
+Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
+                                                  const Record& record) {
+  if (kind == RangeKind::kDevice) return device().adopt(std::move(descriptor));
+  if (record.has_own_host_memory) return host_device().adopt(std::move(descriptor));
+  auto pages = Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]);
+  if (!pages.is_ok()) return pages.status();
+  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages).value()));
 }
 
 Pool::~Pool() {

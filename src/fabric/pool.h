@@ -83,6 +83,8 @@ class Pool {
   }
   // What copies its device memory.
   Device& device() const { return *options_.device; }
+  // The same, or null where that is the host.
+  Device* other_device() const { return other_device_; }
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
 
   // Waits until what `rank` contributes to an address range can be reached, and says how many bytes
@@ -164,6 +166,7 @@ class Pool {
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
+  Device* const other_device_;
   AddressRange range_;
   RankWindows host_;
   RankWindows device_;

@@ -46,54 +46,14 @@ std::uint32_t rank_of(Pool& pool, const void* pointer) {
 
 }  // namespace
 
-bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
-    const RankWindows& windows = pool.windows(kind);
-    if (!windows.contains(address)) continue;
-    place.kind = kind;
-    place.rank = windows.rank_of(address);
-    place.offset = windows.offset_of(address, place.rank);
-    return true;
-  }
-  return false;
-}
-
-void HeldWindows::release(Held& held) {
-  if (held.mapped == 0) return;
-  held.windows->release(held.rank);
-  held.mapped = 0;
-}
-
-void HeldWindows::release() {
-  for (Held& held : held_) release(held);
-}
-
-HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
-  PoolPlace place;
-  if (!find_place(pool_, pointer, place)) return Found::kLocal;
-  RankWindows& windows = pool_.windows(place.kind);
-  Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
-  if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
-    release(held);
-    const std::uint64_t mapped = windows.hold(place.rank);
-    if (mapped == 0) return Found::kNot;
-    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
-    held.mapped = mapped;
-    held.windows = &windows;
-    held.rank = place.rank;
-  }
-  last_ = &held;
-  return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
-                                                                        : Found::kNot;
-}
-
 Status PoolCopier::copy(const CopyPiece& piece) {
   if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
   MEMSPAN_PASS(find(piece));
-  return is_remote_ ? copy_remote(piece) : move_guarded(piece);
+  if (is_remote_ || device_ != nullptr) [[unlikely]]
+    return is_remote_ ? copy_remote(piece) : move_by_device(piece);
+  return move_guarded(piece);
 }
 
 // Both ends are held as a whole for each part.
@@ -102,9 +62,9 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
     give_a_turn();
     MEMSPAN_PASS(find(piece));
     if (is_remote_) return copy_remote(piece);
-    MEMSPAN_PASS(move_guarded({static_cast<const std::byte*>(piece.from) + done,
-                               static_cast<std::byte*>(piece.to) + done,
-                               std::min(kBytesAtOnce, piece.bytes - done)}));
+    MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
+                            static_cast<std::byte*>(piece.to) + done,
+                            std::min(kBytesAtOnce, piece.bytes - done)}));
   }
   return Status::ok();
 }
@@ -136,7 +96,7 @@ Status PoolCopier::begin_remote(const CopyPiece& piece) {
     }
     MEMSPAN_PASS(find_late(piece));
   }
-  return move_guarded(piece);
+  return move_here(piece);
 }
 
 // A member that has left may be in the pool again, with other windows. What was begun before is
@@ -207,9 +167,11 @@ Status PoolCopier::move_by_device(const CopyPiece& piece) const {
   return fault ? explain(*fault, piece) : device_->copy(to, from, piece.bytes);
 }
 
+Status PoolCopier::move_here(const CopyPiece& piece) const {
+  return device_ == nullptr ? move_guarded(piece) : move_by_device(piece);
+}
+
 Status PoolCopier::move_guarded(const CopyPiece& piece) const {
-  if (device_ != nullptr) [[unlikely]]
-    return move_by_device(piece);
   const auto copying = [&] { move(piece.to, piece.from, piece.bytes); };
   const auto fault = run_guarded(copying);
   return fault ? explain(*fault, piece) : Status::ok();

@@ -112,15 +112,6 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   return Status::ok();
 }
 
-Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
-                                                  const Record& record) {
-  if (kind == RangeKind::kDevice) return device().adopt(std::move(descriptor));
-  if (record.has_own_host_memory) return host_device().adopt(std::move(descriptor));
-  auto pages = Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]);
-  if (!pages.is_ok()) return pages.status();
-  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages).value()));
-}
-
 // Waits for copies that hold its memory; the under_way is forgotten without the lock, which an
 // answer may be waiting for.
 void Pool::on_peer_left(std::uint32_t rank) {

@@ -58,8 +58,8 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
   return endpoint->transfer(direction, peer, pieces, ends);
 }
 
-// A cudaStream_t, of which null is one. Handles of streams that memspan has made, and of those that
-// are gone, are no addresses.
+// A cudaStream_t. Handles of streams that memspan has made, and of those that are gone, are no
+// addresses.
 bool may_be_of_device(const void* stream) {
   constexpr int kAddressBits = 48;
   return transfer::other_device() != nullptr &&
@@ -87,9 +87,9 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
 std::int32_t submit(const Arguments& given, void* stream_handle) {
   if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
-  if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
+  if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   auto stream = streams().use(stream_handle);
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,

@@ -70,8 +70,10 @@ class CudaDevice final : public memspan::Device {
 
   // The driver knows nothing of memory that it has not made: that is no failure.
   bool owns(const void* pointer) const override {
+    const CurrentContext context(device_);
     unsigned kind = 0;
-    return device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer)) ==
+    return context.status().is_ok() &&
+           device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer)) ==
                kSuccess &&
            kind == kDeviceMemory;
   }

@@ -1,48 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in's memory: allocations are memfds, handles of them shared with other processes are
-// descriptors, and addresses are ranges without access.
+// The stand-in's virtual memory: allocations are memfds, handles of them shared with other
+// processes are descriptors, and addresses are ranges without access.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
-#include <map>
 
-#include "standin.h"
+#include "memory_state.h"
 
 namespace standin {
 namespace {
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
-// Physical memory; lives as long as a handle or a mapping of it.
-struct Memory {
-  int descriptor;
-  std::size_t bytes;
-  ~Memory() { close(descriptor); }
-};
-
-// Memory at a device address, and where the stand-in itself sees it.
-struct Mapping {
-  std::shared_ptr<Memory> memory;
-  std::size_t bytes;
-  std::byte* own;
-  bool is_accessible = false;
-  bool is_allocated = false;  // by cuMemAlloc
-  ~Mapping() { munmap(own, bytes); }
-};
-
-// Never destroyed: streams may copy until the process has ended.
-std::mutex& mutex = *new std::mutex;
-auto& handles = *new std::map<AllocationHandle, std::shared_ptr<Memory>>;
-auto& reserved = *new std::map<DevicePtr, std::size_t>;
-auto& mappings = *new std::map<DevicePtr, std::shared_ptr<Mapping>>;
-auto& registered = *new std::map<DevicePtr, std::size_t>;
 AllocationHandle last_handle = 0;
 std::atomic<std::size_t> taken{0};  // by this process; what others made does not count
 
@@ -55,26 +26,25 @@ bool is_whole(std::size_t value) {
   return value % kGranularity == 0;
 }
 
-template <typename Map>
-auto entry_at(Map& map, DevicePtr pointer) {
-  auto found = map.upper_bound(pointer);
-  return found == map.begin() ? map.end() : std::prev(found);
-}
-
 bool is_reserved(DevicePtr at, std::size_t bytes) {
   const auto range = entry_at(reserved, at);
   return range != reserved.end() && at - range->first <= range->second &&
          bytes <= range->second - (at - range->first);
 }
 
-// Whoever looks for it holds the mutex.
-std::map<DevicePtr, std::shared_ptr<Mapping>>::iterator mapping_of(DevicePtr pointer) {
+}  // namespace
+
+std::mutex& mutex = *new std::mutex;
+std::map<AllocationHandle, std::shared_ptr<Memory>>& handles =
+    *new std::map<AllocationHandle, std::shared_ptr<Memory>>;
+std::map<DevicePtr, std::size_t>& reserved = *new std::map<DevicePtr, std::size_t>;
+Mappings& mappings = *new Mappings;
+
+Mappings::iterator mapping_of(DevicePtr pointer) {
   const auto found = entry_at(mappings, pointer);
   return found != mappings.end() && pointer - found->first < found->second->bytes ? found
                                                                                   : mappings.end();
 }
-
-}  // namespace
 
 Touchable find(DevicePtr pointer, std::size_t bytes) {
   const std::lock_guard lock(mutex);
@@ -91,9 +61,6 @@ Touchable find(DevicePtr pointer, std::size_t bytes) {
 }  // namespace standin
 
 using namespace standin;
-
-#define STANDIN_CHECK(needs) \
-  if (const ResultCode result = check(needs); result != kSuccess) return result
 
 STANDIN_EXPORT ResultCode cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   STANDIN_CHECK(Needs::kContext);
@@ -252,142 +219,4 @@ STANDIN_EXPORT ResultCode cuMemImportFromShareableHandle(AllocationHandle* handl
       std::shared_ptr<Memory>(new Memory{descriptor, static_cast<std::size_t>(info.st_size)});
   *handle = last_handle;
   return kSuccess;
-}
-
-STANDIN_EXPORT ResultCode cuPointerGetAttribute(void* value, int attribute, DevicePtr pointer) {
-  STANDIN_CHECK(Needs::kDriver);
-  const std::lock_guard lock(mutex);
-  const auto found = mapping_of(pointer);
-  if (found == mappings.end()) {
-    const auto host = entry_at(registered, pointer);
-    const bool is_known = host != registered.end() && pointer - host->first < host->second;
-    if (!is_known || attribute != kMemoryType) return kInvalidValue;
-    *static_cast<unsigned*>(value) = kHostMemory;
-    return kSuccess;
-  }
-  switch (attribute) {
-    case kMemoryType:
-      *static_cast<unsigned*>(value) = kDeviceMemory;
-      return kSuccess;
-    case kIsManaged:
-      *static_cast<unsigned*>(value) = 0;
-      return kSuccess;
-    case kDeviceOrdinal:
-      *static_cast<int*>(value) = 0;
-      return kSuccess;
-    case kRangeStart:
-      *static_cast<DevicePtr*>(value) = found->first;
-      return kSuccess;
-    case kRangeBytes:
-      *static_cast<std::size_t*>(value) = found->second->bytes;
-      return kSuccess;
-    default:
-      return kInvalidValue;
-  }
-}
-
-STANDIN_EXPORT ResultCode cuPointerGetAttributes(unsigned count, int* attributes, void** values,
-                                                 DevicePtr pointer) {
-  for (unsigned i = 0; i < count; ++i)
-    static_cast<void>(cuPointerGetAttribute(values[i], attributes[i], pointer));
-  return check(Needs::kDriver);
-}
-
-STANDIN_EXPORT ResultCode cuMemGetAddressRange_v2(DevicePtr* base, std::size_t* bytes,
-                                                  DevicePtr pointer) {
-  STANDIN_CHECK(Needs::kContext);
-  const std::lock_guard lock(mutex);
-  const auto found = mapping_of(pointer);
-  if (found == mappings.end()) return kInvalidValue;
-  if (base != nullptr) *base = found->first;
-  if (bytes != nullptr) *bytes = found->second->bytes;
-  return kSuccess;
-}
-
-STANDIN_EXPORT ResultCode cuMemHostRegister_v2(void* base, std::size_t bytes, unsigned /*flags*/) {
-  STANDIN_CHECK(Needs::kContext);
-  const std::lock_guard lock(mutex);
-  registered[reinterpret_cast<DevicePtr>(base)] = bytes;
-  return kSuccess;
-}
-
-STANDIN_EXPORT ResultCode cuMemHostUnregister(void* base) {
-  STANDIN_CHECK(Needs::kContext);
-  const std::lock_guard lock(mutex);
-  return registered.erase(reinterpret_cast<DevicePtr>(base)) == 1 ? kSuccess : kInvalidValue;
-}
-
-// What programs have of the runtime: memory of their own.
-STANDIN_EXPORT ResultCode cuMemAlloc_v2(DevicePtr* at, std::size_t bytes) {
-  STANDIN_CHECK(Needs::kContext);
-  bytes = (bytes + kGranularity - 1) / kGranularity * kGranularity;
-  AllocationProperties properties;
-  AllocationHandle handle = 0;
-  ResultCode result = cuMemCreate(&handle, bytes, &properties, 0);
-  if (result != kSuccess) return result;
-  result = cuMemAddressReserve(at, bytes, 0, 0, 0);
-  if (result == kSuccess) result = cuMemMap(*at, bytes, 0, handle, 0);
-  const Access access;
-  if (result == kSuccess) result = cuMemSetAccess(*at, bytes, &access, 1);
-  cuMemRelease(handle);
-  const std::lock_guard lock(mutex);
-  if (result == kSuccess) mappings[*at]->is_allocated = true;
-  return result;
-}
-
-STANDIN_EXPORT ResultCode cuMemFree_v2(DevicePtr at) {
-  STANDIN_CHECK(Needs::kContext);
-  std::size_t bytes = 0;
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = reserved.find(at);
-    if (found == reserved.end()) return kInvalidValue;
-    bytes = found->second;
-  }
-  const ResultCode result = cuMemUnmap(at, bytes);
-  return result == kSuccess ? cuMemAddressFree(at, bytes) : result;
-}
-
-// Memory of cuMemAlloc by the process and descriptor that has it.
-struct SharedAs {
-  pid_t process;
-  int descriptor;
-  std::size_t bytes;
-};
-
-STANDIN_EXPORT ResultCode cuIpcGetMemHandle(IpcHandle* handle, DevicePtr base) {
-  STANDIN_CHECK(Needs::kContext);
-  const std::lock_guard lock(mutex);
-  const auto found = mappings.find(base);
-  if (found == mappings.end() || !found->second->is_allocated) return kInvalidValue;
-  const SharedAs shared{getpid(), found->second->memory->descriptor, found->second->bytes};
-  std::memcpy(handle->bytes, &shared, sizeof shared);
-  return kSuccess;
-}
-
-// Each time at another address; the process that shared it cannot.
-STANDIN_EXPORT ResultCode cuIpcOpenMemHandle_v2(DevicePtr* base, IpcHandle handle, unsigned flags) {
-  STANDIN_CHECK(Needs::kContext);
-  SharedAs shared;
-  std::memcpy(&shared, handle.bytes, sizeof shared);
-  if (flags != kLazyPeerAccess) return kInvalidValue;
-  if (shared.process == getpid()) return kInvalidContext;
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.process, shared.descriptor);
-  const int descriptor = open(path, O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return kInvalidValue;
-  AllocationHandle imported = 0;
-  ResultCode result = cuMemImportFromShareableHandle(
-      &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)), kFileDescriptor);
-  close(descriptor);
-  if (result == kSuccess) result = cuMemAddressReserve(base, shared.bytes, 0, 0, 0);
-  if (result == kSuccess) result = cuMemMap(*base, shared.bytes, 0, imported, 0);
-  const Access access;
-  if (result == kSuccess) result = cuMemSetAccess(*base, shared.bytes, &access, 1);
-  cuMemRelease(imported);
-  return result;
-}
-
-STANDIN_EXPORT ResultCode cuIpcCloseMemHandle(DevicePtr base) {
-  return cuMemFree_v2(base);
 }
