@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/address_registry.h"
 
-#include <optional>
-
+#include "device/host/host_device.h"
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"
 
@@ -20,19 +19,28 @@ RangeRegistry registry_of(Member& member) {
 }  // namespace
 
 Result<AddressRange> AddressRange::claim(std::shared_ptr<Member> member, const std::string& name,
-                                         std::uint64_t bytes, const std::string& layout,
+                                         const RangeParts& parts, const std::string& layout,
                                          Deadline deadline) {
-  std::optional<Reservation> reservation;
-  const auto take = [&](std::uint64_t base) {
-    reservation.reset();
-    auto made = Reservation::make_at(bytes, reinterpret_cast<void*>(base));
-    if (made.is_ok()) reservation.emplace(std::move(made).value());
-    return made.status();
-  };
+  Parts reserved;
+  const auto take = [&](std::uint64_t base) { return reserve(parts, base, reserved); };
+  const std::uint64_t bytes = parts.host_bytes + parts.device_bytes;
   MutexLock lock(member->claiming());
   MEMSPAN_TRY(registry_of(*member).claim(name, bytes, layout, take, deadline).status(),
               "reserving the addresses of the pool");
-  return AddressRange(std::move(member), name, std::move(*reservation));
+  return AddressRange(std::move(member), name, std::move(reserved));
+}
+
+Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts& into) {
+  into = {};
+  const auto take = [](Device& device, std::uint64_t at, std::uint64_t bytes,
+                       std::unique_ptr<DeviceRange>& part) {
+    if (bytes == 0) return Status::ok();
+    auto made = device.reserve_at(bytes, reinterpret_cast<void*>(at));
+    if (made.is_ok()) part = std::move(made).value();
+    return made.status();
+  };
+  MEMSPAN_PASS(take(host_device(), base, parts.host_bytes, into[0]));
+  return take(*parts.device, base + parts.host_bytes, parts.device_bytes, into[1]);
 }
 
 // Best effort: without it the user's key goes with the lease.

@@ -36,8 +36,13 @@ RemotePlace place_in(const CopyPlace& place, std::uint64_t at = 0) {
 CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes) {
   using Step = CopyPlan::Step;
   const bool is_from_here = from.remote == nullptr, is_to_here = to.remote == nullptr;
-  const Step step = is_from_here ? (is_to_here ? Step::kCopy : Step::kPut)
-                                 : (is_to_here ? Step::kGet : Step::kRelay);
+  Step step = Step::kRelay;
+  if (is_from_here && is_to_here)
+    step = Step::kCopy;
+  else if (is_from_here && !from.is_device)
+    step = Step::kPut;
+  else if (is_to_here && !to.is_device)
+    step = Step::kGet;
   return {step, std::move(from), std::move(to), bytes};
 }
 
@@ -71,7 +76,7 @@ Status RemoteCopies::begin(const CopyPlan& plan) {
     case CopyPlan::Step::kGet:
       return get(route_to(plan.from.remote), plan);
     case CopyPlan::Step::kRelay:
-      return relay(route_to(plan.from.remote), route_to(plan.to.remote), plan);
+      return relay(plan);
     case CopyPlan::Step::kCopy:
       break;
   }
@@ -103,18 +108,31 @@ Status RemoteCopies::flush_gets(Route& route) {
   return result_of(route, status);
 }
 
-// Between two other hosts, through a buffer here.
-Status RemoteCopies::relay(Route& from, Route& to, const CopyPlan& plan) {
+// Through a buffer here: links move bytes from and to memory of the host only.
+Status RemoteCopies::relay(const CopyPlan& plan) {
   const std::uint64_t room = std::min(kRelayBytes, plan.bytes);
   const auto buffer = std::make_unique<std::byte[]>(room);
   for (std::uint64_t at = 0; at < plan.bytes; at += room) {
     const std::uint64_t bytes = std::min(room, plan.bytes - at);
-    MEMSPAN_PASS(result_of(
-        from, from.link().get(*from.context, buffer.get(), place_in(plan.from, at), bytes)));
-    MEMSPAN_PASS(
-        result_of(to, to.link().put(*to.context, place_in(plan.to, at), buffer.get(), bytes)));
+    MEMSPAN_PASS(read(plan.from, at, {buffer.get(), bytes}));
+    MEMSPAN_PASS(write(plan.to, at, {buffer.get(), bytes}));
   }
   return Status::ok();
+}
+
+Status RemoteCopies::read(const CopyPlace& place, std::uint64_t at, std::span<std::byte> into) {
+  if (place.remote == nullptr) return device_.copy(into.data(), place.mapped + at, into.size());
+  Route& route = route_to(place.remote);
+  return result_of(route,
+                   route.link().get(*route.context, into.data(), place_in(place, at), into.size()));
+}
+
+Status RemoteCopies::write(const CopyPlace& place, std::uint64_t at,
+                           std::span<const std::byte> from) {
+  if (place.remote == nullptr) return device_.copy(place.mapped + at, from.data(), from.size());
+  Route& route = route_to(place.remote);
+  return result_of(route,
+                   route.link().put(*route.context, place_in(place, at), from.data(), from.size()));
 }
 
 Status RemoteCopies::settle() {

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy as a value: what each end is decides the steps, whoever the ends belong to.
 //
-//   from \ to │ mapped here │ on another host
-//   ──────────┼─────────────┼───────────────────────────────
-//   mapped    │ copy        │ put
-//   remote    │ get         │ get into a buffer here, put
+//   from \ to │ mapped here │ of a device here  │ on another host
+//   ──────────┼─────────────┼───────────────────┼──────────────────
+//   mapped    │ copy        │ copy              │ put
+//   device    │ copy        │ copy              │ by a buffer here
+//   remote    │ get         │ by a buffer here  │ by a buffer here
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "device/memory.h"
 #include "fabric/remote_access.h"
 
 namespace memspan {
@@ -34,6 +37,7 @@ struct CopyPlace {
   std::byte* mapped = nullptr;                 // can be loaded and stored here
   std::shared_ptr<const RemoteWindow> remote;  // else
   std::uint64_t offset = 0;                    // in the remote window
+  bool is_device = false;                      // `mapped` is for the device's copies only
 };
 
 // A value.
@@ -49,8 +53,8 @@ CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes);
 // Carries out the plans that have a remote end. One thread at a time.
 class RemoteCopies {
  public:
-  // No call of a link takes longer than `limit`.
-  explicit RemoteCopies(Duration limit) : limit_(limit) {}
+  // No call of a link takes longer than `limit`. The device is that of the places.
+  RemoteCopies(Device& device, Duration limit) : device_(device), limit_(limit) {}
   RemoteCopies(const RemoteCopies&) = delete;
   RemoteCopies& operator=(const RemoteCopies&) = delete;
   // Nothing that was begun touches local memory any more.
@@ -83,10 +87,13 @@ class RemoteCopies {
   Status put(Route& route, const CopyPlan& plan);
   Status get(Route& route, const CopyPlan& plan);
   Status flush_gets(Route& route);
-  Status relay(Route& from, Route& to, const CopyPlan& plan);
+  Status relay(const CopyPlan& plan);
+  Status read(const CopyPlace& place, std::uint64_t at, std::span<std::byte> into);
+  Status write(const CopyPlace& place, std::uint64_t at, std::span<const std::byte> from);
   // What a link said, with whose memory it is. Notes windows and links that are of no use any more.
   Status result_of(const Route& route, const Status& status);
 
+  Device& device_;
   Duration limit_;
   std::vector<std::unique_ptr<Route>> routes_;
   std::shared_ptr<const RemoteWindow> retracted_;

@@ -9,6 +9,7 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
+#include "device/host/host_device.h"
 #include "device/numa.h"
 #include "fabric/pool_record.h"
 #include "memory/address_plan.h"
@@ -52,9 +53,9 @@ Result<std::uint64_t> range_bytes(const PoolOptions& options, std::size_t range)
 }
 
 std::string layout_of(const PoolOptions& options) {
-  return fmt::format("{} ranks with up to {} bytes of host and {} of device memory each",
+  return fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
                      options.ranks, stride_of(options.contributions[0]),
-                     stride_of(options.contributions[1]));
+                     stride_of(options.contributions[1]), options.device->name());
 }
 
 }  // namespace
@@ -63,25 +64,30 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange ran
            MapperTable mappers)
     : member_(std::move(member)),
       options_(std::move(options)),
+      other_device_(options_.device->is_host() ? nullptr : options_.device),
       range_(std::move(range)),
-      host_(range_.reservation(), 0, stride_of(options_.contributions[0]), options_.ranks),
-      device_(range_.reservation(), host_.bytes(), stride_of(options_.contributions[1]),
-              options_.ranks),
+      host_(range_.host_part(), stride_of(options_.contributions[0]), options_.ranks),
+      device_(range_.device_part(), stride_of(options_.contributions[1]), options_.ranks),
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
 
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
   catch_copy_faults();
-  std::uint64_t bytes = 0;
+  if (options.device == nullptr) options.device = &host_device();
+  std::array<std::uint64_t, kRanges> bytes = {};
   for (std::size_t range = 0; range < kRanges; ++range) {
     MEMSPAN_PASS(check_contribution(range, options.contributions[range]));
     auto part = range_bytes(options, range);
     if (!part.is_ok()) return part.status();
-    bytes += *part;
+    bytes[range] = *part;
   }
-  if (bytes == 0) bytes = kHugePage;  // a pool without memory has an address all the same
-  auto range = AddressRange::claim(member, options.name, bytes, layout_of(options), deadline);
+  // A pool without memory has an address all the same.
+  if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;
+  auto range = AddressRange::claim(
+      member, options.name,
+      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
+      layout_of(options), deadline);
   if (!range.is_ok()) return range.status();
   auto mappers = MapperTable::create(options.ranks);
   if (!mappers.is_ok()) return mappers.status();
@@ -96,6 +102,14 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
 Status Pool::give(RangeKind kind) {
   const std::uint64_t bytes = contribution(kind).bytes;
   if (bytes == 0) return Status::ok();
+  if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
+  MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
+  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes));
+  own_[index_of(kind)] = std::move(memory);
+  return Status::ok();
+}
+
+Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   const bool is_numa = kind == RangeKind::kHost && options_.numa.has_value();
   auto pages = Result<Pages>(Status(Code::kUnavailable, "not tried"));
   bool is_new = true;
@@ -110,13 +124,23 @@ Status Pool::give(RangeKind kind) {
   }
   if (is_new) pages = Pages::create(bytes, "memspan-pool");
   if (!pages.is_ok()) return pages.status();
-  MEMSPAN_PASS(windows(kind).map(options_.rank, *pages, bytes));
+  auto memory = std::make_unique<HostMemory>(std::move(pages).value());
+  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes));
   if (is_numa)
-    MEMSPAN_PASS(prefer_node(windows(kind).begin_of(options_.rank), pages->bytes(),
+    MEMSPAN_PASS(prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
                              *options_.numa >= 0 ? *options_.numa : current_node()));
-  if (is_new) MEMSPAN_PASS(commit_within_budget(*pages, "the pool"));
-  own_[index_of(kind)] = std::move(pages).value();
+  if (is_new) MEMSPAN_PASS(commit_within_budget(memory->pages(), "the pool"));
+  own_[index_of(kind)] = std::move(memory);
   return Status::ok();
+}
+
+Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
+                                                  const Record& record) {
+  if (kind == RangeKind::kDevice) return device().adopt(std::move(descriptor));
+  if (record.has_own_host_memory) return host_device().adopt(std::move(descriptor));
+  auto pages = Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]);
+  if (!pages.is_ok()) return pages.status();
+  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages).value()));
 }
 
 Pool::~Pool() {

@@ -22,6 +22,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "device/memory.h"
 #include "fabric/address_registry.h"
 #include "fabric/copy_plan.h"
 #include "fabric/member.h"
@@ -34,7 +35,7 @@ namespace memspan {
 inline constexpr std::uint64_t kMostHostBytes = std::uint64_t{2} << 40;
 inline constexpr std::uint64_t kMostDeviceBytes = std::uint64_t{64} << 30;
 
-// Device memory of the host device is DRAM, too, in an address range of the pool of its own.
+// Where the host is the device, its device memory is DRAM, too, in an address range of its own.
 enum class RangeKind : std::uint8_t { kHost = 0, kDevice = 1 };
 inline constexpr std::size_t kRanges = 2;
 inline constexpr std::array<RangeKind, kRanges> kRangeKinds{RangeKind::kHost, RangeKind::kDevice};
@@ -51,6 +52,7 @@ struct PoolOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::array<ContributionRequest, kRanges> contributions = {};
+  Device* device = nullptr;      // of the device contribution; null: the host
   Fd host_memory = {};           // where the host contribution lies; none: new memory
   std::optional<int> numa = {};  // the node of the host contribution; -1: that of the caller
   TagRules tags = {};
@@ -79,6 +81,10 @@ class Pool {
   const ContributionRequest& contribution(RangeKind kind) const {
     return options_.contributions[index_of(kind)];
   }
+  // What copies its device memory.
+  Device& device() const { return *options_.device; }
+  // The same, or null where that is the host.
+  Device* other_device() const { return other_device_; }
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
 
   // Waits until what `rank` contributes to an address range can be reached, and says how many bytes
@@ -135,6 +141,8 @@ class Pool {
   }
   static Status gone(std::uint32_t rank);
   Status give(RangeKind kind);
+  Status give_pages(RangeKind kind, std::uint64_t bytes);
+  Result<std::unique_ptr<DeviceMemory>> adopt(RangeKind kind, Fd descriptor, const Record& record);
   Status publish(Deadline deadline) MEMSPAN_REQUIRES(joining_);
   Status detach(Deadline deadline) MEMSPAN_REQUIRES(joining_) MEMSPAN_EXCLUDES(mutex_);
   void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
@@ -158,10 +166,11 @@ class Pool {
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
+  Device* const other_device_;
   AddressRange range_;
   RankWindows host_;
   RankWindows device_;
-  std::array<std::optional<Pages>, kRanges> own_;
+  std::array<std::unique_ptr<DeviceMemory>, kRanges> own_;
   MapperTable mappers_;
   std::atomic<bool> is_restricted_{false};
   std::atomic<bool> is_spread_{false};

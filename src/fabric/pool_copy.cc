@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "device/host/find_fault.h"
+
 namespace memspan {
 namespace {
 
@@ -44,54 +46,14 @@ std::uint32_t rank_of(Pool& pool, const void* pointer) {
 
 }  // namespace
 
-bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
-    const RankWindows& windows = pool.windows(kind);
-    if (!windows.contains(address)) continue;
-    place.kind = kind;
-    place.rank = windows.rank_of(address);
-    place.offset = windows.offset_of(address, place.rank);
-    return true;
-  }
-  return false;
-}
-
-void HeldWindows::release(Held& held) {
-  if (held.mapped == 0) return;
-  held.windows->release(held.rank);
-  held.mapped = 0;
-}
-
-void HeldWindows::release() {
-  for (Held& held : held_) release(held);
-}
-
-HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
-  PoolPlace place;
-  if (!find_place(pool_, pointer, place)) return Found::kLocal;
-  RankWindows& windows = pool_.windows(place.kind);
-  Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
-  if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
-    release(held);
-    const std::uint64_t mapped = windows.hold(place.rank);
-    if (mapped == 0) return Found::kNot;
-    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
-    held.mapped = mapped;
-    held.windows = &windows;
-    held.rank = place.rank;
-  }
-  last_ = &held;
-  return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
-                                                                        : Found::kNot;
-}
-
 Status PoolCopier::copy(const CopyPiece& piece) {
   if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
   MEMSPAN_PASS(find(piece));
-  return is_remote_ ? copy_remote(piece) : move_guarded(piece);
+  if (is_remote_ || device_ != nullptr) [[unlikely]]
+    return is_remote_ ? copy_remote(piece) : move_by_device(piece);
+  return move_guarded(piece);
 }
 
 // Both ends are held as a whole for each part.
@@ -100,9 +62,9 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
     give_a_turn();
     MEMSPAN_PASS(find(piece));
     if (is_remote_) return copy_remote(piece);
-    MEMSPAN_PASS(move_guarded({static_cast<const std::byte*>(piece.from) + done,
-                               static_cast<std::byte*>(piece.to) + done,
-                               std::min(kBytesAtOnce, piece.bytes - done)}));
+    MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
+                            static_cast<std::byte*>(piece.to) + done,
+                            std::min(kBytesAtOnce, piece.bytes - done)}));
   }
   return Status::ok();
 }
@@ -110,7 +72,7 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
 // An end on this host stays held until its bytes are there; so the copy is finished at once when
 // that is another rank's memory.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
-  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(limit_);
+  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
   remote_->begun.push_back(piece);
   Status status = begin_remote(piece);
   const bool may_wait = completion_ == Completion::kTogether && from_.is_empty() &&
@@ -134,7 +96,7 @@ Status PoolCopier::begin_remote(const CopyPiece& piece) {
     }
     MEMSPAN_PASS(find_late(piece));
   }
-  return move_guarded(piece);
+  return move_here(piece);
 }
 
 // A member that has left may be in the pool again, with other windows. What was begun before is
@@ -170,13 +132,15 @@ Status PoolCopier::copy_again() {
 
 // Nothing is held while it asks for a window: who answers may wait for just that.
 Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
-  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)), .remote = {}};
+  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
+                  .remote = {},
+                  .is_device = is_of_device(pointer)};
   PoolPlace where;
   if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
   auto window = pool_.remote_window(where.rank, where.kind, *deadline_);
   if (!window.is_ok()) return window.status();
   if (*window == nullptr) return place;
-  return CopyPlace{nullptr, std::move(window).value(), where.offset};
+  return CopyPlace{.remote = std::move(window).value(), .offset = where.offset};
 }
 
 bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
@@ -184,6 +148,27 @@ bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPl
   PoolPlace where;
   return place.remote != nullptr || !find_place(pool_, pointer, where) ||
          where.rank == pool_.rank() || held.find(pointer, bytes) == HeldWindows::Found::kHeld;
+}
+
+bool PoolCopier::is_of_device(const void* pointer) const {
+  PoolPlace place;
+  if (device_ == nullptr) return false;
+  return find_place(pool_, pointer, place) ? place.kind == RangeKind::kDevice
+                                           : device_->owns(pointer);
+}
+
+// The driver must not be given host memory that is not there.
+Status PoolCopier::move_by_device(const CopyPiece& piece) const {
+  auto* const from = static_cast<std::byte*>(const_cast<void*>(piece.from));
+  auto* const to = static_cast<std::byte*>(piece.to);
+  std::optional<CopyFault> fault;
+  if (!is_of_device(from)) fault = find_fault(from, piece.bytes, MemoryAccess::kRead);
+  if (!fault && !is_of_device(to)) fault = find_fault(to, piece.bytes, MemoryAccess::kWrite);
+  return fault ? explain(*fault, piece) : device_->copy(to, from, piece.bytes);
+}
+
+Status PoolCopier::move_here(const CopyPiece& piece) const {
+  return device_ == nullptr ? move_guarded(piece) : move_by_device(piece);
 }
 
 Status PoolCopier::move_guarded(const CopyPiece& piece) const {
@@ -243,7 +228,7 @@ Status PoolCopier::find(const CopyPiece& piece) {
 void PoolCopier::give_a_turn() {
   from_.release();
   to_.release();
-  left_ = kBytesAtOnce;
+  left_ = bytes_at_once();
 }
 
 // What is wrong with a piece that cannot be.

@@ -4,8 +4,6 @@
 // another host makes it a plan of steps on links (copy_plan.h).
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "device/host/copy.h"
 #include "device/host/guarded_copy.h"
 #include "fabric/copy_plan.h"
+#include "fabric/held_windows.h"
 #include "fabric/pool.h"
 
 namespace memspan {
@@ -39,60 +38,6 @@ struct CopyPiece {
   std::uint64_t bytes = 0;
 };
 
-// Where an address is in a pool.
-struct PoolPlace {
-  RangeKind kind = RangeKind::kHost;
-  std::uint32_t rank = 0;
-  std::uint64_t offset = 0;  // in the rank's window
-};
-// False when the address is outside the pool.
-bool find_place(Pool& pool, const void* pointer, PoolPlace& place);
-
-// The windows that one end of a row of copies needs, held from their first use on: to hold and
-// release for each piece would cost more than small pieces do.
-class HeldWindows {
- public:
-  explicit HeldWindows(Pool& pool) : pool_(pool) {}
-  ~HeldWindows() { release(); }
-  HeldWindows(const HeldWindows&) = delete;
-  HeldWindows& operator=(const HeldWindows&) = delete;
-
-  enum class Found {
-    kLocal,  // outside the pool
-    kHeld,   // in an address range of the pool, mapped, and stays so until release()
-    kNot,    // in an address range of the pool, but not wholly in something that is mapped
-  };
-  Found find(const void* pointer, std::uint64_t bytes) {
-    return last_->contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
-                                                                            : look(pointer, bytes);
-  }
-  void release();
-  bool is_empty() const {
-    return std::all_of(held_.begin(), held_.end(),
-                       [](const Held& held) { return held.mapped == 0; });
-  }
-
- private:
-  struct Held {
-    Held() {}  // NOLINT: clearing what an empty one does not use is a part of a small copy's time
-    std::uint64_t begin = 0;
-    std::uint64_t mapped = 0;  // 0: it is empty
-    RankWindows* windows;
-    std::uint32_t rank;
-
-    bool contains(std::uint64_t address, std::uint64_t bytes) const {
-      const std::uint64_t offset = address - begin;
-      return offset < mapped && bytes <= mapped - offset;
-    }
-  };
-  Found look(const void* pointer, std::uint64_t bytes);
-  static void release(Held& held);
-
-  Pool& pool_;
-  std::array<Held, 4> held_;  // each at the place that its rank gives it
-  Held* last_ = held_.data();
-};
-
 // Does one copy after the other. One thread at a time; the pool must outlive it, and waits for its
 // end before anything of it is unmapped.
 class PoolCopier {
@@ -105,7 +50,9 @@ class PoolCopier {
         ends_(ends),
         limit_(limit),
         completion_(completion),
-        is_non_temporal_(bytes >= copies_past_caches_from()),
+        device_(pool.other_device()),
+        is_non_temporal_(device_ == nullptr && bytes >= copies_past_caches_from()),
+        left_(bytes_at_once()),
         from_(pool),
         to_(pool) {
     if (is_non_temporal_) order_copies_past_caches();
@@ -170,6 +117,8 @@ class PoolCopier {
   // After so many bytes who waits to unmap a window gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
+  // With a device no row of pieces is copied by the processor.
+  std::uint64_t bytes_at_once() const { return device_ == nullptr ? kBytesAtOnce : 0; }
   void prefetch(const CopyPiece& piece) const {
     prefetch_copy(is_non_temporal_ ? nullptr : piece.to, piece.from, piece.bytes);
   }
@@ -189,7 +138,10 @@ class PoolCopier {
     else
       copy_bytes(to, from, bytes);
   }
+  Status move_here(const CopyPiece& piece) const;
   Status move_guarded(const CopyPiece& piece) const;
+  [[gnu::cold]] Status move_by_device(const CopyPiece& piece) const;
+  bool is_of_device(const void* pointer) const;
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
   Status check(const CopyPiece& piece) const;
   void give_a_turn();
@@ -207,7 +159,7 @@ class PoolCopier {
 
   // What has an end on another host.
   struct RemotePieces {
-    explicit RemotePieces(Duration limit) : copies(limit) {}
+    RemotePieces(Device& device, Duration limit) : copies(device, limit) {}
     RemoteCopies copies;
     std::vector<CopyPiece> begun;  // and not settled
   };
@@ -218,9 +170,10 @@ class PoolCopier {
   const CopyEnds ends_;
   const Duration limit_;
   const Completion completion_;
+  Device* const device_;  // whose memory is not the host's; null: all memory here is the host's
   const bool is_non_temporal_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait
-  std::uint64_t left_ = kBytesAtOnce;
+  std::uint64_t left_;
   bool is_remote_ = false;  // find() has found a piece with an end on another host
   HeldWindows from_;
   HeldWindows to_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/interrupt.h"
+#include "device/host/host_device.h"
 #include "fabric/pool_record.h"
 
 namespace memspan {
@@ -100,12 +101,10 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
     if (bytes == 0) continue;
     if (descriptor == answer.descriptors.end() || bytes > windows(kind).stride())
       return {Code::kInternal, "it offers something else than it said"};
-    const bool is_sealed = kind == RangeKind::kDevice || record.has_own_host_memory;
-    auto pages = is_sealed ? Pages::adopt(std::move(*descriptor))
-                           : Pages::adopt_unsealed(std::move(*descriptor), bytes);
-    if (!pages.is_ok()) return pages.status();
-    if (pages->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
-    MEMSPAN_PASS(windows(kind).map(rank, *pages, bytes));
+    auto memory = adopt(kind, std::move(*descriptor), record);
+    if (!memory.is_ok()) return memory.status();
+    if ((*memory)->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
+    MEMSPAN_PASS(windows(kind).map(rank, **memory, bytes));
     ++descriptor;
   }
   mappers->set_mapped(options_.rank, true);
@@ -251,8 +250,8 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
   for (const RangeKind kind : kRangeKinds) {
     auto& region = exposed_[index_of(kind)];
     if (region == nullptr && contribution(kind).bytes > 0) {
-      auto made =
-          (*access)->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes);
+      auto made = (*access)->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
+                                    kind == RangeKind::kHost ? host_device() : device());
       if (!made.is_ok()) return made.status();
       region = std::move(made).value();
     }

@@ -9,6 +9,7 @@
 // instructions and takes no lock.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,18 +17,18 @@
 #include <thread>
 
 #include "core/status.h"
-#include "device/reservation.h"
+#include "device/memory.h"
+#include "device/pages.h"
 
 namespace memspan {
 
 // Thread-safe, but that one thread at a time maps and unmaps. A range of no bytes has no addresses.
 class RankWindows {
  public:
-  // `at` is where the range begins in the reservation, which must outlive it.
-  RankWindows(Reservation& reservation, std::size_t at, std::uint64_t stride, std::uint32_t ranks)
-      : reservation_(reservation),
-        at_(at),
-        base_(reinterpret_cast<std::uint64_t>(reservation.base()) + at),
+  // The range must outlive it; null: a range of no bytes.
+  RankWindows(DeviceRange* range, std::uint64_t stride, std::uint32_t ranks)
+      : range_(range),
+        base_(range == nullptr ? 0 : reinterpret_cast<std::uint64_t>(range->base())),
         stride_(stride),
         bytes_(stride * ranks),
         windows_(std::make_unique<Window[]>(ranks)) {}
@@ -35,7 +36,7 @@ class RankWindows {
   std::uint64_t stride() const { return stride_; }
   std::uint64_t bytes() const { return bytes_; }
   std::byte* begin_of(std::uint32_t rank) const {
-    return reservation_.base() + at_ + rank * stride_;
+    return reinterpret_cast<std::byte*>(base_ + rank * stride_);
   }
   // Whether the address is in the range.
   bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
@@ -65,9 +66,10 @@ class RankWindows {
     windows_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()
   }
 
-  // Maps what `rank` gives, `bytes` > 0 of the pages, where nothing is mapped.
-  Status map(std::uint32_t rank, const Pages& pages, std::uint64_t bytes) {
-    MEMSPAN_PASS(reservation_.map(at_ + rank * stride_, pages, 0, pages_of(pages, bytes)));
+  // Maps what `rank` gives, `bytes` > 0 of the memory, where nothing is mapped.
+  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes) {
+    const auto whole = std::min<std::size_t>(memory.bytes(), align_up(bytes, kDeviceGranularity));
+    MEMSPAN_PASS(range_->map(rank * stride_, memory, whole));
     windows_[rank].mapped.store(bytes, std::memory_order_release);
     return Status::ok();
   }
@@ -76,7 +78,7 @@ class RankWindows {
     Window& window = windows_[rank];
     if (window.mapped.exchange(0, std::memory_order_seq_cst) == 0) return Status::ok();
     while (window.holders.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-    return reservation_.unmap(at_ + rank * stride_, stride_);
+    return range_->unmap(rank * stride_, stride_);
   }
 
  private:
@@ -84,13 +86,8 @@ class RankWindows {
     std::atomic<std::uint64_t> mapped{0};
     std::atomic<std::uint32_t> holders{0};
   };
-  // Whole pages, of the kind that these are.
-  static std::size_t pages_of(const Pages& pages, std::uint64_t bytes) {
-    return std::min<std::size_t>(pages.bytes(), align_up(bytes, kHugePage));
-  }
 
-  Reservation& reservation_;
-  const std::size_t at_;
+  DeviceRange* const range_;
   const std::uint64_t base_;
   const std::uint64_t stride_;
   const std::uint64_t bytes_;

@@ -124,8 +124,11 @@ RemoteAccess::~RemoteAccess() {
   transport_.reset();
 }
 
-Result<std::unique_ptr<ExposedRegion>> RemoteAccess::expose(void* base, std::uint64_t bytes) {
-  return transport_->expose({.base = static_cast<std::byte*>(base), .bytes = bytes});
+Result<std::unique_ptr<ExposedRegion>> RemoteAccess::expose(void* base, std::uint64_t bytes,
+                                                            Device& device) {
+  return transport_->expose({.base = static_cast<std::byte*>(base),
+                             .bytes = bytes,
+                             .kind = device.is_host() ? MemoryKind::kHost : MemoryKind::kDevice});
 }
 
 Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::string_view name,

@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "device/memory.h"
 #include "fabric/member_identity.h"
 #include "fabric/services.h"
 #include "transport/message/message_transport.h"
@@ -69,7 +70,7 @@ class RemoteAccess {
   // For connect() of others.
   std::string address() const { return transport_->address(); }
   // Memory that peers may reach until the region is destroyed.
-  Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes);
+  Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes, Device& device);
   // Who has that address, with a link that is not lost. Connects when it is first used.
   Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
       MEMSPAN_EXCLUDES(mutex_) {

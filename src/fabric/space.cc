@@ -10,8 +10,8 @@
 #include "core/bytes.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
+#include "device/host/host_device.h"
 #include "memory/address_plan.h"
-#include "memory/budget.h"
 #include "store/recipes/all_gather.h"
 
 namespace memspan {
@@ -27,12 +27,14 @@ constexpr std::size_t kMostGatheredNames = 1024;
 // What a member says of itself before anything is made.
 struct Introduction {
   std::uint64_t bytes = 0;
+  std::string device;
   std::string host;
   std::string broker_address;
 
   std::string encode() const {
     ByteWriter writer;
     writer.u64(bytes);
+    writer.text(device);
     writer.text(host);
     writer.text(broker_address);
     return writer.take();
@@ -41,6 +43,7 @@ struct Introduction {
     ByteReader reader(text);
     Introduction read;
     read.bytes = reader.u64();
+    read.device = reader.text();
     read.host = reader.text();
     read.broker_address = reader.text();
     if (!reader.is_finished())
@@ -48,6 +51,10 @@ struct Introduction {
     return read;
   }
 };
+
+Device& device_of(const SpaceOptions& options) {
+  return options.device == nullptr ? host_device() : *options.device;
+}
 
 Status check(const SpaceOptions& options) {
   if (options.ranks == 0 || options.rank >= options.ranks)
@@ -57,6 +64,10 @@ Status check(const SpaceOptions& options) {
     return {Code::kInvalidArgument,
             fmt::format("symmetric size exceeded: {} bytes, allowed are up to {}", options.bytes,
                         kMostSpaceBytes)};
+  if (!device_of(options).is_host() && options.bytes % kDeviceGranularity != 0)
+    return {Code::kInvalidArgument,
+            fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
+                        options.bytes, device_of(options).name(), kDeviceGranularity)};
   if (options.bytes > kPoolWindowBytes / options.ranks)
     return {Code::kInvalidArgument,
             fmt::format("{} ranks of {} each need more addresses than spaces may have, {}",
@@ -126,21 +137,19 @@ Space::~Space() {
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
                                              const SpaceOptions& options, Deadline deadline) {
   MEMSPAN_PASS(check(options));
-  const Introduction mine{
-      .bytes = options.bytes, .host = member->host(), .broker_address = member->broker().address()};
+  const Introduction mine{.bytes = options.bytes,
+                          .device = std::string(device_of(options).name()),
+                          .host = member->host(),
+                          .broker_address = member->broker().address()};
   auto created = create_group(member->store(), options.name, static_cast<int>(options.rank),
                               static_cast<int>(options.ranks), mine.encode(), deadline);
   if (!created.is_ok()) return created.status();
   std::unique_ptr<Space> space(new Space(std::move(member), options, std::move(created->name)));
   MEMSPAN_PASS(space->read_parts(created->contributions));
-  MEMSPAN_PASS(space->agree(space->prepare(deadline), deadline));
-  MEMSPAN_PASS(space->agree(space->take_memory(deadline), deadline));
+  MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
+  MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
   space->member_->broker().retract(space->group_name_);  // all have it
   return space;
-}
-
-std::size_t Space::all_bytes() const {
-  return options_.bytes * options_.ranks;
 }
 
 // Everybody comes to the same end here.
@@ -153,71 +162,23 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
       return {Code::kInvalidArgument,
               fmt::format("the sizes of the parts differ: rank {} says {} bytes, rank 0 said {}",
                           members.size() - 1, members.back().bytes, members.front().bytes)};
+    if (members.back().device != members.front().device)
+      return {Code::kInvalidArgument,
+              fmt::format("the devices of the parts differ: rank {} says {}, rank 0 said {}",
+                          members.size() - 1, members.back().device, members.front().device)};
   }
   for (std::size_t rank = 0; rank < members.size(); ++rank)
     is_near_.push_back(rank == options_.rank ||
                        (members[rank].host == member_->host() && member_->may_map()));
-  const auto lowest = std::find(is_near_.begin(), is_near_.end(), true) - is_near_.begin();
-  if (lowest != options_.rank) leader_ = members[static_cast<std::size_t>(lowest)].broker_address;
-  return Status::ok();
-}
-
-// Reserves the addresses; the leader makes the memory, which takes none yet.
-Status Space::prepare(const Deadline& deadline) {
-  // A space without memory has an address all the same.
-  const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kHugePage);
-  auto range = AddressRange::claim(
-      member_, options_.name, bytes,
-      fmt::format("{} ranks with {} bytes each", options_.ranks, options_.bytes), deadline);
-  if (!range.is_ok()) return range.status();
-  range_.emplace(std::move(range).value());
-  if (all_bytes() == 0 || !leader_.empty()) return Status::ok();
-  auto pages = Result<Pages>(Status(Code::kUnavailable, "not tried"));
-  const bool is_alone = std::find(is_near_.begin(), is_near_.end(), false) == is_near_.end();
-  if (all_bytes() >= kHugePage && is_alone)
-    pages = Pages::create_huge(all_bytes(), "memspan-space");
-  if (!pages.is_ok()) pages = Pages::create(all_bytes(), "memspan-space");
-  if (!pages.is_ok()) return pages.status();
-  MEMSPAN_TRY_ASSIGN(Fd descriptor, pages->duplicate(), "handing out the memory of the space");
-  std::vector<Fd> descriptors;
-  descriptors.push_back(std::move(descriptor));
-  pages_.emplace(std::move(pages).value());
-  return member_->broker().publish(group_name_, std::move(descriptors));
-}
-
-// Maps this host's memory, and takes that of the own part.
-Status Space::take_memory(const Deadline& deadline) {
-  if (all_bytes() == 0) return Status::ok();
-  if (!leader_.empty()) {
-    auto answer = member_->broker().fetch_and_wait(leader_, group_name_, deadline);
-    if (!answer.is_ok()) return answer.status();
-    if (answer->descriptors.size() != 1)
-      return {Code::kInternal, "the memory of the space was not handed over"};
-    MEMSPAN_TRY_ASSIGN(pages_, Pages::adopt(std::move(answer->descriptors[0])),
-                       "taking over the memory of the space");
-  }
-  if (pages_->bytes() < all_bytes() || pages_->bytes() > range_->reservation().bytes())
-    return {Code::kInternal, "the memory of the space has another size"};
-  MEMSPAN_PASS(map_near_parts());
-  if (pages_->is_huge()) return Status::ok();
-  const std::size_t begin = options_.bytes * options_.rank;
-  return commit_within_budget(*pages_, begin, options_.bytes, "the part of the space");
-}
-
-// The parts of ranks on other hosts have addresses, but no memory here. A page that a near part and
-// a far one share is mapped.
-Status Space::map_near_parts() {
-  const auto end = is_near_.end();
-  for (auto from = is_near_.begin(); from != end;) {
-    from = std::find(from, end, true);
-    const auto to = std::find(from, end, false);
-    const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - is_near_.begin()); };
-    const std::size_t begin = index_of(from) * options_.bytes / page_size() * page_size();
-    const std::size_t past =
-        to == end ? pages_->bytes() : align_up(index_of(to) * options_.bytes, page_size());
-    if (from != end) MEMSPAN_PASS(range_->reservation().map(begin, *pages_, begin, past - begin));
-    from = to;
-  }
+  SpacePlan plan{.name = options_.name,
+                 .group_name = group_name_,
+                 .rank = options_.rank,
+                 .bytes = options_.bytes,
+                 .device = &device_of(options_),
+                 .is_near = is_near_,
+                 .broker_addresses = {}};
+  for (const Introduction& member : members) plan.broker_addresses.push_back(member.broker_address);
+  memory_ = std::make_unique<SpaceMemory>(member_, std::move(plan));
   return Status::ok();
 }
 

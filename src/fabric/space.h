@@ -3,8 +3,8 @@
 // size, and all parts are at the same addresses in all processes.
 //
 //   base | part of rank 0 | part of rank 1 | ...    parts begin `bytes` apart, whatever that is
-//        |<----- one memfd of each host, which its lowest rank makes and the others map ----->|
 //
+// What the memory is of, and who makes it: space_memory.h.
 // Creating one takes three barriers: all have said their options and who they are; all have the
 // addresses, and the memory can be mapped; all have committed the memory of their parts. What fails
 // in one process fails in all, for the same reason.
@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,10 +22,10 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "fabric/address_registry.h"
 #include "fabric/exit_notice.h"
 #include "fabric/member.h"
 #include "fabric/shared_numbers.h"
+#include "fabric/space_memory.h"
 #include "store/recipes/group.h"
 
 namespace memspan {
@@ -39,7 +38,8 @@ struct SpaceOptions {
   std::string name;  // "shm/7": the same in all members
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::uint64_t bytes = 0;  // of each part, up to kMostSpaceBytes
+  std::uint64_t bytes = 0;   // of each part, up to kMostSpaceBytes
+  Device* device = nullptr;  // whose memory it is of; null: the host
 };
 
 // Thread-safe. Collectives of all ranks that threads of this process call at the same time happen
@@ -54,7 +54,7 @@ class Space {
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
-  std::byte* base() const { return range_->base(); }
+  std::byte* base() const { return memory_->base(); }
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
   std::uint64_t bytes() const { return options_.bytes; }  // of each part
@@ -87,21 +87,14 @@ class Space {
   class Waiting;
   Space(std::shared_ptr<Member> member, SpaceOptions options, std::string group);
   Status read_parts(const std::vector<std::string>& parts);
-  Status prepare(const Deadline& deadline);
-  Status take_memory(const Deadline& deadline);
-  Status map_near_parts();
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   void leave(const std::string& name, const Deadline& deadline);
-  std::size_t all_bytes() const;
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const SpaceOptions options_;
   const std::string group_name_;  // no other space has it
   std::vector<bool> is_near_;     // by rank: on this host
-  // The broker address of who makes this host's memory; empty: this process.
-  std::string leader_;
-  std::optional<AddressRange> range_;
-  std::optional<Pages> pages_;
+  std::unique_ptr<SpaceMemory> memory_;
   SharedNumbers numbers_;
   ExitNotice exit_;
 

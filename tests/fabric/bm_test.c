@@ -266,7 +266,7 @@ LONE_SCENARIO(somebody_hosts, 4, int number) {
   for (int i = 0; i < members; ++i)
     CHECK(copy(pool, &byte, device_of(pool, i) + rank, 1, SMEMB_COPY_L2G, 0) == SMEM_OK);
   meet(members);
-  for (int i = 0; i < members; ++i) CHECK(device_of(pool, (int)rank)[i] == 1);
+  for (int i = 0; i < members; ++i) CHECK(load_byte(pool, device_of(pool, (int)rank) + i) == 1);
   meet(members);
 }
 
@@ -290,7 +290,8 @@ SCENARIO(pools_in_any_order, 4, int number) {
     CHECK(copy(pools[id], &byte, place + 999, 1, SMEMB_COPY_L2G, 0) == SMEM_OK);
   }
   meet(members);
-  for (int id = 0; id < kPools; ++id) CHECK(device_of(pools[id], number)[999] == id + 1);
+  for (int id = 0; id < kPools; ++id)
+    CHECK(load_byte(pools[id], device_of(pools[id], number) + 999) == id + 1);
   meet(members);
 }
 

@@ -48,23 +48,29 @@ static inline int32_t copy(smem_bm_t pool, const void* from, void* to, size_t by
   return smem_bm_copy(pool, &params, type, flags);
 }
 
-/* Plain loads and stores reach another rank's memory: not where the ranks are on several hosts. */
-static inline int is_one_host(void) {
-  return getenv("MEMSPAN_TEST_HOSTS") == NULL;
+/* Plain loads and stores reach another rank's memory: not where the ranks are on several hosts, and
+ * not a GPU's. */
+static inline int is_plain(void) {
+  return getenv("MEMSPAN_TEST_HOSTS") == NULL && getenv("MEMSPAN_DEVICE") == NULL;
 }
 /* Puts bytes at an address of the pool, or takes them from there: by stores and loads where these
  * reach, else by a copy. */
 static inline void store_bytes(smem_bm_t pool, char* to, const char* from, size_t bytes) {
-  if (is_one_host())
+  if (is_plain())
     memcpy(to, from, bytes);
   else
     CHECK(copy(pool, from, to, bytes, SMEMB_COPY_H2G, 0) == SMEM_OK);
 }
 static inline void load_bytes(smem_bm_t pool, char* to, const char* from, size_t bytes) {
-  if (is_one_host())
+  if (is_plain())
     memcpy(to, from, bytes);
   else
     CHECK(copy(pool, from, to, bytes, SMEMB_COPY_G2H, 0) == SMEM_OK);
+}
+static inline char load_byte(smem_bm_t pool, const char* from) {
+  char byte;
+  load_bytes(pool, &byte, from, 1);
+  return byte;
 }
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "core/cpu.h"
 #include "core/environment.h"
+#include "device/choice.h"
+#include "device/cuda/driver.h"
 #include "info/routes.h"
 #include "memory/budget.h"
 #include "node/host_identity.h"
@@ -20,6 +22,16 @@ namespace {
 
 void line(std::string_view what, std::string_view value) {
   fmt::print("{:<12} {}\n", what, value);
+}
+
+// What pools and spaces take their device memory from.
+void show_devices() {
+  const Result<Device*> chosen = chosen_device();
+  line("device", chosen.is_ok() ? fmt::format("{}: in use", (*chosen)->name())
+                                : fmt::format("none: {}", chosen.status().message()));
+  const Result<std::string> cuda = cuda::describe_devices();
+  line("", fmt::format("cuda: {}",
+                       cuda.is_ok() ? *cuda + " (MEMSPAN_DEVICE=cuda)" : cuda.status().message()));
 }
 
 Status show() {
@@ -43,7 +55,8 @@ Status show() {
   }
   line("engine MTE", allowed.has("mapped") ? "in use: the caller's own loads and stores"
                                            : "no: peers are not mapped");
-  line("engine SDMA", "not in this version; the caller copies");
+  show_devices();
+  line("engine SDMA", "the copy engines of a CUDA device, for its memory; else the caller copies");
   line("carrier", "socket: Unix sockets in one network namespace, else TCP");
   line("", has_ucx_module() ? "ucx: what UCX finds on the network (MEMSPAN_CARRIER=ucx)"
                             : "ucx: not in this installation (libmemspan_ucx.so is missing)");

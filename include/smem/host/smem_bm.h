@@ -4,12 +4,12 @@
  * them. C99 or C++11. Names, arguments and values are MemFabric's.
  *
  *   host space    | window of rank 0 | window of rank 1 | ...    DRAM
- *   device space  | window of rank 0 | window of rank 1 | ...    device memory; here DRAM, too
+ *   device space  | window of rank 0 | window of rank 1 | ...    device memory: DRAM, or a GPU's
  *
  * Rank r's window begins at the space's base + r x maxDramSize (or maxHbmSize, each rounded up to
  * 2 MiB); what r gave is the beginning of it. An address in a space is a plain number that means
  * the same byte in every process. The windows of members on this host may be read and written
- * directly while both are joined; every member's may be copied to and from.
+ * directly while both are joined, but not a GPU's; every member's may be copied to and from.
  *
  * Thread-safe, but for config_init. Functions that return a code return SMEM_OK or what is wrong,
  * and smem_get_last_err_msg() says it in a sentence. Every call that waits ends by the time-outs of
@@ -31,7 +31,8 @@ int32_t smem_bm_config_init(smem_bm_config_t* config);
 /* Connects to the store at storeURL (see smem_create_config_store), hosting it when the
  * configuration allows that and nobody does, and takes a rank below worldSize (1 to
  * SMEM_WORLD_SIZE_MAX): rankId, or the lowest that is free. Does not wait for other members.
- * deviceId: the device of the space of device memory; the host device is all there is, so any.
+ * deviceId: has no effect. The environment says whether device memory is DRAM or a GPU's, and which
+ * GPU's (docs/cuda.md).
  * Called again it is SMEM_OK and changes nothing. */
 int32_t smem_bm_init(const char* storeURL, uint32_t worldSize, uint16_t deviceId,
                      const smem_bm_config_t* config);

@@ -73,7 +73,9 @@ int32_t smem_trans_batch_read(smem_trans_t handle, void* localAddrs[], const cha
                               const void* remoteAddrs[], size_t dataSizes[], uint32_t batchSize);
 
 /* The same, done by a stream (memspan/stream.h) after what was given to it before; checked at once,
- * the arrays are free on return, and what fails later is what the stream's synchronisation says. */
+ * the arrays are free on return, and what fails later is what the stream's synchronisation says.
+ * With MEMSPAN_DEVICE=cuda the stream may be a cudaStream_t: then what the peer has not registered
+ * is refused at once, and what fails later is logged. */
 int32_t smem_trans_read_submit(smem_trans_t handle, void* localAddr, const char* remoteUniqueId,
                                const void* remoteAddr, size_t dataSize, void* stream);
 int32_t smem_trans_write_submit(smem_trans_t handle, const void* localAddr,

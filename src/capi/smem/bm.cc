@@ -14,6 +14,7 @@
 #include "capi/smem/rank_binding.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
+#include "device/choice.h"
 #include "fabric/pool_copy.h"
 
 namespace memspan::capi {
@@ -133,6 +134,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
       .contributions = {ContributionRequest{option.maxDramSize, option.localDRAMSize},
                         ContributionRequest{option.maxHbmSize, option.localHBMSize}},
       .numa = node_of(option.flags)};
+  MEMSPAN_TRY_ASSIGN(options.device, chosen_device(), "choosing the device of the pool");
   auto tags = parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
                          {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)});
   if (!tags.is_ok()) return tags.status();

@@ -10,6 +10,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/number_of.h"
 #include "capi/smem/rank_binding.h"
+#include "device/choice.h"
 
 namespace memspan::capi {
 namespace {
@@ -81,11 +82,13 @@ Status check_space(const SpaceRequest& request, std::uint32_t world, void* const
 
 Result<void*> make_space(const RankMembership& membership, const SpaceRequest& request,
                          void** gva) {
+  MEMSPAN_TRY_ASSIGN(Device* const device, chosen_device(), "choosing the device of the space");
   auto space = Space::create(membership.member,
                              {.name = fmt::format("shm/{}", request.id),
                               .rank = request.rank,
                               .ranks = request.ranks,
-                              .bytes = request.bytes},
+                              .bytes = request.bytes,
+                              .device = device},
                              Deadline::after(membership.create_limit));
   if (!space.is_ok()) return space.status();
   auto shared = std::make_unique<SharedSpace>();

@@ -10,6 +10,7 @@
 #include "capi/smem/endpoints.h"
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
+#include "core/log.h"
 
 namespace memspan::capi {
 namespace {
@@ -47,19 +48,48 @@ std::int32_t move(const Arguments& given) {
   return smem_result(given.call, endpoint->transfer(given.direction, given.peer, pieces));
 }
 
+using Ends = transfer::Endpoint::Ends;
+
 Status move_later(const void* handle, Direction direction, const std::string& peer,
-                  const transfer::Pieces& pieces) {
+                  const transfer::Pieces& pieces, Ends ends) {
   auto endpoint = endpoints().use(handle);
   if (!endpoint)
     return {Code::kUnavailable, "the endpoint was destroyed before the stream came to a transfer"};
-  return endpoint->transfer(direction, peer, pieces);
+  return endpoint->transfer(direction, peer, pieces, ends);
 }
 
-std::int32_t submit(const Arguments& given, const void* stream_handle) {
+// A cudaStream_t. Handles of streams that memspan has made, and of those that are gone, are no
+// addresses.
+bool may_be_of_device(const void* stream) {
+  constexpr int kAddressBits = 48;
+  return transfer::other_device() != nullptr &&
+         reinterpret_cast<std::uintptr_t>(stream) >> kAddressBits == 0;
+}
+
+// Nobody waits for a call of such a stream, or hears of its failure but by the log.
+std::int32_t submit_to_device(const Arguments& given, void* stream) {
+  auto endpoint = endpoints().use(given.handle);
+  if (!endpoint) return bad_endpoint(given.call, given.handle);
+  const transfer::DeviceStream where{
+      .device = transfer::other_device(),
+      .stream = stream,
+      .move = [call = given.call, handle = given.handle, direction = given.direction,
+               peer = std::string(given.peer)](const transfer::PieceList& pieces) {
+        const Status moved = move_later(handle, direction, peer, pieces, Ends::kHost);
+        if (!moved.is_ok())
+          log_line_limited(LogLevel::kError,
+                           fmt::format("{} on a CUDA stream: {}", call, moved.message()));
+      }};
+  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+  return smem_result(given.call, endpoint->submit(given.direction, given.peer, pieces, where));
+}
+
+std::int32_t submit(const Arguments& given, void* stream_handle) {
   if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
+  if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   auto stream = streams().use(stream_handle);
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,
@@ -72,7 +102,7 @@ std::int32_t submit(const Arguments& given, const void* stream_handle) {
   return smem_result(given.call,
                      stream->submit([handle = given.handle, direction = given.direction,
                                      peer = std::string(given.peer), pieces = std::move(pieces)] {
-                       return move_later(handle, direction, peer, *pieces);
+                       return move_later(handle, direction, peer, *pieces, Ends::kAny);
                      }));
 }
 

@@ -118,7 +118,7 @@ Status CopyEngine::move_block(Quantum& quantum) {
   peer_.resolve(block, resolved_);
   std::size_t i = 0;
   if (quantum.is_everything() && cursor_.offset == 0 && vector_.is_empty() &&
-      resolved_.link == nullptr) {
+      resolved_.link == nullptr && device_ == nullptr) {
     MappedPieces row{direction_, block.data(), resolved_.mapped.data(), resolved_.count};
     const auto fault = run_guarded(row);
     i = row.done;
@@ -144,16 +144,56 @@ Status CopyEngine::move_block(Quantum& quantum) {
 }
 
 Status CopyEngine::move_piece(Piece piece, std::size_t index) {
+  std::byte* const mapped = resolved_.link == nullptr ? resolved_.mapped[index] : nullptr;
+  if (mapped != nullptr) return move_mapped(piece, mapped + cursor_.offset);
+  if (device_ != nullptr && device_->owns(piece.local)) return move_staged(piece, index);
   if (resolved_.link != nullptr) return add_remote(piece, *resolved_.extents[index]);
-  if (std::byte* mapped = resolved_.mapped[index]; mapped != nullptr) {
-    mapped += cursor_.offset;
-    MEMSPAN_PASS(flush());
-    MappedPieces row{direction_, &piece, &mapped, 1};
-    const auto fault = run_guarded(row);
-    return fault ? explain(*fault, piece, mapped) : Status::ok();
-  }
   if (vector_.is_full()) MEMSPAN_PASS(flush());
   vector_.add(piece.local, piece.remote, piece.bytes);
+  return Status::ok();
+}
+
+Status CopyEngine::move_mapped(const Piece& piece, std::byte* mapped) {
+  MEMSPAN_PASS(flush());
+  if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(mapped)))
+    return move_by_device(piece, mapped);
+  std::byte* places[] = {mapped};
+  MappedPieces row{direction_, &piece, places, 1};
+  const auto fault = run_guarded(row);
+  return fault ? explain(*fault, piece, mapped) : Status::ok();
+}
+
+// The driver must not be given host memory that is not there.
+Status CopyEngine::move_by_device(const Piece& piece, std::byte* mapped) {
+  const bool is_write = direction_ == Direction::kWrite;
+  std::byte* const from = is_write ? piece.local : mapped;
+  std::byte* const to = is_write ? mapped : piece.local;
+  std::optional<CopyFault> fault;
+  if (!device_->owns(from)) fault = find_fault(from, piece.bytes, MemoryAccess::kRead);
+  if (!fault && !device_->owns(to)) fault = find_fault(to, piece.bytes, MemoryAccess::kWrite);
+  return fault ? explain(*fault, piece, mapped) : name_piece(device_->copy(to, from, piece.bytes));
+}
+
+// The local end is memory of the device, and the kernel or a link reaches the other one: through a
+// buffer, which both know.
+Status CopyEngine::move_staged(const Piece& piece, std::size_t index) {
+  constexpr std::size_t kRoom = std::size_t{1} << 20;
+  MEMSPAN_PASS(flush());
+  const std::size_t room = std::min(kRoom, piece.bytes);
+  const auto buffer = std::make_unique<std::byte[]>(room);
+  for (std::size_t at = 0; at < piece.bytes; at += room) {
+    const Piece part{buffer.get(), piece.remote + at, std::min(room, piece.bytes - at)};
+    std::byte* const local = piece.local + at;
+    if (direction_ == Direction::kWrite)
+      MEMSPAN_PASS(name_piece(device_->copy(part.local, local, part.bytes)));
+    if (resolved_.link != nullptr)
+      MEMSPAN_PASS(add_remote(part, *resolved_.extents[index]));
+    else
+      vector_.add(part.local, part.remote, part.bytes);
+    MEMSPAN_PASS(flush());
+    if (direction_ == Direction::kRead)
+      MEMSPAN_PASS(name_piece(device_->copy(local, part.local, part.bytes)));
+  }
   return Status::ok();
 }
 

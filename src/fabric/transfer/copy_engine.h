@@ -37,8 +37,10 @@ struct RemoteMoves {
 // One transfer's. Lives on the stack (40 KiB); one thread.
 class CopyEngine {
  public:
-  CopyEngine(Peer& peer, Direction direction, const Pieces& pieces, Cursor from)
+  // `device`: whose memory is not the host's and may be an end; null: none is.
+  CopyEngine(Peer& peer, Direction direction, const Pieces& pieces, Cursor from, Device* device)
       : peer_(peer),
+        device_(device),
         direction_(direction),
         pieces_(pieces),
         cursor_(from),
@@ -65,6 +67,9 @@ class CopyEngine {
  private:
   Status move_block(Quantum& quantum);
   Status move_piece(Piece piece, std::size_t index);
+  Status move_mapped(const Piece& piece, std::byte* mapped);
+  [[gnu::cold]] Status move_by_device(const Piece& piece, std::byte* mapped);
+  [[gnu::cold]] Status move_staged(const Piece& piece, std::size_t index);
   [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
                                const std::byte* mapped) const;
   Status name_piece(const Status& status) const;
@@ -75,6 +80,7 @@ class CopyEngine {
   Status check_peer();
 
   Peer& peer_;
+  Device* const device_;
   const Direction direction_;
   const Pieces& pieces_;
   Cursor cursor_;

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/random.h"
+#include "device/choice.h"
 #include "device/host/guarded_copy.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
@@ -45,6 +47,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                         .role = role,
                         .broker_address = member->broker().address(),
                         .who = member->identity()};
+  MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
   auto patience = registration_patience();
   if (!patience.is_ok()) return patience.status();
   auto table = RegistrationTable::create();
@@ -87,6 +90,7 @@ Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Regist
       table_(std::move(table)),
       counters_(table_.pages().counters()),
       registrations_(table_),
+      of_device_(other_device(), *member_, record_, registrations_),
       exposed_(table_.pages()),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
@@ -118,18 +122,25 @@ Endpoint::~Endpoint() {
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
   peers_->note_registration();
   MutexLock lock(mutex_);
-  return registrations_.add(base, bytes);
+  return of_device_.concerns(base) ? of_device_.add(base, bytes) : registrations_.add(base, bytes);
 }
 
 Status Endpoint::add_joined(std::span<const Range> ranges) {
   peers_->note_registration();
   MutexLock lock(mutex_);
-  return registrations_.add_joined(ranges);
+  const auto is_of_device = [this](const Range& range) MEMSPAN_REQUIRES(mutex_) {
+    return of_device_.concerns(range.base);
+  };
+  const auto count = std::count_if(ranges.begin(), ranges.end(), is_of_device);
+  if (count == 0) return registrations_.add_joined(ranges);
+  if (static_cast<std::size_t>(count) != ranges.size())
+    return {Code::kInvalidArgument, "memory of the host and of a device in one registration"};
+  return of_device_.add_all(ranges);
 }
 
 Status Endpoint::remove(std::uint64_t base) {
   MutexLock lock(mutex_);
-  Status status = registrations_.remove(base);
+  Status status = of_device_.remove(base) ? Status::ok() : registrations_.remove(base);
   exposed_.retract_removed(base);
   return status;
 }
@@ -215,10 +226,19 @@ Status Endpoint::release(const void* address) {
   return Status::ok();
 }
 
-Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces) {
+Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces& pieces,
+                        const DeviceStream& stream) {
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
-  CopyEngine engine(**found, direction, pieces, Cursor{});
+  return StreamTransfer(**found, direction, stream).submit(pieces);
+}
+
+Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,
+                          Ends ends) {
+  auto found = peers_->find(peer);
+  if (!found.is_ok()) return found.status();
+  CopyEngine engine(**found, direction, pieces, Cursor{},
+                    ends == Ends::kAny ? (*found)->device() : nullptr);
   Status status = engine.move_all();
   if (!engine.is_refused()) [[likely]]
     return status;

@@ -12,6 +12,7 @@
 #include "core/mutex.h"
 #include "fabric/member.h"
 #include "fabric/transfer/copy_engine.h"
+#include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/exposed_registrations.h"
 #include "fabric/transfer/notification_queue.h"
@@ -21,6 +22,7 @@
 #include "fabric/transfer/registration_table.h"
 #include "fabric/transfer/registrations.h"
 #include "fabric/transfer/request.h"
+#include "fabric/transfer/stream_transfer.h"
 #include "fabric/transfer/worker.h"
 
 namespace memspan::transfer {
@@ -48,7 +50,13 @@ class Endpoint {
 
   // Moves all pieces, or those before the one that the failure names. Waits for what the peer has
   // not registered yet: Peers::patience_with().
-  Status transfer(Direction direction, std::string_view peer, const Pieces& pieces);
+  // kHost: no end is memory of a device, and none is asked.
+  enum class Ends { kAny, kHost };
+  Status transfer(Direction direction, std::string_view peer, const Pieces& pieces,
+                  Ends ends = Ends::kAny);
+  // As StreamTransfer.
+  Status submit(Direction direction, std::string_view peer, const Pieces& pieces,
+                const DeviceStream& stream);
 
   // Shared by the caller and the worker, while it is posted.
   std::shared_ptr<Request> prepare(Direction direction, std::string peer,
@@ -93,6 +101,7 @@ class Endpoint {
   RegistrationTable table_ MEMSPAN_GUARDED_BY(mutex_);
   table_layout::Counters& counters_;  // in the registration table's pages
   Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
+  DeviceRegistrations of_device_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<const void*, Allocation> allocations_ MEMSPAN_GUARDED_BY(mutex_);
   ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/exposed_registrations.h"
 
+#include "device/host/host_device.h"
+#include "fabric/transfer/peer.h"
+
 namespace memspan::transfer {
 
 Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& access,
@@ -14,7 +17,10 @@ Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& ac
   const auto [first, last] = extents.equal_range(extent->base);
   for (auto it = first; it != last; ++it)
     if (it->second.bytes == length) return Extent{extent->base, it->second.region.get()};
-  auto region = access.expose(reinterpret_cast<void*>(extent->base), length);
+  auto* const base = reinterpret_cast<void*>(extent->base);  // NOLINT: an address
+  Device* const device = other_device();
+  auto region = access.expose(base, length,
+                              device != nullptr && device->owns(base) ? *device : host_device());
   if (!region.is_ok()) return region.status();
   const ExposedRegion* const made = region->get();
   extents.emplace(extent->base, Exposed{length, std::move(region).value()});

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "device/reservation.h"
 #include "fabric/transfer/counters.h"
+#include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/notification_queue.h"
 
 namespace memspan::transfer {
@@ -68,10 +70,10 @@ bool NearPeer::is_gone() const {
   return ::poll(&polled, 1, 0) > 0;
 }
 
-const Reservation* NearPeer::mapping_of(std::uint32_t allocation) {
+const MappedAllocation* NearPeer::mapping_of(std::uint32_t allocation) {
   if (mapped_ == nullptr) return nullptr;
   const auto found = std::lower_bound(mapped_->begin(), mapped_->end(), allocation, kByNumber);
-  return found != mapped_->end() && found->first == allocation ? found->second.get() : nullptr;
+  return found != mapped_->end() && found->first == allocation ? &found->second : nullptr;
 }
 
 // Copies that run keep theirs.
@@ -95,10 +97,10 @@ void NearPeer::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) 
     const Range* allocation =
         view_.has_allocations() ? view_.allocation_of(piece.remote, piece.bytes) : nullptr;
     if (allocation != nullptr && !is_this_process_ && member_->may_map()) {
-      const Reservation* mapping = mapping_of(allocation->allocation);
+      const MappedAllocation* mapping = mapping_of(allocation->allocation);
       // A registration table that contradicts the memory that was given is not believed.
-      if (mapping != nullptr && mapping->bytes() >= allocation->bytes) {
-        place = mapping->base() + (piece.remote - allocation->base);
+      if (mapping != nullptr && mapping->bytes >= allocation->bytes) {
+        place = mapping->base + (piece.remote - allocation->base);
       } else {
         resolved.wanted_allocation = allocation->allocation;
         resolved.is_missing = mapping == nullptr;
@@ -121,21 +123,34 @@ Result<FetchedDescriptors> NearPeer::fetch_allocation(std::uint32_t allocation,
   return Status(Code::kPeerLost, answer.status().message());
 }
 
-Status NearPeer::fetch(const ResolvedPieces& resolved, Deadline deadline) {
-  const std::uint32_t allocation = resolved.wanted_allocation;
-  const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
+Result<MappedAllocation> NearPeer::map(std::uint32_t allocation, const std::string& doing,
+                                       Deadline deadline) const {
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_allocation(allocation, deadline), doing);
-  if (answer.descriptors.size() != 1) return {Code::kInternal, doing + ": no memory came"};
+  if (answer.descriptors.size() != 1) return Status(Code::kInternal, doing + ": no memory came");
+  if ((allocation & kOfDevice) != 0) {
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> opened,
+                       open_shared(device(), answer.descriptors[0]), doing);
+    // The driver knows how much it is.
+    return MappedAllocation{opened.get(), SIZE_MAX, opened};
+  }
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
   MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
   MEMSPAN_TRY(made.map(0, pages, 0, pages.bytes()), doing);
+  const auto held = std::make_shared<const Reservation>(std::move(made));
+  return MappedAllocation{held->base(), held->bytes(), held};
+}
+
+Status NearPeer::fetch(const ResolvedPieces& resolved, Deadline deadline) {
+  const std::uint32_t allocation = resolved.wanted_allocation;
+  const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
+  MEMSPAN_TRY_ASSIGN(MappedAllocation made, map(allocation, doing, deadline), doing);
   MutexLock lock(mutex_);
   if (has_ended()) return Status::ok();  // resolve() says so
   if (mapping_of(allocation) != nullptr) return Status::ok();
   auto more = mapped_ == nullptr ? std::make_shared<MappedAllocations>()
                                  : std::make_shared<MappedAllocations>(*mapped_);
   more->emplace(std::lower_bound(more->begin(), more->end(), allocation, kByNumber), allocation,
-                std::make_shared<const Reservation>(std::move(made)));
+                std::move(made));
   mapped_ = std::move(more);
   return Status::ok();
 }

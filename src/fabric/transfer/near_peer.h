@@ -37,7 +37,9 @@ class NearPeer final : public Peer {
   Result<FetchedDescriptors> fetch_allocation(std::uint32_t allocation, Deadline deadline) const;
   void drop_freed_allocations() MEMSPAN_REQUIRES(mutex_);
   // Null when it is not mapped.
-  const Reservation* mapping_of(std::uint32_t allocation) MEMSPAN_REQUIRES(mutex_);
+  const MappedAllocation* mapping_of(std::uint32_t allocation) MEMSPAN_REQUIRES(mutex_);
+  Result<MappedAllocation> map(std::uint32_t allocation, const std::string& doing,
+                               Deadline deadline) const;
 
   const std::shared_ptr<Member> member_;
   const RegistrationPages table_;

@@ -3,13 +3,21 @@
 
 #include <fmt/format.h>
 
+#include "device/choice.h"
+
 namespace memspan::transfer {
+
 namespace {
 
 // No number of a process comes again that soon, since all others are given out before.
 constexpr Duration kLookAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
+
+Device* other_device() {
+  const Result<Device*> chosen = chosen_device();
+  return chosen.is_ok() && !(*chosen)->is_host() ? *chosen : nullptr;
+}
 
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest) {

@@ -19,7 +19,7 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
-#include "device/reservation.h"
+#include "device/memory.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/pieces.h"
 #include "fabric/transfer/registration_table.h"
@@ -28,8 +28,14 @@
 
 namespace memspan::transfer {
 
+// A value.
+struct MappedAllocation {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  std::shared_ptr<const void> holds;  // the mapping; shared with copies
+};
 // Registered allocations of a peer, mapped here, by number. Never changed once it is shared.
-using MappedAllocations = std::vector<std::pair<std::uint32_t, std::shared_ptr<const Reservation>>>;
+using MappedAllocations = std::vector<std::pair<std::uint32_t, MappedAllocation>>;
 // Regions of a remote peer, by base. Never changed once it is shared.
 using KnownExtents = std::vector<RegionExtent>;
 
@@ -49,6 +55,9 @@ struct ResolvedPieces {
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
 
+// The device that this process has chosen, unless it is the host or there is none.
+Device* other_device();
+
 // Why a piece is refused; `nearest` tells what is registered near it.
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest);
@@ -61,6 +70,8 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const EndpointRecord& record() const { return record_; }
+  // Whose memory is not the host's; null: there is none in this process.
+  Device* device() const { return device_; }
   // As the kernel knows it here; 0: it is out of the kernel's reach.
   pid_t process() const { return process_; }
 
@@ -108,7 +119,11 @@ class Peer {
   // does not wait.
   Peer(EndpointRecord record, pid_t process, const std::atomic<std::uint64_t>& state,
        std::function<void()> ended)
-      : record_(std::move(record)), process_(process), state_(&state), ended_(std::move(ended)) {}
+      : record_(std::move(record)),
+        process_(process),
+        device_(other_device()),
+        state_(&state),
+        ended_(std::move(ended)) {}
   void end(End why);
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
   // Asks the kernel.
@@ -121,6 +136,7 @@ class Peer {
  private:
   const EndpointRecord record_;
   const pid_t process_;
+  Device* const device_;
   const std::atomic<std::uint64_t>* const state_;
   const std::function<void()> ended_;
   std::atomic<End> end_{End::kNone};

@@ -138,7 +138,7 @@ bool Request::may_wait(PostedRequest& posted, const Peers& peers) {
 
 Request::Progress Request::move(PostedRequest& posted, const Peers& peers) {
   if (!begin_to_touch(posted)) return Progress::kOver;
-  CopyEngine engine(*posted.peer, direction_, *pieces_, posted.cursor);
+  CopyEngine engine(*posted.peer, direction_, *pieces_, posted.cursor, posted.peer->device());
   Status status = engine.move(kQuantum);
   posted.cursor = engine.cursor();
   end_to_touch(posted);

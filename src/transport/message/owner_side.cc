@@ -41,7 +41,11 @@ Status OwnerSide::begin(const Frame& frame) {
       const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
       put_was_refused_ = memory.denial.has_value();
       if (put_was_refused_) return refuse(frame, *memory.denial);
-      const auto no_memory = check_memory(memory.at, frame.payload, MemoryAccess::kWrite);
+      is_put_to_device_ = memory.device != nullptr;
+      if (is_put_to_device_) text_ = Buffer(frame.payload);
+      const auto no_memory = is_put_to_device_
+                                 ? std::nullopt
+                                 : check_memory(memory.at, frame.payload, MemoryAccess::kWrite);
       services_.regions.unpin(frame.region);
       put_was_refused_ = no_memory.has_value();
       return put_was_refused_ ? refuse(frame, *no_memory) : Status::ok();
@@ -63,6 +67,7 @@ Status OwnerSide::begin(const Frame& frame) {
 std::byte* OwnerSide::pin() {
   if (frame_.type != FrameType::kPut) return text_.data();
   if (put_was_refused_) return nullptr;
+  if (is_put_to_device_) return text_.data();
   const PinnedMemory memory = services_.regions.pin(frame_.region, frame_.offset, frame_.payload);
   is_pinned_ = !memory.denial.has_value();
   return memory.at;
@@ -78,6 +83,7 @@ Status OwnerSide::end(const Frame& frame) {
     case FrameType::kHello:
       return greet();
     case FrameType::kPut:
+      if (is_put_to_device_ && !put_was_refused_) MEMSPAN_PASS(copy_to_device(frame));
       count(services_.counters.puts);
       has_applied_ = true;
       return Status::ok();
@@ -130,18 +136,38 @@ Status OwnerSide::apply_get(const Frame& frame) {
                                                         frame.length, kMostPayload)});
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.length);
   if (memory.denial.has_value()) return refuse(frame, *memory.denial);
-  if (const auto no_memory = check_memory(memory.at, frame.length, MemoryAccess::kRead)) {
+  Buffer staged;
+  std::optional<Denial> no_memory;
+  if (memory.device != nullptr) {
+    staged = Buffer(frame.length);
+    const Status copied = memory.device->copy(staged.data(), memory.at, frame.length);
+    if (!copied.is_ok()) no_memory = Denial{Refusal::kMemory, copied.message()};
+  } else {
+    no_memory = check_memory(memory.at, frame.length, MemoryAccess::kRead);
+  }
+  if (no_memory) {
     services_.regions.unpin(frame.region);
     return refuse(frame, *no_memory);
   }
   count(services_.counters.gets);
-  Status sent = answers_.answer({.type = FrameType::kData,
-                                 .payload = static_cast<std::uint32_t>(frame.length),
-                                 .tag = frame.tag,
-                                 .region = {}},
-                                {memory.at, frame.length});
+  Status sent =
+      answers_.answer({.type = FrameType::kData,
+                       .payload = static_cast<std::uint32_t>(frame.length),
+                       .tag = frame.tag,
+                       .region = {}},
+                      {memory.device != nullptr ? staged.data() : memory.at, frame.length});
   services_.regions.unpin(frame.region);
   return sent;
+}
+
+// Of a region that was retracted while the payload came, nothing is written.
+Status OwnerSide::copy_to_device(const Frame& frame) {
+  const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
+  if (memory.denial.has_value()) return Status::ok();
+  const Status copied = memory.device->copy(memory.at, text_.data(), text_.size());
+  services_.regions.unpin(frame.region);
+  put_was_refused_ = !copied.is_ok();
+  return put_was_refused_ ? refuse(frame, {Refusal::kMemory, copied.message()}) : Status::ok();
 }
 
 Status OwnerSide::apply_atomic_frame(const Frame& frame) {
@@ -153,6 +179,11 @@ Status OwnerSide::apply_atomic_frame(const Frame& frame) {
                                                       frame.kind, frame.width)});
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.width);
   if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  if (memory.device != nullptr) {
+    services_.regions.unpin(frame.region);
+    return refuse(frame,
+                  {Refusal::kWord, "an atomic on memory of a device, which messages cannot"});
+  }
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(memory.at) % frame.width == 0;
   std::uint64_t before = 0;
   if (is_aligned)

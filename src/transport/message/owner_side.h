@@ -71,6 +71,7 @@ class OwnerSide final : public FrameSink {
  private:
   Status greet();
   Status apply_get(const Frame& frame);
+  Status copy_to_device(const Frame& frame);
   Status apply_atomic_frame(const Frame& frame);
   Status give_key(const Frame& frame);
   Status refuse(const Frame& frame, const Denial& denial);
@@ -83,10 +84,11 @@ class OwnerSide final : public FrameSink {
   bool has_applied_ = false;
   bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
   bool is_pinned_ = false;
+  bool is_put_to_device_ = false;  // its payload comes into text_ first
   int peer_ = -1;
   std::string peer_name_;
   Frame frame_;
-  Buffer text_;  // the payload of a message or a greeting
+  Buffer text_;  // the payload of a message, a greeting or a put to memory of a device
 };
 
 }  // namespace memspan

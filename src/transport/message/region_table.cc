@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "core/thread_sanitizer.h"
+#include "device/choice.h"
 
 namespace memspan {
 
@@ -16,8 +17,10 @@ RegionTable::RegionTable()
           static_cast<std::uint32_t>(std::strtoul(random_hex(4).c_str(), nullptr, 16))) {}
 
 Result<RegionId> RegionTable::add(const LocalRegion& region) {
-  if (region.kind != MemoryKind::kHost)
-    return Status(Code::kNotSupported, "messages reach memory of the host only");
+  Device* device = nullptr;
+  if (region.kind == MemoryKind::kDevice) {
+    MEMSPAN_TRY_ASSIGN(device, chosen_device(), "exposing memory of a device");
+  }
   MutexLock lock(mutex_);
   std::uint32_t number = region.number;
   if (number == 0) number = entries_.empty() ? 1 : entries_.rbegin()->first + 1;
@@ -25,7 +28,13 @@ Result<RegionId> RegionTable::add(const LocalRegion& region) {
   if (entry.is_there)
     return Status(Code::kInvalidArgument, fmt::format("region {} is exposed already", number));
   if (++next_generation_ == 0) ++next_generation_;
-  entry = {region.base, region.bytes, next_generation_, 0, region.lasts, true};
+  entry = {.base = region.base,
+           .bytes = region.bytes,
+           .generation = next_generation_,
+           .pins = 0,
+           .lasts = region.lasts,
+           .device = device,
+           .is_there = true};
   return RegionId{number, next_generation_};
 }
 
@@ -52,7 +61,7 @@ PinnedMemory RegionTable::pin(RegionId id, std::uint64_t offset, std::uint64_t b
                                         offset, id.number, entry.bytes)}};
   ++entry.pins;
   begin_access_for_peer();
-  return {entry.base + offset, std::nullopt, entry.bytes - offset, entry.lasts};
+  return {entry.base + offset, std::nullopt, entry.bytes - offset, entry.lasts, entry.device};
 }
 
 void RegionTable::unpin(RegionId id) {

@@ -9,6 +9,7 @@
 
 #include "core/mutex.h"
 #include "core/status.h"
+#include "device/memory.h"
 #include "transport/message/protocol.h"
 #include "transport/region.h"
 
@@ -24,8 +25,9 @@ struct Denial {
 struct PinnedMemory {
   std::byte* at = nullptr;
   std::optional<Denial> denial;
-  std::uint64_t rest = 0;  // bytes of the region from there on
-  bool lasts = false;      // LocalRegion::lasts
+  std::uint64_t rest = 0;    // bytes of the region from there on
+  bool lasts = false;        // LocalRegion::lasts
+  Device* device = nullptr;  // null: `at` can be loaded and stored
 };
 
 // Thread-safe.
@@ -50,6 +52,7 @@ class RegionTable {
     std::uint32_t generation = 0;
     std::uint32_t pins = 0;
     bool lasts = false;
+    Device* device = nullptr;
     bool is_there = false;  // the number was used; another may use it with the next generation
   };
   Mutex mutex_;

@@ -4,7 +4,8 @@
 // each other one step. The bytes are carried along; before a step its destination is spoiled, so
 // that what arrives came by that step. All ranks walk at once, each with its own bytes. The two
 // remote places belong to two ranks where there are three: then the initiator owns neither end of a
-// step between them.
+// step between them. With MEMSPAN_DEVICE=cuda device memory is a GPU's, also the local one, which
+// the program allocates then.
 #include <smem/host/smem_bm.h>
 
 #include <array>
@@ -14,7 +15,9 @@
 #include "support/free_url.h"
 #include "support/processes.h"
 
+#define CHECK(what) expect(what, #what)
 using namespace example;
+#include "support/cuda_driver/gpu.h"
 
 namespace {
 
@@ -68,11 +71,12 @@ constexpr How kHows[] = {How::kOne, How::kOneLater, How::kBatch, How::kBatchLate
 
 class Walker {
  public:
-  Walker(smem_bm_t pool, std::uint32_t ranks, std::uint32_t rank) : pool_(pool), rank_(rank) {
+  Walker(smem_bm_t pool, std::uint32_t ranks, std::uint32_t rank, bool has_gpu)
+      : pool_(pool), rank_(rank), has_gpu_(has_gpu) {
     const std::uint32_t next = (rank + 1) % ranks, far = ranks > 2 ? (rank + 2) % ranks : next;
-    for (auto& buffer : buffers_) buffer.resize(kMost);
+    for (auto& buffer : buffers_) buffer.resize(kMost + kShift);
     bytes_[kLH] = buffers_[0].data();
-    bytes_[kLD] = buffers_[1].data();
+    bytes_[kLD] = has_gpu_ ? gpu_alloc(kMost + kShift) : buffers_[1].data();
     bytes_[kGH] = part(SMEM_MEM_TYPE_HOST, rank);
     bytes_[kGD] = part(SMEM_MEM_TYPE_DEVICE, rank);
     bytes_[kRemoteGH] = part(SMEM_MEM_TYPE_HOST, next);
@@ -83,14 +87,15 @@ class Walker {
   // Once around, with the variant-th type of each step.
   void go(std::size_t size, How how, std::size_t variant) {
     const std::uint64_t seed = std::uint64_t{rank_} * 1000 + size + variant;
-    fill(bytes_[kLH], size, seed);
+    spread(kLH, size, seed);
     const std::vector<Place> places = walk();
     for (std::size_t i = 0; i + 1 < places.size(); ++i) {
       const Place from = places[i], to = places[i + 1];
       step(from, to, size, how, variant);
       ++steps_;
       if (!is_local(to)) continue;
-      expect(wrong_bytes(bytes_[to], size, seed) == 0,
+      const std::vector<char> there = look(to, size);
+      expect(wrong_bytes(there.data(), size, seed) == 0,
              "rank " + std::to_string(rank_) + ", " + std::to_string(size) + " bytes, step " +
                  std::to_string(i) + " from " + kNames[from] + " to " + kNames[to]);
     }
@@ -98,6 +103,23 @@ class Walker {
   std::size_t steps() const { return steps_; }
 
  private:
+  // Between local places.
+  void move_here(void* to, const void* from, std::size_t size) const {
+    if (has_gpu_)
+      expect(gpu_copies(to, from, size), "a copy of the program's own by the GPU");
+    else
+      std::memcpy(to, from, size);
+  }
+  void spread(Place place, std::size_t size, std::uint64_t seed) {
+    std::vector<char> bytes(size);
+    fill(bytes.data(), size, seed);
+    move_here(bytes_[place], bytes.data(), size);
+  }
+  std::vector<char> look(Place place, std::size_t size) const {
+    std::vector<char> bytes(size);
+    move_here(bytes.data(), bytes_[place], size);
+    return bytes;
+  }
   char* part(smem_bm_mem_type space, std::uint32_t of) {
     auto* const base = static_cast<char*>(
         must("smem_bm_ptr_by_mem_type",
@@ -129,13 +151,13 @@ class Walker {
 
   void step(Place from, Place to, std::size_t size, How how, std::size_t variant) {
     if (is_local(to)) {
-      fill(bytes_[to], size, ~std::uint64_t{0});
+      spread(to, size, ~std::uint64_t{0});
     } else {
       const std::vector<char> spoiled(size, 0x5a);
       copy(spoiled.data(), bytes_[to], size, SMEMB_COPY_H2G, 0);
     }
     if (is_local(from) && is_local(to)) {  // no business of the pool's
-      std::memcpy(bytes_[to], bytes_[from], size);
+      move_here(bytes_[to], bytes_[from], size);
       return;
     }
     const std::vector<smem_bm_copy_type> types = types_of(from, to);
@@ -151,12 +173,16 @@ class Walker {
 
   smem_bm_t const pool_;
   const std::uint32_t rank_;
+  const bool has_gpu_;
   std::vector<char> buffers_[2];
   std::array<char*, kPlaces> bytes_ = {};
   std::size_t steps_ = 0;
 };
 
 int run_rank(const char* store, std::uint32_t ranks, std::uint32_t rank) {
+  const char* const device = std::getenv("MEMSPAN_DEVICE");
+  const bool has_gpu = device != nullptr && std::string(device) == "cuda";
+  if (has_gpu) use_gpu();
   smem_bm_config_t config;
   must("smem_bm_config_init", smem_bm_config_init(&config));
   config.autoRanking = false;
@@ -168,7 +194,7 @@ int run_rank(const char* store, std::uint32_t ranks, std::uint32_t rank) {
   {
     Meeting meeting(store, ranks, rank);
     meeting.wait();
-    Walker walker(pool, ranks, rank);
+    Walker walker(pool, ranks, rank, has_gpu);
     for (const std::size_t size : kSizes)
       for (const How how : kHows)
         for (std::size_t variant = 0; variant < 3; ++variant) walker.go(size, how, variant);

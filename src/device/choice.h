@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device this process's device memory is of: MEMSPAN_DEVICE says "host", which it is without
+// the variable, or "cuda".
+#pragma once
+
+#include "core/status.h"
+#include "device/memory.h"
+
+namespace memspan {
+
+// kInvalidArgument for another word; kNotSupported and kUnavailable say why there is no such device
+// here. Thread-safe.
+Result<Device*> chosen_device();
+
+}  // namespace memspan

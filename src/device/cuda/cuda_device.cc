@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/mutex.h"
+#include "device/cuda/driver.h"
+#include "device/cuda/shared_pointer.h"
+#include "device/cuda/virtual_memory.h"
+
+namespace memspan::cuda {
+namespace {
+
+DevicePtr address_of(const void* pointer) {
+  return reinterpret_cast<DevicePtr>(pointer);
+}
+
+// Copies that are waited for go by streams of our own: one in the program's would wait for its
+// kernels, and one in the default stream for everything. A thread has a stream to itself meanwhile.
+class IdleStreams {
+ public:
+  Result<StreamHandle> take(const Functions& cuda) MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (!idle_.empty()) {
+        StreamHandle stream = idle_.back();
+        idle_.pop_back();
+        return stream;
+      }
+    }
+    StreamHandle stream = nullptr;
+    MEMSPAN_PASS(
+        from_cuda("making a CUDA stream", cuda.stream_create(&stream, kNonBlockingStream)));
+    return stream;
+  }
+  void give_back(StreamHandle stream) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    idle_.push_back(stream);
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<StreamHandle> idle_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+class CudaDevice final : public memspan::Device {
+ public:
+  explicit CudaDevice(const cuda::Device& device) : device_(device) {}
+  std::string_view name() const override { return "cuda"; }
+  bool is_host() const override { return false; }
+
+  Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) override {
+    auto made = Range::make_at(device_, bytes, wanted);
+    if (!made.is_ok()) return made.status();
+    return std::unique_ptr<DeviceRange>(std::move(made).value());
+  }
+  Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char*) override {
+    auto made = Allocation::create(device_, bytes);
+    if (!made.is_ok()) return made.status();
+    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+  }
+  Result<std::unique_ptr<DeviceMemory>> adopt(Fd descriptor) override {
+    auto made = Allocation::adopt(device_, std::move(descriptor));
+    if (!made.is_ok()) return made.status();
+    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+  }
+
+  // The driver knows nothing of memory that it has not made: that is no failure.
+  bool owns(const void* pointer) const override {
+    const CurrentContext context(device_);
+    unsigned kind = 0;
+    return context.status().is_ok() &&
+           device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer)) ==
+               kSuccess &&
+           kind == kDeviceMemory;
+  }
+
+  Result<std::string> share_pointer(const void* pointer, std::size_t bytes) override {
+    return cuda::share_pointer(device_, address_of(pointer), bytes);
+  }
+  Result<std::shared_ptr<std::byte>> open_pointer(std::string_view shared) override {
+    return cuda::open_pointer(device_, shared);
+  }
+
+  Status copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return Status::ok();
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    MEMSPAN_TRY_ASSIGN(StreamHandle stream, streams_.take(*device_.functions), "copying");
+    Status status = begin(to, from, bytes, stream);
+    if (status.is_ok())
+      status = from_cuda("copying by a CUDA device", device_.functions->stream_synchronize(stream));
+    streams_.give_back(stream);
+    return status;
+  }
+  Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) override {
+    if (bytes == 0) return Status::ok();
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    return begin(to, from, bytes, static_cast<StreamHandle>(stream));
+  }
+  Status begin_call(std::function<void()> call, void* stream) override {
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    using Call = std::function<void()>;
+    auto owned = std::make_unique<Call>(std::move(call));
+    const auto make = [](void* given) {
+      const std::unique_ptr<Call> taken(static_cast<Call*>(given));
+      (*taken)();
+    };
+    MEMSPAN_PASS(from_cuda("giving a call to a CUDA stream",
+                           device_.functions->launch_host_function(
+                               static_cast<StreamHandle>(stream), make, owned.get())));
+    static_cast<void>(owned.release());  // the stream's
+    return Status::ok();
+  }
+
+ private:
+  Status begin(void* to, const void* from, std::size_t bytes, StreamHandle stream) {
+    return from_cuda(
+        fmt::format("copying {} bytes from {} to {} by CUDA device {}", bytes, from, to,
+                    device_.ordinal),
+        device_.functions->copy_async(address_of(to), address_of(from), bytes, stream));
+  }
+
+  const cuda::Device device_;
+  IdleStreams streams_;
+};
+
+}  // namespace
+
+Result<memspan::Device*> open_device() {
+  static Mutex mutex;
+  static CudaDevice* opened = nullptr;  // never destroyed: exit handlers may still copy
+  MutexLock lock(mutex);
+  if (opened == nullptr) {
+    MEMSPAN_TRY_ASSIGN(const cuda::Device device, device(), "opening a CUDA device");
+    MEMSPAN_PASS(check_granularity(device));
+    opened = new CudaDevice(device);
+  }
+  return opened;
+}
+
+}  // namespace memspan::cuda

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "core/environment.h"
+#include "core/mutex.h"
+
+namespace memspan::cuda {
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+constexpr const char* kDeviceVariable = "MEMSPAN_CUDA_DEVICE";
+
+// Either kind of text is missing for a number that the driver does not know.
+Status failure(const Functions& functions, std::string_view what, ResultCode result) {
+  if (result == kSuccess) return Status::ok();
+  const char* name = nullptr;
+  const char* text = nullptr;
+  functions.error_name(result, &name);
+  functions.error_string(result, &text);
+  const std::string story =
+      name == nullptr ? fmt::format("{}: error {} of the CUDA driver", what, result)
+                      : fmt::format("{}: {} ({})", what, name, text == nullptr ? "" : text);
+  switch (result) {
+    case kOutOfDeviceMemory:
+      return {Code::kOutOfMemory, story};
+    case kInvalidValue:
+    case kInvalidDevice:
+      return {Code::kInvalidArgument, story};
+    case kNotSupportedByDevice:
+      return {Code::kNotSupported, story};
+    case kNoDevice:
+      return {Code::kUnavailable, story};
+    default:
+      return {Code::kSystem, story};
+  }
+}
+
+Status find(void* library, const char* symbol, void** function) {
+  *function = dlsym(library, symbol);
+  if (*function != nullptr) return Status::ok();
+  return {Code::kNotSupported,
+          fmt::format("the CUDA driver here ({}) is too old: it has no {}", kLibrary, symbol)};
+}
+
+Result<Functions> load() {
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return Status(Code::kNotSupported, fmt::format("no CUDA driver ({} is not here)", kLibrary));
+  Functions functions;
+#define MEMSPAN_CUDA_FIND(name, symbol, parameters) \
+  MEMSPAN_PASS(find(library, #symbol, reinterpret_cast<void**>(&functions.name)));
+  MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_FIND)
+#undef MEMSPAN_CUDA_FIND
+  int devices = 0;
+  ResultCode result = functions.init(0);
+  if (result == kSuccess) result = functions.device_count(&devices);
+  if (result != kSuccess)
+    return Status(Code::kUnavailable,
+                  failure(functions, "starting the CUDA driver", result).message());
+  if (devices == 0)
+    return Status(Code::kUnavailable, "the CUDA driver is here, but it finds no device");
+  return functions;
+}
+
+const Result<Functions>& loaded() {
+  static const Result<Functions> functions = load();
+  return functions;
+}
+
+// Of the caller's context; nullopt when it has none.
+std::optional<Ordinal> current_device(const Functions& functions) {
+  ContextHandle context = nullptr;
+  Ordinal ordinal = 0;
+  if (functions.context_get_current(&context) != kSuccess || context == nullptr ||
+      functions.context_get_device(&ordinal) != kSuccess)
+    return std::nullopt;
+  return ordinal;
+}
+
+Status check_abilities(const Functions& functions, Ordinal ordinal) {
+  struct Ability {
+    DeviceAttribute attribute;
+    const char* what;
+  };
+  for (const Ability& ability : {Ability{kHasUnifiedAddresses, "a unified address space"},
+                                 Ability{kHasVirtualMemory, "virtual memory management"},
+                                 Ability{kExportsDescriptors, "memory that descriptors share"}}) {
+    int has = 0;
+    MEMSPAN_PASS(failure(functions, fmt::format("asking CUDA device {} for its abilities", ordinal),
+                         functions.device_attribute(&has, ability.attribute, ordinal)));
+    if (has == 0)
+      return {Code::kNotSupported, fmt::format("CUDA device {} has no {}", ordinal, ability.what)};
+  }
+  return Status::ok();
+}
+
+Result<Device> choose() {
+  MEMSPAN_TRY_ASSIGN(const Functions* functions, driver(), "choosing a CUDA device");
+  int devices = 0;
+  MEMSPAN_PASS(from_cuda("counting CUDA devices", functions->device_count(&devices)));
+  MEMSPAN_TRY_ASSIGN(const auto wanted, environment_integer(kDeviceVariable, 0, devices - 1),
+                     "choosing a CUDA device");
+  Device device{functions, 0, nullptr};
+  const int number = wanted ? static_cast<int>(*wanted) : current_device(*functions).value_or(0);
+  MEMSPAN_PASS(from_cuda(fmt::format("finding CUDA device {}", number),
+                         functions->device_get(&device.ordinal, number)));
+  MEMSPAN_PASS(check_abilities(*functions, device.ordinal));
+  MEMSPAN_PASS(from_cuda(fmt::format("taking the context of CUDA device {}", number),
+                         functions->primary_context_retain(&device.context, device.ordinal)));
+  return device;
+}
+
+}  // namespace
+
+Result<const Functions*> driver() {
+  const Result<Functions>& functions = loaded();
+  if (!functions.is_ok()) return functions.status();
+  return &functions.value();
+}
+
+Status from_cuda(std::string_view what, ResultCode result) {
+  return failure(loaded().value(), what, result);
+}
+
+Result<Device> device() {
+  static Mutex mutex;
+  static std::optional<Device> chosen;
+  MutexLock lock(mutex);
+  if (chosen) return *chosen;
+  Result<Device> made = choose();
+  if (made.is_ok()) chosen = *made;
+  return made;
+}
+
+Result<std::string> describe_devices() {
+  const Result<const Functions*> functions = driver();
+  if (!functions.is_ok()) return functions.status();
+  const Functions& cuda = *functions.value();
+  int devices = 0, version = 0;
+  MEMSPAN_PASS(from_cuda("counting CUDA devices", cuda.device_count(&devices)));
+  MEMSPAN_PASS(from_cuda("asking for the CUDA driver's version", cuda.driver_version(&version)));
+  MEMSPAN_TRY_ASSIGN(const auto wanted, environment_integer(kDeviceVariable, 0, devices - 1),
+                     "choosing a CUDA device");
+  const int number = wanted ? static_cast<int>(*wanted) : current_device(cuda).value_or(0);
+  char name[128] = "";
+  MEMSPAN_PASS(from_cuda(fmt::format("asking CUDA device {} for its name", number),
+                         cuda.device_name(name, sizeof name, number)));
+  MEMSPAN_PASS(check_abilities(cuda, number));
+  return fmt::format("{} (device {} of {}, driver {}.{})", name, number, devices, version / 1000,
+                     version % 1000 / 10);
+}
+
+CurrentContext::CurrentContext(const Device& device)
+    : functions_(*device.functions),
+      status_(from_cuda(fmt::format("using CUDA device {}", device.ordinal),
+                        functions_.context_push_current(device.context))) {}
+
+CurrentContext::~CurrentContext() {
+  ContextHandle ours = nullptr;
+  if (status_.is_ok()) functions_.context_pop_current(&ours);
+}
+
+}  // namespace memspan::cuda

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the CUDA driver's binary interface that memspan calls: its types, its constants and
+// a table of its functions, declared here so that neither the build nor the machine needs a CUDA
+// toolkit. tests/unit/device/cuda_interface_test.cc compares them with <cuda.h> where there is one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace memspan::cuda {
+
+// What every function of the driver returns. The values that memspan tells apart have names.
+using ResultCode = int;
+inline constexpr ResultCode kSuccess = 0;
+inline constexpr ResultCode kInvalidValue = 1;
+inline constexpr ResultCode kOutOfDeviceMemory = 2;
+inline constexpr ResultCode kNoDevice = 100;
+inline constexpr ResultCode kInvalidDevice = 101;
+inline constexpr ResultCode kInvalidContext = 201;
+inline constexpr ResultCode kNotReady = 600;
+inline constexpr ResultCode kNotPermitted = 800;
+inline constexpr ResultCode kNotSupportedByDevice = 801;
+
+using Ordinal = int;               // of a device, counted from 0
+using DevicePtr = std::uintptr_t;  // an address that the device knows
+using AllocationHandle = unsigned long long;
+
+// Opaque. A cudaStream_t is a StreamHandle, a cudaEvent_t an EventHandle.
+using ContextHandle = struct ContextObject*;
+using StreamHandle = struct StreamObject*;
+using EventHandle = struct EventObject*;
+using HostFunction = void (*)(void* data);
+
+inline constexpr int kPinned = 1;            // a kind of allocation: physical memory of one device
+inline constexpr int kFileDescriptor = 1;    // a kind of shareable handle
+inline constexpr int kOnDevice = 1;          // a kind of location: `id` is an ordinal
+inline constexpr int kReadWrite = 3;         // access flags
+inline constexpr int kLeastGranularity = 0;  // what to ask allocation_granularity() for
+inline constexpr int kHostMemory = 1;        // what kMemoryType tells
+inline constexpr int kDeviceMemory = 2;
+inline constexpr unsigned kNonBlockingStream = 1;
+inline constexpr unsigned kEventWithoutTime = 2;
+inline constexpr unsigned kPortable = 1;  // of host_register(): pinned for all contexts
+
+enum PointerAttribute : int {
+  kMemoryType = 2,     // unsigned
+  kIsManaged = 8,      // unsigned
+  kDeviceOrdinal = 9,  // int
+  kRangeStart = 11,    // DevicePtr
+  kRangeBytes = 12,    // std::size_t
+};
+
+enum DeviceAttribute : int {
+  kHasUnifiedAddresses = 41,
+  kHasVirtualMemory = 102,
+  kExportsDescriptors = 103,
+};
+
+struct Location {
+  int kind = kOnDevice;
+  int id = 0;
+};
+
+struct AllocationProperties {
+  int kind = kPinned;
+  int shareable_as = kFileDescriptor;
+  Location where;
+  void* unused = nullptr;  // of another operating system
+  unsigned char compression = 0;
+  unsigned char is_rdma_capable = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[4] = {};
+};
+
+struct Access {
+  Location who;
+  int flags = kReadWrite;
+};
+
+// What the driver shares memory by that a program has allocated.
+struct IpcHandle {
+  char bytes[64] = {};
+};
+inline constexpr unsigned kLazyPeerAccess = 1;
+
+// Every function that memspan calls: name here, symbol in the driver, parameters.
+// clang-format off
+#define MEMSPAN_CUDA_DRIVER_FUNCTIONS(F)                                                           \
+  F(init, cuInit, (unsigned flags))                                                                \
+  F(driver_version, cuDriverGetVersion, (int* version))                                            \
+  F(error_name, cuGetErrorName, (ResultCode error, const char** name))                             \
+  F(error_string, cuGetErrorString, (ResultCode error, const char** text))                         \
+  F(device_count, cuDeviceGetCount, (int* count))                                                  \
+  F(device_get, cuDeviceGet, (Ordinal* device, int ordinal))                                       \
+  F(device_name, cuDeviceGetName, (char* name, int bytes, Ordinal device))                         \
+  F(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, Ordinal device))           \
+  F(primary_context_retain, cuDevicePrimaryCtxRetain, (ContextHandle* context, Ordinal device))    \
+  F(context_get_current, cuCtxGetCurrent, (ContextHandle* context))                                \
+  F(context_push_current, cuCtxPushCurrent_v2, (ContextHandle context))                            \
+  F(context_pop_current, cuCtxPopCurrent_v2, (ContextHandle* context))                             \
+  F(context_get_device, cuCtxGetDevice, (Ordinal* device))                                         \
+  F(memory_info, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                         \
+  F(address_reserve, cuMemAddressReserve,                                                          \
+    (DevicePtr* at, std::size_t bytes, std::size_t alignment, DevicePtr wanted,                    \
+     unsigned long long flags))                                                                    \
+  F(address_free, cuMemAddressFree, (DevicePtr at, std::size_t bytes))                             \
+  F(allocation_create, cuMemCreate,                                                                \
+    (AllocationHandle* handle, std::size_t bytes, const AllocationProperties* properties,          \
+     unsigned long long flags))                                                                    \
+  F(allocation_release, cuMemRelease, (AllocationHandle handle))                                   \
+  F(allocation_granularity, cuMemGetAllocationGranularity,                                         \
+    (std::size_t* bytes, const AllocationProperties* properties, int which))                       \
+  F(map, cuMemMap, (DevicePtr at, std::size_t bytes, std::size_t offset, AllocationHandle handle,  \
+                    unsigned long long flags))                                                     \
+  F(unmap, cuMemUnmap, (DevicePtr at, std::size_t bytes))                                          \
+  F(set_access, cuMemSetAccess,                                                                    \
+    (DevicePtr at, std::size_t bytes, const Access* access, std::size_t count))                    \
+  F(export_handle, cuMemExportToShareableHandle,                                                   \
+    (void* shareable, AllocationHandle handle, int kind, unsigned long long flags))                \
+  F(import_handle, cuMemImportFromShareableHandle,                                                 \
+    (AllocationHandle* handle, void* shareable, int kind))                                         \
+  F(pointer_attribute, cuPointerGetAttribute, (void* value, int attribute, DevicePtr pointer))     \
+  F(pointer_attributes, cuPointerGetAttributes,                                                    \
+    (unsigned count, int* attributes, void** values, DevicePtr pointer))                           \
+  F(address_range, cuMemGetAddressRange_v2,                                                        \
+    (DevicePtr* base, std::size_t* bytes, DevicePtr pointer))                                      \
+  F(ipc_share, cuIpcGetMemHandle, (IpcHandle* handle, DevicePtr base))                             \
+  F(ipc_open, cuIpcOpenMemHandle_v2, (DevicePtr* base, IpcHandle handle, unsigned flags))          \
+  F(ipc_close, cuIpcCloseMemHandle, (DevicePtr base))                                              \
+  F(host_register, cuMemHostRegister_v2, (void* base, std::size_t bytes, unsigned flags))          \
+  F(host_unregister, cuMemHostUnregister, (void* base))                                            \
+  F(copy, cuMemcpy, (DevicePtr to, DevicePtr from, std::size_t bytes))                             \
+  F(copy_async, cuMemcpyAsync,                                                                     \
+    (DevicePtr to, DevicePtr from, std::size_t bytes, StreamHandle stream))                        \
+  F(copy_to_device_async, cuMemcpyHtoDAsync_v2,                                                    \
+    (DevicePtr to, const void* from, std::size_t bytes, StreamHandle stream))                      \
+  F(copy_to_host_async, cuMemcpyDtoHAsync_v2,                                                      \
+    (void* to, DevicePtr from, std::size_t bytes, StreamHandle stream))                            \
+  F(fill_async, cuMemsetD8Async,                                                                   \
+    (DevicePtr to, unsigned char value, std::size_t bytes, StreamHandle stream))                   \
+  F(launch_host_function, cuLaunchHostFunc,                                                        \
+    (StreamHandle stream, HostFunction function, void* data))                                      \
+  F(stream_create, cuStreamCreate, (StreamHandle* stream, unsigned flags))                         \
+  F(stream_query, cuStreamQuery, (StreamHandle stream))                                            \
+  F(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                                \
+  F(stream_wait_event, cuStreamWaitEvent,                                                          \
+    (StreamHandle stream, EventHandle event, unsigned flags))                                      \
+  F(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                     \
+  F(event_create, cuEventCreate, (EventHandle* event, unsigned flags))                             \
+  F(event_record, cuEventRecord, (EventHandle event, StreamHandle stream))                         \
+  F(event_query, cuEventQuery, (EventHandle event))                                                \
+  F(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
+  F(event_destroy, cuEventDestroy_v2, (EventHandle event))
+// clang-format on
+
+// The driver's functions. All members are set in a table that driver() returns.
+struct Functions {
+#define MEMSPAN_CUDA_DECLARE(name, symbol, parameters) ResultCode(*name) parameters = nullptr;
+  MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)
+#undef MEMSPAN_CUDA_DECLARE
+};
+
+}  // namespace memspan::cuda

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/virtual_memory.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/environment.h"
+#include "device/pages.h"
+
+namespace memspan::cuda {
+namespace {
+
+AllocationProperties properties_of(const Device& device) {
+  AllocationProperties properties;
+  properties.where = {kOnDevice, device.ordinal};
+  return properties;
+}
+
+Status allow_access(const Device& device, DevicePtr at, std::size_t bytes) {
+  const Access access{{kOnDevice, device.ordinal}, kReadWrite};
+  return from_cuda(fmt::format("giving CUDA device {} access to memory", device.ordinal),
+                   device.functions->set_access(at, bytes, &access, 1));
+}
+
+// By a stream of its own: the default one would wait for the program's kernels.
+Status fill_with_zeros(const Functions& cuda, DevicePtr at, std::size_t bytes) {
+  StreamHandle stream = nullptr;
+  MEMSPAN_PASS(from_cuda("making a CUDA stream", cuda.stream_create(&stream, kNonBlockingStream)));
+  ResultCode result = cuda.fill_async(at, 0, bytes, stream);
+  if (result == kSuccess) result = cuda.stream_synchronize(stream);
+  cuda.stream_destroy(stream);
+  return from_cuda("clearing memory of a CUDA device", result);
+}
+
+// New memory is another process's of before, which is nobody's business.
+Status clear(const Device& device, AllocationHandle handle, std::size_t bytes) {
+  const Functions& cuda = *device.functions;
+  DevicePtr at = 0;
+  MEMSPAN_PASS(
+      from_cuda("finding addresses to clear memory at", cuda.address_reserve(&at, bytes, 0, 0, 0)));
+  Status status = from_cuda("mapping memory to clear it", cuda.map(at, bytes, 0, handle, 0));
+  if (status.is_ok()) {
+    status = allow_access(device, at, bytes);
+    if (status.is_ok()) status = fill_with_zeros(cuda, at, bytes);
+    cuda.unmap(at, bytes);
+  }
+  cuda.address_free(at, bytes);
+  return status;
+}
+
+Status too_little(const Device& device, std::size_t bytes, const Status& why) {
+  std::size_t free = 0, total = 0;
+  device.functions->memory_info(&free, &total);
+  return {Code::kOutOfMemory,
+          fmt::format("{} ({} bytes) of memory of CUDA device {} are wanted, {} of {} are free: {}",
+                      format_size(bytes), bytes, device.ordinal, format_size(free),
+                      format_size(total), why.message())};
+}
+
+}  // namespace
+
+Status check_granularity(const Device& device) {
+  const AllocationProperties properties = properties_of(device);
+  std::size_t bytes = 0;
+  MEMSPAN_PASS(
+      from_cuda(fmt::format("asking CUDA device {} for the size of its pages", device.ordinal),
+                device.functions->allocation_granularity(&bytes, &properties, kLeastGranularity)));
+  if (bytes != 0 && kDeviceGranularity % bytes == 0) return Status::ok();
+  return {Code::kNotSupported, fmt::format("CUDA device {} allocates in steps of {} bytes, allowed "
+                                           "are divisors of {}",
+                                           device.ordinal, bytes, kDeviceGranularity)};
+}
+
+Result<std::unique_ptr<Allocation>> Allocation::create(const Device& device, std::size_t bytes) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  bytes = align_up(bytes, kDeviceGranularity);
+  const AllocationProperties properties = properties_of(device);
+  AllocationHandle handle = 0;
+  const Status made =
+      from_cuda("making memory of a CUDA device",
+                device.functions->allocation_create(&handle, bytes, &properties, 0));
+  if (made.code() == Code::kOutOfMemory) return too_little(device, bytes, made);
+  MEMSPAN_PASS(made);
+  std::unique_ptr<Allocation> allocation(new Allocation(device, handle, bytes));
+  MEMSPAN_PASS(clear(device, handle, bytes));
+  return allocation;
+}
+
+// The driver keeps what it needs of the descriptor.
+Result<std::unique_ptr<Allocation>> Allocation::adopt(const Device& device, Fd descriptor) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  AllocationHandle handle = 0;
+  const auto number = static_cast<std::uintptr_t>(descriptor.get());
+  MEMSPAN_PASS(from_cuda("taking over memory of a CUDA device",
+                         device.functions->import_handle(
+                             &handle,
+                             reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
+                             kFileDescriptor)));
+  return std::unique_ptr<Allocation>(new Allocation(device, handle, SIZE_MAX));
+}
+
+Allocation::~Allocation() {
+  const CurrentContext context(device_);
+  if (context.status().is_ok()) device_.functions->allocation_release(handle_);
+}
+
+Result<Fd> Allocation::duplicate() const {
+  const CurrentContext context(device_);
+  MEMSPAN_PASS(context.status());
+  int descriptor = -1;
+  MEMSPAN_PASS(
+      from_cuda("making a descriptor of a CUDA device's memory",
+                device_.functions->export_handle(&descriptor, handle_, kFileDescriptor, 0)));
+  return Fd(descriptor);
+}
+
+Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t bytes,
+                                              void* wanted) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  const Functions& cuda = *device.functions;
+  bytes = align_up(bytes, kDeviceGranularity);
+  const auto place = reinterpret_cast<DevicePtr>(wanted);
+  DevicePtr base = 0;
+  const Status made =
+      from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(bytes), place),
+                cuda.address_reserve(&base, bytes, kDeviceGranularity, place, 0));
+  // What is taken, the driver may refuse, or give another place for it.
+  if (!made.is_ok()) return Status(Code::kUnavailable, made.message());
+  if (base != place) {
+    cuda.address_free(base, bytes);
+    return Status(Code::kUnavailable,
+                  fmt::format("the CUDA driver cannot reserve the addresses {:#x} to {:#x} here",
+                              place, place + bytes));
+  }
+  return std::unique_ptr<Range>(new Range(device, base, bytes));
+}
+
+Range::~Range() {
+  const CurrentContext context(device_);
+  if (!context.status().is_ok()) return;
+  for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
+  device_.functions->address_free(base_, bytes_);
+}
+
+Status Range::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) {
+  bytes = align_up(bytes, kDeviceGranularity);
+  if (at > bytes_ || bytes > bytes_ - at)
+    return {Code::kInvalidArgument,
+            fmt::format("mapping [{}, {}) into {} reserved bytes", at, at + bytes, bytes_)};
+  const CurrentContext context(device_);
+  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS(
+      from_cuda(fmt::format("mapping {} of memory of a CUDA device", format_size(bytes)),
+                device_.functions->map(base_ + at, bytes, 0,
+                                       static_cast<const Allocation&>(memory).handle(), 0)));
+  const Status allowed = allow_access(device_, base_ + at, bytes);
+  if (!allowed.is_ok()) {
+    device_.functions->unmap(base_ + at, bytes);
+    return allowed;
+  }
+  mapped_[at] = bytes;
+  return Status::ok();
+}
+
+Status Range::unmap(std::size_t at, std::size_t bytes) {
+  const CurrentContext context(device_);
+  MEMSPAN_PASS(context.status());
+  Status first;
+  for (auto one = mapped_.lower_bound(at); one != mapped_.end() && one->first < at + bytes;) {
+    Status status = from_cuda("unmapping memory of a CUDA device",
+                              device_.functions->unmap(base_ + one->first, one->second));
+    if (first.is_ok()) first = std::move(status);
+    one = mapped_.erase(one);
+  }
+  return first;
+}
+
+}  // namespace memspan::cuda

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a GPU by the driver's virtual-memory calls: physical memory that a file descriptor
+// carries to other processes, and addresses into which each of them maps it.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "device/cuda/driver.h"
+#include "device/memory.h"
+
+namespace memspan::cuda {
+
+class Allocation final : public DeviceMemory {
+ public:
+  // Of zeros; `bytes` is rounded up to kDeviceGranularity. kOutOfMemory when the device has less
+  // free memory, and says how much.
+  static Result<std::unique_ptr<Allocation>> create(const Device& device, std::size_t bytes);
+  static Result<std::unique_ptr<Allocation>> adopt(const Device& device, Fd descriptor);
+  ~Allocation() override;
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  // The driver does not say how large memory of another process is: then SIZE_MAX.
+  std::size_t bytes() const override { return bytes_; }
+  Result<Fd> duplicate() const override;
+  AllocationHandle handle() const { return handle_; }
+
+ private:
+  Allocation(const Device& device, AllocationHandle handle, std::size_t bytes)
+      : device_(device), handle_(handle), bytes_(bytes) {}
+  const Device device_;
+  const AllocationHandle handle_;
+  const std::size_t bytes_;
+};
+
+class Range final : public DeviceRange {
+ public:
+  static Result<std::unique_ptr<Range>> make_at(const Device& device, std::size_t bytes,
+                                                void* wanted);
+  ~Range() override;
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+  std::byte* base() const override { return reinterpret_cast<std::byte*>(base_); }
+  std::size_t bytes() const override { return bytes_; }
+  // `bytes` are all of the memory.
+  Status map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) override;
+  Status unmap(std::size_t at, std::size_t bytes) override;
+
+ private:
+  Range(const Device& device, DevicePtr base, std::size_t bytes)
+      : device_(device), base_(base), bytes_(bytes) {}
+  const Device device_;
+  const DevicePtr base_;
+  const std::size_t bytes_;
+  std::map<std::size_t, std::size_t> mapped_;  // where, and how much: the driver unmaps no less
+};
+
+// kNotSupported when the device's pages do not fit windows at multiples of kDeviceGranularity.
+Status check_granularity(const Device& device);
+
+}  // namespace memspan::cuda

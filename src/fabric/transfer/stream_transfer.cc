@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/transfer/stream_transfer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace memspan::transfer {
+namespace {
+
+constexpr Duration kFetchPatience = std::chrono::seconds(5);
+// Of one buffer, which the pieces of a large one follow each other through.
+constexpr std::size_t kBufferBytes = std::size_t{16} << 20;
+
+}  // namespace
+
+Status StreamTransfer::submit(const Pieces& pieces) {
+  std::array<Piece, ResolvedPieces::kMost> places;
+  ResolvedPieces resolved;
+  for (std::uint64_t first = 0; first < pieces.count(); first += resolved.count) {
+    const std::span<Piece> block(places.data(),
+                                 std::min<std::uint64_t>(places.size(), pieces.count() - first));
+    pieces.fill(first, block);
+    MEMSPAN_PASS(resolve(block, first, resolved));
+    for (std::size_t i = 0; i < resolved.count; ++i)
+      MEMSPAN_PASS(submit_piece(block[i], resolved.link == nullptr ? resolved.mapped[i] : nullptr));
+    // What is mapped stays until the stream has done with it.
+    MEMSPAN_PASS(stream_.device->begin_call([held = resolved.held] {}, stream_.stream));
+  }
+  return Status::ok();
+}
+
+Status StreamTransfer::resolve(std::span<const Piece> block, std::uint64_t first,
+                               ResolvedPieces& resolved) {
+  while (true) {
+    if (!peer_.is_open() && !peer_.is_live()) return peer_.why_not_live();
+    peer_.resolve(block, resolved);
+    if (resolved.is_refused && resolved.count < block.size())
+      return peer_.refusal(block[resolved.count], first + resolved.count);
+    if (!resolved.is_missing) return Status::ok();
+    const Status fetched = peer_.fetch(resolved, Deadline::after(kFetchPatience));
+    if (fetched.code() == Code::kNotFound)
+      return peer_.refusal(block[resolved.count], first + resolved.count);
+    MEMSPAN_PASS(fetched);
+  }
+}
+
+Status StreamTransfer::submit_piece(const Piece& piece, std::byte* mapped) {
+  Device& device = *stream_.device;
+  const bool is_local = device.owns(piece.local);
+  if (mapped != nullptr && (is_local || device.owns(mapped))) {
+    const bool is_write = direction_ == Direction::kWrite;
+    return device.begin_copy(is_write ? mapped : piece.local, is_write ? piece.local : mapped,
+                             piece.bytes, stream_.stream);
+  }
+  return is_local ? submit_staged(piece) : submit_move(piece, nullptr);
+}
+
+Status StreamTransfer::submit_staged(const Piece& piece) {
+  const std::size_t room = std::min(kBufferBytes, piece.bytes);
+  // Shared by the calls that use it.
+  const std::shared_ptr<std::byte[]> buffer(new std::byte[room]);
+  for (std::size_t at = 0; at < piece.bytes; at += room) {
+    const Piece part{buffer.get(), piece.remote + at, std::min(room, piece.bytes - at)};
+    std::byte* const local = piece.local + at;
+    if (direction_ == Direction::kWrite)
+      MEMSPAN_PASS(stream_.device->begin_copy(part.local, local, part.bytes, stream_.stream));
+    MEMSPAN_PASS(submit_move(part, buffer));
+    if (direction_ == Direction::kRead)
+      MEMSPAN_PASS(stream_.device->begin_copy(local, part.local, part.bytes, stream_.stream));
+  }
+  return stream_.device->begin_call([buffer] {}, stream_.stream);
+}
+
+Status StreamTransfer::submit_move(const Piece& piece, std::shared_ptr<std::byte[]> buffer) {
+  auto list = std::make_shared<const PieceList>(std::vector<Piece>{piece});
+  return stream_.device->begin_call(
+      [move = stream_.move, list = std::move(list), held = std::move(buffer)] { move(*list); },
+      stream_.stream);
+}
+
+}  // namespace memspan::transfer

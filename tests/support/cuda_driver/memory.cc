@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stand-in's virtual memory: allocations are memfds, handles of them shared with other
+// processes are descriptors, and addresses are ranges without access.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "memory_state.h"
+
+namespace standin {
+namespace {
+
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
+AllocationHandle last_handle = 0;
+std::atomic<std::size_t> taken{0};  // by this process; what others made does not count
+
+std::size_t device_bytes() {
+  const char* text = std::getenv("MEMSPAN_TEST_CUDA_BYTES");
+  return text == nullptr ? std::size_t{1} << 30 : std::strtoull(text, nullptr, 10);
+}
+
+bool is_whole(std::size_t value) {
+  return value % kGranularity == 0;
+}
+
+bool is_reserved(DevicePtr at, std::size_t bytes) {
+  const auto range = entry_at(reserved, at);
+  return range != reserved.end() && at - range->first <= range->second &&
+         bytes <= range->second - (at - range->first);
+}
+
+}  // namespace
+
+std::mutex& mutex = *new std::mutex;
+std::map<AllocationHandle, std::shared_ptr<Memory>>& handles =
+    *new std::map<AllocationHandle, std::shared_ptr<Memory>>;
+std::map<DevicePtr, std::size_t>& reserved = *new std::map<DevicePtr, std::size_t>;
+Mappings& mappings = *new Mappings;
+
+Mappings::iterator mapping_of(DevicePtr pointer) {
+  const auto found = entry_at(mappings, pointer);
+  return found != mappings.end() && pointer - found->first < found->second->bytes ? found
+                                                                                  : mappings.end();
+}
+
+Touchable find(DevicePtr pointer, std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  const auto range = entry_at(reserved, pointer);
+  if (range == reserved.end() || pointer - range->first >= range->second)
+    return {nullptr, reinterpret_cast<std::byte*>(pointer)};
+  const auto found = mapping_of(pointer);
+  if (found == mappings.end() || !found->second->is_accessible) return {};
+  const std::size_t offset = pointer - found->first;
+  if (bytes > found->second->bytes - offset) return {};
+  return {found->second, found->second->own + offset};
+}
+
+}  // namespace standin
+
+using namespace standin;
+
+STANDIN_EXPORT ResultCode cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  STANDIN_CHECK(Needs::kContext);
+  const std::lock_guard lock(mutex);
+  *total = device_bytes();
+  *free = *total - taken;
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemGetAllocationGranularity(std::size_t* bytes,
+                                                        const AllocationProperties* properties,
+                                                        int /*which*/) {
+  STANDIN_CHECK(Needs::kDriver);
+  if (properties->kind != kPinned || properties->where.kind != kOnDevice) return kInvalidValue;
+  *bytes = kGranularity;
+  return kSuccess;
+}
+
+// The address is a wish, as the driver's documentation has it.
+STANDIN_EXPORT ResultCode cuMemAddressReserve(DevicePtr* at, std::size_t bytes,
+                                              std::size_t alignment, DevicePtr wanted,
+                                              unsigned long long flags) {
+  STANDIN_CHECK(Needs::kDriver);
+  if (bytes == 0 || !is_whole(bytes) || !is_whole(alignment) || flags != 0) return kInvalidValue;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* base = MAP_FAILED;
+  if (wanted != 0)
+    base = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1,
+                0);
+  if (base == MAP_FAILED) {
+    // Aligned: more than is needed, less what is not.
+    base = mmap(nullptr, bytes + kGranularity, PROT_NONE, kFlags, -1, 0);
+    if (base == MAP_FAILED) return kOutOfDeviceMemory;
+    const auto begin = reinterpret_cast<DevicePtr>(base);
+    const DevicePtr aligned = (begin + kGranularity - 1) / kGranularity * kGranularity;
+    if (aligned != begin) munmap(base, aligned - begin);
+    munmap(reinterpret_cast<void*>(aligned + bytes), begin + kGranularity - aligned);
+    base = reinterpret_cast<void*>(aligned);
+  }
+  const std::lock_guard lock(mutex);
+  *at = reinterpret_cast<DevicePtr>(base);
+  reserved[*at] = bytes;
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemAddressFree(DevicePtr at, std::size_t bytes) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = reserved.find(at);
+  if (found == reserved.end() || found->second != bytes) return kInvalidValue;
+  const auto next = mappings.lower_bound(at);
+  if (next != mappings.end() && next->first < at + bytes) return kInvalidValue;
+  reserved.erase(found);
+  munmap(reinterpret_cast<void*>(at), bytes);
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemCreate(AllocationHandle* handle, std::size_t bytes,
+                                      const AllocationProperties* properties,
+                                      unsigned long long flags) {
+  STANDIN_CHECK(Needs::kDriver);
+  if (bytes == 0 || !is_whole(bytes) || flags != 0 || properties->kind != kPinned ||
+      properties->shareable_as != kFileDescriptor || properties->where.kind != kOnDevice ||
+      properties->where.id < 0 || properties->where.id >= devices())
+    return kInvalidValue;
+  const std::lock_guard lock(mutex);
+  if (bytes > device_bytes() - taken) return kOutOfDeviceMemory;
+  const int descriptor = memfd_create("stand-in-device-memory", MFD_CLOEXEC);
+  if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
+    return kOutOfDeviceMemory;
+  taken += bytes;
+  handles[++last_handle] = std::shared_ptr<Memory>(new Memory{descriptor, bytes}, [](Memory* gone) {
+    taken -= gone->bytes;
+    delete gone;
+  });
+  *handle = last_handle;
+  // What was there before is anybody's.
+  std::byte* own = static_cast<std::byte*>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
+  if (own == MAP_FAILED) return kOutOfDeviceMemory;
+  for (std::size_t at = 0; at < bytes; at += 4096) own[at] = std::byte{0xee};
+  munmap(own, bytes);
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemRelease(AllocationHandle handle) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  return handles.erase(handle) == 1 ? kSuccess : kInvalidValue;
+}
+
+STANDIN_EXPORT ResultCode cuMemMap(DevicePtr at, std::size_t bytes, std::size_t offset,
+                                   AllocationHandle handle, unsigned long long flags) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = handles.find(handle);
+  if (found == handles.end() || bytes == 0 || !is_whole(bytes) || offset != 0 || flags != 0 ||
+      bytes > found->second->bytes || !is_reserved(at, bytes))
+    return kInvalidValue;
+  const auto next = mappings.lower_bound(at);
+  if (next != mappings.end() && next->first < at + bytes) return kInvalidValue;
+  if (mapping_of(at) != mappings.end()) return kInvalidValue;
+  void* own =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, found->second->descriptor, 0);
+  if (own == MAP_FAILED) return kOutOfDeviceMemory;
+  mappings[at] = std::shared_ptr<Mapping>(
+      new Mapping{found->second, bytes, static_cast<std::byte*>(own), false});
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemUnmap(DevicePtr at, std::size_t bytes) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(at);
+  if (found == mappings.end() || found->second->bytes != bytes) return kInvalidValue;
+  mappings.erase(found);
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemSetAccess(DevicePtr at, std::size_t bytes, const Access* access,
+                                         std::size_t count) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(at);
+  if (found == mappings.end() || found->second->bytes != bytes || count != 1 ||
+      access->who.kind != kOnDevice || access->flags != kReadWrite)
+    return kInvalidValue;
+  found->second->is_accessible = true;
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemExportToShareableHandle(void* shareable, AllocationHandle handle,
+                                                       int kind, unsigned long long flags) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = handles.find(handle);
+  if (found == handles.end() || kind != kFileDescriptor || flags != 0) return kInvalidValue;
+  const int descriptor = fcntl(found->second->descriptor, F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) return kOutOfDeviceMemory;
+  std::memcpy(shareable, &descriptor, sizeof descriptor);
+  return kSuccess;
+}
+
+STANDIN_EXPORT ResultCode cuMemImportFromShareableHandle(AllocationHandle* handle, void* shareable,
+                                                         int kind) {
+  STANDIN_CHECK(Needs::kDriver);
+  struct stat info {};
+  const int given = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
+  if (kind != kFileDescriptor || fstat(given, &info) != 0 || info.st_size == 0 ||
+      !is_whole(static_cast<std::size_t>(info.st_size)))
+    return kInvalidValue;
+  const int descriptor = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) return kOutOfDeviceMemory;
+  const std::lock_guard lock(mutex);
+  handles[++last_handle] =
+      std::shared_ptr<Memory>(new Memory{descriptor, static_cast<std::size_t>(info.st_size)});
+  *handle = last_handle;
+  return kSuccess;
+}

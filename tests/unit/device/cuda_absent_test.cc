@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process is told that asks for a CUDA device on a machine without the driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "device/choice.h"
+#include "device/cuda/driver.h"
+#include "device/host/host_device.h"
+
+namespace memspan {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CudaAbsentTest, TheReasonNamesTheLibraryThatIsMissing) {
+  const auto driver = cuda::driver();
+  if (driver.is_ok()) GTEST_SKIP() << "there is a CUDA driver here";
+  if (driver.code() == Code::kUnavailable) GTEST_SKIP() << driver.status().message();
+  EXPECT_EQ(driver.code(), Code::kNotSupported);
+  EXPECT_EQ(driver.status().message(), "no CUDA driver (libcuda.so.1 is not here)");
+  EXPECT_EQ(cuda::describe_devices().status().message(), driver.status().message());
+  ASSERT_EQ(setenv("MEMSPAN_DEVICE", "cuda", 1), 0);
+  const auto device = chosen_device();
+  EXPECT_EQ(device.code(), Code::kNotSupported);
+  EXPECT_THAT(device.status().message(), HasSubstr("MEMSPAN_DEVICE=cuda"));
+  EXPECT_THAT(device.status().message(), HasSubstr("libcuda.so.1 is not here"));
+}
+
+TEST(CudaAbsentTest, TheHostIsTheDeviceUnlessAnotherIsChosen) {
+  ASSERT_EQ(unsetenv("MEMSPAN_DEVICE"), 0);
+  EXPECT_EQ(chosen_device().value(), &host_device());
+  ASSERT_EQ(setenv("MEMSPAN_DEVICE", "host", 1), 0);
+  EXPECT_EQ(chosen_device().value(), &host_device());
+}
+
+TEST(CudaAbsentTest, AnotherWordIsRefused) {
+  ASSERT_EQ(setenv("MEMSPAN_DEVICE", "gpu", 1), 0);
+  const auto device = chosen_device();
+  EXPECT_EQ(device.code(), Code::kInvalidArgument);
+  EXPECT_EQ(device.status().message(), "MEMSPAN_DEVICE is \"gpu\", allowed are host and cuda");
+}
+
+}  // namespace
+}  // namespace memspan
