@@ -40,7 +40,8 @@ int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms)
 int32_t memspan_stream_call(memspan_stream_t stream, int32_t (*function)(void* context),
                             void* context);
 /* Copies `bytes` of this process's memory in the stream's order; both places stay as they are until
- * then. Memory that is not there ends the process, as memcpy() does. */
+ * then. Memory that is not there ends the process, as memcpy() does. With MEMSPAN_DEVICE=cuda
+ * either place may be memory of a GPU. */
 int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source, size_t bytes);
 /* Runs kernel(arguments) once for each of `blocks` blocks, 1 to 65536, on threads of the process,
  * in the stream's order; <memspan/kernel.h> has what it may call, and <memspan/launch.h> the form

@@ -23,4 +23,9 @@ Result<Device*> chosen_device() {
                 fmt::format("MEMSPAN_DEVICE is \"{}\", allowed are host and cuda", word));
 }
 
+Device* other_device() {
+  const Result<Device*> chosen = chosen_device();
+  return chosen.is_ok() && !(*chosen)->is_host() ? *chosen : nullptr;
+}
+
 }  // namespace memspan

@@ -11,5 +11,8 @@ namespace memspan {
 // kInvalidArgument for another word; kNotSupported and kUnavailable say why there is no such device
 // here. Thread-safe.
 Result<Device*> chosen_device();
+// The same, but null where that is the host or there is none: whoever got it has memory that the
+// processor does not copy.
+Device* other_device();
 
 }  // namespace memspan

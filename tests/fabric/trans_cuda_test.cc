@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -174,6 +175,62 @@ TEST(TransCudaTest, RegistrationsOfDeviceMemoryAreChecked) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(smem_trans_deregister_mem(handle, memory), SMEM_OK);
     EXPECT_EQ(smem_trans_register_mem(handle, memory + 999, 2, 0), SMEM_OK);
     smem_trans_destroy(handle, 0);
+  });
+  side.join();
+}
+
+TEST(TransCudaTest, ATargetThatIsKilledIsNamedSoon) {
+  Store store;
+  Wire wire, control;
+  Side target([&] {
+    use_gpu();
+    const auto handle = create(store.url(), kTarget, SMEM_TRANS_RECEIVER);
+    unsigned char* const memory = on_gpu(Bytes(kBytes, 7));
+    EXPECT_EQ(smem_trans_register_mem(handle, memory, kBytes, 0), SMEM_OK);
+    say(wire.left(), memory);
+    hear<char>(wire.left());
+  });
+  Side initiator([&] {
+    use_gpu();
+    const auto handle = create(store.url(), kInitiator, SMEM_TRANS_SENDER);
+    auto* const there = hear<unsigned char*>(wire.right());
+    unsigned char* const mine = on_gpu(Bytes(kBytes, 1));
+    ASSERT_EQ(smem_trans_write(handle, mine, kTarget, there, kBytes), SMEM_OK)
+        << smem_get_last_err_msg();
+    say(control.left(), 'k');
+    int code = SMEM_OK;
+    while (code == SMEM_OK) code = smem_trans_write(handle, mine, kTarget, there, kBytes);
+    const auto noticed = std::chrono::steady_clock::now();
+    EXPECT_EQ(code, SMEM_NOT_CONNECTED) << smem_get_last_err_msg();
+    EXPECT_TRUE(says(kTarget));
+    EXPECT_EQ(smem_trans_write_submit(handle, mine, kTarget, there, 1, gpu_stream()),
+              SMEM_NOT_CONNECTED);
+    EXPECT_LT(noticed - hear<std::chrono::steady_clock::time_point>(control.left()),
+              std::chrono::seconds(1));
+    smem_trans_destroy(handle, 0);
+  });
+  hear<char>(control.right());
+  const auto when = std::chrono::steady_clock::now();
+  target.kill();
+  say(control.right(), when);
+  initiator.join();
+}
+
+TEST(TransCudaTest, StreamsOfTheHostCopyItsMemory) {
+  Side side([&] {
+    use_gpu();
+    memspan_stream_t stream = nullptr;
+    ASSERT_EQ(memspan_stream_create(&stream), 0);
+    const Bytes sent = pattern(5000, 1);
+    unsigned char* const one = on_gpu(Bytes(5000, 0));
+    unsigned char* const other = on_gpu(Bytes(5000, 0));
+    Bytes back(5000, 0);
+    EXPECT_EQ(memspan_stream_copy(stream, one, sent.data(), sent.size()), 0);
+    EXPECT_EQ(memspan_stream_copy(stream, other, one, sent.size()), 0);
+    EXPECT_EQ(memspan_stream_copy(stream, back.data(), other, sent.size()), 0);
+    EXPECT_EQ(memspan_stream_synchronize(stream, 10000), 0);
+    EXPECT_EQ(back, sent);
+    EXPECT_EQ(memspan_stream_destroy(stream), 0);
   });
   side.join();
 }

@@ -7,6 +7,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
+#include "device/choice.h"
 #include "device/host/copy.h"
 
 namespace memspan::capi {
@@ -86,7 +87,9 @@ std::int32_t copy(const char* call, memspan_stream_t stream, void* dest, const v
     return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, dest or source is NULL");
   auto used = streams().use(stream);
   if (!used) return bad_handle(call, stream, kWhat);
-  const Status given = used->submit([=] {
+  const Status given = used->submit([=, device = other_device()] {
+    const bool is_plain = device == nullptr || !(device->owns(dest) || device->owns(source));
+    if (!is_plain) return device->copy(dest, source, bytes);
     copy_bytes(dest, source, bytes);
     return Status::ok();
   });

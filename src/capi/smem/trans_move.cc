@@ -11,6 +11,7 @@
 #include "capi/smem/result.h"
 #include "capi/smem/streams.h"
 #include "core/log.h"
+#include "device/choice.h"
 
 namespace memspan::capi {
 namespace {
@@ -62,8 +63,7 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
 // addresses.
 bool may_be_of_device(const void* stream) {
   constexpr int kAddressBits = 48;
-  return transfer::other_device() != nullptr &&
-         reinterpret_cast<std::uintptr_t>(stream) >> kAddressBits == 0;
+  return other_device() != nullptr && reinterpret_cast<std::uintptr_t>(stream) >> kAddressBits == 0;
 }
 
 // Nobody waits for a call of such a stream, or hears of its failure but by the log.
@@ -71,7 +71,7 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
   auto endpoint = endpoints().use(given.handle);
   if (!endpoint) return bad_endpoint(given.call, given.handle);
   const transfer::DeviceStream where{
-      .device = transfer::other_device(),
+      .device = other_device(),
       .stream = stream,
       .move = [call = given.call, handle = given.handle, direction = given.direction,
                peer = std::string(given.peer)](const transfer::PieceList& pieces) {

@@ -157,7 +157,7 @@ Status Range::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes)
       from_cuda(fmt::format("mapping {} of memory of a CUDA device", format_size(bytes)),
                 device_.functions->map(base_ + at, bytes, 0,
                                        static_cast<const Allocation&>(memory).handle(), 0)));
-  const Status allowed = allow_access(device_, base_ + at, bytes);
+  Status allowed = allow_access(device_, base_ + at, bytes);
   if (!allowed.is_ok()) {
     device_.functions->unmap(base_ + at, bytes);
     return allowed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/exposed_registrations.h"
 
+#include "device/choice.h"
 #include "device/host/host_device.h"
-#include "fabric/transfer/peer.h"
 
 namespace memspan::transfer {
 

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "device/choice.h"
-
 namespace memspan::transfer {
 
 namespace {
@@ -13,11 +11,6 @@ namespace {
 constexpr Duration kLookAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
-
-Device* other_device() {
-  const Result<Device*> chosen = chosen_device();
-  return chosen.is_ok() && !(*chosen)->is_host() ? *chosen : nullptr;
-}
 
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest) {

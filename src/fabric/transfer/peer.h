@@ -19,6 +19,7 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "device/choice.h"
 #include "device/memory.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/pieces.h"
@@ -54,9 +55,6 @@ struct ResolvedPieces {
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
-
-// The device that this process has chosen, unless it is the host or there is none.
-Device* other_device();
 
 // Why a piece is refused; `nearest` tells what is registered near it.
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
