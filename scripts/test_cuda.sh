@@ -9,7 +9,7 @@
 #   --short   measures once, to see that it runs
 #
 # It needs nvcc (CUDA 12 or 13), a driver and a GPU of compute capability 7.0 or more; two processes share the
-# GPU. Under eight minutes on 8 cores. Exit code 0: all passed and no target was missed; 1: not so; 2: a wrong option;
+# GPU. It is meant to take less than eight minutes on 8 cores. Exit code 0: all passed and no target was missed; 1: not so; 2: a wrong option;
 # 3: nothing was run, since something is not there.
 set -euo pipefail
 
