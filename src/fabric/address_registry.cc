@@ -36,8 +36,9 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
                        std::unique_ptr<DeviceRange>& part) {
     if (bytes == 0) return Status::ok();
     auto made = device.reserve_at(bytes, reinterpret_cast<void*>(at));
-    if (made.is_ok()) part = std::move(made).value();
-    return made.status();
+    if (!made.is_ok()) return made.status();
+    part = std::move(made).value();
+    return Status::ok();
   };
   MEMSPAN_PASS(take(host_device(), base, parts.host_bytes, into[0]));
   return take(*parts.device, base + parts.host_bytes, parts.device_bytes, into[1]);

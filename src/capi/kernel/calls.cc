@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -93,6 +93,12 @@ Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t
              std::size_t count) {
   return {dest_pitch, source_pitch, bytes, count};
 }
+
+// Of the thread that runs a block.
+struct alignas(64) Scratch {
+  std::byte bytes[MEMSPAN_KERNEL_SCRATCH_BYTES];
+};
+thread_local std::unique_ptr<Scratch> scratch;
 
 }  // namespace
 }  // namespace memspan::capi
@@ -223,13 +229,8 @@ MEMSPAN_EXPORT void memspan_kernel_quiet(void) {
 }
 
 MEMSPAN_EXPORT void* memspan_kernel_scratch(void) {
-  constexpr std::align_val_t kAlignment{64};
-  struct Free {
-    void operator()(void* bytes) const { ::operator delete(bytes, kAlignment); }
-  };
-  thread_local const std::unique_ptr<void, Free> scratch(
-      ::operator new(MEMSPAN_KERNEL_SCRATCH_BYTES, kAlignment));
-  return scratch.get();
+  if (scratch == nullptr) scratch = std::make_unique_for_overwrite<Scratch>();
+  return scratch->bytes;
 }
 MEMSPAN_EXPORT void memspan_kernel_let_others_begin(void) {
   require("a kernel's start", let_other_blocks_run());

@@ -43,8 +43,8 @@ Status Worker::start(const std::string& device) {
   MEMSPAN_TRY_ASSIGN(context_, create_context(device, may_be_large), "starting UCX");
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // Our mutex serializes our calls. UCX has a thread of its own for the events of connections, which
-  // changes the flags of endpoints, and only in this mode does a call keep it out.
+  // Our mutex serializes our calls. UCX has a thread of its own for the events of connections,
+  // which changes the flags of endpoints, and only in this mode does a call keep it out.
   params.thread_mode = UCS_THREAD_MODE_MULTI;
   MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
   MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
