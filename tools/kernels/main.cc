@@ -18,8 +18,6 @@
 
 #include "kernels/source.h"
 
-extern char** environ;
-
 namespace {
 
 using Words = std::vector<std::string>;
