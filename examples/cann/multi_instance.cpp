@@ -9,14 +9,7 @@
 #include "shmem.h"
 
 #include "multi_instance_kernel.h"
-
-#define CHECK(call)                                                                  \
-  do {                                                                               \
-    if (const int failed = (call); failed != 0) {                                    \
-      std::fprintf(stderr, "%s gave %d: %s\n", #call, failed, aclGetRecentErrMsg()); \
-      return 1;                                                                      \
-    }                                                                                \
-  } while (0)
+#include "check.h"
 
 namespace {
 

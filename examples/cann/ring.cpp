@@ -9,13 +9,7 @@
 #include "kernel_operator.h"
 #include "shmem.h"
 
-#define CHECK(call)                                                                  \
-  do {                                                                               \
-    if (const int failed = (call); failed != 0) {                                    \
-      std::fprintf(stderr, "%s gave %d: %s\n", #call, failed, aclGetRecentErrMsg()); \
-      return 1;                                                                      \
-    }                                                                                \
-  } while (0)
+#include "check.h"
 
 constexpr uint32_t BLOCKS = 4;
 constexpr uint32_t PIECE = 1024;  // elements
