@@ -5,6 +5,7 @@
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
+#include "capi/polling.h"
 
 namespace memspan::capi {
 namespace {
@@ -109,5 +110,6 @@ MEMSPAN_FLAT_PROFILED(void, ctx_signal_add,
 
 MEMSPAN_PROFILED(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
   reach_word("shmem_signal_fetch", "sig_addr", sig_addr, 0);
-  return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+  const auto look = [=] { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); };
+  return has_to_note() ? noted(sig_addr, look) : look();
 }
