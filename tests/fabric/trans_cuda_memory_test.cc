@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registered memory of a GPU by whom it was made: the driver's virtual-memory calls (PyTorch's
-// expandable segments, pools of memspan), asynchronous pools, and memspan_transfer_device_malloc().
-// On the stand-in of the CUDA driver.
+// expandable segments, pools of memspan) and asynchronous pools. On the stand-in of the CUDA
+// driver.
 #include <memspan/transfer.h>
 #include <smem/host/smem_bm.h>
 
@@ -14,60 +14,9 @@
 namespace trans {
 namespace {
 
-constexpr std::size_t kStep = std::size_t{2} << 20;
-constexpr std::size_t kEdge = 4096 + 17;
 // More allocations than one answer of a descriptor broker has room for.
 constexpr std::size_t kCount = 17;
 constexpr std::size_t kAll = kCount * kStep;
-
-using Place = unsigned char*;
-
-Place mapped(std::size_t count, int shareable_as = GPU_SHAREABLE) {
-  auto* const made = reinterpret_cast<Place>(gpu_map(count, kStep, shareable_as));
-  put_on_gpu(made, Bytes(count * kStep, 7));
-  return made;
-}
-
-std::size_t handles() {
-  return reinterpret_cast<std::size_t (*)()>(gpu_function("standin_handles"))();
-}
-
-testing::AssertionResult registers(smem_trans_t handle, Place at, std::size_t bytes) {
-  if (smem_trans_register_mem(handle, at, bytes, 0) == SMEM_OK) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << smem_get_last_err_msg();
-}
-testing::AssertionResult writes(smem_trans_t handle, const void* from, Place to,
-                                std::size_t bytes) {
-  if (smem_trans_write(handle, from, kTarget, to, bytes) == SMEM_OK)
-    return testing::AssertionSuccess();
-  return testing::AssertionFailure() << smem_get_last_err_msg();
-}
-testing::AssertionResult reads(smem_trans_t handle, void* to, Place from, std::size_t bytes) {
-  if (smem_trans_read(handle, to, kTarget, from, bytes) == SMEM_OK)
-    return testing::AssertionSuccess();
-  return testing::AssertionFailure() << smem_get_last_err_msg();
-}
-
-// A target and an initiator, each with an endpoint and a wire to the other.
-template <typename Offer, typename Initiate>
-void between(Offer offer, Initiate initiate) {
-  Store store;
-  Wire wire;
-  Side target([&] {
-    use_gpu();
-    const auto handle = create(store.url(), kTarget, SMEM_TRANS_RECEIVER);
-    offer(handle, wire.left());
-    smem_trans_destroy(handle, 0);
-  });
-  Side initiator([&] {
-    use_gpu();
-    const auto handle = create(store.url(), kInitiator, SMEM_TRANS_SENDER);
-    initiate(handle, wire.right());
-    smem_trans_destroy(handle, 0);
-  });
-  initiator.join();
-  target.join();
-}
 
 TEST(TransCudaMemoryTest, MovesWhatStraddlesAllocations) {
   between(
@@ -317,6 +266,7 @@ TEST(TransCudaMemoryTest, AWindowOfAPoolIsRegisteredAsAnyMemory) {
         smem_bm_destroy(pool);
         smem_bm_uninit(0);
         say(wire, 'd');
+        EXPECT_EQ(hear<char>(wire), 'r');
       },
       [](smem_trans_t handle, int wire) {
         const auto there = hear<Place>(wire);
@@ -328,102 +278,8 @@ TEST(TransCudaMemoryTest, AWindowOfAPoolIsRegisteredAsAnyMemory) {
         say(wire, 'w');
         EXPECT_EQ(hear<char>(wire), 'd');
         EXPECT_EQ(smem_trans_write(handle, mine, kTarget, there, 1), SMEM_NOT_EXIST);
-      });
-}
-
-// ---- memspan_transfer_device_malloc()
-
-TEST(TransCudaMemoryTest, MemoryThatWasHandedOutIsTheDevicesAndRegistered) {
-  between(
-      [](smem_trans_t handle, int wire) {
-        const std::size_t before = gpu_free_bytes();
-        auto* const memory =
-            static_cast<Place>(memspan_transfer_device_malloc(handle, kStep + kEdge));
-        ASSERT_NE(memory, nullptr) << smem_get_last_err_msg();
-        EXPECT_EQ(gpu_free_bytes(), before - 2 * kStep);
-        EXPECT_TRUE(all_are(from_gpu(memory, kStep + kEdge).data(), kStep + kEdge, 0));
-        EXPECT_EQ(smem_trans_deregister_mem(handle, memory), SMEM_OK) << "takes nothing back";
-        EXPECT_TRUE(registers(handle, memory, kStep + kEdge)) << "and is not needed";
-        EXPECT_EQ(smem_trans_deregister_mem(handle, memory), SMEM_OK);
-        say(wire, memory);
-        EXPECT_EQ(hear<char>(wire), 'w');
-        EXPECT_EQ(from_gpu(memory, kStep + kEdge), pattern(kStep + kEdge, 9));
-        EXPECT_EQ(smem_trans_free(handle, memory + 1), SMEM_INVALID_PARAM);
-        EXPECT_EQ(smem_trans_free(handle, memory), SMEM_OK);
-        EXPECT_EQ(smem_trans_free(handle, memory), SMEM_INVALID_PARAM);
-        EXPECT_TRUE(says("no memory of this endpoint begins there"));
-        say(wire, 'f');
-        EXPECT_EQ(hear<char>(wire), 'd');
-        EXPECT_EQ(gpu_free_bytes(), before);
-        EXPECT_EQ(handles(), 0u);
-      },
-      [](smem_trans_t handle, int wire) {
-        const auto there = hear<Place>(wire);
-        const Place mine = on_gpu(pattern(kStep + kEdge, 9));
-        EXPECT_TRUE(writes(handle, mine, there, kStep + kEdge));
-        Bytes back(kStep + kEdge);
-        EXPECT_TRUE(reads(handle, back.data(), there, back.size()));
-        EXPECT_EQ(back, pattern(kStep + kEdge, 9));
-        EXPECT_EQ(smem_trans_write(handle, mine, kTarget, there + kStep, kEdge + 1),
-                  SMEM_NOT_EXIST);
-        say(wire, 'w');
-        EXPECT_EQ(hear<char>(wire), 'f');
-        EXPECT_EQ(smem_trans_write(handle, mine, kTarget, there, 1), SMEM_NOT_EXIST);
-        say(wire, 'd');
-      });
-}
-
-TEST(TransCudaMemoryTest, WhatTheDeviceHasNotIsNotHandedOut) {
-  Store store;
-  Side side([&] {
-    use_gpu();
-    const auto handle = create(store.url(), kTarget);
-    const std::size_t before = gpu_free_bytes();
-    EXPECT_EQ(memspan_transfer_device_malloc(handle, 0), nullptr);
-    EXPECT_TRUE(says("invalid capacity"));
-    EXPECT_EQ(memspan_transfer_device_malloc(handle, before + 1), nullptr);
-    EXPECT_TRUE(says("are free"));
-    EXPECT_EQ(memspan_transfer_device_malloc(handle, SIZE_MAX), nullptr);
-    EXPECT_TRUE(says("more than any device has"));
-    EXPECT_EQ(gpu_free_bytes(), before);
-    EXPECT_EQ(memspan_transfer_device_malloc(nullptr, 1), nullptr);
-    // The end of the endpoint gives back what is left.
-    EXPECT_NE(memspan_transfer_device_malloc(handle, kAll), nullptr) << smem_get_last_err_msg();
-    smem_trans_destroy(handle, 0);
-    EXPECT_EQ(gpu_free_bytes(), before);
-    EXPECT_EQ(handles(), 0u);
-  });
-  side.join();
-}
-
-TEST(TransCudaMemoryTest, FreedMemoryStaysUntilTheStreamHasDoneWithIt) {
-  between(
-      [](smem_trans_t handle, int wire) {
-        const Place memory = on_gpu(Bytes(kStep, 7));
-        ASSERT_TRUE(registers(handle, memory, kStep));
-        say(wire, memory);
-        EXPECT_EQ(hear<char>(wire), 'd');
-        EXPECT_EQ(from_gpu(memory, kStep), pattern(kStep, 10));
-      },
-      [](smem_trans_t handle, int wire) {
-        const auto there = hear<Place>(wire);
-        const std::size_t before = gpu_free_bytes();
-        auto* const mine = static_cast<Place>(memspan_transfer_device_malloc(handle, kStep));
-        ASSERT_NE(mine, nullptr) << smem_get_last_err_msg();
-        put_on_gpu(mine, pattern(kStep, 10));
-        void* const stream = gpu_stream();
-        Gate gate;
-        gpu_call(stream, Gate::pass, &gate);
-        ASSERT_EQ(smem_trans_write_submit(handle, mine, kTarget, there, kStep, stream), SMEM_OK)
-            << smem_get_last_err_msg();
-        EXPECT_EQ(smem_trans_free(handle, mine), SMEM_OK);
-        EXPECT_EQ(gpu_free_bytes(), before - kStep);
-        gate.open();
-        EXPECT_EQ(gpu_synchronize(stream), 0);
-        // It is given back with the next that the device is asked for.
-        EXPECT_EQ(memspan_transfer_device_malloc(handle, SIZE_MAX), nullptr);
-        EXPECT_EQ(gpu_free_bytes(), before);
-        say(wire, 'd');
+        EXPECT_TRUE(says("it has registered nothing"));
+        say(wire, 'r');
       });
 }
 

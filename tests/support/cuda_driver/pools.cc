@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <set>
 
 #include "memory_state.h"
 
@@ -47,11 +48,18 @@ ino_t number_of(const PoolObject& pool) {
   return fstat(pool.descriptor, &info) == 0 ? info.st_ino : 0;
 }
 
+// All that there are, guarded by the mutex: what a program does not destroy is no leak of it.
+std::set<PoolHandle>& pools = *new std::set<PoolHandle>;
+
+PoolHandle add_pool(const PoolObject& made) {
+  auto* const pool = new PoolObject(made);
+  const std::lock_guard lock(mutex);
+  pools.insert(pool);
+  return pool;
+}
+
 PoolHandle make_pool(bool is_shareable) {
-  auto* const made = new PoolObject;
-  made->descriptor = memfd_create("stand-in-pool", MFD_CLOEXEC);
-  made->is_shareable = is_shareable;
-  return made;
+  return add_pool({memfd_create("stand-in-pool", MFD_CLOEXEC), is_shareable, false, false});
 }
 
 PoolHandle default_pool() {
@@ -77,8 +85,9 @@ STANDIN_EXPORT ResultCode cuMemPoolCreate(PoolHandle* pool, const PoolProperties
 STANDIN_EXPORT ResultCode cuMemPoolDestroy(PoolHandle pool) {
   STANDIN_CHECK(Needs::kDriver);
   if (pool == nullptr || pool == default_pool()) return kInvalidValue;
-  close(pool->descriptor);
   const std::lock_guard lock(mutex);
+  if (pools.erase(pool) == 0) return kInvalidValue;
+  close(pool->descriptor);
   for (auto& [at, mapping] : mappings)
     if (mapping->pool == pool) mapping->pool = nullptr;
   delete pool;
@@ -115,7 +124,7 @@ STANDIN_EXPORT ResultCode cuMemPoolImportFromShareableHandle(PoolHandle* pool, v
   const int given = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
   if (kind != kFileDescriptor || flags != 0 || fstat(given, &info) != 0 || info.st_size != 0)
     return kInvalidValue;
-  *pool = new PoolObject{fcntl(given, F_DUPFD_CLOEXEC, 0), false, false, true};
+  *pool = add_pool({fcntl(given, F_DUPFD_CLOEXEC, 0), false, false, true});
   return kSuccess;
 }
 
