@@ -40,12 +40,16 @@ struct CallSignature {
 
 // How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;
-inline constexpr std::size_t kCallDataBytes = (kPayloadWords - kCallWords) * sizeof(std::uint64_t);
+inline constexpr std::size_t kCallDataBytes = (kSignatureWord - kCallWords) * sizeof(std::uint64_t);
 
 // The first barrier of a call; `data` of up to kCallDataBytes goes along. kInvalidArgument on all
 // members when they do not all call the same.
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature,
                        const void* data = nullptr, std::size_t data_bytes = 0);
+// The only barrier of a broadcast, whose data are the root's. The root waits for nobody: differing
+// calls are found by the others, and by the root at a later call.
+Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
+                         const void* data = nullptr, std::size_t data_bytes = 0);
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
@@ -56,6 +60,8 @@ void read_call_data(const ProcessGroup& group, int member, void* data, std::size
 template <typename Fill, typename Agree, typename Consume>
 Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, Fill fill, Agree agree,
                        Consume consume) {
+  // The buffer of two barriers ago is free.
+  MEMSPAN_PASS(group.team().settle(signature.what()));
   fill(std::size_t{0});
   // A member that could not be reached is missing at the barrier, which says why.
   Status shared = group.complete_shares();

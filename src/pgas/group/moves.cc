@@ -96,8 +96,17 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
   const CallSignature signature{GroupCall::kBroadcast, bytes, root};
   const bool is_root = group.rank() == root;
   if (bytes <= kCallDataBytes) {
-    MEMSPAN_PASS(checked_barrier(group, signature, values, bytes));
+    MEMSPAN_PASS(broadcast_barrier(group, signature, values, is_root ? bytes : 0));
     if (!is_root) read_call_data(group, root, values, bytes);
+    return Status::ok();
+  }
+  if (Team& team = group.team(); team.nodes() == nullptr && bytes <= team.eager_bytes()) {
+    if (is_root) {
+      MEMSPAN_PASS(team.make_room(signature.what()));
+      std::memcpy(team.my_eager_buffer(), values, bytes);
+    }
+    MEMSPAN_PASS(broadcast_barrier(group, signature));
+    if (!is_root) std::memcpy(values, team.eager_buffer(root), bytes);
     return Status::ok();
   }
   const ResultWriter write(bytes);

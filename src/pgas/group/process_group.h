@@ -90,8 +90,9 @@ class ProcessGroup {
   }
   // Before a barrier: what was shared is where it is read. Fails when it could not be put there.
   Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
-  // Says that this member is about to do its next collective. Once for each, or for none.
-  void arrive();
+  // Says that this member is about to do its next collective. Once for each, or for none. Waits
+  // until all have come to the last one, which may have been over here before (a broadcast's root).
+  Status arrive();
   // Whether all have said so for the collective that this one last said it for: kTimeout when not
   // yet. They will, so who waits for them does not wait for anything that this member does first.
   Status wait_for_arrivals(Duration patience);
