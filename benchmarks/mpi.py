@@ -74,7 +74,7 @@ def _wrapped(command):
         name = "MPICH"
     found = re.search(r"\d+(\.\d+)+", said)
     compilers = {"C": command.replace("mpicxx", "mpicc"), "C++": command}
-    return Mpi(name, found.group() if found else "unknown", compilers, (), tuple(options), environment)
+    return Mpi(name, found.group() if found else "unknown", compilers, ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"), tuple(options), environment)
 
 
 def _output(command, environment):

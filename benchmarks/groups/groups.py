@@ -130,18 +130,10 @@ def result(operation, size, processes, sides):
     return rows.Result(row, "us", [rows.Sample(*values) for values in zip(*columns)], processes)
 
 
-def table(results, rival):
-    headings = [heading.replace("OSHMEM", rival.name) for heading in report.HEADINGS]
-    return report.markdown_table([headings, *(report.cells(one, "memspan", rival.name) for one in results)])
-
-
-def section(results, rival, errors, chosen, load):
-    where = report.machine()
-    heading = (f"Measured on {report.today()}: {where['cpu']}, {jobs.cores()} cores, Linux {where['kernel']}; memspan "
-               f"{jobs.memspan_version()}, {rival.name} {rival.version}; load average {load:.1f} when it began; {chosen.rounds} "
-               f"rounds of\n\n    {command_line(chosen)}")
-    failures = "\n".join(f"- {error}" for error in errors)
-    return "\n\n".join(part for part in (heading, table(results, rival), failures) if part)
+def section(results, rival, facts, errors):
+    parts = [report.heading(facts, f"memspan {facts['memspan']} and {rival.name} {rival.version}"),
+             report.markdown_table(report.lines_of(results, rival=rival.name)), "\n".join(f"- {error}" for error in errors)]
+    return "\n\n".join(part for part in parts if part)
 
 
 def command_line(chosen):
@@ -176,11 +168,11 @@ def main(arguments):
     print(report.text_table(results, "memspan", rival.name))
     for error in errors:
         print(error)
+    facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rival": f"{rival.name} {rival.version}"}
     if chosen.json:
-        facts = {"rival": f"{rival.name} {rival.version}", "load": load, "command": command_line(chosen)}
         chosen.json.write_text(json.dumps(report.as_json(results, facts), indent=1) + "\n")
     if chosen.write_docs:
-        done = report.rewrite(REPOSITORY / "docs/performance.md", "groups", section(results, rival, errors, chosen, load))
+        done = report.rewrite(REPOSITORY / "docs/performance.md", "groups", section(results, rival, facts, errors))
         say(f"docs/performance.md: {'rewritten' if done else 'has no markers named groups'}")
     missed = any(one.verdict() == "missed" for one in results)
     return 1 if errors or not results or (chosen.strict and missed) else 0
