@@ -60,7 +60,7 @@ def options(arguments):
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--least", type=float, default=3, help="milliseconds of a batch of calls")
     parser.add_argument("--side", choices=("memspan", "mpi"), help="time this one alone")
-    parser.add_argument("--before", default="", help="words before the program, as 'perf record -o /tmp/p.%%q{PMI_RANK}'")
+    parser.add_argument("--before", default="", help="words before the program, as 'valgrind --tool=callgrind'")
     parser.add_argument("--timeout", type=float, default=600, help="seconds of each number of processes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--write-docs", action="store_true", help="rewrite the table in the document")
