@@ -33,10 +33,6 @@ class GroupOperations : public Operations {
   GroupOperations(const GroupOperations&) = delete;
   GroupOperations& operator=(const GroupOperations&) = delete;
 
-  std::vector<std::string> names() const override {
-    return {"barrier", "allreduce", "broadcast", "alltoall", "allgather", "reduce_scatter"};
-  }
-
   Cell cell(const std::string& name, std::size_t size) override {
     if (name == "barrier") return barrier();
     if (name == "allreduce") return all_reduce(size);
@@ -163,8 +159,11 @@ class GroupOperations : public Operations {
 
 }  // namespace
 
-std::unique_ptr<Operations> group_operations(const Processes& processes, std::size_t largest) {
-  return std::make_unique<GroupOperations>(processes, largest);
+Family group_operations() {
+  return {{"barrier", "allreduce", "broadcast", "alltoall", "allgather", "reduce_scatter"},
+          [](const Processes& processes, std::size_t largest) -> std::unique_ptr<Operations> {
+            return std::make_unique<GroupOperations>(processes, largest);
+          }};
 }
 
 }  // namespace bench

@@ -85,47 +85,75 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
-bool is_wanted(const Options& options, const std::string& name) {
-  return options.only.empty() ||
-         std::find(options.only.begin(), options.only.end(), name) != options.only.end();
+// While it lives the process runs on one core, unless `core` is kAnyCore. Not before the libraries
+// have started: they take the cores that they may use for all there are.
+constexpr int kAnyCore = -1;
+class Binding {
+ public:
+  explicit Binding(int core) {
+    sched_getaffinity(0, sizeof before_, &before_);
+    if (core == kAnyCore) return;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    if (sched_setaffinity(0, sizeof cores, &cores) != 0) refuse("cannot be bound to its core");
+  }
+  ~Binding() { sched_setaffinity(0, sizeof before_, &before_); }
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+// Those of the family that were asked for.
+std::vector<std::string> wanted(const Options& options, const Family& family) {
+  if (options.only.empty()) return family.names;
+  std::vector<std::string> names;
+  for (const std::string& name : options.only)
+    if (std::find(family.names.begin(), family.names.end(), name) != family.names.end())
+      names.push_back(name);
+  return names;
 }
 
 bool measure_all(const Options& options, const Processes& processes) {
   const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
   bool is_right = true;
-  std::size_t measured = 0;
-  for (const auto make : {group_operations, openshmem_operations}) {
-    const auto operations = make(processes, largest);
-    for (const std::string& name : operations->names()) {
-      if (!is_wanted(options, name)) continue;
-      ++measured;
+  for (const Family& family : {group_operations(), openshmem_operations()}) {
+    const std::vector<std::string> names = wanted(options, family);
+    if (names.empty()) continue;
+    const auto operations = family.make(processes, largest);
+    const Binding binding(options.binds ? processes.rank : kAnyCore);
+    for (const std::string& name : names) {
       const bool has_sizes = name.find("barrier") == std::string::npos;
       for (std::size_t i = 0; i < (has_sizes ? options.sizes.size() : 1); ++i)
         is_right =
             measure(operations->cell(name, options.sizes[i]), options, processes) && is_right;
     }
   }
-  if (measured < options.only.size()) refuse("--only names an operation that there is not");
   return is_right;
 }
 
-void bind_to_core(int core) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  if (sched_setaffinity(0, sizeof cores, &cores) != 0) refuse("cannot be bound to its core");
+// All that --only names are there.
+void check_names(const Options& options) {
+  for (const std::string& name : options.only) {
+    Options one;
+    one.only = {name};
+    if (wanted(one, group_operations()).empty() && wanted(one, openshmem_operations()).empty())
+      refuse("unknown operation " + name);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options = read_options(argc, argv);
+  check_names(options);
   MPI_Init(&argc, &argv);
   Processes processes{};
   MPI_Comm_rank(MPI_COMM_WORLD, &processes.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &processes.count);
   if (processes.count < 2) refuse("needs two processes at least");
-  if (options.binds) bind_to_core(processes.rank);
   const bool is_right = measure_all(options, processes);
   MPI_Finalize();
   return is_right ? 0 : 1;

@@ -22,11 +22,9 @@ class OpenShmemOperations : public Operations {
     const std::string heap = std::to_string(2 * largest + kBesideTheBuffers);
     ::setenv("SHMEM_SYMMETRIC_SIZE", heap.c_str(), 0);
     shmem_init();
-    if (shmem_my_pe() != processes.rank || shmem_n_pes() != processes.count) {
-      std::fprintf(stderr, "groups_bench: rank %d of %d is PE %d of %d\n", processes.rank,
-                   processes.count, shmem_my_pe(), shmem_n_pes());
-      MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    if (shmem_my_pe() != processes.rank || shmem_n_pes() != processes.count)
+      give_up("rank " + std::to_string(processes.rank) + " is PE " + std::to_string(shmem_my_pe()) +
+              " of " + std::to_string(shmem_n_pes()));
     source_ = heap_memory();
     result_ = heap_memory();
     fill_with_floats(source_, room_, processes.rank);
@@ -44,10 +42,6 @@ class OpenShmemOperations : public Operations {
   }
   OpenShmemOperations(const OpenShmemOperations&) = delete;
   OpenShmemOperations& operator=(const OpenShmemOperations&) = delete;
-
-  std::vector<std::string> names() const override {
-    return {"shmem_barrier", "shmem_broadcast", "shmem_alltoall", "put", "get"};
-  }
 
   Cell cell(const std::string& name, std::size_t size) override {
     if (name == "shmem_barrier")
@@ -152,7 +146,7 @@ class OpenShmemOperations : public Operations {
   }
   void* heap_memory() {
     void* const memory = shmem_align(kAlignment, room_);
-    if (memory == nullptr) must("shmem_align", -1);
+    if (memory == nullptr) give_up("the symmetric heap has no room for " + std::to_string(room_));
     std::memset(memory, 0, room_);
     return memory;
   }
@@ -166,8 +160,11 @@ class OpenShmemOperations : public Operations {
 
 }  // namespace
 
-std::unique_ptr<Operations> openshmem_operations(const Processes& processes, std::size_t largest) {
-  return std::make_unique<OpenShmemOperations>(processes, largest);
+Family openshmem_operations() {
+  return {{"shmem_barrier", "shmem_broadcast", "shmem_alltoall", "put", "get"},
+          [](const Processes& processes, std::size_t largest) -> std::unique_ptr<Operations> {
+            return std::make_unique<OpenShmemOperations>(processes, largest);
+          }};
 }
 
 }  // namespace bench

@@ -5,14 +5,20 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace bench {
 
+void give_up(const std::string& why) {
+  std::fprintf(stderr, "groups_bench: %s\n", why.c_str());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
 void must(const char* call, int code) {
   if (code == 0) return;
-  std::fprintf(stderr, "groups_bench: %s: %d, %s\n", call, code, memspan_last_error());
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  give_up(std::string(call) + ": " + std::to_string(code) + ", " + memspan_last_error());
 }
 
 std::unique_ptr<char[]> ordinary_memory(std::size_t bytes) {

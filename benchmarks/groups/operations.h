@@ -16,20 +16,25 @@ namespace bench {
 class Operations {
  public:
   virtual ~Operations() = default;
-  virtual std::vector<std::string> names() const = 0;
-  // `size` is at most what the maker was told.
+  // `name` is one of the family's, `size` at most what the maker was told.
   virtual Cell cell(const std::string& name, std::size_t size) = 0;
 };
 
+struct Family {
+  std::vector<std::string> names;
+  std::unique_ptr<Operations> (*make)(const Processes& processes, std::size_t largest);
+};
 // Collectives of a group on ordinary memory: allreduce, broadcast, ...
-std::unique_ptr<Operations> group_operations(const Processes& processes, std::size_t largest);
+Family group_operations();
 // OpenSHMEM: collectives on the symmetric heap, on which the MPI works as well; put and get, whose
 // remote memory is the heap and a window of MPI_Win_allocate.
-std::unique_ptr<Operations> openshmem_operations(const Processes& processes, std::size_t largest);
+Family openshmem_operations();
 
 // ---- for both
 
-// Ends the job when a call of memspan's failed, with its reason.
+// Ends the job.
+[[noreturn]] void give_up(const std::string& why);
+// Ends it when a call of memspan's failed, with its reason.
 void must(const char* call, int code);
 // Memory with every page there.
 std::unique_ptr<char[]> ordinary_memory(std::size_t bytes);

@@ -56,6 +56,8 @@ LIMIT_S = 1200
 
 
 def bind(rank, world):
+    """To a core of its own, where there are enough; once the libraries have started, which take the cores that they may
+    use for all there are."""
     if world <= len(os.sched_getaffinity(0)):
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
 
@@ -118,10 +120,10 @@ def reduce_worker(given, rank, world):
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    bind(rank, world)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=LIMIT_S))
     group = dist.new_group(backend="memspan")
     deepspeed_op.start(given.deepspeed, rank, world)
+    bind(rank, world)
     is_right = True
     for name in given.types:
         for size in given.sizes:
@@ -157,7 +159,6 @@ def transfer_worker(given, rank, world):
     """Rank 0 moves, rank 1's memory is moved to; both engines are in both."""
     import torch.distributed as dist
 
-    bind(rank, world)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=LIMIT_S))
     store_port = [workers.free_port()]
     dist.broadcast_object_list(store_port)
@@ -173,6 +174,7 @@ def transfer_worker(given, rank, world):
         told = [None] * world
         dist.all_gather_object(told, sides[name].register(memory))
         reached[name] = told[1]
+    bind(rank, world)
     is_right = True
     for name, work in works.items():
         moves = {side: sides[side].connect(memory, reached[side], work) for side in sides} if rank == 0 else dict.fromkeys(sides)
