@@ -3,8 +3,10 @@
 
 import platform
 import re
+import shlex
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import jobs
 from rows import Result
@@ -104,6 +106,15 @@ def machine() -> dict[str, str]:
             model = " ".join(line.split(":", 1)[1].split())
             break
     return {"cpu": model, "kernel": platform.release(), "machine": platform.machine()}
+
+
+def typed_again(program: list[str], chosen: Any, usual: dict[str, Any]) -> str:
+    """The command line, without the paths of this machine: options that are lists, where they are not as usual."""
+    words = [*program, "--rounds", str(chosen.rounds)]
+    for name, value in usual.items():
+        if getattr(chosen, name) != value:
+            words += [f"--{name}", ",".join(map(str, getattr(chosen, name)))]
+    return shlex.join(words)
 
 
 def facts(rounds: int, load: float, command: str) -> dict:

@@ -137,14 +137,12 @@ def section(results, rival, facts, errors):
 
 
 def command_line(chosen):
-    """As it would be typed again: without the paths of this machine."""
-    words = ["python3", "benchmarks/groups/groups.py", "--rounds", str(chosen.rounds)]
+    program = ["python3", "benchmarks/groups/groups.py"]
     if not os.path.isdir(chosen.mpi):
-        words += ["--mpi", chosen.mpi]
-    for name, usual in (("processes", PROCESSES), ("only", None), ("sizes", SIZES)):
-        if (value := getattr(chosen, name)) != usual:
-            words += [f"--{name}", ",".join(map(str, value))]
-    return shlex.join(words)
+        program += ["--mpi", chosen.mpi]
+    if chosen.before:
+        program += ["--before", chosen.before]
+    return report.typed_again(program, chosen, {"processes": PROCESSES, "only": None, "sizes": SIZES})
 
 
 def main(arguments):

@@ -194,6 +194,7 @@ def moved_right(dist, memory, work, move, rank):
     """Whether random bytes are the same there after a write, and here again after a read."""
     same = [True]
     memory.fill(rank + 1)
+    dist.barrier()  # nothing arrives before that
     if rank == 0:
         memory.randomize(work.mine, work.sizes)
         move("write")
@@ -304,7 +305,9 @@ def main():
     if given.worker:
         work_as(given.worker, given)
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    facts = report.facts(given.rounds, os.getloadavg()[0], f"build/rivals/bin/python benchmarks/python/rivals.py --rounds {given.rounds}")
+    usual = {"only": tuple(PARTS), "processes": PROCESSES, "sizes": SIZES, "types": TYPES, "works": tuple(WORKS)}
+    command = report.typed_again(["build/rivals/bin/python", "benchmarks/python/rivals.py"], given, usual)
+    facts = report.facts(given.rounds, os.getloadavg()[0], command)
     everything, tables = [], []
     for name in given.only:
         rival, measure = PARTS[name]
