@@ -62,7 +62,7 @@ if [[ -n $wheel ]]; then
   output=$(pip_install --no-deps --force-reinstall "$wheel" 2>&1) || complain memspan "$output"
 fi
 
-"$python" - <<'END'
+[[ ! -x $python ]] || "$python" - <<'END'
 import importlib.metadata as installed
 
 for name, package in (("Intel MPI", "impi-rt"), ("PyTorch", "torch"), ("NIXL", "nixl-cu12"),

@@ -74,7 +74,9 @@ def _wrapped(command):
         name = "MPICH"
     found = re.search(r"\d+(\.\d+)+", said)
     compilers = {"C": command.replace("mpicxx", "mpicc"), "C++": command}
-    return Mpi(name, found.group() if found else "unknown", compilers, ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"), tuple(options), environment)
+    flags = ("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")  # their old C++ interface
+    version = found.group() if found else "unknown"
+    return Mpi(name, version, compilers, flags, tuple(options), environment)
 
 
 def _output(command, environment):
