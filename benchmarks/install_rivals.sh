@@ -27,10 +27,12 @@ install() {
   local name=$1 check=$2 output
   shift 2
   "$python" -c "$check" >/dev/null 2>&1 && return
-  output=$("$@" 2>&1) && output=$("$python" -c "$check" 2>&1) || complain "$name" "$output"
+  if output=$("$@" 2>&1) && output=$("$python" -c "$check" 2>&1); then return; fi
+  complain "$name" "$output"
 }
 
 # PyPI has it as sources only; of them the two files that its ShareMemCommBuilder compiles are needed.
+# shellcheck disable=SC2317 # install() calls it
 build_deepspeed() {
   local sources=$folder/deepspeed
   rm -rf -- "$sources" && mkdir -p -- "$sources" &&
