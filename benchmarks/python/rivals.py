@@ -94,11 +94,10 @@ def tell(name, size, times):
 
 
 def operator_call(torch, tensor, group):
-    """torch.ops.memspan.all_reduce_(tensor, "sum", group's name), as _c10d_functional.all_reduce_ is called; None where
-    the wheel does not have it."""
+    """torch.ops.memspan.all_reduce_; None where the wheel does not have it."""
     with contextlib.suppress(AttributeError):
-        operator = torch.ops.memspan.all_reduce_
-        return lambda: operator(tensor, "sum", group.group_name)
+        operator, name = torch.ops.memspan.all_reduce_, group.group_name
+        return lambda: operator(tensor, name)
     return None
 
 
