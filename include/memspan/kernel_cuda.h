@@ -141,6 +141,12 @@ MEMSPAN_KERNEL_FUNCTION std::uint64_t take_ticket(std::uint64_t* counter) {
 MEMSPAN_KERNEL_FUNCTION void pause() {
   __nanosleep(100);
 }
+// Of a clock that all threads of the device share.
+MEMSPAN_KERNEL_FUNCTION std::uint64_t nanoseconds() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
 
 // The launch fails with cudaErrorAssert, after a line with the call and the reason.
 MEMSPAN_KERNEL_OUT_OF_LINE void end(const char* call, const char* why) {

@@ -28,16 +28,32 @@ MEMSPAN_KERNEL_FUNCTION bool is_far(int pe) {
   return index >= MEMSPAN_KERNEL_NEAR_PES || (state.distances[index] & MEMSPAN_KERNEL_FAR) != 0;
 }
 
-// Until ready() is true. The kernel fails when the stop word becomes `stop` or more meanwhile.
+// What a long wait looks at besides its word. The kernel fails when the stop word is `stop` or
+// more, and one that waits for a word of this PE also when it has waited as long as the job allows;
+// `begun` is 0 at its first look.
+MEMSPAN_KERNEL_OUT_OF_LINE void look_around(const char* call, std::uint32_t stop,
+                                            std::uint64_t* begun) {
+  const memspan_kernel_state& state = primitive::state();
+  if (state.stop == nullptr) return;
+  const std::uint32_t why = primitive::load_relaxed(state.stop);
+  if (why >= stop)
+    primitive::end(call, why == MEMSPAN_KERNEL_PEER_DIED ? "a peer has died" : "the job has ended");
+  if (stop != MEMSPAN_KERNEL_PEER_DIED) return;
+  primitive::store_relaxed(state.waits, std::uint32_t{1});
+  if (state.wait_limit_ns == 0) return;
+  const std::uint64_t now = primitive::nanoseconds();
+  if (*begun == 0) *begun = now;
+  if (now - *begun > state.wait_limit_ns)
+    primitive::end(call, "nothing came within the time that the job gives its calls");
+}
+
+// Until ready() is true, or look_around() ends the kernel.
 template <typename Ready>
 MEMSPAN_KERNEL_FUNCTION void wait_until(const char* call, std::uint32_t stop, Ready ready) {
-  constexpr unsigned kLooksBetween = 64;  // at the word that says so, which lies in host memory
+  constexpr unsigned kLooksBetween = 64;  // at words that lie in host memory
+  std::uint64_t begun = 0;
   for (unsigned looks = 1; !ready(); ++looks) {
-    const std::uint32_t* const word = primitive::state().stop;
-    if (looks % kLooksBetween == 0 && word != nullptr && primitive::load_relaxed(word) >= stop)
-      primitive::end(call, primitive::load_relaxed(word) == MEMSPAN_KERNEL_PEER_DIED
-                               ? "a peer has died"
-                               : "the job has ended");
+    if (looks % kLooksBetween == 0) look_around(call, stop, &begun);
     primitive::pause();
   }
 }

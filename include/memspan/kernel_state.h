@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Grows with every change of this file: library and unit must have the same. */
-#define MEMSPAN_KERNEL_STATE_VERSION 2
+#define MEMSPAN_KERNEL_STATE_VERSION 3
 
 /* What a kernel asks the host for. PUT and those of atomics that give no value are posted: the
  * kernel goes on at once. The others are answered. */
@@ -117,6 +117,8 @@ typedef struct memspan_kernel_state {
   int64_t device_distances[MEMSPAN_KERNEL_NEAR_PES];
   const memspan_kernel_team* teams; /* MEMSPAN_KERNEL_TEAMS + 1 */
   const uint32_t* stop;
+  uint32_t* waits;        /* set to 1 now and then by whoever waits for a word of this PE */
+  uint64_t wait_limit_ns; /* no such wait lasts longer; 0: it may */
   memspan_kernel_ring requests;
   memspan_kernel_ring meetings; /* SYNC and BARRIER, which may take long */
   uint32_t has_far_pes;         /* some PE is reached by the host only */

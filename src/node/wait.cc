@@ -73,6 +73,13 @@ Deadline within_limit(Deadline deadline, Duration limit) {
   return limit == Duration::zero() ? deadline : deadline.within(limit);
 }
 
+// The lowest rank of the others that have gone; -1 when none has.
+int first_gone(const WaitContext& place) {
+  for (int rank = 0; rank < place.segment->peers(); ++rank)
+    if (rank != place.rank && place.is_gone(rank)) return rank;
+  return -1;
+}
+
 }  // namespace
 
 int first_dead_peer(const NodeSegment& segment) {
@@ -101,6 +108,16 @@ Status lost_peer(const WaitContext& place, int rank) {
 void acknowledge_deaths(WaitContext& place) {
   place.known_alarms.store(place.segment->header().alarms.load(std::memory_order_acquire),
                            std::memory_order_relaxed);
+}
+
+void tell_of_end(WaitContext& place, std::string_view what, Duration waited) {
+  if (waited < kPatienceWithEnds) return;
+  const int first = first_gone(place);
+  if (first < 0 || place.has_warned_of_end.exchange(true)) return;
+  const PeerSlot& peer = place.segment->peer(first);
+  log_line(LogLevel::kWarn,
+           fmt::format("{} waits, and {} (process {}) {}: nothing comes from there any more", what,
+                       name_of(place, first), peer.pid.load(), describe_end(end_of(peer))));
 }
 
 SlowPath::SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline deadline,
@@ -208,20 +225,14 @@ Status SlowPath::alarm_status() const {
 // begun to leave or wait for such a store themselves; else it may be theirs. A living PE of another
 // node never counts as waiting, since its slot here does not say so: it may store.
 Status SlowPath::end_status(Duration waited) {
-  int first = 0;
-  while (first < place_.segment->peers() && (first == place_.rank || !place_.is_gone(first)))
-    ++first;
-  if (first == place_.segment->peers()) return Status::ok();
-  const PeerSlot& peer = place_.segment->peer(first);
+  const int first = first_gone(place_);
+  if (first < 0) return Status::ok();
   if (waited >= kStuckAfter && !place_.has_threads.load(std::memory_order_relaxed) &&
       is_everybody_stuck()) {
     note_loss(first);
     return death_status(first);
   }
-  if (waited < kPatienceWithEnds || place_.has_warned_of_end.exchange(true)) return Status::ok();
-  log_line(LogLevel::kWarn,
-           fmt::format("{} waits, and {} (process {}) {}: nothing comes from there any more", what_,
-                       name_of(place_, first), peer.pid.load(), describe_end(end_of(peer))));
+  tell_of_end(place_, what_, waited);
   return Status::ok();
 }
 

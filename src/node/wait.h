@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -116,6 +117,10 @@ class FirstLost {
 
 // kPeerLost, saying who is gone and how.
 Status lost_peer(const WaitContext& place, int rank);
+
+// Says once in this process that `what` waits, and for whom in vain, when it has waited for a
+// second and a peer has begun to leave the job.
+void tell_of_end(WaitContext& place, std::string_view what, Duration waited);
 
 // Whose store ends the wait, and so who has to ring. A sleeper in a barrier costs those who put
 // to it nothing.

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -168,6 +169,10 @@ inline std::uint64_t take_ticket(std::uint64_t* counter) {
 inline void pause() {
   if (place.shared == nullptr) memspan_kernel_let_others_begin();
   sched_yield();
+}
+inline std::uint64_t nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
 }
 // Where a GPU's launch would fail, the process ends with code 3.
 [[noreturn]] inline void end(const char* call, const char* why) {

@@ -13,6 +13,9 @@
 namespace memspan::capi {
 namespace {
 
+// A kernel that waits says so more often than this.
+constexpr auto kNoWait = std::chrono::milliseconds(100);
+
 Status failed(const std::string& what, const char* why) {
   return {Code::kNotSupported, fmt::format("{}: {}", what, why)};
 }
@@ -108,6 +111,9 @@ Status DeviceJob::make_rings() {
     return failed("allocating the rings' counters", why);
   auto* const tickets = static_cast<std::uint64_t*>(tickets_);
   state_.stop = &shared_->stop;
+  state_.waits = &shared_->waits;
+  state_.wait_limit_ns = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(waiting_.limit.load(std::memory_order_relaxed)).count());
   state_.teams = shared_->teams.data();
   state_.requests = {tickets, shared_->requests.data(), kRequests};
   state_.meetings = {tickets + 1, shared_->meetings.data(), kMeetings};
@@ -117,7 +123,10 @@ Status DeviceJob::make_rings() {
 Status DeviceJob::serve() {
   MEMSPAN_TRY_ASSIGN(requests_,
                      RingServer::start(shared_->requests.data(), kRequests, answer_request,
-                                       [this] { watch_peers(); }),
+                                       [this] {
+                                         watch_peers();
+                                         watch_waits();
+                                       }),
                      "requests");
   MEMSPAN_TRY_ASSIGN(meetings_,
                      RingServer::start(shared_->meetings.data(), kMeetings, answer_request, [] {}),
@@ -131,6 +140,20 @@ void DeviceJob::watch_peers() {
   const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
                         waiting_.known_alarms.load(std::memory_order_relaxed);
   set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
+}
+
+// As a wait of the host that has other threads, one of a kernel that began before a peer left is
+// only told of: this process may still store what it waits for.
+void DeviceJob::watch_waits() {
+  if (!waiting_.has_ends()) return;
+  const auto now = Clock::now();
+  if (std::atomic_ref<std::uint32_t>(shared_->waits).exchange(0, std::memory_order_relaxed) != 0) {
+    if (!wait_seen_) wait_seen_ = now;
+    wait_last_seen_ = now;
+  } else if (now - wait_last_seen_ > kNoWait) {
+    wait_seen_.reset();
+  }
+  if (wait_seen_) tell_of_end(waiting_, "a kernel", now - *wait_seen_);
 }
 
 void DeviceJob::add_team(int number, const Team& team) {

@@ -50,6 +50,7 @@ class DeviceJob {
   // Whole pages, so that nothing else is mapped with them.
   struct alignas(4096) Shared {
     std::uint32_t stop = 0;
+    std::uint32_t waits = 0;
     std::array<memspan_kernel_team, MEMSPAN_KERNEL_TEAMS + 1> teams{};
     alignas(128) std::array<memspan_kernel_request, kRequests> requests{};
     alignas(128) std::array<memspan_kernel_request, kMeetings> meetings{};
@@ -62,6 +63,7 @@ class DeviceJob {
   Status make_rings();
   Status serve();
   void watch_peers();
+  void watch_waits();
   void set_stop(std::uint32_t why);
 
   const memspan_kernel_unit& unit_;
@@ -70,6 +72,8 @@ class DeviceJob {
   std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
   std::vector<void*> mapped_;
   void* tickets_ = nullptr;
+  std::optional<Clock::time_point> wait_seen_;  // since then kernels have waited for words
+  Clock::time_point wait_last_seen_;
   std::unique_ptr<RingServer> requests_;
   std::unique_ptr<RingServer> meetings_;
 };
