@@ -134,6 +134,11 @@ class CudaDevice final : public memspan::Device {
     MEMSPAN_PASS(context.status());
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
   }
+  Status keep(std::shared_ptr<const void> what, void* stream) override {
+    reached_.give_up();
+    return begin_call([this, what = std::move(what)]() mutable { reached_.add(std::move(what)); },
+                      stream);
+  }
   Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) override {
     if (device_.functions->stream_wait_value == nullptr)
       return {Code::kNotSupported,
@@ -144,11 +149,6 @@ class CudaDevice final : public memspan::Device {
                      device_.functions->stream_wait_value(
                          static_cast<StreamHandle>(stream), address_of(word), value,
                          what == WaitFor::kEqual ? kWaitUntilEqual : kWaitUntilAtLeast));
-  }
-  Status keep(std::shared_ptr<const void> what, void* stream) override {
-    reached_.give_up();
-    return begin_call([this, what = std::move(what)]() mutable { reached_.add(std::move(what)); },
-                      stream);
   }
   Status begin_call(std::function<void()> call, void* stream) override {
     const CurrentContext context(device_);
