@@ -80,7 +80,7 @@ Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature, co
   Team& team = group.team();
   const Payload payload(signature, data, data_bytes);
   const CollectiveSignature of_team{CollectiveKind::kBroadcast, signature.bytes, signature.root};
-  const Status met =
+  Status met =
       team.barrier_of_root(signature.what(), of_team, signature.root, payload.words, payload.used);
   if (met.is_ok() || met.code() != Code::kInvalidArgument) return met;
   return explain_difference(team, payload.call(), signature.root);
