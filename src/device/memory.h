@@ -81,6 +81,10 @@ class Device {
   // The same behind what was given to a stream of the device before: a cudaStream_t. Its result
   // says only whether the copy was begun; host memory must stay until the stream is there.
   virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+  // Such a stream goes on once a word in memory of the device is `value`, or at least that as a
+  // signed number.
+  enum class WaitFor { kEqual, kAtLeast };
+  virtual Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) = 0;
   // A call that is made when such a stream comes to it. It may not use the device.
   virtual Status begin_call(std::function<void()> call, void* stream) = 0;
 };

@@ -102,6 +102,17 @@ class CudaDevice final : public memspan::Device {
     MEMSPAN_PASS(context.status());
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
   }
+  Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) override {
+    if (device_.functions->stream_wait_value == nullptr)
+      return {Code::kNotSupported,
+              "the CUDA driver here is too old: it has no cuStreamWaitValue32_v2"};
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    return from_cuda(fmt::format("waiting for the word at {} by a CUDA stream", word),
+                     device_.functions->stream_wait_value(
+                         static_cast<StreamHandle>(stream), address_of(word), value,
+                         what == WaitFor::kEqual ? kWaitUntilEqual : kWaitUntilAtLeast));
+  }
   Status begin_call(std::function<void()> call, void* stream) override {
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());

@@ -40,6 +40,8 @@ inline constexpr int kHostMemory = 1;        // what kMemoryType tells
 inline constexpr int kDeviceMemory = 2;
 inline constexpr unsigned kNonBlockingStream = 1;
 inline constexpr unsigned kEventWithoutTime = 2;
+inline constexpr unsigned kWaitUntilAtLeast = 0;  // of stream_wait_value(): as signed numbers
+inline constexpr unsigned kWaitUntilEqual = 1;
 inline constexpr unsigned kPortable = 1;  // of host_register(): pinned for all contexts
 
 enum PointerAttribute : int {
@@ -151,12 +153,18 @@ inline constexpr unsigned kLazyPeerAccess = 1;
   F(event_query, cuEventQuery, (EventHandle event))                                                \
   F(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
   F(event_destroy, cuEventDestroy_v2, (EventHandle event))
+// Those that a driver may lack.
+#define MEMSPAN_CUDA_LATER_FUNCTIONS(F)                                                            \
+  F(stream_wait_value, cuStreamWaitValue32_v2,                                                     \
+    (StreamHandle stream, DevicePtr word, std::uint32_t value, unsigned flags))
 // clang-format on
 
-// The driver's functions. All members are set in a table that driver() returns.
+// The driver's functions. All members are set in a table that driver() returns, but those of the
+// second list where the driver has none.
 struct Functions {
 #define MEMSPAN_CUDA_DECLARE(name, symbol, parameters) ResultCode(*name) parameters = nullptr;
   MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)
+  MEMSPAN_CUDA_LATER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)
 #undef MEMSPAN_CUDA_DECLARE
 };
 

@@ -38,6 +38,10 @@ class HostDevice final : public Device {
                     void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
+  Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
+                    void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
+  }
   Status begin_call(std::function<void()> /*call*/, void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }

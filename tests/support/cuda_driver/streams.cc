@@ -127,6 +127,24 @@ STANDIN_EXPORT ResultCode cuStreamWaitEvent(StreamHandle stream, EventHandle eve
   });
 }
 
+// Looks again and again, as what comes there says nothing; ends with the process.
+STANDIN_EXPORT ResultCode cuStreamWaitValue32_v2(StreamHandle stream, DevicePtr word,
+                                                 std::uint32_t value, unsigned flags) {
+  if (word % sizeof value != 0 || flags > kWaitUntilEqual || find(word, sizeof value).at == nullptr)
+    return kInvalidValue;
+  return enqueue(stream, [=] {
+    while (true) {
+      std::uint32_t now = 0;
+      const ResultCode looked = copy_now(reinterpret_cast<DevicePtr>(&now), word, sizeof now);
+      if (looked != kSuccess) return looked;
+      const bool is_there =
+          flags == kWaitUntilEqual ? now == value : static_cast<std::int32_t>(now - value) >= 0;
+      if (is_there) return kSuccess;
+      std::this_thread::yield();
+    }
+  });
+}
+
 STANDIN_EXPORT ResultCode cuLaunchHostFunc(StreamHandle stream, HostFunction function, void* data) {
   return enqueue(stream, [=] {
     function(data);

@@ -29,6 +29,8 @@ static_assert(kHostMemory == CU_MEMORYTYPE_HOST);
 static_assert(kDeviceMemory == CU_MEMORYTYPE_DEVICE);
 static_assert(kNonBlockingStream == CU_STREAM_NON_BLOCKING);
 static_assert(kEventWithoutTime == CU_EVENT_DISABLE_TIMING);
+static_assert(kWaitUntilAtLeast == CU_STREAM_WAIT_VALUE_GEQ);
+static_assert(kWaitUntilEqual == CU_STREAM_WAIT_VALUE_EQ);
 static_assert(kPortable == CU_MEMHOSTREGISTER_PORTABLE);
 
 static_assert(int{kMemoryType} == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
@@ -83,6 +85,9 @@ struct Alike<ResultCode (*)(Ours...), CUresult (*)(Theirs...)>
                     Alike<decltype(Functions::name), decltype(&symbol)>::are_sizes_equal(), \
                 #symbol);
 MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_COMPARE)
+#if CUDA_VERSION >= 11070
+MEMSPAN_CUDA_LATER_FUNCTIONS(MEMSPAN_CUDA_COMPARE)
+#endif
 #undef MEMSPAN_CUDA_COMPARE
 
 }  // namespace
