@@ -296,6 +296,24 @@ def test_rendezvous(ranks):
     gpu.run(handles, ranks)
 
 
+# ---- which GPU
+
+
+def second_gpu(rank, ranks):
+    device = gpu.Gpu()
+    box = sm.empty(4, device="cuda:1")
+    assert box.device == torch.device("cuda:1") == sm.empty(4, device="cuda").device
+    with pytest.raises(ValueError, match="is on cuda:1: MEMSPAN_CUDA_DEVICE=0 chooses"):
+        sm.empty(4, device="cuda:0")
+    sm.shmem_put(box, 0, torch.ones(4), 0, 4, (rank + 1) % ranks, stream=device.stream())
+    sm.barrier()
+    assert device.load(box).eq(1).all()
+
+
+def test_the_first_tensor_says_which_gpu():
+    gpu.run(second_gpu, 2, MEMSPAN_TEST_CUDA_DEVICES="2")
+
+
 # ---- what streams keep
 
 
@@ -349,7 +367,7 @@ def mistakes(rank, ranks):
     elsewhere = cuda.tensor_at(box.data_ptr(), (4,), (1,), torch.float32, 1)
     for wrong, what in [
         (lambda: sm.empty(4, device="meta"), 'device is "meta", allowed are cpu and cuda'),
-        (lambda: sm.empty(4, device="cuda:1"), "CUDA_ERROR|MEMSPAN_CUDA_DEVICE=1"),
+        (lambda: sm.empty(4, device="cuda:1"), "CUDA_ERROR_INVALID_DEVICE"),
         (lambda: sm.shmem_put(box, 0, mine, 0, 4, ranks, stream=stream), "target_rank is"),
         (lambda: sm.shmem_put(box, 1, mine, 0, 4, 0, stream=stream), r"\[1, 5\)"),
         (lambda: sm.shmem_put(mine, 0, mine, 0, 4, 0, stream=stream), "target is no symmetric"),

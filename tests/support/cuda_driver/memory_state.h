@@ -18,6 +18,7 @@ namespace standin {
 struct Memory {
   int descriptor;
   std::size_t bytes;
+  Ordinal device;
   ~Memory() { close(descriptor); }
 };
 

@@ -51,7 +51,7 @@ STANDIN_EXPORT ResultCode cuPointerGetAttribute(void* value, int attribute, Devi
       *static_cast<unsigned*>(value) = 0;
       return kSuccess;
     case kDeviceOrdinal:
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = found->second->memory->device;
       return kSuccess;
     case kRangeStart:
       *static_cast<DevicePtr*>(value) = found->first;
@@ -101,6 +101,7 @@ STANDIN_EXPORT ResultCode cuMemAlloc_v2(DevicePtr* at, std::size_t bytes) {
   constexpr std::size_t kPage = std::size_t{2} << 20;
   bytes = (bytes + kPage - 1) / kPage * kPage;
   AllocationProperties properties;
+  properties.where.id = current_device();
   AllocationHandle handle = 0;
   ResultCode result = cuMemCreate(&handle, bytes, &properties, 0);
   if (result != kSuccess) return result;
