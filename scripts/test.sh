@@ -277,6 +277,7 @@ hosts_tests=(
   tests/python/test_departure.py
   tests/python/test_symmetric_memory.py
   tests/python/test_symmetric_operations.py
+  tests/python/test_torch_cuda.py
 )
 # PyTorch's once more with four ranks: two on each of two hosts, and three on one.
 layouts_tests=(

@@ -11,6 +11,7 @@ import pathlib
 import jobs
 import pytest
 import torch
+from jobs import hosts
 
 DRIVER = pathlib.Path(__file__).resolve().parents[2] / "build/tests/cuda_driver/libcuda.so.1"
 needs_standin = pytest.mark.skipif(
@@ -24,7 +25,7 @@ def run(function, ranks, **environment):
     return jobs.run(
         function,
         ranks,
-        SHMEM_IP_PORT=f"tcp://127.0.0.1:{jobs.free_port()}",
+        SHMEM_IP_PORT=f"tcp://{hosts.ADDRESS}:{jobs.free_port()}",
         **{"MEMSPAN_DEVICE": "cuda", "SYMMETRIC_MEMORY_HEAP_SIZE": str(16 << 20), **environment},
     )
 
@@ -81,7 +82,7 @@ class Gpu:
 
     @contextlib.contextmanager
     def held(self, stream):
-        """What the stream is given in the block it does when the block ends."""
+        """What the stream is given in the block it does when the block ends, and has done then."""
         ours, theirs = os.pipe()
         self._functions.append(_HOST_FUNCTION(lambda _: os.read(ours, 1)))
         self._call("cuLaunchHostFunc", ctypes.c_void_p(stream), self._functions[-1], None)
@@ -89,4 +90,6 @@ class Gpu:
             yield
         finally:
             os.write(theirs, b"1")
+            self.synchronize(stream)  # no function of Python runs when the interpreter ends
+            os.close(ours)
             os.close(theirs)

@@ -24,6 +24,40 @@ def numbers(count, dtype, seed):
     return (values % 2 if dtype == torch.bool else values % 100).to(dtype)
 
 
+# ---- on two hosts
+
+
+def on_two_hosts(rank, ranks):
+    device = gpu.Gpu()
+    box, other = sm.empty(4, device="cuda"), 1 - rank
+    handle = sm.rendezvous(box)
+    for refused in (
+        lambda: heap().peer(box, other),
+        lambda: handle.get_buffer(other, (4,), torch.float32),
+        lambda: handle.buffer_ptrs,
+    ):
+        with pytest.raises(ValueError, match=f"rank {other} is on another host than rank {rank}"):
+            refused()
+    stream = device.stream()
+    for round in range(5):
+        sm.shmem_put(box, 0, torch.full((4,), rank + round + 0.5), 0, 4, other, stream=stream)
+        handle.put_signal(other, stream=stream)
+        handle.wait_signal(other, stream=stream)
+        got = torch.zeros(4)
+        sm.shmem_get(got, 0, box, 0, 4, rank, stream=stream)
+        assert got.eq(other + round + 0.5).all()
+        handle.barrier(channel=1, stream=stream)
+    device.synchronize(stream)
+
+
+def check_the_refusal():
+    """Peers' tensors are refused there; put, get and signals are not."""
+    gpu.run(on_two_hosts, 2)
+
+
+one_host = pytest.mark.one_host(reason="peers' memory is a tensor", instead=check_the_refusal)
+
+
 # ---- memory
 
 
@@ -48,6 +82,7 @@ def tensors(rank, ranks):
     assert heap().is_symmetric(sm.empty(3)) and sm.empty(3).device.type == "cpu"
 
 
+@one_host
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_tensors(ranks):
     gpu.run(tensors, ranks)
@@ -291,6 +326,7 @@ def handles(rank, ranks):
             wrong()
 
 
+@one_host
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_rendezvous(ranks):
     gpu.run(handles, ranks)

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -113,37 +114,39 @@ def ordinal_of(address: int) -> int:
 
 
 class Stream:
-    """A stream of a GPU and what is in use by it. One for each handle that has work of ours."""
+    """A stream of a GPU and what is in use by it. One for each handle that has work of ours. Thread-safe."""
 
     def __init__(self, handle: int, ordinal: int) -> None:
         self.handle, self._ordinal = handle, ordinal
+        self._lock = threading.RLock()  # what is dropped may come here again
         self._uses: collections.deque[tuple[ctypes.c_void_p, tuple[Any, ...]]] = collections.deque()
         self._idle: list[ctypes.c_void_p] = []  # events to be used again
 
     def keep(self, *tensors: Any) -> None:
         """Until the stream has done what it was given so far."""
         self.drop_finished()
-        with current(self._ordinal):
+        with self._lock, current(self._ordinal):
             event = self._idle.pop() if self._idle else self._make_event()
             _driver().call("cuEventRecord", event, ctypes.c_void_p(self.handle))
-        self._uses.append((event, tensors))
-        _streams[self.handle, self._ordinal] = self
+            self._uses.append((event, tensors))
+            _streams[self.handle, self._ordinal] = self
 
     def wait(self, timeout_ms: int = LONGEST_MS) -> None:
         """Until all that it keeps is free. Timeout after so long."""
         end = time.monotonic() + timeout_ms / 1000
-        self.drop_finished()
-        while self._uses:
+        while not self.drop_finished():
             if time.monotonic() > end:
                 raise Timeout(f"the stream {self.handle:#x} has not come to its end in {timeout_ms} ms")
             os.sched_yield()
-            self.drop_finished()
 
-    def drop_finished(self) -> None:
-        """What the stream has done."""
-        with current(self._ordinal):
+    def drop_finished(self) -> bool:
+        """Lets go of what the stream has done. Whether that was all."""
+        with self._lock, current(self._ordinal):
             while self._uses and self._is_over(self._uses[0][0]):
                 self._idle.append(self._uses.popleft()[0])
+            if not self._uses:
+                _streams.pop((self.handle, self._ordinal), None)
+            return not self._uses
 
     @staticmethod
     def _make_event() -> ctypes.c_void_p:
@@ -198,10 +201,8 @@ def stream_for(stream: Any, **tensors: "torch.Tensor | None") -> "Stream | None"
 
 def drop_finished() -> None:
     """What the streams have done is in use no more."""
-    for key, stream in list(_streams.items()):
+    for stream in list(_streams.values()):
         stream.drop_finished()
-        if not stream._uses:
-            del _streams[key]
 
 
 def wait_for_current(ordinal: int) -> None:
@@ -217,4 +218,3 @@ def wait_for_all(ordinal: int) -> None:
     wait_for_current(ordinal)
     for stream in list(_streams.values()):
         stream.wait()
-    _streams.clear()
