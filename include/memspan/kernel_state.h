@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Grows with every change of this file: library and unit must have the same. */
-#define MEMSPAN_KERNEL_STATE_VERSION 2
+#define MEMSPAN_KERNEL_STATE_VERSION 3
 
 /* What a kernel asks the host for. PUT and those of atomics that give no value are posted: the
  * kernel goes on at once. The others are answered. */

@@ -197,8 +197,8 @@ TEST_F(DeviceKernel, TeamsAreInATableOrAsked) {
 // device's own, whatever the bus has, and the host is not asked but for PEs on other hosts.
 TEST_F(DeviceKernel, TheHeapInMemoryOfTheDeviceIsReached) {
   const Symmetric<std::uint64_t> data(64);
-  const memspan_kernel_state saved = k::this_units_state;
   memspan_kernel_state& state = k::this_units_state;
+  const memspan_kernel_state saved = state;
   EXPECT_EQ(state.device_heap_bytes, 0U);
   EXPECT_EQ(state.device_distances[me() - state.first_near], MEMSPAN_KERNEL_FAR);
   state.device_heap_base = reinterpret_cast<std::uintptr_t>(data.get());
@@ -226,7 +226,7 @@ TEST_F(DeviceKernel, TheHeapInMemoryOfTheDeviceIsReached) {
       },
       data.get());
   if (saved.has_far_pes == 0) EXPECT_EQ(*saved.requests.next_ticket, asked);
-  k::this_units_state = saved;
+  state = saved;
   shmem_barrier_all();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "capi/aclshmem/call_threads.h"
 #include "capi/aclshmem/export.h"
 #include "capi/wait_sets.h"
 #include "device/choice.h"
@@ -48,9 +49,14 @@ bool is_device_memory(const void* address) {
   return process_state.routes.is_on_device(address, 1) || device().owns(address);
 }
 
+// What waits for nobody and uses no device.
+void call_at_once(const char* call, void* stream, std::function<void()> work) {
+  require(call, device().begin_call(std::move(work), stream));
+}
+
 // Keeps the buffer until the stream has come so far.
 void hold(const char* call, void* stream, Buffer buffer) {
-  require(call, device().begin_call([buffer = std::move(buffer)] {}, stream));
+  call_at_once(call, stream, [buffer = std::move(buffer)] {});
 }
 
 void put_far(const char* call, void* stream, const FarPlace& to, const void* source,
@@ -84,7 +90,7 @@ void copy_near(const char* call, void* stream, void* to, const void* from, std::
     require(call, device().begin_copy(to, from, bytes, stream));
     return;
   }
-  call_on_device(call, stream, [=, &route] {
+  call_at_once(call, stream, [=, &route] {
     copy_bytes(to, from, bytes);
     route.notify();
   });
@@ -93,7 +99,8 @@ void copy_near(const char* call, void* stream, void* to, const void* from, std::
 }  // namespace
 
 void call_on_device(const char* call, void* stream, std::function<void()> work) {
-  require(call, device().begin_call(std::move(work), stream));
+  call_at_once(call, stream,
+               [call, work = std::move(work)] { require(call, call_threads().run(work)); });
 }
 
 void put_on_device(const char* call, void* stream, void* dest, const void* source,
@@ -137,7 +144,7 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
   std::memcpy(buffer->data(), &value, sizeof value);
   if (void* const there = mapped_address(word, pe); there != nullptr) {
     require(call, device().begin_copy(there, buffer->data(), sizeof value, stream));
-    return call_on_device(call, stream, [buffer, &route] { route.notify(); });
+    return call_at_once(call, stream, [buffer, &route] { route.notify(); });
   }
   const FarPlace to = far_place(route, word, pe);
   call_on_device(call, stream, [=] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the CANN SHMEM API in the order of a stream of the device (a cudaStream_t). Copies with
-// an end of the device are the stream's own; the rest is done by calls of the stream, which use no
-// CUDA. Mistakes end the process, as those of the direct calls do: at once where they are known.
+// an end of the device are the stream's own; the rest is done by calls of the stream, on threads of
+// ours where they may wait for peers (call_threads.h). Mistakes end the process, as those of the
+// direct calls do: at once where they are known.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
 // device can be waited for with EQ and GE.
 void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
                     std::int32_t value);
-// Which uses no CUDA.
+// The stream goes on once it is done.
 void call_on_device(const char* call, void* stream, std::function<void()> work);
 
 }  // namespace memspan::capi

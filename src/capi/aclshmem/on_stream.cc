@@ -41,7 +41,7 @@ void submit_to_host(const char* call, aclrtStream stream, Work work) {
   require(call, used->submit(done));
 }
 
-// The same for work that uses no CUDA, whoever's the stream is.
+// The same, whoever's the stream is.
 template <typename Work>
 void submit(const char* call, aclrtStream stream, Work work) {
   require_started(call);

@@ -34,6 +34,8 @@ thread_local Stack current;
 
 }  // namespace
 
+thread_local bool is_in_call_of_stream = false;
+
 int devices() {
   const char* text = std::getenv("MEMSPAN_TEST_CUDA_DEVICES");
   return text == nullptr ? 1 : std::atoi(text);
@@ -41,6 +43,7 @@ int devices() {
 
 ResultCode check(Needs needs) {
   if (started_in.load() != getpid()) return kNotStarted;
+  if (is_in_call_of_stream) return kNotPermitted;
   return needs == Needs::kContext && current.depth == 0 ? kInvalidContext : kSuccess;
 }
 
@@ -87,6 +90,9 @@ STANDIN_EXPORT ResultCode cuGetErrorName(ResultCode error, const char** name) {
       break;
     case kInvalidContext:
       *name = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case kNotPermitted:
+      *name = "CUDA_ERROR_NOT_PERMITTED";
       break;
     case kNotReady:
       *name = "CUDA_ERROR_NOT_READY";

@@ -36,6 +36,9 @@ static_assert(kPortable == CU_MEMHOSTREGISTER_PORTABLE);
 static_assert(int{kMemoryType} == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
 static_assert(int{kIsManaged} == int{CU_POINTER_ATTRIBUTE_IS_MANAGED});
 static_assert(int{kDeviceOrdinal} == int{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL});
+static_assert(int{kIsIpcCapable} == int{CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE});
+static_assert(int{kShareableAs} == int{CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES});
+static_assert(int{kPool} == int{CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE});
 static_assert(int{kRangeStart} == int{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR});
 static_assert(int{kRangeBytes} == int{CU_POINTER_ATTRIBUTE_RANGE_SIZE});
 static_assert(int{kHasUnifiedAddresses} == int{CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING});
@@ -58,6 +61,7 @@ static_assert(offsetof(AllocationProperties, compression) ==
 static_assert(sizeof(Access) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(Access, flags) == offsetof(CUmemAccessDesc, flags));
 static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
+static_assert(sizeof(PoolPointer) == sizeof(CUmemPoolPtrExportData));
 static_assert(kLazyPeerAccess == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 static_assert(sizeof(ResultCode) == sizeof(CUresult));
 static_assert(sizeof(Ordinal) == sizeof(CUdevice));
