@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "memory_state.h"
@@ -15,6 +16,7 @@ namespace standin {
 namespace {
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
+constexpr const char* kMemoryName = "stand-in-memory-of-device-";  // and its number
 
 AllocationHandle last_handle = 0;
 std::atomic<std::size_t> taken{0};  // by this process; what others made does not count
@@ -22,6 +24,15 @@ std::atomic<std::size_t> taken{0};  // by this process; what others made does no
 std::size_t device_bytes() {
   const char* text = std::getenv("MEMSPAN_TEST_CUDA_BYTES");
   return text == nullptr ? std::size_t{1} << 30 : std::strtoull(text, nullptr, 10);
+}
+
+// Whose memory another process has shared.
+Ordinal device_of(int descriptor) {
+  char link[256] = {};
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  if (readlink(path.c_str(), link, sizeof link - 1) < 0) return 0;
+  const char* const name = std::strstr(link, kMemoryName);
+  return name == nullptr ? 0 : std::atoi(name + std::strlen(kMemoryName));
 }
 
 bool is_whole(std::size_t value) {
@@ -153,17 +164,18 @@ STANDIN_EXPORT ResultCode cuMemCreate(AllocationHandle* handle, std::size_t byte
     return kInvalidValue;
   const std::lock_guard lock(mutex);
   if (bytes > device_bytes() - taken) return kOutOfDeviceMemory;
-  const int descriptor = memfd_create("stand-in-device-memory", MFD_CLOEXEC);
+  const std::string name = kMemoryName + std::to_string(properties->where.id);
+  const int descriptor = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
     return kOutOfDeviceMemory;
   taken += bytes;
   const bool is_shareable = properties->shareable_as == kFileDescriptor;
   *handle = ++last_handle;
-  handles[*handle] = {std::shared_ptr<Memory>(new Memory{descriptor, bytes, is_shareable, *handle},
-                                              [](Memory* gone) {
-                                                taken -= gone->bytes;
-                                                delete gone;
-                                              })};
+  handles[*handle] = {std::shared_ptr<Memory>(
+      new Memory{descriptor, bytes, is_shareable, *handle, properties->where.id}, [](Memory* gone) {
+        taken -= gone->bytes;
+        delete gone;
+      })};
   // What was there before is anybody's.
   std::byte* own = static_cast<std::byte*>(
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
@@ -260,7 +272,7 @@ STANDIN_EXPORT ResultCode cuMemImportFromShareableHandle(AllocationHandle* handl
   if (descriptor < 0) return kOutOfDeviceMemory;
   const std::lock_guard lock(mutex);
   *handle = ++last_handle;
-  handles[*handle] = {std::shared_ptr<Memory>(
-      new Memory{descriptor, static_cast<std::size_t>(info.st_size), true, *handle})};
+  handles[*handle] = {std::shared_ptr<Memory>(new Memory{
+      descriptor, static_cast<std::size_t>(info.st_size), true, *handle, device_of(descriptor)})};
   return kSuccess;
 }

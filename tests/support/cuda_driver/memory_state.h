@@ -20,6 +20,7 @@ struct Memory {
   std::size_t bytes;
   bool is_shareable = true;  // was made with a shareable kind of handle
   AllocationHandle handle = 0;
+  Ordinal device = 0;
   ~Memory() { close(descriptor); }
 };
 // A handle, until it is released as often as it was made or retained.

@@ -3,6 +3,7 @@
 // shared with other processes, and registered. Pools are in pools.cc.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -51,7 +52,8 @@ ResultCode map_new(DevicePtr* at, std::size_t bytes, Maker maker, PoolHandle poo
   constexpr std::size_t kPage = std::size_t{2} << 20;
   bytes = (bytes + kPage - 1) / kPage * kPage;
   AllocationHandle handle = 0;
-  const AllocationProperties properties;
+  AllocationProperties properties;
+  properties.where.id = std::max(current_device(), 0);
   const ResultCode result = cuMemCreate(&handle, bytes, &properties, 0);
   return result == kSuccess ? map_anywhere(at, handle, bytes, maker, pool) : result;
 }
@@ -106,7 +108,7 @@ STANDIN_EXPORT ResultCode cuPointerGetAttribute(void* value, int attribute, Devi
       *static_cast<unsigned*>(value) = 0;
       return kSuccess;
     case kDeviceOrdinal:
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = found->second->memory->device;
       return kSuccess;
     case kIsIpcCapable:
       *static_cast<unsigned*>(value) = found->second->maker == Maker::kAlloc;
