@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
     shmem_putmem_signal(there, here, 8, signal, 1, SHMEM_SIGNAL_SET, 0);
     shmem_long_atomic_inc(there, 0);
     here[1] += shmem_long_atomic_fetch_add(there, 1, 0);
+    here[1] += shmem_long_atomic_fetch(there, 0);
+    here[1] += shmem_long_test(there, SHMEM_CMP_NE, 0);
     shmem_fence();
     shmem_quiet();
   }

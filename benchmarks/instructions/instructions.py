@@ -30,6 +30,8 @@ BUDGET = {
     "shmem_putmem_signal": 62,
     "shmem_long_atomic_inc": 30,
     "shmem_long_atomic_fetch_add": 30,
+    "shmem_long_atomic_fetch": 24,
+    "shmem_long_test": 40,
     "shmem_fence": 6,
     "shmem_quiet": 6,
 }

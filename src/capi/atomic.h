@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "capi/access.h"
+#include "capi/polling.h"
 #include "pgas/atomic.h"
 
 namespace memspan::capi {
@@ -29,8 +30,8 @@ inline const Route* find_word(const T* word, int pe) {
 }
 
 template <AtomicKind kind, typename T>
-inline T fetch_atomic(const char* call, const T* target, T operand, T compare, int pe,
-                      ContextNumber context = kDefaultContext) {
+inline T fetch_atomic_once(const char* call, const T* target, T operand, T compare, int pe,
+                           ContextNumber context) {
   const Route* route = find_word(target, pe);
   if (route == nullptr) [[unlikely]]
     return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
@@ -38,6 +39,24 @@ inline T fetch_atomic(const char* call, const T* target, T operand, T compare, i
   require(call,
           pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
   return before;
+}
+
+// A noted look.
+template <typename T>
+[[gnu::noinline]] T fetch_own_word(const char* call, const T* source, int pe,
+                                   ContextNumber context) {
+  return noted(source, [=] {
+    return fetch_atomic_once<AtomicKind::kFetch>(call, source, T{}, T{}, pe, context);
+  });
+}
+
+template <AtomicKind kind, typename T>
+inline T fetch_atomic(const char* call, const T* target, T operand, T compare, int pe,
+                      ContextNumber context = kDefaultContext) {
+  if constexpr (kind == AtomicKind::kFetch)
+    if (has_to_note(pe)) [[unlikely]]
+      return fetch_own_word(call, target, pe, context);
+  return fetch_atomic_once<kind>(call, target, operand, compare, pe, context);
 }
 
 template <AtomicKind kind, typename T>

@@ -49,6 +49,7 @@ void forget_job() {
   __atomic_store_n(&process_state.world, nullptr, __ATOMIC_RELEASE);
   process_state.routes = RouteTable{};
   process_state.has_links = false;
+  process_state.crowded_rank = -1;
   process_state.contexts->clear();
   process_state.teams->clear();
   delete std::exchange(process_state.active_sets, nullptr);
@@ -161,6 +162,7 @@ Status join(const Start& how) {
   process_state.local_teams = local_teams.release();
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();
+  process_state.crowded_rank = world->is_oversubscribed() ? world->rank() : -1;
   process_state.routes = world->program_routes();
   // Last, since it is what is_started() looks at.
   __atomic_store_n(&process_state.world, world.release(), __ATOMIC_RELEASE);

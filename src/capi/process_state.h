@@ -43,6 +43,8 @@ struct ProcessState {
   RouteTable routes;       // a copy of world->program_routes(); empty when not in a job
   bool has_links = false;  // some route needs fence and quiet to ask its link
   int rank = -1;           // world->rank(), without a way to go
+  // The same while the job has more processes than cores on this host; else -1, which is no PE.
+  int crowded_rank = -1;
   World* world = nullptr;
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host
@@ -58,6 +60,9 @@ struct ProcessState {
   int users = 0;                      // of the job; only start() and stop() touch it
   bool compares_collectives = false;  // whether the members of one gave the same arguments
   bool is_forked = false;             // a child that fork() made of a member: it is in no job
+  // At own words until one is noted, in a job with more processes than cores (polling.h). Written
+  // often.
+  alignas(kFalseSharingRange) std::int32_t looks_left = 0;
 };
 
 // Hidden, or every access would go through the global offset table.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "capi/access.h"
+#include "capi/polling.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {
@@ -81,14 +82,29 @@ inline void put_value(const char* call, T* dest, T value, int pe,
 }
 
 template <typename T>
-inline T get_value(const char* call, const T* source, int pe,
-                   ContextNumber context = kDefaultContext) {
+inline T get_value_once(const char* call, const T* source, int pe, ContextNumber context) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
   if (route == nullptr) [[unlikely]]
     return get_value_slow_path(call, source, pe, context);
   const T value = load_element(route->address(source));
   pgas::complete_get();
   return value;
+}
+
+// A noted look.
+template <typename T>
+[[gnu::noinline]] T get_own_value(const char* call, const T* source, int pe,
+                                  ContextNumber context) {
+  return noted(source, [=] { return get_value_once(call, source, pe, context); });
+}
+
+template <typename T>
+inline T get_value(const char* call, const T* source, int pe,
+                   ContextNumber context = kDefaultContext) {
+  if constexpr (sizeof(T) <= sizeof(std::uint64_t))  // no longer value is a flag
+    if (has_to_note(pe)) [[unlikely]]
+      return get_own_value(call, source, pe, context);
+  return get_value_once(call, source, pe, context);
 }
 
 }  // namespace memspan::capi

@@ -59,7 +59,7 @@ void StartStory::tell(const World& world, std::string_view how_joined) const {
   };
   say(fmt::format("who: memspan {}, process {} is PE {} of {}, {}", MEMSPAN_VERSION, getpid(),
                   world.rank(), world.size(), how_joined));
-  const bool is_crowded = world.segment().header().oversubscribed != 0;
+  const bool is_crowded = world.is_oversubscribed();
   say(fmt::format("where: host {}, {} core{} for this process; waits {}", host_name(),
                   usable_cores(), usable_cores() == 1 ? "" : "s",
                   is_crowded ? "yield at once, since there are more PEs than cores"

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "capi/access.h"
+#include "capi/polling.h"
 #include "node/wait.h"
 #include "pgas/compare.h"
 
@@ -116,7 +117,7 @@ void wait_one(const char* call, const T* word, int cmp, T value) {
 }
 
 template <typename T>
-int test_one(const char* call, const T* word, int cmp, T value) {
+[[gnu::always_inline]] inline int test_once(const char* call, const T* word, int cmp, T value) {
   const bool is_device = is_device_word(call, "ivar", word);
   const Compare compare = checked_compare(call, cmp);
   if (is_device) [[unlikely]] {
@@ -124,6 +125,22 @@ int test_one(const char* call, const T* word, int cmp, T value) {
     return pgas::holds(&seen, compare, value) ? 1 : 0;
   }
   return pgas::holds(word, compare, value) ? 1 : 0;
+}
+template <typename T>
+[[gnu::noinline]] int test_noted(const char* call, const T* word, int cmp, T value) {
+  return noted(word, [=] { return test_once(call, word, cmp, value); });
+}
+template <typename T>
+[[gnu::always_inline]] inline int test_one(const char* call, const T* word, int cmp, T value) {
+  if (has_to_note()) [[unlikely]]
+    return test_noted(call, word, cmp, value);
+  return test_once(call, word, cmp, value);
+}
+
+// What a test of the set that begins at `words` gives; `look` makes it.
+template <typename Look>
+auto test_set(const void* words, Look look) {
+  return has_to_note() ? noted(words, look) : look();
 }
 
 template <typename Set>

@@ -16,4 +16,14 @@ int usable_cores() {
   return online > 0 ? static_cast<int>(online) : 1;
 }
 
+CoreSet usable_core_set() {
+  static_assert(CPU_SETSIZE == kMostCores);
+  CoreSet cores;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores.set();
+  for (std::size_t core = 0; core < kMostCores; ++core) cores[core] = CPU_ISSET(core, &mask);
+  return cores;
+}
+
 }  // namespace memspan

@@ -2,6 +2,7 @@
 // What we need to know of the processor: how many cores we may use, and how to wait politely.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 
 namespace memspan {
@@ -20,5 +21,11 @@ inline void cpu_pause() {
 
 // Cores in this process's affinity mask, at least 1.
 int usable_cores();
+
+// A set of cores by number, as the kernel's affinity masks. A value.
+inline constexpr int kMostCores = 1024;
+using CoreSet = std::bitset<kMostCores>;
+// This thread's affinity mask. Of a machine with more cores: all.
+CoreSet usable_core_set();
 
 }  // namespace memspan

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "core/random.h"
 #include "node/futex.h"
@@ -12,7 +14,7 @@ namespace memspan {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 
 Status not_a_segment(const char* why) {
   return {Code::kInvalidArgument,
@@ -37,7 +39,7 @@ Result<NodeSegment> NodeSegment::create(int peers, std::uint64_t heap_stride, bo
   header.version = kVersion;
   header.peers = static_cast<std::uint32_t>(peers);
   header.heap_stride = heap_stride;
-  header.oversubscribed = oversubscribed ? 1 : 0;
+  header.oversubscribed.store(oversubscribed ? 1 : 0, std::memory_order_relaxed);
   std::memcpy(header.secret, random_hex(32).data(), sizeof header.secret);
   return segment;
 }
@@ -57,6 +59,23 @@ Result<NodeSegment> NodeSegment::attach(Fd descriptor) {
       kPeersAt + header.peers * sizeof(PeerSlot) > segment.pages_.bytes())
     return not_a_segment("its number of peers does not fit its size");
   return segment;
+}
+
+void NodeSegment::add_cores(const CoreSet& cores) const {
+  for (std::size_t word = 0; word < std::size(header().cores); ++word) {
+    std::uint64_t bits = 0;
+    for (std::size_t bit = 0; bit < 64; ++bit)
+      bits |= static_cast<std::uint64_t>(cores[word * 64 + bit]) << bit;
+    if (bits != 0) header().cores[word].fetch_or(bits, std::memory_order_release);
+  }
+}
+
+void NodeSegment::decide_oversubscription(int processes) const {
+  int cores = 0;
+  // Pairs with add_cores(); all who decide see the same, since nobody adds any more.
+  for (const std::atomic<std::uint64_t>& word : header().cores)
+    cores += std::popcount(word.load(std::memory_order_acquire));
+  header().oversubscribed.store(processes > cores ? 1 : 0, std::memory_order_release);
 }
 
 bool NodeSegment::mark_lost(int rank, int wait_status) const {

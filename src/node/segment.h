@@ -46,8 +46,9 @@ struct NodeHeader {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t peers;
-  std::uint64_t heap_stride;                // bytes between the ranks' parts of the heap memfd
-  std::uint32_t oversubscribed;             // 1: more processes than cores, so nobody spins
+  std::uint64_t heap_stride;  // bytes between the ranks' parts of the heap memfd
+  // 1: more processes than cores, so nobody spins. Holds from the first World::create() on.
+  std::atomic<std::uint32_t> oversubscribed;
   std::atomic<std::uint32_t> library_seen;  // 1: a process of the job has loaded this library
   char secret[64];                          // hexadecimal, the job's
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> alarms;
@@ -60,6 +61,8 @@ struct NodeHeader {
   // The last generation in which a peer has begun to leave (PeerSlot::ended); 0 none.
   std::atomic<std::uint32_t> ending;
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_sleeps;  // 0: nobody sleeps
+  // On which some process of the job may run, a bit each: add_cores().
+  alignas(kFalseSharingRange) std::atomic<std::uint64_t> cores[kMostCores / 64];
 };
 
 // A peer sets its sleeping flags before it sleeps. The first who rings its doorbell clears them, so
@@ -105,7 +108,15 @@ class NodeSegment {
     return reinterpret_cast<PeerSlot*>(where_.base() + kPeersAt)[rank];
   }
   int peers() const { return static_cast<int>(header().peers); }
+  bool is_oversubscribed() const {
+    return header().oversubscribed.load(std::memory_order_relaxed) != 0;
+  }
   int descriptor() const { return pages_.descriptor(); }
+
+  // A launcher may have bound each process to cores of its own. So each adds those that it may use
+  // when it joins, and once all have, all decide, and alike, whether they are enough.
+  void add_cores(const CoreSet& cores) const;
+  void decide_oversubscription(int processes) const;
 
   // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
   // `wait_status` as in PeerSlot. True when this call noted it.

@@ -83,8 +83,7 @@ Team::Team(World& world, const TeamShape& shape)
     : world_(world),
       shape_(shape),
       index_(shape.member_of(world.rank())),
-      uses_central_counter_(world.segment().header().oversubscribed != 0 ||
-                            shape.size > kMostByAllToAllFlags),
+      uses_central_counter_(world.is_oversubscribed() || shape.size > kMostByAllToAllFlags),
       nodes_(TeamNodes::of(world, shape)) {
   is_uncommon_ = nodes_ != nullptr;
 }

@@ -228,7 +228,9 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
   MEMSPAN_PASS(introduce(joined, exchange));
   const Status shared = share(joined, exchange, check, deadline);
   // Nobody goes on before all are on the node segment, or an early end would look like a death.
-  return agree(exchange, shared, kKind).annotate("waiting for all processes of the job");
+  MEMSPAN_TRY(agree(exchange, shared, kKind), "waiting for all processes of the job");
+  joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.nodes.node_of(joined.rank)));
+  return Status::ok();
 }
 
 Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit,

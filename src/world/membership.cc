@@ -67,6 +67,7 @@ Status claim_rank(const NodeSegment& segment, int rank) {
   if (!self.state.compare_exchange_strong(state, PeerState::kJoined, std::memory_order_acq_rel))
     return {Code::kUnavailable,
             fmt::format("rank {} of this job was taken by another process just now", rank)};
+  segment.add_cores(usable_core_set());
   return Status::ok();
 }
 

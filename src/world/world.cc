@@ -108,7 +108,7 @@ World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
   waiting_.self = &membership_.segment->peer(membership_.rank);
   waiting_.rank = membership_.rank;
   waiting_.generation = waiting_.self->generation.load(std::memory_order_relaxed);
-  waiting_.spins = membership_.segment->header().oversubscribed != 0 ? 0 : kSpins;
+  waiting_.spins = is_oversubscribed() ? 0 : kSpins;
 }
 
 World::~World() {

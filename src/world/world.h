@@ -59,6 +59,8 @@ class World {
   // Of this node. It has a slot for every PE of the job; those of other nodes' PEs are written when
   // this node is told of their ends and deaths.
   const NodeSegment& segment() const { return *membership_.segment; }
+  // More processes on this node than cores that any of them may use.
+  bool is_oversubscribed() const { return segment().is_oversubscribed(); }
   Membership& membership() { return membership_; }
   // For the library's own memory, and all else that is the host's.
   const RouteTable& routes() const { return table_; }

@@ -34,38 +34,40 @@ MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_ONE)
 
 // `vector` is _vector or nothing, `value` the parameter after cmp, `values` the expression that
 // says what to compare with.
-#define MEMSPAN_SET(name, type, vector, value, values)                                            \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_all##vector(                                   \
-      type* ivars, size_t nelems, const int* status, int cmp, value) {                            \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_all" #vector;                    \
-    wait_all(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));                   \
-  }                                                                                               \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_any##vector(                                   \
-      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {           \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_any" #vector;                    \
-    store(kCall, res_out,                                                                         \
-          wait_any(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values)));            \
-  }                                                                                               \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_some##vector(                                  \
-      type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, value,             \
-      size_t* res_out) {                                                                          \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_some" #vector;                   \
-    store(kCall, res_out,                                                                         \
-          wait_some(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values), indices));  \
-  }                                                                                               \
-  MEMSPAN_EXPORT void aclshmem_##name##_test_any##vector(                                         \
-      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {           \
-    constexpr const char* kCall = "aclshmem_" #name "_test_any" #vector;                          \
-    store(                                                                                        \
-        kCall, res_out,                                                                           \
-        word_set<type>(kCall, ivars, nelems, status, cmp, values).find_from(some_start(nelems))); \
-  }                                                                                               \
-  MEMSPAN_EXPORT void aclshmem_##name##_test_some##vector(type* ivars, size_t nelems,             \
-                                                          size_t* indices, const int* status,     \
-                                                          int cmp, value, size_t* res_out) {      \
-    constexpr const char* kCall = "aclshmem_" #name "_test_some" #vector;                         \
-    store(kCall, res_out,                                                                         \
-          word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices));            \
+#define MEMSPAN_SET(name, type, vector, value, values)                                           \
+  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_all##vector(                                  \
+      type* ivars, size_t nelems, const int* status, int cmp, value) {                           \
+    constexpr const char* kCall = "aclshmem_" #name "_wait_until_all" #vector;                   \
+    wait_all(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));                  \
+  }                                                                                              \
+  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_any##vector(                                  \
+      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {          \
+    constexpr const char* kCall = "aclshmem_" #name "_wait_until_any" #vector;                   \
+    store(kCall, res_out,                                                                        \
+          wait_any(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values)));           \
+  }                                                                                              \
+  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_some##vector(                                 \
+      type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, value,            \
+      size_t* res_out) {                                                                         \
+    constexpr const char* kCall = "aclshmem_" #name "_wait_until_some" #vector;                  \
+    store(kCall, res_out,                                                                        \
+          wait_some(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values), indices)); \
+  }                                                                                              \
+  MEMSPAN_EXPORT void aclshmem_##name##_test_any##vector(                                        \
+      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {          \
+    constexpr const char* kCall = "aclshmem_" #name "_test_any" #vector;                         \
+    store(kCall, res_out, test_set(ivars, [&] {                                                  \
+            return word_set<type>(kCall, ivars, nelems, status, cmp, values)                     \
+                .find_from(some_start(nelems));                                                  \
+          }));                                                                                   \
+  }                                                                                              \
+  MEMSPAN_EXPORT void aclshmem_##name##_test_some##vector(type* ivars, size_t nelems,            \
+                                                          size_t* indices, const int* status,    \
+                                                          int cmp, value, size_t* res_out) {     \
+    constexpr const char* kCall = "aclshmem_" #name "_test_some" #vector;                        \
+    store(kCall, res_out, test_set(ivars, [&] {                                                  \
+            return word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices);   \
+          }));                                                                                   \
   }
 
 #define MEMSPAN_SETS(name, type)                                                                \
@@ -75,7 +77,7 @@ MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_ONE)
       type* ivars, size_t nelems, const int* status, int cmp, type* cmp_values, int* res_out) { \
     constexpr const char* kCall = "aclshmem_" #name "_test_all_vector";                         \
     const auto set = word_set<type>(kCall, ivars, nelems, status, cmp, cmp_values);             \
-    store(kCall, res_out, set.holds_for_all() ? 1 : 0);                                         \
+    store(kCall, res_out, test_set(ivars, [&] { return set.holds_for_all() ? 1 : 0; }));        \
   }
 MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_SETS)
 

@@ -5,6 +5,7 @@
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
+#include "capi/polling.h"
 
 namespace memspan::capi {
 namespace {
@@ -111,5 +112,6 @@ MEMSPAN_PROFILED(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
   constexpr const char* kCall = "shmem_signal_fetch";
   if (is_device_word(kCall, "sig_addr", sig_addr)) [[unlikely]]
     return copy_of_device_word(kCall, sig_addr);
-  return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+  const auto look = [=] { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); };
+  return has_to_note() ? noted(sig_addr, look) : look();
 }

@@ -48,19 +48,25 @@ MEMSPAN_PROFILED(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
   MEMSPAN_PROFILED(int, name##_test_all##vector,                                                 \
                    (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_test_all" #vector;                            \
-    return word_set<type>(kCall, ivars, nelems, status, cmp, values).holds_for_all() ? 1 : 0;    \
+    return test_set(ivars, [&] {                                                                 \
+      return word_set<type>(kCall, ivars, nelems, status, cmp, values).holds_for_all() ? 1 : 0;  \
+    });                                                                                          \
   }                                                                                              \
   MEMSPAN_PROFILED(size_t, name##_test_any##vector,                                              \
                    (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_test_any" #vector;                            \
-    return word_set<type>(kCall, ivars, nelems, status, cmp, values)                             \
-        .find_from(some_start(nelems));                                                          \
+    return test_set(ivars, [&] {                                                                 \
+      return word_set<type>(kCall, ivars, nelems, status, cmp, values)                           \
+          .find_from(some_start(nelems));                                                        \
+    });                                                                                          \
   }                                                                                              \
   MEMSPAN_PROFILED(                                                                              \
       size_t, name##_test_some##vector,                                                          \
       (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) {      \
     constexpr const char* kCall = "shmem_" #name "_test_some" #vector;                           \
-    return word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices);           \
+    return test_set(ivars, [&] {                                                                 \
+      return word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices);         \
+    });                                                                                          \
   }
 
 #define MEMSPAN_SETS(name, type)                                        \

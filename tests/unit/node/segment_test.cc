@@ -51,6 +51,38 @@ TEST(NodeSegmentTest, ARankBelongsToOneProcessUntilItLeaves) {
   EXPECT_EQ(claim_rank(segment, 0).code(), Code::kUnavailable);
 }
 
+TEST(NodeSegmentTest, TheCoresOfAllItsProcessesCount) {
+  CoreSet first;
+  CoreSet last;
+  first.set(0);
+  last.set(kMostCores - 1);
+  // Each bound to a core of its own.
+  NodeSegment bound = NodeSegment::create(2, 1 << 20, true).value();
+  bound.add_cores(first);
+  bound.add_cores(last);
+  bound.decide_oversubscription(2);
+  EXPECT_FALSE(bound.is_oversubscribed());
+  bound.decide_oversubscription(3);
+  EXPECT_TRUE(bound.is_oversubscribed());
+  // Both on the same one.
+  NodeSegment shared = NodeSegment::create(2, 1 << 20, false).value();
+  shared.add_cores(first);
+  shared.add_cores(first);
+  shared.decide_oversubscription(2);
+  EXPECT_TRUE(shared.is_oversubscribed());
+}
+
+TEST(NodeSegmentTest, WhoJoinsAddsTheCoresThatItMayUse) {
+  const CoreSet own = usable_core_set();
+  EXPECT_EQ(static_cast<int>(own.count()), usable_cores());
+  NodeSegment segment = NodeSegment::create(kMostPeers, 1 << 20, false).value();
+  ASSERT_TRUE(claim_rank(segment, 0).is_ok());
+  segment.decide_oversubscription(usable_cores());
+  EXPECT_FALSE(segment.is_oversubscribed());
+  segment.decide_oversubscription(usable_cores() + 1);
+  EXPECT_TRUE(segment.is_oversubscribed());
+}
+
 TEST(NodeSegmentTest, TheFirstRequestToEndHolds) {
   NodeSegment segment = NodeSegment::create(2, 1 << 20, false).value();
   segment.request_exit(1, 5);

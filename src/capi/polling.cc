@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/polling.h"
+
+#include <sched.h>
+
+#include "core/clock.h"
+#include "node/poll_detector.h"
+
+namespace memspan::capi {
+namespace {
+
+// Much longer than a process that polls itself keeps the core, and less than a time slice.
+constexpr auto kLongYield = std::chrono::microseconds(500);
+
+constinit thread_local PollDetector detector;
+
+}  // namespace
+
+bool note_look(const void* word, std::uint64_t found) {
+  if (!detector.is_polling(word, found)) return false;
+  const auto begin = Clock::now();
+  sched_yield();
+  if (Clock::now() - begin > kLongYield) detector.note_long_yield();
+  return true;
+}
+
+void note_second_look(const void* word, std::uint64_t found) {
+  detector.note(word, found);
+}
+
+}  // namespace memspan::capi

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at words of this PE's own memory that a program makes in a loop until a peer has changed
+// them: tests, and fetches of own words. They return at once, so where there are more PEs than
+// cores the loop would keep the core that the peer needs until its time slice is over. There, a
+// look that finds the same again and again (node/poll_detector.h) lets others run.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "capi/process_state.h"
+
+namespace memspan::capi {
+
+// Of so many looks of the process in such a job one is noted, so that the others cost next to
+// nothing in programs that read own words for other reasons. A prime number: a walk around an
+// array, whose length often is a power of two, is noted at another word each time.
+inline constexpr std::int32_t kLooksPerNote = 31;
+inline bool is_noted_look() {
+  // Threads may lose each other's counts, which does no harm.
+  const std::int32_t left = __atomic_load_n(&process_state.looks_left, __ATOMIC_RELAXED) - 1;
+  __atomic_store_n(&process_state.looks_left, left > 0 ? left : kLooksPerNote, __ATOMIC_RELAXED);
+  return left <= 0;
+}
+
+// Before a look at an own word, and before one at what `pe` has: whether to note what it finds.
+inline bool has_to_note() {
+  return process_state.crowded_rank >= 0 && is_noted_look();
+}
+inline bool has_to_note(int pe) {
+  return pe == process_state.crowded_rank && is_noted_look();
+}
+// Notes what a look at `word` found; true when others have run since, so that another look is worth
+// it, and note_second_look() is told of what that one finds.
+bool note_look(const void* word, std::uint64_t found);
+void note_second_look(const void* word, std::uint64_t found);
+
+// What `look` finds, noted. It is an integer or a floating-point number of up to 8 bytes.
+template <typename Look>
+auto noted(const void* word, Look look) {
+  const auto bits_of = [](auto value) {
+    static_assert(sizeof value <= sizeof(std::uint64_t));
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  };
+  const auto first = look();
+  if (!note_look(word, bits_of(first))) return first;
+  const auto second = look();
+  note_second_look(word, bits_of(second));
+  return second;
+}
+
+}  // namespace memspan::capi
