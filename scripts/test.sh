@@ -81,7 +81,7 @@ trap 'end_ahead; rm -rf -- "$results"' EXIT
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch(_cuda)?|torchscript|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
+$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch(_cuda)?|torchscript|operators|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
 
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -274,6 +274,7 @@ hosts_tests=(
   tests/python/test_shmem_processes.py
   tests/python/test_process_group.py
   tests/python/test_process_group_features.py
+  tests/python/test_operators.py
   tests/python/test_departure.py
   tests/python/test_symmetric_memory.py
   tests/python/test_symmetric_operations.py
