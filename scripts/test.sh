@@ -81,7 +81,7 @@ trap 'end_ahead; rm -rf -- "$results"' EXIT
 # Skips that are right on this machine, as an extended regular expression.
 allowed_skips='^$'
 ((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch|torchscript|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
+$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch(_cuda)?|torchscript|operators|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
 
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -222,8 +222,8 @@ end_ahead() {
   ahead=
 }
 
-# The parts after it need the build of `dev`.
-need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || step 'build dev' build_preset dev ON ON; }
+# The parts after it need the build of `dev`, with its tests: Python's need the stand-in of the CUDA driver.
+need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json && -f build/tests/cuda_driver/libcuda.so.1 ]] || step 'build dev' build_preset dev ON ON; }
 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
@@ -274,9 +274,11 @@ hosts_tests=(
   tests/python/test_shmem_processes.py
   tests/python/test_process_group.py
   tests/python/test_process_group_features.py
+  tests/python/test_operators.py
   tests/python/test_departure.py
   tests/python/test_symmetric_memory.py
   tests/python/test_symmetric_operations.py
+  tests/python/test_torch_cuda.py
 )
 # PyTorch's once more with four ranks: two on each of two hosts, and three on one.
 layouts_tests=(
@@ -289,10 +291,10 @@ layouts_tests=(
   tests/python/test_departure.py::test_who_left_first_is_named
 )
 part_python() {
+  need_dev || return 0
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
-  need_dev || return 0
   step 'packages with the wheel' packages_with_wheel || true
 }
 part_hosts() {

@@ -170,16 +170,9 @@ def about(
     chosen: argparse.Namespace, ours: jobs.Side, rival: jobs.Side | None, load: float
 ) -> dict:
     compiler = jobs.run([jobs.c_compiler(), "--version"], {}, 20).output.splitlines()[0]
-    return {
-        "date": report.today(),
-        "machine": report.machine(),
-        "cores": jobs.cores(),
-        "memspan": ours.version,
+    return report.facts(chosen.rounds, load, command_line(chosen)) | {
         "rival": rival.version if rival else "not installed",
         "compiler": compiler,
-        "load": round(load, 1),
-        "rounds": chosen.rounds,
-        "command": command_line(chosen),
     }
 
 

@@ -3,9 +3,12 @@
 
 import platform
 import re
+import shlex
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import jobs
 from rows import Result
 
 HEADINGS = [
@@ -76,10 +79,15 @@ def cells(result: Result, ours: str, rival: str) -> list[str]:
     ]
 
 
-def text_table(results: list[Result], ours: str, rival: str) -> str:
+def lines_of(results: list[Result], ours: str = "memspan", rival: str = "OSHMEM") -> list[list[str]]:
+    """The headings and the rows."""
     headings = [h.replace("memspan", ours).replace("OSHMEM", rival) for h in HEADINGS]
-    lines = [headings, *(cells(r, ours, rival) for r in results)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
+    return [headings, *(cells(r, ours, rival) for r in results)]
+
+
+def text_table(results: list[Result], ours: str, rival: str) -> str:
+    lines = lines_of(results, ours, rival)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
         for line in lines
@@ -100,19 +108,37 @@ def machine() -> dict[str, str]:
     return {"cpu": model, "kernel": platform.release(), "machine": platform.machine()}
 
 
-def heading(about: dict) -> str:
+def typed_again(program: list[str], chosen: Any, usual: dict[str, Any]) -> str:
+    """The command line, without the paths of this machine: options that are lists, where they are not as usual."""
+    words = [*program, "--rounds", str(chosen.rounds)]
+    for name, value in usual.items():
+        if getattr(chosen, name) != value:
+            words += [f"--{name}", ",".join(map(str, getattr(chosen, name)))]
+    return shlex.join(words)
+
+
+def facts(rounds: int, load: float, command: str) -> dict:
+    """What a table says of its run."""
+    return {
+        "date": date.today().isoformat(),
+        "machine": machine(),
+        "cores": jobs.cores(),
+        "memspan": jobs.memspan_version(),
+        "load": round(load, 1),
+        "rounds": rounds,
+        "command": command,
+    }
+
+
+def heading(about: dict, sides: str) -> str:
+    """`sides` are those that were measured, with their versions."""
     where = about["machine"]
     return (
         f"Measured on {about['date']}: {where['cpu']}, {about['cores']} cores, "
-        f"Linux {where['kernel']}; memspan {about['memspan']} and OSHMEM {about['rival']} "
-        f"(Open MPI), both compiled with {about['compiler']}; load average {about['load']} when it "
+        f"Linux {where['kernel']}; {sides}; load average {about['load']} when it "
         f"began; {about['rounds']} rounds of\n\n"
         f"    {about['command']}"
     )
-
-
-def today() -> str:
-    return date.today().isoformat()
 
 
 def remarks(results: list[Result]) -> str:
@@ -127,13 +153,16 @@ def remarks(results: list[Result]) -> str:
 
 
 def full_section(results: list[Result], about: dict) -> str:
-    body = markdown_table([HEADINGS, *(cells(r, "memspan", "OSHMEM") for r in results)])
-    parts = [heading(about), body, remarks(results)]
+    sides = (
+        f"memspan {about['memspan']} and OSHMEM {about['rival']} (Open MPI), both compiled with "
+        f"{about['compiler']}"
+    )
+    parts = [heading(about, sides), markdown_table(lines_of(results)), remarks(results)]
     return "\n\n".join(part for part in parts if part)
 
 
 def short_section(results: list[Result], about: dict) -> str:
-    lines = [HEADINGS, *(cells(r, "memspan", "OSHMEM") for r in results if r.row.short)]
+    lines = lines_of([result for result in results if result.row.short])
     where = about["machine"]
     intro = (
         f"{where['cpu']}, {about['cores']} cores, {about['date']}; medians of "

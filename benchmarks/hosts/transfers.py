@@ -5,19 +5,16 @@
     python benchmarks/hosts/transfers.py [--rounds 7] [--mooncake PYTHON] [--nixl PYTHON]
 
 As root, by an interpreter that has memspan: the hosts are network namespaces with a wire between them.
-The rivals are of interpreters of their own (``pip install mooncake-transfer-engine-non-cuda``, ``pip
-install nixl``); one that is not given is left out. What is moved is the block of a cache: 122 pieces of
+The rivals are of interpreters of their own, or of the one that ``benchmarks/install_rivals.sh`` makes; one
+that is not given is left out. What is moved is the block of a cache: 122 pieces of
 16 and 128 KiB, 8784 KiB together, in ordinary memory that both sides have registered, scattered. In each
 round every side has both its processes started anew, writes and reads the block for a second each, and
 compares what has arrived. The table has medians over the rounds, and of the ratios within each round.
 """
 
 import argparse
-import ctypes
 import json
-import mmap
 import os
-import random
 import signal
 import statistics
 import subprocess
@@ -27,104 +24,14 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests/support"), str(Path(__file__).resolve().parent)]
+sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks"), str(Path(__file__).resolve().parent)]
 
-MEMORY = 16 << 20  # of each process
-PIECES = [128 << 10, 16 << 10] * 61
-GAP = 4096
+from transfer_sides import SIDES, Memory, Work  # noqa: E402
+
+WORK = Work.scattered([128 << 10, 16 << 10] * 61)
 SECONDS = 1.0  # of one direction
 LIMIT_S = 120
 STORE_PORT = 23471
-
-
-class Memory:
-    """An anonymous mapping, every page of it there."""
-
-    def __init__(self, fill):
-        self.map = mmap.mmap(-1, MEMORY)
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
-        ctypes.memset(self.address, fill, MEMORY)
-
-
-def scattered(seed):
-    """Offsets of the pieces in a random order, with a gap between them."""
-    offsets, end = [0] * len(PIECES), 0
-    for i in random.Random(seed).sample(range(len(PIECES)), len(PIECES)):
-        offsets[i] = end
-        end += PIECES[i] + GAP
-    return offsets
-
-
-MINE, THEIRS = scattered(1), scattered(2)
-
-
-def must(call, code):
-    if code != 0:
-        sys.exit(f"transfers: {call}: {code}")
-
-
-# ---- the sides: register() makes memory reachable and tells how; connect() gives a call for a direction
-
-
-class MemspanSide:
-    def __init__(self, role, addresses):
-        from memspan.fabric.engine import TransferEngine
-
-        self.engine = TransferEngine()
-        name = f"{addresses[role]}:{10000 + role}"
-        store = f"tcp://{addresses[1]}:{STORE_PORT}"
-        must("initialize", self.engine.initialize(store, name, ("Prefill", "Decode")[role], 0, store_server_role="Decode"))
-        self.name = name
-
-    def register(self, memory):
-        must("register_memory", self.engine.register_memory(memory.address, MEMORY))
-        return {"name": self.name, "address": memory.address}
-
-    def connect(self, memory, peer):
-        mine = [memory.address + at for at in MINE]
-        theirs = [peer["address"] + at for at in THEIRS]
-        calls = {"write": self.engine.batch_transfer_sync_write, "read": self.engine.batch_transfer_sync_read}
-        return lambda way: must(way, calls[way](peer["name"], mine, theirs, PIECES))
-
-
-class MooncakeSide(MemspanSide):
-    def __init__(self, role, addresses):
-        from mooncake.engine import TransferEngine
-
-        self.engine = TransferEngine()
-        must("initialize", self.engine.initialize(addresses[role], "P2PHANDSHAKE", "tcp", ""))
-        self.name = f"{addresses[role]}:{self.engine.get_rpc_port()}"
-
-
-class NixlSide:
-    def __init__(self, role, _addresses):
-        from nixl_cu12._api import nixl_agent, nixl_agent_config
-
-        self.agent = nixl_agent(f"agent{role}", nixl_agent_config(backends=["UCX"]))
-
-    def register(self, memory):
-        self.registered = self.agent.register_memory([(memory.address, MEMORY, 0, "")], mem_type="DRAM")
-        return {"agent": self.agent.get_agent_metadata().hex(), "address": memory.address}
-
-    def connect(self, memory, peer):
-        remote = self.agent.add_remote_agent(bytes.fromhex(peer["agent"]))
-
-        def pieces(base, offsets):
-            return self.agent.get_xfer_descs([(base + at, size, 0) for at, size in zip(offsets, PIECES)], mem_type="DRAM")
-
-        mine, theirs = pieces(memory.address, MINE), pieces(peer["address"], THEIRS)
-        handles = {way: self.agent.initialize_xfer(way.upper(), mine, theirs, remote, b"") for way in ("write", "read")}
-
-        def move(way):
-            state = self.agent.transfer(handles[way])
-            while state == "PROC":
-                state = self.agent.check_xfer_state(handles[way])
-            must(way, 0 if state == "DONE" else state)
-
-        return move
-
-
-SIDES = {"memspan": MemspanSide, "Mooncake": MooncakeSide, "NIXL": NixlSide}
 
 
 # ---- in the processes
@@ -136,28 +43,31 @@ def tell(what):
 
 def own(side):
     """The process whose memory it is: what its bytes are it answers until its input ends."""
-    memory = Memory(1)
+    memory = Memory(WORK.room, 1)
     tell(side.register(memory))
     for line in sys.stdin:
         if line == "sum\n":
-            tell([sum(memory.map[at : at + size]) for at, size in zip(THEIRS, PIECES)])
+            tell(sums(memory, WORK.theirs))
+
+
+def sums(memory, offsets):
+    return [sum(piece) for piece in memory.pieces(offsets, WORK.sizes)]
 
 
 def ask(side):
     """The process that writes and reads; the parent passes lines between the two."""
-    memory = Memory(2)
+    memory = Memory(WORK.room, 2)
     side.register(memory)
-    move = side.connect(memory, json.loads(sys.stdin.readline()))
-    for at, size in zip(MINE, PIECES):
-        memory.map[at : at + size] = random.randbytes(size)
-    expected = [sum(memory.map[at : at + size]) for at, size in zip(MINE, PIECES)]
+    move = side.connect(memory, json.loads(sys.stdin.readline()), WORK)
+    memory.randomize(WORK.mine, WORK.sizes)
+    expected = sums(memory, WORK.mine)
     move("write")
     tell("sum")
     if json.loads(sys.stdin.readline()) != expected:
         sys.exit("transfers: what was written has not arrived")
-    ctypes.memset(memory.address, 0, MEMORY)
+    memory.fill(0)
     move("read")
-    if [sum(memory.map[at : at + size]) for at, size in zip(MINE, PIECES)] != expected:
+    if sums(memory, WORK.mine) != expected:
         sys.exit("transfers: what was read is not what was written")
     rates = {}
     for way in ("write", "read"):
@@ -165,13 +75,13 @@ def ask(side):
         while time.perf_counter() < began + SECONDS:
             move(way)
             calls += 1
-        rates[way] = calls * sum(PIECES) / (time.perf_counter() - began) / 1e9
+        rates[way] = calls * sum(WORK.sizes) / (time.perf_counter() - began) / 1e9
     tell(rates)
 
 
 def worker(name, role, addresses):
     signal.alarm(LIMIT_S)
-    side = SIDES[name](role, addresses)
+    side = SIDES[name](role, addresses, STORE_PORT)
     (ask if role == 0 else own)(side)
     sys.stdout.flush()
     os._exit(0)  # the end of a rival takes seconds

@@ -6,7 +6,7 @@ rounds.
     python3 benchmarks/hosts/two_hosts.py --build build [--rounds 7] [--quick] [--loopback] [--intel-mpi FOLDER]
                                              [--without SIDE]
 
-FOLDER is a virtual environment in which ``pip install impi-rt impi-devel`` was done.
+FOLDER is what ``benchmarks/install_rivals.sh`` made.
 
 As root: the hosts are network namespaces with a wire between them; with --loopback all are in one, and
 memspan's PEs on simulated hosts that talk TCP. A rival that is not there is left out, and said so. The
@@ -28,9 +28,11 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests/support"))
+sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks")]
 
 from jobs.namespaces import Namespaces, can_make_hosts  # noqa: E402
+
+import mpi as mpis  # noqa: E402
 
 LIMIT_S = 120
 PORT = "23461"
@@ -139,13 +141,13 @@ def remote_shell(place, folder):
     return agent
 
 
-def intel_mpi(place, prefix, program, quick, folder):
-    command = [str(prefix / "bin/mpiexec.hydra"), "-n", "2", "-ppn", "1" if place.hosts else "2"]
+def intel_mpi(place, rival, program, quick, folder):
+    command = [*rival.launcher, "-n", "2", "-ppn", "1" if place.hosts else "2"]
     if place.hosts:
         command += ["-bootstrap", "ssh", "-bootstrap-exec", remote_shell(place, folder), "-hosts", ",".join(place.addresses)]
     # Shared memory is what two processes of one kernel would use.
-    environment = {"I_MPI_FABRICS": "ofi", "I_MPI_ROOT": str(prefix), "FI_PROVIDER": "tcp", "FI_PROVIDER_PATH": str(prefix / "lib"),
-                   "LD_LIBRARY_PATH": str(prefix / "lib"), "FI_TCP_IFACE": "eth0" if place.hosts else "lo"}
+    environment = {**rival.environment, "I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp",
+                   "FI_TCP_IFACE": "eth0" if place.hosts else "lo"}
     for name, value in environment.items():
         command += ["-genv", name, value]
     done = subprocess.run(place.inside(0, *command, program, *quick), text=True, capture_output=True, timeout=LIMIT_S,
@@ -176,15 +178,14 @@ def build_for_oshmem(folder):
     return program
 
 
-def build_for_intel_mpi(prefix, folder):
+def build_for_mpi(rival, folder):
     program = os.path.join(folder, "mpi_rates")
-    subprocess.run(["cc", "-O2", "-o", program, str(REPOSITORY / "benchmarks/hosts/mpi_rates.c"), f"-I{prefix}/include",
-                    f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lmpi"], check=True)
+    rival.compile([REPOSITORY / "benchmarks/hosts/mpi_rates.c"], program)
     return program
 
 
 def a_round(place, chosen, rival, mpi, folder, secret, number):
-    """{side: {row: value}}"""
+    """{side: {row: value}}; mpi is the MPI and its program, or None"""
     quick = ["quick"] if chosen.quick else []
     sides = {"iperf3": lambda: iperf3(place, 1 if chosen.quick else 3)}
     if shutil.which("ucx_perftest"):
@@ -192,7 +193,7 @@ def a_round(place, chosen, rival, mpi, folder, secret, number):
     if rival:
         sides["OSHMEM"] = lambda: oshmem(place, rival, "waits", quick, folder)
     if mpi:
-        sides["Intel MPI"] = lambda: intel_mpi(place, chosen.intel_mpi, mpi, quick, folder)
+        sides["Intel MPI"] = lambda: intel_mpi(place, *mpi, quick, folder)
     trusted = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "10.78.0.0/24"}
     sides["memspan"] = lambda: memspan(place, chosen.build, "waits", quick, secret)
     sides["memspan, sleeping"] = lambda: memspan(place, chosen.build, "sleeps", quick, secret)
@@ -240,7 +241,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--loopback", action="store_true")
-    parser.add_argument("--intel-mpi", type=Path)
+    parser.add_argument("--intel-mpi")
     parser.add_argument("--without", action="append", default=[], help="a side, as OSHMEM, whose small calls take 8 ms")
     chosen = parser.parse_args()
     chosen.build = chosen.build.resolve()
@@ -254,7 +255,10 @@ def main():
         with open(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
             file.write("the secret of two hosts")
         rival = build_for_oshmem(folder)
-        mpi = build_for_intel_mpi(chosen.intel_mpi, folder) if chosen.intel_mpi else None
+        mpi = None
+        if chosen.intel_mpi:
+            found = mpis.find(chosen.intel_mpi)
+            mpi = (found, build_for_mpi(found, folder))
         for name, is_there in (("ucx_perftest", shutil.which("ucx_perftest")), ("OSHMEM", rival), ("Intel MPI", mpi)):
             if not is_there:
                 print(f"without {name}, which is not here", file=sys.stderr)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures MemFabric's calls next to the bare ways of doing the same and to rivals; prints one table.
 
-    benchmarks/memfabric/install_rivals.sh build/rivals
+    benchmarks/install_rivals.sh build/rivals
     python3 benchmarks/memfabric/memfabric.py --build build [--rounds 7] [--quick] [--write-docs]
 
 A round runs our program, which alternates with the bare way itself, and every rival; who goes first
@@ -64,7 +64,7 @@ class Measurement:
     def __init__(self, chosen: argparse.Namespace):
         self.chosen = chosen
         self.program = chosen.build / "bin/memfabric_bench"
-        self.rivals = Rivals(chosen.rivals / "bin/python", chosen.timeout, chosen.quick)
+        self.rivals = Rivals(chosen.rivals / "bin/python", chosen.timeout)
         self.ours: list[workloads.Figures] = []
         self.others: list[dict[str, workloads.Figures]] = []
         self.failures: list[str] = []
@@ -110,18 +110,6 @@ class Measurement:
         return workloads.Result(row, samples)
 
 
-def about(chosen: argparse.Namespace, load: float) -> dict:
-    return {
-        "date": report.today(),
-        "machine": report.machine(),
-        "cores": jobs.cores(),
-        "memspan": jobs.memspan_version(),
-        "load": round(load, 1),
-        "rounds": chosen.rounds,
-        "command": command_line(chosen),
-    }
-
-
 def command_line(chosen: argparse.Namespace) -> str:
     """As it would be typed again: without the paths of this machine."""
     words = ["python3", "benchmarks/memfabric/memfabric.py", "--build", chosen.build.name]
@@ -164,7 +152,7 @@ def main(arguments: list[str]) -> int:
     for number in range(chosen.rounds):
         say(f"round {number + 1} of {chosen.rounds}")
         measured.round(number)
-    return finish(chosen, measured, about(chosen, load))
+    return finish(chosen, measured, report.facts(chosen.rounds, load, command_line(chosen)))
 
 
 if __name__ == "__main__":

@@ -81,12 +81,7 @@ def text(results: list[Result]) -> str:
 
 
 def section(results: list[Result], about: dict, remarks: list[str]) -> str:
-    where = about["machine"]
-    intro = (
-        f"Measured on {about['date']}: {where['cpu']}, {about['cores']} cores, "
-        f"Linux {where['kernel']}; memspan {about['memspan']}; load average {about['load']} when it "
-        f"began; {about['rounds']} rounds of\n\n    {about['command']}"
-    )
+    intro = report.heading(about, f"memspan {about['memspan']}")
     lines = [HEADINGS, *(cells(result) for result in results if result.row.is_short)]
     rule = ["---"] * 2 + ["---:"] * (len(HEADINGS) - 4) + ["---"] * 2
     body = "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])

@@ -14,7 +14,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BLOCK = 61 * (128 + 16) * KIB
 MANY = 100_000
 COPY = 1 / 0.95  # of the bare time: 0.95 of its speed
-RIVALS = ("UCX shm", "UCX cma", "UCX tcp", "Mooncake")
+RIVALS = ("Mooncake",)
 
 
 @dataclass(frozen=True)

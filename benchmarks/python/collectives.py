@@ -22,13 +22,13 @@ import platform
 import select
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 
 import page
+import workers
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests/support"))
 
@@ -181,35 +181,18 @@ def worker(what, rounds):
 # ---- in the parent
 
 
-def run(what, world, rounds, port, inside=lambda rank: [], **variables):
+def run(what, world, rounds, inside=lambda rank: [], **variables):
     """The lines of rank 0, split. inside(rank): words before the command of a process."""
-    processes = []
-    for rank in range(world):
-        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world)}
-        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", **variables}
-        command = [*inside(rank), sys.executable, __file__, "--worker", what, "--rounds", str(rounds)]
-        processes.append(
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE if rank == 0 else None, text=True)
-        )
-    try:
-        out, _ = processes[0].communicate(timeout=LIMIT_S)
-        for process in processes:
-            if process.wait(timeout=60) != 0:
-                sys.exit(f"a process of {what} with {world} ended with {process.returncode}")
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    return [line.split("\t") for line in out.splitlines()]
+    command = [__file__, "--worker", what, "--rounds", str(rounds)]
+    return [line.split("\t") for line in workers.run(command, world, LIMIT_S, inside, **variables).splitlines()]
 
 
-def run_on_two_hosts(what, rounds, port):
+def run_on_two_hosts(what, rounds):
     """The same on a network namespace for each process."""
     with tempfile.NamedTemporaryFile("w", dir="/var/tmp") as secret, Hosts(2, own_tmp=False) as hosts:
         secret.write("the secret of two hosts")
         secret.flush()
-        return run(what, 2, rounds, port, hosts.inside, MASTER_ADDR=hosts.addresses[0], MEMSPAN_JOB_SECRET_FILE=secret.name)
+        return run(what, 2, rounds, hosts.inside, MASTER_ADDR=hosts.addresses[0], MEMSPAN_JOB_SECRET_FILE=secret.name)
 
 
 def microseconds(text):
@@ -256,7 +239,6 @@ def steps_table(lines):
 
 def main():
     parser = page.parser(__doc__)
-    parser.add_argument("--port", type=int, default=29571, help="for the processes to meet at; the next ones, too")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", action="store_true", help="all-reduces of two network namespaces; as root")
     given = parser.parse_args()
@@ -264,16 +246,16 @@ def main():
         worker(given.worker, given.rounds)
         return
     if given.hosts:
-        lines = run_on_two_hosts("hosts", given.rounds, given.port)
+        lines = run_on_two_hosts("hosts", given.rounds)
         print(collectives_table("2 hosts of one process", lines, LEAST_RATIO_OF_HOSTS, None, "bare TCP"))
         return
     parts = []
     versions = "?"
-    for i, world in enumerate(WORLDS):
-        lines = run("collectives", world, given.rounds, given.port + i)
+    for world in WORLDS:
+        lines = run("collectives", world, given.rounds)
         versions = lines[-1][1]
         parts.append(collectives_table(f"{world} processes", lines))
-    parts.append(steps_table(run("steps", 2, given.rounds, given.port + len(WORLDS))))
+    parts.append(steps_table(run("steps", 2, given.rounds)))
     head = (
         f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, PyTorch {versions}; "
         f"medians of {given.rounds} alternating rounds, float32."

@@ -16,9 +16,7 @@ that hides all of it.
 import datetime
 import os
 import platform
-import socket
 import statistics
-import subprocess
 import sys
 import time
 
@@ -27,6 +25,7 @@ import page
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
+import workers
 from memspan import __version__
 
 LEAST_S = 0.05  # a form runs so long in a round, by repetition
@@ -151,40 +150,9 @@ def run_rank(sizes, rounds):
         print("\n".join(lines))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def run_job(ranks):
     """This program as every rank; what rank 0 printed."""
-    port = str(free_port())
-    processes = [
-        subprocess.Popen(
-            [sys.executable, *sys.argv],
-            env={
-                **os.environ,
-                "RANK": str(rank),
-                "WORLD_SIZE": str(ranks),
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": port,
-                "OMP_NUM_THREADS": "1",
-            },
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(ranks)
-    ]
-    try:
-        outputs = [process.communicate(timeout=JOB_S)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    for rank, process in enumerate(processes):
-        if process.returncode != 0:
-            sys.exit(f"rank {rank} ended with {process.returncode}")
-    return outputs[0].strip()
+    return workers.run(sys.argv, ranks, JOB_S).strip()
 
 
 def table(lines, rounds, ranks):

@@ -52,8 +52,10 @@ int32_t memspan_group_size(memspan_group_t group);
 
 /* ---- collectives --------------------------------------------------------------------------------
  * Blocking. All members call the same in the same order, one thread at a time. Where they give
- * different sizes, types, operations or roots, all get SMEM_INVALID_PARAM before anything moves.
- * Sizes may be 0. `result` may be `values`; otherwise what is written and what is read are apart.
+ * different sizes, types, operations or roots, all get SMEM_INVALID_PARAM before anything moves;
+ * but the root of a small broadcast waits for nobody, and where it differs from all others it is
+ * told at a later call, after which the group has no more collectives. Sizes may be 0. `result` may
+ * be `values`; otherwise what is written and what is read are apart.
  */
 
 typedef enum {
@@ -94,7 +96,7 @@ int32_t memspan_group_arrive(memspan_group_t group);
 int32_t memspan_group_wait_for_arrivals(memspan_group_t group, uint32_t patience_us);
 
 int32_t memspan_group_barrier(memspan_group_t group);
-/* `root`'s bytes to all. */
+/* `root`'s bytes to all. The root of a small one may return before the others have come. */
 int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes, int root);
 int32_t memspan_group_all_reduce(memspan_group_t group, void* result, const void* values,
                                  size_t count, memspan_type_t type, memspan_op_t op);

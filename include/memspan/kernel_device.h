@@ -125,7 +125,7 @@ template <typename Word>
 MEMSPAN_KERNEL_FUNCTION Word fetch_atomic(int operation, const void* word, Word operand,
                                           Word compare, int pe) {
   auto* const reached = device::reach_word<Word>(word, pe);
-  if (reached == nullptr || primitive::state().has_native_atomics == 0)
+  if (reached == nullptr || !device::has_native_atomics(word))
     return device::ask_atomic(operation, false, word, operand, compare, pe);
   return device::apply(operation, reached, operand, compare);
 }
@@ -134,7 +134,7 @@ MEMSPAN_KERNEL_FUNCTION void change_atomic(int operation, void* word, Word opera
   auto* const reached = device::reach_word<Word>(word, pe);
   if (reached != nullptr && operation == MEMSPAN_KERNEL_SET)
     primitive::store_relaxed(reached, operand);
-  else if (reached == nullptr || primitive::state().has_native_atomics == 0)
+  else if (reached == nullptr || !device::has_native_atomics(word))
     device::ask_atomic(operation, true, word, operand, Word{0}, pe);
   else
     device::apply(operation, reached, operand, Word{0});

@@ -15,14 +15,37 @@
 
 namespace memspan::kernel::device {
 
+// Whether [address, address + bytes) is in the symmetric heap in memory of the device.
+MEMSPAN_KERNEL_FUNCTION bool is_on_device(const void* address, std::size_t bytes) {
+  const memspan_kernel_state& state = primitive::state();
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - state.device_heap_base;
+  return offset < state.device_heap_bytes && bytes <= state.device_heap_bytes - offset;
+}
+
+// At a distance that the state gives, or null when there is none.
+MEMSPAN_KERNEL_FUNCTION void* at_distance(const void* address, const std::int64_t* distances,
+                                          int pe) {
+  if (is_far(pe)) return nullptr;
+  const std::int64_t distance = distances[pe - primitive::state().first_near];
+  return distance == MEMSPAN_KERNEL_FAR
+             ? nullptr
+             : reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) +
+                                       static_cast<std::uintptr_t>(distance));
+}
+
 // The PE's copy of [address, address + bytes), or null when the device does not reach it.
 MEMSPAN_KERNEL_FUNCTION void* reach(const void* address, std::size_t bytes, int pe) {
   const memspan_kernel_state& state = primitive::state();
   const auto place = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t offset = place - state.heap_base;
-  if (offset >= state.heap_bytes || bytes > state.heap_bytes - offset || is_far(pe)) return nullptr;
-  return reinterpret_cast<void*>(
-      place + static_cast<std::uintptr_t>(state.distances[pe - state.first_near]));
+  if (offset < state.heap_bytes && bytes <= state.heap_bytes - offset)
+    return at_distance(address, state.distances, pe);
+  return is_on_device(address, bytes) ? at_distance(address, state.device_distances, pe) : nullptr;
+}
+
+// Whether the device's atomics on a word that it reaches are atomic for all.
+MEMSPAN_KERNEL_FUNCTION bool has_native_atomics(const void* word) {
+  return primitive::state().has_native_atomics != 0 || is_on_device(word, 1);
 }
 
 // The same for rows, from the lowest address to the highest.

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Grows with every change of this file: library and unit must have the same. */
-#define MEMSPAN_KERNEL_STATE_VERSION 2
+#define MEMSPAN_KERNEL_STATE_VERSION 3
 
 /* What a kernel asks the host for. PUT and those of atomics that give no value are posted: the
  * kernel goes on at once. The others are answered. */
@@ -110,6 +110,11 @@ typedef struct memspan_kernel_state {
   uint64_t heap_bytes;
   /* What to add to an address of this PE's heap for that PE's copy. */
   int64_t distances[MEMSPAN_KERNEL_NEAR_PES];
+  /* The same for the symmetric heap in memory of the device; no bytes: there is none (yet). The
+   * device's own atomics work on it. */
+  uint64_t device_heap_base;
+  uint64_t device_heap_bytes;
+  int64_t device_distances[MEMSPAN_KERNEL_NEAR_PES];
   const memspan_kernel_team* teams; /* MEMSPAN_KERNEL_TEAMS + 1 */
   const uint32_t* stop;
   uint32_t* waits;        /* set to 1 now and then by whoever waits for a word of this PE */
@@ -117,7 +122,7 @@ typedef struct memspan_kernel_state {
   memspan_kernel_ring requests;
   memspan_kernel_ring meetings; /* SYNC and BARRIER, which may take long */
   uint32_t has_far_pes;         /* some PE is reached by the host only */
-  uint32_t has_native_atomics;  /* the device's atomics on the heap are atomic for all */
+  uint32_t has_native_atomics;  /* the device's atomics on the host's heap are atomic for all */
 } memspan_kernel_state;
 
 /* A translation unit with kernels. The functions that return text return NULL, or why they failed;
@@ -137,7 +142,8 @@ typedef struct memspan_kernel_unit {
 } memspan_kernel_unit;
 
 /* The library calls `set_state` whenever the job that calls act on begins, ends or changes, and at
- * once when there is one. No kernel runs meanwhile. The unit stays until it is given back. */
+ * once when there is one; again when the heap in memory of the device is made. No kernel runs
+ * meanwhile. The unit stays until it is given back. */
 void memspan_kernel_register_unit(memspan_kernel_unit* unit);
 void memspan_kernel_unregister_unit(memspan_kernel_unit* unit);
 

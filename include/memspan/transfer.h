@@ -61,6 +61,13 @@ typedef struct {
  * why a transfer would fail now. At most 5 s. */
 int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer);
 
+/* As smem_trans_malloc(), but memory of the device that this process has chosen: with
+ * MEMSPAN_DEVICE=cuda that of its GPU, of zeros, in steps of 2 MiB, which peers on this host map
+ * and the host cannot load or store; without it smem_trans_malloc()'s own. smem_trans_free() gives
+ * it back; what transfers of this process are at stays until they are over, and what a peer has
+ * mapped until that peer's next transfer to this endpoint. NULL with the reason kept. */
+void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes);
+
 /* ---- prepare ------------------------------------------------------------------------------------
  * All of these copy what they are given, look at no memory and ask nobody: whether the peer is
  * there and has registered the pieces is found out by each posting. SMEM_NO_RESOURCES: too many

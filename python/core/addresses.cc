@@ -24,12 +24,22 @@ namespace {
 struct Extent {
   std::size_t bytes;
   std::uintptr_t local;  // of which allocation of this process it is a copy, or itself
+  Side side;
 };
 
 // By their beginning; the GIL protects it. Never destroyed: finalizers may ask.
-std::map<std::uintptr_t, Extent>& extents() {
-  static auto* const known = new std::map<std::uintptr_t, Extent>;
+using Extents = std::map<std::uintptr_t, Extent>;
+Extents& extents() {
+  static auto* const known = new Extents;
   return *known;
+}
+
+// The one that it lies in; end() for none.
+Extents::const_iterator extent_at(std::uintptr_t address) {
+  const auto next = extents().upper_bound(address);
+  if (next == extents().begin()) return extents().end();
+  const auto found = std::prev(next);
+  return address - found->first < found->second.bytes ? found : extents().end();
 }
 
 // The pages of views that outlived their job.
@@ -80,21 +90,36 @@ PyTypeObject* address_type = nullptr;  // owned by the module, which is never un
 
 // The beginning of this process's allocation that it lies in, itself or its copy at a peer.
 std::uintptr_t allocation_of(std::uintptr_t address) {
-  auto next = extents().upper_bound(address);
-  if (bytes_from(address) == 0)
+  const auto found = extent_at(address);
+  if (found == extents().end())
     throw nb::value_error("not, or no longer, memory of the symmetric heap");
-  return std::prev(next)->second.local;
+  return found->second.local;
 }
 
 std::uintptr_t number_of(PyObject* self) {
   return reinterpret_cast<std::uintptr_t>(PyLong_AsVoidPtr(self));
 }
 
+// Bytes from there on that the host can load, BufferError for none.
+std::size_t loadable_from(std::uintptr_t address) {
+  const auto found = extent_at(address);
+  if (found == extents().end())
+    throw nb::buffer_error(
+        (std::to_string(address) + " is not, or no longer, memory of the symmetric heap").c_str());
+  if (found->second.side == Side::kDevice)
+    throw nb::buffer_error(
+        (std::to_string(address) + " is memory of a device, which the host cannot load: get it")
+            .c_str());
+  return bytes_from(address);
+}
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const std::uintptr_t address = number_of(self);
-  const std::size_t bytes = bytes_from(address);
-  if (bytes == 0) {
-    PyErr_Format(PyExc_BufferError, "%R is not, or no longer, memory of the symmetric heap", self);
+  std::size_t bytes = 0;
+  try {
+    bytes = loadable_from(address);
+  } catch (const nb::builtin_exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
     return -1;
   }
   if (PyBuffer_FillInfo(view, self, reinterpret_cast<void*>(address),
@@ -132,10 +157,13 @@ PyTypeObject* make_type() {
 }  // namespace
 
 std::size_t bytes_from(std::uintptr_t address) {
-  auto next = extents().upper_bound(address);
-  if (next == extents().begin()) return 0;
-  const auto& [base, extent] = *std::prev(next);
-  return address - base < extent.bytes ? extent.bytes - (address - base) : 0;
+  const auto found = extent_at(address);
+  return found == extents().end() ? 0 : found->first + found->second.bytes - address;
+}
+
+Side side_of(const void* base) {
+  const auto found = extent_at(reinterpret_cast<std::uintptr_t>(base));
+  return found == extents().end() ? Side::kHost : found->second.side;
 }
 
 void check_address(const char* name, std::uintptr_t address, std::size_t bytes) {
@@ -156,10 +184,10 @@ void check_address(const char* name, std::uintptr_t address, std::size_t bytes) 
                               .c_str());
 }
 
-nb::object make_address(void* base, std::size_t bytes) {
+nb::object make_address(void* base, std::size_t bytes, Side side) {
   if (base == nullptr) return nb::none();
   const auto number = reinterpret_cast<std::uintptr_t>(base);
-  extents().insert_or_assign(number, Extent{bytes, number});
+  extents().insert_or_assign(number, Extent{bytes, number, side});
   return new_address(number);
 }
 
@@ -167,11 +195,10 @@ nb::object make_peer_address(void* peers, const void* local) {
   if (peers == nullptr) return nb::none();
   const auto here = reinterpret_cast<std::uintptr_t>(local);
   const auto there = reinterpret_cast<std::uintptr_t>(peers);
-  auto next = extents().upper_bound(here);
-  if (here != there && next != extents().begin()) {
-    const auto [base, extent] = *std::prev(next);
-    if (here - base < extent.bytes)
-      extents().insert_or_assign(there - (here - base), Extent{extent.bytes, extent.local});
+  const auto found = extent_at(here);
+  if (here != there && found != extents().end()) {
+    const auto [base, extent] = *found;
+    extents().insert_or_assign(there - (here - base), extent);
   }
   return new_address(there);
 }
@@ -254,8 +281,7 @@ void bind_addresses(nb::module_& module) {
       "to_dlpack",
       [](nb::handle address) {
         const std::uintptr_t base = number_of(address.ptr());
-        const std::size_t bytes = bytes_from(base);
-        if (bytes == 0) throw nb::buffer_error("not, or no longer, memory of the symmetric heap");
+        const std::size_t bytes = loadable_from(base);
         // Counted as a buffer is, until nobody has the array any more.
         const nb::capsule use = capsule_of(add_view(base, bytes));
         return nb::ndarray<std::uint8_t, nb::ndim<1>>(reinterpret_cast<void*>(base), {bytes}, use);

@@ -11,8 +11,11 @@ namespace memspan::python {
 
 namespace nb = nanobind;
 
+// Whose memory it is: that of a device has no buffer, as the host cannot load from it.
+enum class Side { kHost, kDevice };
+
 // An Address of `bytes`; None for NULL. The number alone is enough to give it back.
-nb::object make_address(void* base, std::size_t bytes);
+nb::object make_address(void* base, std::size_t bytes, Side side = Side::kHost);
 // A peer's copy of what is at `local`; None for NULL.
 nb::object make_peer_address(void* peers, const void* local);
 // After free: the Addresses of the memory, and those of peers' copies, have no buffer any more.
@@ -21,6 +24,8 @@ void forget_address(const void* base);
 void forget_addresses();
 // Whether an allocation of this process begins there.
 bool is_allocation(const void* base);
+// Of which side it is; the host's for what is no allocation.
+Side side_of(const void* base);
 // Bytes from there to the end of its allocation; 0 outside of allocations. With the GIL.
 std::size_t bytes_from(std::uintptr_t address);
 // Throws ValueError when nothing can be read at the first or the last of `bytes` there, which costs

@@ -25,6 +25,9 @@ NB_MODULE(_core, module) {
   bind_typed_moves(typed);
   bind_typed_words(typed);
   bind_sized_signals(typed);
+  auto device = module.def_submodule(
+      "device", "SHMEM's functions on memory and streams of a GPU (MEMSPAN_DEVICE=cuda).");
+  bind_device(device);
   auto smem = module.def_submodule(
       "smem",
       "MemFabric's functions, and memspan's own transfers: the C functions of the same names "

@@ -90,7 +90,7 @@ int finish() {
   return code;
 }
 
-// ---- memory
+// ---- memory, which is the host's: an Address has a buffer
 
 nb::object allocate(std::size_t bytes, void* made) {
   if (made == nullptr && bytes != 0) on_null();
@@ -98,15 +98,15 @@ nb::object allocate(std::size_t bytes, void* made) {
 }
 
 nb::object malloc_(std::size_t size) {
-  return allocate(size, wait([&] { return shmem_malloc(size); }));
+  return allocate(size, wait([&] { return aclshmemx_malloc(size, HOST_SIDE); }));
 }
 
 nb::object calloc_(std::size_t count, std::size_t size) {
-  return allocate(count * size, wait([&] { return shmem_calloc(count, size); }));
+  return allocate(count * size, wait([&] { return aclshmemx_calloc(count, size, HOST_SIDE); }));
 }
 
 nb::object align(std::size_t alignment, std::size_t size) {
-  return allocate(size, wait([&] { return shmem_align(alignment, size); }));
+  return allocate(size, wait([&] { return aclshmemx_align(alignment, size, HOST_SIDE); }));
 }
 
 void free_(std::optional<Place> place) {
@@ -116,8 +116,9 @@ void free_(std::optional<Place> place) {
   if (!is_allocation(base))
     throw nb::value_error(
         "ptr is not, or no longer, the beginning of memory of the symmetric heap");
+  const auto kind = side_of(base) == Side::kDevice ? DEVICE_SIDE : HOST_SIDE;
   forget_address(base);  // before another thread may be given the same
-  wait([&] { shmem_free(base); });
+  wait([&] { aclshmemx_free(base, kind); });
 }
 
 nb::object peer_address(const Place& place, int pe) {

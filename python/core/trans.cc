@@ -213,6 +213,13 @@ void bind_trans(nb::module_& module) {
       },
       nb::sig("def trans_malloc(endpoint: int, capacity: int, /) -> int"));
   module.def(
+      "trans_device_malloc",
+      [](Handle endpoint, std::size_t bytes) {
+        return handle_of(
+            wait([&] { return memspan_transfer_device_malloc(pointer_of(endpoint), bytes); }));
+      },
+      nb::sig("def trans_device_malloc(endpoint: int, capacity: int, /) -> int"));
+  module.def(
       "trans_free",
       [](Handle endpoint, Handle address) {
         return smem_code(

@@ -47,6 +47,27 @@ inline const Route& reach(const char* call, const char* argument, const void* ad
   return *route;
 }
 
+// Where `pe`'s copy of a symmetric address is mapped here: of memory of the host for loads and
+// stores, of that of a device for the device; null when it is not.
+[[gnu::cold]] void* mapped_address(void* address, int pe);
+[[gnu::cold]] void* host_address_beside_device(void* address, int pe);
+// The same of memory of the host only.
+inline void* host_address(void* address, int pe) {
+  const RouteTable& routes = process_state.routes;
+  if (routes.device != nullptr) [[unlikely]]
+    return host_address_beside_device(address, pe);
+  const Route* const route = routes.find(address, 1, pe);
+  return route == nullptr || !route->is_direct() ? nullptr : route->address(address);
+}
+
+// The parts of what follows that are not about the heap of the host.
+[[gnu::cold]] void require_host_memory_elsewhere(const char* call, const char* argument,
+                                                 const void* address, std::size_t bytes);
+[[gnu::cold]] bool is_on_device(const char* call, const char* argument, const void* address,
+                                std::size_t bytes);
+[[gnu::cold]] void copy_from_device(const char* call, void* to, const void* from,
+                                    std::size_t bytes);
+
 // The same for a word that is accessed atomically.
 template <typename T>
 const Route& reach_word(const char* call, const char* argument, const T* word, int pe) {
@@ -60,6 +81,46 @@ const Route& reach_word(const char* call, const char* argument, const T* word, i
 inline void require_symmetric(const char* call, const char* argument, const void* address,
                               std::size_t bytes) {
   if (bytes != 0) reach(call, argument, address, bytes, 0);
+}
+
+// The same for what the host loads, stores and waits for itself: memory of the host.
+inline void require_host_memory(const char* call, const char* argument, const void* address,
+                                std::size_t bytes) {
+  const RouteTable& routes = process_state.routes;
+  if (!routes.heap.contains(address, bytes) || routes.peers == 0) [[unlikely]]
+    require_host_memory_elsewhere(call, argument, address, bytes);
+}
+// No bytes need no address.
+inline void require_host_buffer(const char* call, const char* argument, const void* address,
+                                std::size_t bytes) {
+  if (bytes != 0) require_host_memory(call, argument, address, bytes);
+}
+template <typename T>
+void require_host_word(const char* call, const char* argument, const T* word) {
+  require_host_memory(call, argument, word, sizeof(T));
+  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
+    end_for_misaligned_word(call, argument, word, sizeof(T));
+}
+
+// Whether a word of this process is memory of a device, which is only copied; ends the process when
+// it is not symmetric.
+template <typename T>
+bool is_device_word(const char* call, const char* argument, const T* word) {
+  const RouteTable& routes = process_state.routes;
+  bool is_device = false;
+  if (!routes.heap.contains(word, sizeof(T)) || routes.peers == 0) [[unlikely]]
+    is_device = is_on_device(call, argument, word, sizeof(T));
+  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
+    end_for_misaligned_word(call, argument, word, sizeof(T));
+  return is_device;
+}
+
+// Of this process's copy, which is memory of a device.
+template <typename T>
+[[gnu::cold]] T copy_of_device_word(const char* call, const T* word) {
+  T value{};
+  copy_from_device(call, &value, word, sizeof value);
+  return value;
 }
 
 }  // namespace memspan::capi

@@ -12,6 +12,7 @@
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
 #include "pgas/call_signature.h"
+#include "pgas/collective/device_collectives.h"
 
 namespace memspan::capi {
 namespace {
@@ -109,6 +110,13 @@ std::size_t strided_bytes(const Collective& collective, const char* argument,
                  collective.elements.bytes);
 }
 
+// Whether some of it is memory of a device, which the host's ways do not reach.
+bool is_on_device(const Elements& elements) {
+  const RouteTable& routes = process_state.routes;
+  return routes.device != nullptr &&
+         (routes.is_on_device(elements.dest, 0) || routes.is_on_device(elements.source, 0));
+}
+
 }  // namespace
 
 Status barrier(const char* call, Team& team) {
@@ -129,6 +137,9 @@ Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_d
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(
       check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::broadcast(team, call, elements.dest, elements.source, bytes, root,
+                                      roots_dest);
   return pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest);
 }
 
@@ -139,6 +150,8 @@ Status collect(const Collective& collective) {
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
   MEMSPAN_PASS(compare(call, team));  // who gives no elements may give no places
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::collect(team, call, elements.dest, elements.source, bytes);
   return pgas::collect(team, call, elements.dest, elements.source, bytes);
 }
 
@@ -146,6 +159,8 @@ Status fcollect(const Collective& collective) {
   const auto& [call, team, elements] = collective;
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::fcollect(team, call, elements.dest, elements.source, bytes);
   return pgas::fcollect(team, call, elements.dest, elements.source, bytes);
 }
 
@@ -154,6 +169,8 @@ Status alltoall(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   const std::size_t all = capi::bytes_of(bytes, members(team));
   MEMSPAN_PASS(check(collective, "nelems", {all, all}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::alltoall(team, call, elements.dest, elements.source, bytes);
   return pgas::alltoall(team, call, elements.dest, elements.source, bytes);
 }
 
@@ -164,6 +181,9 @@ Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                     strided_bytes(collective, "sst", source_stride)};
   MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
                      {"sst", static_cast<std::uint64_t>(source_stride)}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::alltoalls(team, call, elements.dest, elements.source, dest_stride,
+                                      source_stride, elements.count, elements.bytes);
   return pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride, source_stride,
                          elements.count, elements.bytes);
 }
@@ -172,6 +192,9 @@ Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel)
   const auto& [call, team, elements] = collective;
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::reduce(team, call, elements.dest, elements.source, elements.count,
+                                   kernel);
   return pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel);
 }
 
@@ -180,6 +203,9 @@ Status scan(const Collective& collective, pgas::ScanKind kind,
   const auto& [call, team, elements] = collective;
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
+  if (is_on_device(elements)) [[unlikely]]
+    return pgas::on_device::scan(team, call, kind, elements.dest, elements.source, elements.count,
+                                 kernel);
   return pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel);
 }
 

@@ -58,6 +58,9 @@ inline int outcome(const char* call, const Status& status) {
                                           const void* address);
 [[noreturn, gnu::cold]] void end_for_misaligned_word(const char* call, const char* argument,
                                                      const void* address, std::size_t bytes);
+// What the host would have to load or store itself is memory of a device.
+[[noreturn, gnu::cold]] void end_for_device_memory(const char* call, const char* argument,
+                                                   const void* address);
 [[noreturn, gnu::cold]] void end_for_bad_number(const char* call, const char* argument, long value,
                                                 long least, long most);
 [[noreturn, gnu::cold]] void end_for_bad_handle(const char* call, const char* argument,

@@ -163,7 +163,7 @@ Status join(const Start& how) {
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();
   process_state.crowded_rank = world->is_oversubscribed() ? world->rank() : -1;
-  process_state.routes = world->routes();
+  process_state.routes = world->program_routes();
   // Last, since it is what is_started() looks at.
   __atomic_store_n(&process_state.world, world.release(), __ATOMIC_RELEASE);
   return Status::ok();

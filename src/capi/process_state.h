@@ -40,7 +40,7 @@ inline constexpr ContextNumber kDefaultContext = 1;
 class DeviceJob;
 
 struct ProcessState {
-  RouteTable routes;       // a copy of world->routes(); empty when not in a job
+  RouteTable routes;       // a copy of world->program_routes(); empty when not in a job
   bool has_links = false;  // some route needs fence and quiet to ask its link
   int rank = -1;           // world->rank(), without a way to go
   // The same while the job has more processes than cores on this host; else -1, which is no PE.

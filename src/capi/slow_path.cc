@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the data path's functions do when it is not the fast case.
+#include <fmt/format.h>
+
 #include "capi/access.h"
 #include "capi/atomic.h"
 #include "capi/rma.h"
@@ -31,7 +33,10 @@ std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void*
   if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
     end_for_misaligned_word(call, argument, target, op.width);
   std::uint64_t before = 0;
-  require(call, pgas::atomic_at(routes_of(context), route, op, target, &before));
+  Status done = pgas::atomic_at(routes_of(context), route, op, target, &before);
+  if (done.code() == Code::kNotSupported)
+    done = done.annotate(fmt::format("{} is {}", argument, target));
+  require(call, done);
   return before;
 }
 

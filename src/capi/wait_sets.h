@@ -85,7 +85,7 @@ template <typename T, typename Values>
 WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count, const int* status,
                             int cmp, Values values) {
   require_started(call);
-  require_symmetric(call, "ivars", words, bytes_of(count, sizeof(T)));
+  require_host_buffer(call, "ivars", words, bytes_of(count, sizeof(T)));
   return {words, count, status, checked_compare(call, cmp), values};
 }
 
@@ -95,17 +95,36 @@ void wait_until(const char* call, Ready ready) {
                          ready));
 }
 
+// By copies of the word, as often as a wait looks; the value that made it true.
+template <typename T>
+[[gnu::cold, gnu::noinline]] T wait_on_device(const char* call, const T* word, Compare compare,
+                                              T value) {
+  T seen{};
+  wait_until(call, [&] {
+    seen = copy_of_device_word(call, word);
+    return pgas::holds(&seen, compare, value);
+  });
+  return seen;
+}
+
 template <typename T>
 void wait_one(const char* call, const T* word, int cmp, T value) {
-  reach_word(call, "ivar", word, 0);
+  const bool is_device = is_device_word(call, "ivar", word);
   Compare compare = checked_compare(call, cmp);
+  if (is_device) [[unlikely]]
+    return static_cast<void>(wait_on_device(call, word, compare, value));
   wait_until(call, [=] { return pgas::holds(word, compare, value); });
 }
 
 template <typename T>
 [[gnu::always_inline]] inline int test_once(const char* call, const T* word, int cmp, T value) {
-  reach_word(call, "ivar", word, 0);
-  return pgas::holds(word, checked_compare(call, cmp), value) ? 1 : 0;
+  const bool is_device = is_device_word(call, "ivar", word);
+  const Compare compare = checked_compare(call, cmp);
+  if (is_device) [[unlikely]] {
+    const T seen = copy_of_device_word(call, word);
+    return pgas::holds(&seen, compare, value) ? 1 : 0;
+  }
+  return pgas::holds(word, compare, value) ? 1 : 0;
 }
 template <typename T>
 [[gnu::noinline]] int test_noted(const char* call, const T* word, int cmp, T value) {

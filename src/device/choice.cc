@@ -11,9 +11,19 @@
 
 namespace memspan {
 
+namespace {
+
+constexpr const char* kHost = "host";
+
+std::string chosen_word() {
+  return environment_or("MEMSPAN_DEVICE", kHost);
+}
+
+}  // namespace
+
 Result<Device*> chosen_device() {
-  const std::string word = environment_or("MEMSPAN_DEVICE", "host");
-  if (word == "host") return &host_device();
+  const std::string word = chosen_word();
+  if (word == kHost) return &host_device();
   if (word == "cuda") {
     auto device = cuda::open_device();
     if (!device.is_ok()) return device.status().annotate("MEMSPAN_DEVICE=cuda");
@@ -26,6 +36,10 @@ Result<Device*> chosen_device() {
 Device* other_device() {
   const Result<Device*> chosen = chosen_device();
   return chosen.is_ok() && !(*chosen)->is_host() ? *chosen : nullptr;
+}
+
+bool wants_other_device() {
+  return chosen_word() != kHost;
 }
 
 }  // namespace memspan

@@ -14,5 +14,7 @@ Result<Device*> chosen_device();
 // The same, but null where that is the host or there is none: whoever got it has memory that the
 // processor does not copy.
 Device* other_device();
+// Whether MEMSPAN_DEVICE names something else than the host. Opens nothing.
+bool wants_other_device();
 
 }  // namespace memspan

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/fd.h"
 #include "core/status.h"
@@ -45,6 +46,18 @@ class DeviceRange {
   virtual Status unmap(std::size_t at, std::size_t bytes) = 0;
 };
 
+// What another process of this host needs for memory that the program has allocated. Move-only
+// value.
+struct SharedPointer {
+  std::string text;             // the device's own
+  std::vector<Fd> descriptors;  // as many as the text says
+};
+// Such memory, mapped here. A value.
+struct OpenedPointer {
+  std::shared_ptr<std::byte> base;  // closes it with the last owner: who copies, and who keeps it
+  std::size_t bytes = 0;            // SIZE_MAX: only the device knows
+};
+
 // Windows of pools and spaces begin at multiples of it, so that all processes lay them out alike
 // without asking their devices; a device whose pages are larger is refused.
 inline constexpr std::size_t kDeviceGranularity = std::size_t{2} << 20;
@@ -66,23 +79,36 @@ class Device {
   // What duplicate() of another process gave. kInvalidArgument: it is something else.
   virtual Result<std::unique_ptr<DeviceMemory>> adopt(Fd descriptor) = 0;
 
+  // The same, mapped at an address of its own until the last owner gives it up.
+  virtual Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes,
+                                                             const char* label) = 0;
+  // An owner of what allocate_mapped() gave and the address is in; null where it is in none.
+  virtual std::shared_ptr<const void> hold(const void* pointer) = 0;
+
   // Whether the address is of memory that is not the host's.
   virtual bool owns(const void* pointer) const = 0;
   // For open_pointer() of another process of this host: memory that the program has allocated on
-  // the device. kInvalidArgument when it has fewer bytes there, kNotSupported when it cannot be
-  // shared.
-  virtual Result<std::string> share_pointer(const void* pointer, std::size_t bytes) = 0;
-  // The same bytes, as they are named here; they are closed with the last owner, and must be before
-  // who shared them frees them.
-  virtual Result<std::shared_ptr<std::byte>> open_pointer(std::string_view shared) = 0;
+  // the device. kInvalidArgument when it has fewer bytes there, kNotSupported, with the reason,
+  // when it cannot be shared.
+  virtual Result<SharedPointer> share_pointer(const void* pointer, std::size_t bytes) = 0;
+  // The same bytes, as they are named here; they must be closed before who shared them frees them.
+  // kInvalidArgument for what share_pointer() does not make.
+  virtual Result<OpenedPointer> open_pointer(SharedPointer shared) = 0;
   // Copies between any two addresses of this process; the bytes are there when it returns. The
   // ranges must not overlap.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
   // The same behind what was given to a stream of the device before: a cudaStream_t. Its result
   // says only whether the copy was begun; host memory must stay until the stream is there.
   virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
-  // A call that is made when such a stream comes to it. It may not use the device.
+  // Such a stream goes on once a word in memory of the device is `value`, or at least that as a
+  // signed number.
+  enum class WaitFor { kEqual, kAtLeast };
+  virtual Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) = 0;
+  // A call that is made when such a stream comes to it. It may not use the device, nor may what it
+  // owns when it ends.
   virtual Status begin_call(std::function<void()> call, void* stream) = 0;
+  // Keeps it until the stream is there. It ends, some time after, where the device may be used.
+  virtual Status keep(std::shared_ptr<const void> what, void* stream) = 0;
 };
 
 }  // namespace memspan

@@ -5,7 +5,8 @@
 //   window  0x2800'0000'0000 … 0x5500'0000'0000 (free under plain and ASan builds)
 //           0x7e80'0000'0000 + 512 GiB           (free under TSan)
 //
-// The symmetric heap begins at the bottom; MemFabric's pools lie higher up.
+// The symmetric heap begins at the bottom, that in memory of a device higher up, and MemFabric's
+// pools above both.
 //
 // One rank's part, in the memfd and in the address space:
 //   | internal area (team synchronisation, scratch) | symmetric heap of the user |
@@ -29,12 +30,15 @@ namespace memspan {
 #if defined(MEMSPAN_TSAN_)
 inline constexpr std::uint64_t kHeapWindow = 0x7e80'0000'0000;
 inline constexpr std::uint64_t kHeapWindowBytes = std::uint64_t{512} << 30;
+inline constexpr std::uint64_t kDeviceHeapWindow = kHeapWindow + (std::uint64_t{128} << 30);
 inline constexpr std::uint64_t kPoolWindow = kHeapWindow + (std::uint64_t{256} << 30);
 #else
 inline constexpr std::uint64_t kHeapWindow = 0x2800'0000'0000;
 inline constexpr std::uint64_t kHeapWindowBytes = 0x2d00'0000'0000;
+inline constexpr std::uint64_t kDeviceHeapWindow = 0x2c00'0000'0000;
 inline constexpr std::uint64_t kPoolWindow = 0x3000'0000'0000;
 #endif
+inline constexpr std::uint64_t kDeviceHeapWindowBytes = kPoolWindow - kDeviceHeapWindow;
 inline constexpr std::uint64_t kPoolWindowBytes = kHeapWindow + kHeapWindowBytes - kPoolWindow;
 
 // The library's own part of each rank's segment; only touched pages cost memory.

@@ -6,12 +6,11 @@
 #include "core/environment.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
+#include "pgas/allocation_steps.h"
 #include "pgas/call_signature.h"
 
 namespace memspan::pgas {
 namespace {
-
-enum class Step : std::uint64_t { kAllocate = 1, kFree = 2, kReallocate = 3, kCommit = 4 };
 
 const char* step_name(std::uint64_t step) {
   switch (static_cast<Step>(step)) {
@@ -23,36 +22,37 @@ const char* step_name(std::uint64_t step) {
       return "a reallocation";
     case Step::kCommit:
       return "a commit";
+    case Step::kAllocateOnDevice:
+      return "an allocation in memory of a device (MEMSPAN_DEVICE)";
+    case Step::kFreeOnDevice:
+      return "a free of memory of a device";
   }
   return "another call";
 }
 
 // What the two numbers of a Request are.
 const char* first_name(Step step) {
-  return step == Step::kFree || step == Step::kReallocate ? "the block's offset" : "the size";
+  return step == Step::kFree || step == Step::kFreeOnDevice || step == Step::kReallocate
+             ? "the block's offset"
+             : "the size";
 }
 const char* second_name(Step step) {
   switch (step) {
     case Step::kAllocate:
+    case Step::kAllocateOnDevice:
       return "the alignment";
     case Step::kReallocate:
       return "the new size";
     case Step::kFree:
+    case Step::kFreeOnDevice:
     case Step::kCommit:
       break;
   }
   return "the memory still needed";
 }
 
-// What one process asks for: the step, two numbers that describe it, and how it went (0 or a Code).
-struct Request {
-  Step step;
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-};
+}  // namespace
 
-// Compares the requests of all and gives the worst outcome: kInvalidArgument when they differ, else
-// the first code that is not ok.
 Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
   const SignatureField fields[] = {{"the call", static_cast<std::uint64_t>(mine.step), step_name},
                                    {first_name(mine.step), mine.first},
@@ -67,6 +67,8 @@ Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
   return Status::ok();
 }
 
+namespace {
+
 // One process of each node measures for all there: they would add up the same numbers.
 Status check_budget(const Team& team, std::uint64_t bytes_each) {
   if (!team.is_node_leader()) return Status::ok();
@@ -77,10 +79,6 @@ Status check_budget(const Team& team, std::uint64_t bytes_each) {
           fmt::format("{} more is needed ({} for each PE), {} is available ({})",
                       format_size(bytes_each * members), format_size(bytes_each),
                       format_size(budget.available), budget.source)};
-}
-
-Status worse(const Status& own, const Status& all) {
-  return own.is_ok() ? all : own;
 }
 
 // Takes the pages behind a block on every process, or on none. The sizes are the same on all.

@@ -4,14 +4,15 @@
 //
 //   | counter line | released line | slot 0 | slot 1 | ... | buffer 0 | buffer 1 | ...
 //
-//   slot i    (128 B) two lines, used in turn: | sequence | 7 words | of member i
-//   buffer i  two eager buffers of eager_bytes, used in turn
+//   slot i    lines, used in turn: | sequence | 7 words | of member i
+//   buffer i  eager buffers of eager_bytes, used in turn
 //
 // The area lies in the internal area of the team's first member on the node and starts as zeros. It
 // has a slot for every member; those of members on other nodes are written by the node's first
 // member (team_nodes.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
-// reset. A member may write its line or buffer of barrier k + 2 once barrier k + 1 is over, since
-// by then everybody has read barrier k: that is why two suffice.
+// reset. With t turns a member may write its line or buffer of barrier k + t once all have entered
+// barrier k + 1, since by then everybody has read barrier k. Two suffice for barriers; small teams
+// have more, so that the root of broadcasts need not wait for the others at each.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +28,11 @@ inline constexpr int kPayloadWords = 7;
 // The last of them is for the call's signature (Team::barrier_checked).
 inline constexpr int kSignatureWord = kPayloadWords - 1;
 
-struct SyncSlot {
-  struct alignas(kCacheLine) Line {
-    std::atomic<std::uint64_t> sequence;
-    std::atomic<std::uint64_t> words[kPayloadWords];
-  };
-  Line lines[2];
+struct alignas(kCacheLine) SyncLine {
+  std::atomic<std::uint64_t> sequence;
+  std::atomic<std::uint64_t> words[kPayloadWords];
 };
-static_assert(sizeof(SyncSlot) == kFalseSharingRange);
+static_assert(2 * sizeof(SyncLine) == kFalseSharingRange);
 
 struct SyncHeader {
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> entered;   // all members, ever
@@ -51,46 +49,60 @@ struct SyncHeader {
 class SyncArea {
  public:
   SyncArea() = default;
-  SyncArea(std::byte* base, int members) : base_(base), members_(members) {}
+  SyncArea(std::byte* base, int members)
+      : base_(base), members_(members), turns_(turns_for(members)) {}
 
   static std::size_t bytes_for(int members) {
-    return sizeof(SyncHeader) +
-           static_cast<std::size_t>(members) * (sizeof(SyncSlot) + 2 * eager_bytes_for(members));
+    return sizeof(SyncHeader) + static_cast<std::size_t>(members) * turns_for(members) *
+                                    (sizeof(SyncLine) + eager_bytes_for(members));
   }
+  // A power of two.
+  static std::uint64_t turns_for(int members) { return members <= kMostWithManyTurns ? 4 : 2; }
   // Large teams have none: their medium messages go the way of the large ones.
   static std::size_t eager_bytes_for(int members) { return members <= 128 ? 2048 : 0; }
 
   SyncHeader& header() const { return *reinterpret_cast<SyncHeader*>(base_); }
   // Of an area that is all zero and not used yet: the next barrier of all is number `last` + 1.
   void begin_after(std::uint64_t last) const {
-    for (int member = 0; member < members_; ++member) {
-      line(member, last).sequence.store(last, std::memory_order_relaxed);
-      if (last > 0) line(member, last - 1).sequence.store(last - 1, std::memory_order_relaxed);
-    }
+    for (int member = 0; member < members_; ++member)
+      for (std::uint64_t back = 0; back < turns_ && back <= last; ++back)
+        line(member, last - back).sequence.store(last - back, std::memory_order_relaxed);
     header().released.store(last, std::memory_order_relaxed);
   }
-  // The last barrier that a member has entered.
+  // The last barrier that a member has entered, and the last that any has.
+  std::uint64_t last_barrier_of(int member) const {
+    std::uint64_t last = 0;
+    for (std::uint64_t turn = 0; turn < turns_; ++turn)
+      last = std::max(last, line(member, turn).sequence.load(std::memory_order_acquire));
+    return last;
+  }
   std::uint64_t last_barrier() const {
     std::uint64_t last = 0;
     for (int member = 0; member < members_; ++member)
-      for (std::uint64_t turn = 0; turn < 2; ++turn)
-        last = std::max(last, line(member, turn).sequence.load(std::memory_order_acquire));
+      last = std::max(last, last_barrier_of(member));
     return last;
   }
-  SyncSlot::Line& line(int member, std::uint64_t sequence) const {
-    auto* slots = reinterpret_cast<SyncSlot*>(base_ + sizeof(SyncHeader));
-    return slots[member].lines[sequence & 1];
+  std::uint64_t turns() const { return turns_; }
+  SyncLine& line(int member, std::uint64_t sequence) const {
+    return reinterpret_cast<SyncLine*>(base_ + sizeof(SyncHeader))[place_of(member, sequence)];
   }
   std::size_t eager_bytes() const { return eager_bytes_for(members_); }
   std::byte* eager_buffer(int member, std::uint64_t sequence) const {
-    std::byte* buffers =
-        base_ + sizeof(SyncHeader) + static_cast<std::size_t>(members_) * sizeof(SyncSlot);
-    return buffers + (2 * static_cast<std::size_t>(member) + (sequence & 1)) * eager_bytes();
+    std::byte* const buffers =
+        base_ + sizeof(SyncHeader) + static_cast<std::size_t>(members_) * turns_ * sizeof(SyncLine);
+    return buffers + place_of(member, sequence) * eager_bytes();
   }
 
  private:
+  static constexpr int kMostWithManyTurns = 8;
+
+  std::size_t place_of(int member, std::uint64_t sequence) const {
+    return static_cast<std::size_t>(member) * turns_ + (sequence & (turns_ - 1));
+  }
+
   std::byte* base_ = nullptr;
   int members_ = 0;
+  std::uint64_t turns_ = 2;
 };
 
 }  // namespace memspan

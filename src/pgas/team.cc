@@ -95,11 +95,10 @@ void Team::move_to(std::uint64_t place) {
   catch_up();
 }
 
-// The sequence goes on from what the area shows: a process may leave a job and join it again, and
-// have several local teams of the same members.
+// The sequence goes on from what the area shows, in which no broadcast is under way: a process may
+// leave a job and join it again, and have several local teams of the same members.
 void Team::catch_up() {
-  sequence_ =
-      std::max(area_.line(index_, 0).sequence.load(), area_.line(index_, 1).sequence.load());
+  sequence_ = entered_ = area_.last_barrier_of(index_);
 }
 
 Status Team::prepare_local(const char* what) {

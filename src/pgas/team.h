@@ -40,6 +40,9 @@ struct CollectiveSignature {
     return static_cast<std::uint64_t>(kind) << 60 | (barrier & 0x3f) << 54 |
            static_cast<std::uint64_t>(root) << 40 | (bytes & 0xff'ffff'ffff);
   }
+  static bool is_of_barrier(std::uint64_t signature, std::uint64_t barrier) {
+    return (signature >> 54 & 0x3f) == (barrier & 0x3f);
+  }
 };
 static_assert(kMostPeers <= 1 << 14);
 
@@ -117,12 +120,29 @@ class Team {
   // that.
   Status barrier_checked(const char* what, const CollectiveSignature& mine,
                          const std::uint64_t* words = nullptr, int count = 0);
+  // A broadcast's barrier: `root`, who carries the words, waits for nobody, and the others for the
+  // root alone, so that it is over here when the root has entered it. Where that is not possible
+  // it is barrier_checked(). kInvalidArgument when the root gave something else than `mine`; what
+  // other members gave is compared later, and a difference then ends the team.
+  Status barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
+                         const std::uint64_t* words = nullptr, int count = 0);
+  // Before my_eager_buffer() is written: nobody reads there what it had. No wait after a barrier.
+  Status make_room(const char* what) {
+    return sequence_ + 2 <= entered_ + area_.turns()
+               ? Status::ok()
+               : await_entered(what, sequence_ + 2 - area_.turns());
+  }
+  // All members have entered this process's last barrier, so that they are done with all before it.
+  Status settle(const char* what) {
+    return entered_ == sequence_ ? Status::ok() : await_entered(what, sequence_);
+  }
   // The number of this process's last barrier, the same on all members.
   std::uint64_t sequence() const { return sequence_; }
   std::uint64_t word(int member, int i) const {
     return area_.line(member, sequence_).words[i].load(std::memory_order_relaxed);
   }
-  // This process's eager buffer for its next barrier, and a member's for the last one.
+  // This process's eager buffer for its next barrier (make_room()), and a member's for the last
+  // one.
   std::size_t eager_bytes() const { return area_.eager_bytes(); }
   std::byte* my_eager_buffer() const { return area_.eager_buffer(index_, sequence_ + 1); }
   const std::byte* eager_buffer(int member) const { return area_.eager_buffer(member, sequence_); }
@@ -132,8 +152,10 @@ class Team {
   void move_to(std::uint64_t place);
   Status prepare_local(const char* what);
   void catch_up();
+  Status await_entered(const char* what, std::uint64_t sequence);
+  Status check_broadcasts(std::uint64_t last);
   Status explain(const Status& status, std::uint64_t sequence) const;
-  Status explain_difference(std::uint64_t mine, int member) const;
+  Status explain_difference(std::uint64_t mine, std::uint64_t other, int member) const;
 
   bool is_alive(int member) const;
   bool has_entered(int member, std::uint64_t sequence) const {
@@ -177,6 +199,7 @@ class Team {
   SyncArea area_;
   std::uint64_t area_offset_ = 0;  // in the internal area of the node's first member
   std::uint64_t sequence_ = 0;     // of the last barrier
+  std::uint64_t entered_ = 0;      // the last one that all members are known to have entered
   bool uses_central_counter_;
   bool is_uncommon_;  // local, or on several nodes
   int num_contexts_ = 0;

@@ -37,7 +37,7 @@ Status Team::barrier(const char* what) {
 }
 
 void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
-  SyncSlot::Line& mine = area_.line(index_, sequence);
+  SyncLine& mine = area_.line(index_, sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
   // Pairs with the acquire loads of who waits for it; by counter the fetch_add does it.
   mine.sequence.store(sequence, std::memory_order_release);
@@ -48,6 +48,7 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
     return broken_;
   if (is_uncommon_) [[unlikely]]
     return uncommon_barrier(what, words, count);
+  MEMSPAN_PASS(make_room(what));
   const std::uint64_t sequence = sequence_ + 1;
   publish(words, count, sequence);
   if (shape_.size > 1) {
@@ -56,6 +57,9 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
+  if (entered_ + 1 != sequence) [[unlikely]]
+    MEMSPAN_PASS(check_broadcasts(sequence - 1));
+  entered_ = sequence;
   return Status::ok();
 }
 
@@ -70,7 +74,7 @@ Status Team::uncommon_barrier(const char* what, const std::uint64_t* words, int 
     status = uses_central_counter_ ? barrier_by_central_counter(what, sequence)
                                    : barrier_by_all_to_all_flags(what, sequence);
   if (!status.is_ok()) return broken_ = explain(status, sequence);
-  sequence_ = sequence;
+  sequence_ = entered_ = sequence;
   return Status::ok();
 }
 
@@ -86,11 +90,10 @@ Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
   const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
   if (word(next, kSignatureWord) == signature) [[likely]]
     return Status::ok();
-  return explain_difference(signature, next);
+  return explain_difference(signature, word(next, kSignatureWord), next);
 }
 
-Status Team::explain_difference(std::uint64_t mine, int member) const {
-  const std::uint64_t other = word(member, kSignatureWord);
+Status Team::explain_difference(std::uint64_t mine, std::uint64_t other, int member) const {
   const auto root_of = [](std::uint64_t signature) { return signature >> 40 & 0x3fff; };
   const auto bytes_of = [](std::uint64_t signature) { return signature & 0xff'ffff'ffff; };
   const SignatureField fields[] = {{"the call", mine >> 54, name_of_call},
@@ -119,7 +122,7 @@ Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequenc
     if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
   for (int i = 1; i < shape_.size; ++i) {
     int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
-    const SyncSlot::Line& line = area_.line(member, sequence);
+    const SyncLine& line = area_.line(member, sequence);
     Status status = wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },

@@ -109,7 +109,7 @@ std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
   const std::uint64_t signature =
       area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
   const auto bytes = static_cast<std::size_t>(signature & 0xff'ffff'ffff);
-  if ((signature >> 54 & 0x3f) != (sequence & 0x3f) || bytes > eager_bytes()) return 0;
+  if (!CollectiveSignature::is_of_barrier(signature, sequence) || bytes > eager_bytes()) return 0;
   switch (static_cast<CollectiveKind>(signature >> 60)) {
     case CollectiveKind::kBroadcast:
       return static_cast<int>(signature >> 40 & 0x3fff) == member ? bytes : 0;
@@ -149,7 +149,7 @@ Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_
     block = block.subspan(sizeof head);
     if (head.eager_bytes > std::min(block.size(), eager_bytes()))
       return {Code::kInternal, "a malformed block of a barrier"};
-    SyncSlot::Line& line = area_.line(member, sequence);
+    SyncLine& line = area_.line(member, sequence);
     for (int i = 0; i < kPayloadWords; ++i)
       line.words[i].store(head.words[i], std::memory_order_relaxed);
     if (head.eager_bytes != 0)

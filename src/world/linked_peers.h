@@ -54,6 +54,13 @@ class LinkedPeers {
   // Null when the PE runs another program or its variables are not symmetric.
   const RemoteRegion* data_of(int peer) const;
 
+  // Memory of this process's device; the region must not outlive this.
+  Result<std::unique_ptr<ExposedRegion>> expose_device(std::byte* base, std::size_t bytes,
+                                                       std::uint32_t number) {
+    return transport_->expose(
+        {.base = base, .bytes = bytes, .kind = MemoryKind::kDevice, .number = number});
+  }
+
   ProgressEngine& engine() { return *transport_; }
   // To all other nodes (notices.h); does not wait.
   void tell(const Notice& notice);

@@ -7,6 +7,7 @@
 // and static variables too.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -66,13 +67,16 @@ struct RouteTable {
   SymmetricRegion data;  // global and static variables of the main program
   std::uint32_t peers = 0;
   OperationContext* operations = nullptr;  // the default context's
+  // The symmetric heap in memory of a device: null before it is made, which may be while others
+  // read this. Itself null in a job without a device, and in the library's own table.
+  const std::atomic<const SymmetricRegion*>* device = nullptr;
 
   // The route to `peer` when [address, address + length) is symmetric; null when the address or
   // the peer is not valid (end_for_bad_access() then says which).
   const Route* find(const void* address, std::size_t length, int peer) const {
     if (heap.contains(address, length) && static_cast<std::uint32_t>(peer) < peers) [[likely]]
       return &heap.routes[peer];
-    return find_in_data(address, length, peer);
+    return find_elsewhere(address, length, peer);
   }
   // The same for what the data path does in line: `count` elements, more than 0, in the heap, and
   // the peer's memory mapped. The rest has time to ask find().
@@ -99,11 +103,23 @@ struct RouteTable {
     const Route* route = &heap.routes[static_cast<std::uint32_t>(peer)];
     return route->is_direct() ? route : nullptr;
   }
-  const Route* find_in_data(const void* address, std::size_t length, int peer) const;
+  // Not in the heap.
+  const Route* find_elsewhere(const void* address, std::size_t length, int peer) const;
+  // Whether it is wholly in the symmetric heap in memory of a device, which the host cannot load.
+  bool is_on_device(const void* address, std::size_t length) const {
+    const SymmetricRegion* const region = device_region();
+    return region != nullptr && region->contains(address, length);
+  }
+  // Null where there is none (yet).
+  const SymmetricRegion* device_region() const {
+    // Pairs with the release of DeviceRoutes::show_heap().
+    return device == nullptr ? nullptr : device->load(std::memory_order_acquire);
+  }
   // Of an address that is known to be symmetric.
   const SymmetricRegion& region_of(const void* address) const {
-    return heap.contains(address, 0) ? heap : data;
+    return heap.contains(address, 0) ? heap : region_elsewhere(address);
   }
+  const SymmetricRegion& region_elsewhere(const void* address) const;
   const Route& route_of(const void* address, int peer) const {
     return region_of(address).routes[peer];
   }

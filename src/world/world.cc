@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/environment.h"
+#include "device/choice.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
 #include "node/futex.h"
@@ -22,6 +23,9 @@ constexpr int kSpins = 40;
 // How long an end waits for other nodes to have everything that came before it. A PE that dies ends
 // the wait for it earlier.
 constexpr auto kEndLimit = std::chrono::seconds(5);
+// So long the others may take to hand over the memory of their devices, which all have made by
+// then.
+constexpr auto kDeviceLimit = std::chrono::seconds(60);
 constexpr auto kNoticeLimit = std::chrono::seconds(2);  // on a loaded machine
 
 constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
@@ -89,6 +93,7 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   MEMSPAN_TRY(world->map_node(), "connecting to the peers");
   MEMSPAN_PASS(world->link_peers());
   world->fill_table();
+  if (wants_other_device()) world->device_routes_ = std::make_unique<DeviceRoutes>(world->table_);
   allow_fences_from_peers();
   return world;
 }
@@ -234,6 +239,24 @@ Status World::connect_static_segments() {
   }
   table_.data = {reinterpret_cast<std::uintptr_t>(static_segment_.base), static_segment_.bytes,
                  data_routes_.data(), 0};
+  if (device_routes_ != nullptr) device_routes_->add_data(table_.data);
+  return Status::ok();
+}
+
+Status World::make_device_heap(const ExchangeTexts& exchange) {
+  MEMSPAN_CHECK(device_routes_ != nullptr && device_heap_ == nullptr);
+  // Who has no device says so to all.
+  Result<Device*> device = chosen_device();
+  Result<std::size_t> bytes = device_heap_bytes(heap_bytes_);
+  Status ready = device.is_ok() ? bytes.status() : device.status();
+  if (ready.is_ok() && (*device)->is_host())
+    ready = Status(Code::kInvalidArgument, "MEMSPAN_DEVICE was changed while the job was running");
+  MEMSPAN_PASS(agree(exchange, ready, "PE"));
+  const DeviceHeap::Place place{nodes(), rank(), table_, linked_.get(), *device_routes_};
+  MEMSPAN_TRY_ASSIGN(
+      device_heap_,
+      DeviceHeap::make(place, **device, *bytes, exchange, Deadline::after(kDeviceLimit)),
+      "making the symmetric heap in memory of a device");
   return Status::ok();
 }
 

@@ -21,6 +21,8 @@
 #include "node/wait.h"
 #include "transport/registry.h"
 #include "transport/transport.h"
+#include "world/device_heap.h"
+#include "world/device_routes.h"
 #include "world/linked_peers.h"
 #include "world/membership.h"
 #include "world/messages.h"
@@ -60,10 +62,22 @@ class World {
   // More processes on this node than cores that any of them may use.
   bool is_oversubscribed() const { return segment().is_oversubscribed(); }
   Membership& membership() { return membership_; }
+  // For the library's own memory, and all else that is the host's.
   const RouteTable& routes() const { return table_; }
+  // For memory that the program names: the same, unless it may be memory of a device.
+  const RouteTable& program_routes() const {
+    return device_routes_ == nullptr ? table_ : device_routes_->table();
+  }
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
   WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
+  // Whether the job may use memory of another device: MEMSPAN_DEVICE says so here.
+  bool wants_device() const { return device_routes_ != nullptr; }
+  // The heap in memory of the device; null before it is made.
+  DeviceHeap* device_heap() { return device_heap_.get(); }
+  // Collective: as DeviceHeap::make(). Where there is one already, or none is wanted, it is a
+  // mistake of ours.
+  Status make_device_heap(const ExchangeTexts& exchange);
   CommitMode commit_mode() const { return commit_mode_; }
   // What the default context has outstanding on links.
   OperationContext& operations() { return operations_; }
@@ -137,7 +151,9 @@ class World {
   Allocator internal_allocator_ MEMSPAN_GUARDED_BY(internal_mutex_);
   WaitContext waiting_;
   Messages messages_{waiting_};
-  std::unique_ptr<LinkedPeers> linked_;  // null when all are mapped
+  std::unique_ptr<LinkedPeers> linked_;          // null when all are mapped
+  std::unique_ptr<DeviceRoutes> device_routes_;  // null in a job without a device
+  std::unique_ptr<DeviceHeap> device_heap_;
 
   std::size_t place_of(int peer) const { return static_cast<std::size_t>(nodes().index_of(peer)); }
   std::size_t parts() const {

@@ -11,38 +11,13 @@
 #include <cstring>
 #include <vector>
 
-#include "fabric/trans.h"
-
-#define CHECK(what)                                            \
-  do {                                                         \
-    if (!(what)) ADD_FAILURE() << #what << " in " << __func__; \
-  } while (false)
-#include "support/cuda_driver/gpu.h"
+#include "fabric/trans_cuda.h"
 
 namespace trans {
 namespace {
 
 constexpr std::size_t kBytes = std::size_t{3} << 20;
 constexpr std::size_t kEdge = 4096 + 17;
-
-using Bytes = std::vector<unsigned char>;
-
-Bytes pattern(std::size_t bytes, int seed) {
-  Bytes made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i)
-    made[i] = static_cast<unsigned char>(i * 31 + i / 4099 + static_cast<std::size_t>(seed));
-  return made;
-}
-unsigned char* on_gpu(const Bytes& bytes) {
-  auto* made = reinterpret_cast<unsigned char*>(gpu_alloc(bytes.size()));
-  EXPECT_TRUE(gpu_copies(made, bytes.data(), bytes.size()));
-  return made;
-}
-Bytes from_gpu(const unsigned char* from, std::size_t bytes) {
-  Bytes there(bytes);
-  EXPECT_TRUE(gpu_copies(there.data(), from, bytes));
-  return there;
-}
 
 // What the target has: of each all but its edges is registered.
 struct Target {
@@ -234,13 +209,6 @@ TEST(TransCudaTest, StreamsOfTheHostCopyItsMemory) {
   });
   side.join();
 }
-
-// Holds a stream up until it is opened.
-struct Gate {
-  Wire wire;
-  static void pass(void* gate) { hear<char>(static_cast<Gate*>(gate)->wire.left()); }
-  void open() { say(wire.right(), 'o'); }
-};
 
 TEST(TransCudaTest, AStreamDoesInItsOrderWhatItWasGiven) {
   with_target([](smem_trans_t handle, const Target& there) {

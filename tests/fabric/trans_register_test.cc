@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be reached: registrations come, join, count and go, and a peer knows at once.
+#include <memspan/transfer.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -237,6 +240,31 @@ TEST(TransRegisterTest, LibraryMemoryIsMappedAndGivenBack) {
         hear<char>(wire);
         EXPECT_EQ(write_byte(handle, remote), SMEM_NOT_EXIST);
         EXPECT_EQ(write_byte(handle, second), SMEM_OK);
+      });
+}
+
+TEST(TransRegisterTest, MemoryOfTheDeviceIsTheHostsWithoutAnother) {
+  if (std::getenv("MEMSPAN_DEVICE") != nullptr) GTEST_SKIP() << "MEMSPAN_DEVICE is set";
+  with_both(
+      [](smem_trans_t handle, unsigned char*, int wire) {
+        auto* memory = static_cast<unsigned char*>(memspan_transfer_device_malloc(handle, 100));
+        ASSERT_NE(memory, nullptr) << smem_get_last_err_msg();
+        memory[99] = 3;
+        say(wire, memory);
+        hear<char>(wire);
+        EXPECT_EQ(memory[0], 9);
+        EXPECT_EQ(smem_trans_free(handle, memory), SMEM_OK);
+        EXPECT_EQ(smem_trans_free(handle, memory), SMEM_INVALID_PARAM);
+        EXPECT_EQ(memspan_transfer_device_malloc(handle, 0), nullptr);
+        EXPECT_TRUE(says("invalid capacity, which is 0"));
+      },
+      [](smem_trans_t handle, unsigned char*, int wire) {
+        auto* remote = hear<unsigned char*>(wire);
+        unsigned char byte = 0;
+        EXPECT_EQ(write_byte(handle, remote), SMEM_OK) << smem_get_last_err_msg();
+        EXPECT_EQ(smem_trans_read(handle, &byte, kTarget, remote + 99, 1), SMEM_OK);
+        EXPECT_EQ(byte, 3);
+        say(wire, 'w');
       });
 }
 

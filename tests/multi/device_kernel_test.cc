@@ -5,7 +5,9 @@
 #include <memspan/kernel.h>
 #include <memspan/launch.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -188,6 +190,43 @@ TEST_F(DeviceKernel, TeamsAreInATableOrAsked) {
   for (const int team : teams) aclshmem_team_destroy(team);
   EXPECT_EQ(k::device::find_team(teams[0]), nullptr);
   EXPECT_EQ(k::team_my_pe(teams[0]), -1);
+  shmem_barrier_all();
+}
+
+// A block of the host's heap stands for the heap in memory of the device: atomics on it are the
+// device's own, whatever the bus has, and the host is not asked but for PEs on other hosts.
+TEST_F(DeviceKernel, TheHeapInMemoryOfTheDeviceIsReached) {
+  const Symmetric<std::uint64_t> data(64);
+  memspan_kernel_state& state = k::this_units_state;
+  const memspan_kernel_state saved = state;
+  EXPECT_EQ(state.device_heap_bytes, 0U);
+  EXPECT_EQ(state.device_distances[me() - state.first_near], MEMSPAN_KERNEL_FAR);
+  state.device_heap_base = reinterpret_cast<std::uintptr_t>(data.get());
+  state.device_heap_bytes = 64 * sizeof(std::uint64_t);
+  state.heap_bytes = state.device_heap_base - state.heap_base;
+  state.has_native_atomics = 0;
+  std::copy(std::begin(saved.distances), std::end(saved.distances), state.device_distances);
+  const std::uint64_t asked = *saved.requests.next_ticket;
+  shmem_barrier_all();
+  run(
+      1,
+      [](std::uint64_t* words) {
+        const std::vector<std::uint64_t> source(8, static_cast<std::uint64_t>(me()) + 1);
+        k::put(words + 8, source.data(), source.size(), next());
+        k::atomic_add(words, std::uint64_t{5}, next());
+        k::atomic_fetch_add(words, std::uint64_t{6}, next());
+        k::quiet();
+        k::atomic_add(words + 1, std::uint64_t{1}, next());
+        k::wait_until(words + 1, k::Compare::kEqual, std::uint64_t{1});
+        EXPECT_EQ(k::g(words + 15, me()), static_cast<std::uint64_t>(previous()) + 1);
+        EXPECT_EQ(k::atomic_fetch(words, me()), 11U);
+        EXPECT_EQ(k::ptr(words, me()), words);
+        EXPECT_EQ(k::ptr(words + 64, me()), nullptr);
+        EXPECT_EQ(k::ptr(words + 63, next()) == nullptr, k::device::is_far(next()));
+      },
+      data.get());
+  if (saved.has_far_pes == 0) EXPECT_EQ(*saved.requests.next_ticket, asked);
+  state = saved;
   shmem_barrier_all();
 }
 

@@ -2,6 +2,7 @@
 """MemFabric's packages among processes."""
 
 import array
+import ctypes
 import os
 import random
 import signal
@@ -301,6 +302,13 @@ def streams_and_memory(rank, ranks):
     assert int.from_bytes(got, "little") == 1 - rank + 7
     assert space.barrier() == 0
     assert engine.trans_free(mine) == 0
+    # The device's memory is the host's where no other device was chosen.
+    of_device = engine.trans_device_malloc(8)
+    assert of_device != 0
+    assert engine.transfer_sync_write(name, got, of_device, 8) == 0
+    assert ctypes.string_at(of_device, 8) == got
+    assert engine.trans_free(of_device) == 0
+    assert engine.trans_free(of_device) != 0
     engine.destroy()
 
 

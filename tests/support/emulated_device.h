@@ -25,9 +25,8 @@
 
 namespace memspan::kernel {
 
-namespace {
-memspan_kernel_state this_units_state;
-}  // namespace
+// One for the program: the functions in line that read it are.
+inline memspan_kernel_state this_units_state;
 
 namespace primitive {
 

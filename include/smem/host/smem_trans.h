@@ -39,8 +39,9 @@ smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
 /* Takes everything back that it registered and ends what it has under way. */
 void smem_trans_destroy(smem_trans_t handle, uint32_t flags);
 
-/* Memory that is registered and that peers on the same host map, which is the quickest; bytes, of
- * any number but 0, on a page. NULL with the reason kept. Owned by the endpoint. */
+/* Memory of the host that is registered and that peers on the same host map, which is the quickest;
+ * bytes, of any number but 0, on a page. NULL with the reason kept. Owned by the endpoint. Memory
+ * of a device: memspan_transfer_device_malloc(). */
 void* smem_trans_malloc(smem_trans_t handle, size_t capacity);
 /* SMEM_INVALID_PARAM when `address` is not the beginning of such memory. */
 int32_t smem_trans_free(smem_trans_t handle, void* address);

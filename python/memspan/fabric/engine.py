@@ -257,8 +257,13 @@ class TransferEngine(Owner):
         faster; 0 when there is none."""
         return _c.trans_malloc(self._handle, capacity)
 
+    def trans_device_malloc(self, capacity: int) -> int:
+        """As ``trans_malloc``, but memory of the device: with ``MEMSPAN_DEVICE=cuda`` that of the GPU,
+        which the host cannot load or store."""
+        return _c.trans_device_malloc(self._handle, capacity)
+
     def trans_free(self, addr: int) -> int:
-        """Gives back what ``trans_malloc`` gave. Returns 0 or a code."""
+        """Gives back what ``trans_malloc`` or ``trans_device_malloc`` gave. Returns 0 or a code."""
         return self._do(_c.trans_free, addr)
 
     # ---- transfers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""memspan for PyTorch (2.13 is the tested version): symmetric tensors of the CPU.
+"""memspan for PyTorch (2.13 is the tested version): symmetric tensors of the CPU, and of a GPU.
 
     from memspan.torch import symmetric_memory
     mine = symmetric_memory.empty((1024,), torch.float32)
@@ -9,6 +9,9 @@
 Rank and world size are those of torch.distributed, else of the launcher (RANK, WORLD_SIZE). The heap
 has SYMMETRIC_MEMORY_HEAP_SIZE bytes (1 GiB); SHMEM_IP_PORT says where rank 0 hosts the store
 (tcp://127.0.0.1:8662).
+
+With MEMSPAN_DEVICE=cuda ``empty(..., device="cuda")`` is memory of a GPU, and operations on it are work of
+its current stream.
 
 ``load_classes()`` gives the classes of ``libaclshmem_torch.so``, torch.classes.SymmetricMemory,
 which TorchScript can call; they are compiled where they are used (memspan.torch.native).

@@ -2,21 +2,15 @@
 """What ``rendezvous`` gives: a symmetric tensor at all ranks, and pads of signals between them."""
 
 import math
-import os
-import time
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from memspan import _core
-from memspan.errors import Timeout
 from memspan.torch.heap import heap
+from memspan.torch.signals import signals_of
 
-_c, _typed = _core.shmem, _core.typed
-
-_FREE, _SET = 0, 1
 _WORD = 4
-_EQUAL = 0
-_LONGEST_MS = 300_000
 
 
 class Pads:
@@ -29,13 +23,15 @@ class Pads:
 class SymmetricMemory:
     """A symmetric tensor at all ranks. The word of (channel, sender) in a rank's pad is 1 from ``put_signal`` until the
     rank's ``wait_signal``; both wait where they have to, at most ``timeout_ms`` (0: 300 s; a
-    wait for a signal notices a death before)."""
+    wait for a signal notices a death before). For a tensor of a GPU they are work of ``stream``, by
+    default PyTorch's current one, and it is the stream that waits, for as long as it takes."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._heap = heap()
         self._tensor = tensor
         Pads.is_used = True
-        self._pad = self._heap.empty((Pads.size // _WORD,), torch.int32)
+        self._pad = self._heap.empty((Pads.size // _WORD,), torch.int32, tensor.device)
+        self._signals = signals_of(self._heap, self._pad)
 
     @property
     def rank(self) -> int:
@@ -84,16 +80,14 @@ class SymmetricMemory:
         self._check_rank(rank)
         if not tensor.is_contiguous():
             raise ValueError("the tensor is not contiguous, so that it has no elements by number")
-        flat = tensor.view(-1).view(torch.uint8) if tensor.numel() else tensor
-        there = self._heap.peer(flat, rank)
         begin = storage_offset * dtype.itemsize
         end = begin + math.prod(sizes) * dtype.itemsize
-        if storage_offset < 0 or end > there.numel():
+        if storage_offset < 0 or end > tensor.nbytes:
             raise ValueError(
                 f"sizes {tuple(sizes)} of {dtype} from element {storage_offset} end at byte {end}, and "
-                f"there are {there.numel()}"
+                f"there are {tensor.nbytes}"
             )
-        return there[begin:end].view(dtype).view(tuple(sizes))
+        return self._heap.part(tensor, rank, begin, tuple(sizes), dtype)
 
     def get_buffer(
         self, rank: int, sizes: Sequence[int], dtype: torch.dtype, storage_offset: int = 0
@@ -125,47 +119,26 @@ class SymmetricMemory:
         if not 0 <= rank < self.world_size:
             raise ValueError(f"rank is {rank}, allowed are 0 to {self.world_size - 1}")
 
-    def _word(self, channel: int, sender: int) -> int:
-        index = self.world_size * channel + sender
-        if channel < 0 or index >= self._pad.numel():
-            raise ValueError(
-                f"channel is {channel}, allowed are 0 to {self._pad.numel() // self.world_size - 1}"
-            )
-        return self._pad.data_ptr() + index * _WORD
-
-    def _swap_until(
-        self, word: int, condition: int, value: int, rank: int, timeout_ms: int, what: str
+    def put_signal(
+        self, dst_rank: int, channel: int = 0, timeout_ms: int = 0, stream: Any = None
     ) -> None:
-        timeout_ms = timeout_ms or _LONGEST_MS
-        end = time.monotonic() + timeout_ms / 1000
-        while _typed.shmem_int32_atomic_compare_swap(word, condition, value, rank) != condition:
-            if time.monotonic() > end:
-                raise Timeout(f"{what} within {timeout_ms} ms")
-            os.sched_yield()
-
-    def put_signal(self, dst_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
         """Sets the word at ``dst_rank``, once what was set before has been waited for. What this
         process wrote before is there when it is seen. ``memspan.Timeout`` (a TimeoutError) when nobody waited in
         time, ValueError for a rank or channel that is not there."""
         self._check_rank(dst_rank)
-        word = self._word(channel, self.rank)
-        _c.shmem_quiet()
-        what = f"rank {dst_rank} did not wait for the signal before on channel {channel}"
-        self._swap_until(word, _FREE, _SET, dst_rank, timeout_ms, what)
+        self._signals.put(dst_rank, channel, timeout_ms, stream)
 
-    def wait_signal(self, src_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
+    def wait_signal(
+        self, src_rank: int, channel: int = 0, timeout_ms: int = 0, stream: Any = None
+    ) -> None:
         """Waits for the signal of ``src_rank``, and clears it. Raises as ``put_signal``, and
         ``memspan.PeerFailed`` when a rank died."""
         self._check_rank(src_rank)
-        word = self._word(channel, src_rank)
-        what = f"no signal of rank {src_rank} on channel {channel}"
-        if timeout_ms == 0:
-            _typed.shmem_int32_wait_until(word, _EQUAL, _SET)
-        self._swap_until(word, _SET, _FREE, self.rank, timeout_ms, what)
+        self._signals.take(src_rank, channel, timeout_ms, stream)
 
-    def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
+    def barrier(self, channel: int = 0, timeout_ms: int = 0, stream: Any = None) -> None:
         """Every rank signals and waits for every other one. Collective. Raises as ``wait_signal``."""
         for step in range(1, self.world_size):
-            self.put_signal((self.rank + step) % self.world_size, channel, timeout_ms)
+            self.put_signal((self.rank + step) % self.world_size, channel, timeout_ms, stream)
         for step in range(1, self.world_size):
-            self.wait_signal((self.rank - step) % self.world_size, channel, timeout_ms)
+            self.wait_signal((self.rank - step) % self.world_size, channel, timeout_ms, stream)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symmetric tensors of the CPU, one-sided operations, collectives and fused products on them.
+"""Symmetric tensors, one-sided operations, collectives and fused products on them.
 
-Units are elements of the tensor's dtype. Every process of the job takes part in what is collective
+Tensors are of the CPU, or of a GPU with MEMSPAN_DEVICE=cuda (memspan.torch.cuda): one-sided operations on these
+are work of a stream, PyTorch's current one unless ``stream`` says another. Collectives and fused products
+are the CPU's. Units are elements of the tensor's dtype. Every process of the job takes part in what is collective
 (said at each), with the same shapes; wrong arguments are a ValueError before anything moves.
 """
 
@@ -12,63 +14,14 @@ from typing import Any
 import torch
 from memspan import _core
 from memspan.errors import Error
+from memspan.torch import cuda, one_sided
 from memspan.torch.handle import Pads, SymmetricMemory
 from memspan.torch.heap import heap, is_started, span_bytes
 
 _c, _typed = _core.shmem, _core.typed
 
-_SET, _ADD = 0, 1
-# What the interface calls 0, 1 and 2: equal, greater, less.
-_COMPARISONS = {0: 0, 1: 2, 2: 4}
 _STAGE = 1 << 20  # bytes of the heap through which tensors of other memory go
 _HALVES = (torch.float16, torch.bfloat16)
-_Number = int | torch.Tensor  # of one element
-
-
-def _number(value, name):
-    """An int, or the one element of a tensor."""
-    if isinstance(value, torch.Tensor):
-        if value.numel() != 1:
-            raise ValueError(f"{name} has {value.numel()} elements, allowed is 1")
-        return int(value.item())
-    return int(value)
-
-
-def _check_rank(rank):
-    if not 0 <= rank < heap().world:
-        raise ValueError(f"target_rank is {rank}, allowed are 0 to {heap().world - 1}")
-
-
-def _check_symmetric(tensor, name):
-    if not heap().is_symmetric(tensor):
-        raise ValueError(f"{name} is no symmetric tensor; empty() makes them")
-
-
-def _check_contiguous(tensor, name):
-    if not tensor.is_contiguous():
-        raise ValueError(f"{name} is not contiguous")
-
-
-def _slice_of(tensor, offset, size, name):
-    """Elements [offset, offset + size) of a contiguous tensor, as a flat one."""
-    _check_contiguous(tensor, name)
-    if offset < 0 or size < 0 or offset + size > tensor.numel():
-        raise ValueError(
-            f"{name} has {tensor.numel()} elements, and [{offset}, {offset + size}) are asked for"
-        )
-    return tensor.view(-1)[offset : offset + size]
-
-
-def _word_of(signal, offset, name="signal"):
-    if signal.dtype != torch.int32:
-        raise ValueError(f"{name} is of {signal.dtype}, allowed is torch.int32")
-    _check_symmetric(signal, name)
-    return _slice_of(signal, _number(offset, f"{name}_offset"), 1, name).data_ptr()
-
-
-def _check_signal_op(operation):
-    if operation not in (_SET, _ADD):
-        raise ValueError(f"signal_op is {operation}, allowed are 0 (set) and 1 (add)")
 
 
 class _Stage:
@@ -160,6 +113,17 @@ class _Flags:
         _typed.shmem_int32_wait_until(self._place(rank), 0, self.call)
 
 
+def _wrong_device(**tensors):
+    """Why collectives do not take them, or None."""
+    for name, tensor in tensors.items():
+        if tensor.device.type != "cpu":
+            return (
+                f"{name} is on {tensor.device}, allowed are tensors of the CPU: for those of a GPU there are puts, "
+                f"gets and signals here, and torch.distributed's backend nccl"
+            )
+    return None
+
+
 def _agree(is_right, what):
     """Raises on all ranks when one of them says that it is wrong."""
     if _Stage.get().smallest(int(is_right)) == 0:
@@ -181,7 +145,7 @@ def _bytes_of(tensor):
 class TorchSymmetricMemoryHandler:
     """All methods are static; the first use starts the job, collectively."""
 
-    comm_streams: tuple[Any, ...] = ()  # the CPU does everything in the order of the program
+    comm_streams: tuple[Any, ...] = ()  # tensors of a GPU take PyTorch's current stream
     compute_streams: tuple[Any, ...] = ()
 
     # ---- memory
@@ -198,24 +162,37 @@ class TorchSymmetricMemoryHandler:
         return True
 
     @staticmethod
-    def empty(shape: int | Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """A symmetric tensor of zeros. Collective. shape: an int, tuple or list, in elements. ValueError for
-        extents below 0, and on all when there is too little room."""
+    def empty(
+        shape: int | Sequence[int],
+        dtype: torch.dtype = torch.float32,
+        device: str | torch.device = "cpu",
+    ) -> torch.Tensor:
+        """A symmetric tensor of zeros, of "cpu" or "cuda". Collective. shape: an int, tuple or list, in elements.
+        ValueError for extents below 0 and for a GPU without MEMSPAN_DEVICE=cuda, and on all when there is too
+        little room."""
         shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
         if any(extent < 0 for extent in shape):
             raise ValueError(f"shape is {shape}, extents are 0 and more")
-        return heap().empty(shape, dtype)
+        device = torch.device(device)
+        cuda.check_device(device)
+        # The job takes the GPU that is the thread's when it starts.
+        with cuda.current(device.index if device.type == "cuda" else None):
+            return heap().empty(shape, dtype, device)
 
     @staticmethod
-    def barrier() -> None:
-        """Until all ranks are here, and all that was put is there. Collective."""
-        heap().barrier()
+    def barrier(stream: Any = None) -> None:
+        """Until all ranks are here, and all that was put is there. Collective. With a stream of a GPU: in its
+        order, and the call does not wait; without, what was given to streams before is waited for, too."""
+        if stream is None:
+            heap().barrier()
+        else:
+            heap().barrier_on_stream(stream)
 
     @staticmethod
     def rendezvous(tensor: torch.Tensor, group: Any = None) -> SymmetricMemory:
         """A ``SymmetricMemory`` of a symmetric tensor. Collective. Only the group of all: ValueError for
         another, and for a tensor that is not symmetric."""
-        _check_symmetric(tensor, "tensor")
+        one_sided.check_symmetric(tensor, "tensor")
         name = getattr(group, "group_name", group)
         if name not in (None, "", "0", "default_pg") and _size_of(group) != heap().world:
             raise ValueError(f"group is {name}, allowed is the group of all {heap().world} ranks")
@@ -241,92 +218,94 @@ class TorchSymmetricMemoryHandler:
     @staticmethod
     def shmem_put(
         target: torch.Tensor,
-        target_offset: _Number,
+        target_offset: one_sided.Number,
         src: torch.Tensor,
-        src_offset: _Number,
-        size: _Number,
+        src_offset: one_sided.Number,
+        size: one_sided.Number,
         target_rank: int,
+        stream: Any = None,
     ) -> None:
         """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return.
         Offsets are in elements, too; both are contiguous and of one dtype. ValueError for what does not
         fit, for another rank, and for a target that is not symmetric."""
-        there, here = _slices(target, target_offset, src, src_offset, size, target_rank)
-        _check_symmetric(target, "target")
-        if here.numel():
-            _c.shmem_putmem(there.data_ptr(), here.data_ptr(), span_bytes(here), target_rank)
-            _c.shmem_quiet()
+        on = cuda.stream_for(stream, target=target, src=src)
+        move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
+        one_sided.check_symmetric(target, "target")
+        move.put(on)
+        one_sided.finish(on, src, target)
 
     @staticmethod
     def shmem_get(
         target: torch.Tensor,
-        target_offset: _Number,
+        target_offset: one_sided.Number,
         src: torch.Tensor,
-        src_offset: _Number,
-        size: _Number,
+        src_offset: one_sided.Number,
+        size: one_sided.Number,
         target_rank: int,
+        stream: Any = None,
     ) -> None:
         """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return.
         As ``shmem_put``, with ``src`` symmetric."""
-        here, there = _slices(target, target_offset, src, src_offset, size, target_rank)
-        _check_symmetric(src, "src")
-        if here.numel():
-            _c.shmem_getmem(here.data_ptr(), there.data_ptr(), span_bytes(here), target_rank)
+        on = cuda.stream_for(stream, target=target, src=src)
+        move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
+        one_sided.check_symmetric(src, "src")
+        move.get(on)
+        one_sided.finish(on, target, src)
 
     @staticmethod
     def shmem_signal_op(
         signal: torch.Tensor,
-        signal_offset: _Number,
-        signal_value: _Number,
+        signal_offset: one_sided.Number,
+        signal_value: one_sided.Number,
         signal_op: int,
         target_rank: int,
+        stream: Any = None,
     ) -> None:
         """One int32 of ``signal``, which is symmetric, at a rank becomes (``signal_op`` 0) or grows by (1) the
-        value. ValueError for what is not there."""
-        _check_rank(target_rank)
-        _check_signal_op(signal_op)
-        word = _word_of(signal, signal_offset)
-        _c.shmem_signal_op(word, _number(signal_value, "signal_value"), signal_op, target_rank)
+        value. ValueError for what is not there, and for adding to memory of a GPU."""
+        on = cuda.stream_for(stream, signal=signal)
+        one_sided.Change(signal, signal_offset, signal_value, signal_op, target_rank).make(on)
+        one_sided.finish(on, None, signal)
 
     @staticmethod
     def shmem_put_with_signal(
         target: torch.Tensor,
-        target_offset: _Number,
+        target_offset: one_sided.Number,
         src: torch.Tensor,
-        src_offset: _Number,
-        size: _Number,
+        src_offset: one_sided.Number,
+        size: one_sided.Number,
         signal: torch.Tensor,
-        signal_offset: _Number,
-        signal_value: _Number,
+        signal_offset: one_sided.Number,
+        signal_value: one_sided.Number,
         signal_op: int,
         target_rank: int,
+        stream: Any = None,
     ) -> None:
-        """``shmem_put``, then ``shmem_signal_op``: who sees the signal sees the elements."""
-        _check_rank(target_rank)
-        _check_signal_op(signal_op)
-        _word_of(signal, signal_offset)
-        handler = TorchSymmetricMemoryHandler
-        handler.shmem_put(target, target_offset, src, src_offset, size, target_rank)
-        handler.shmem_signal_op(signal, signal_offset, signal_value, signal_op, target_rank)
+        """``shmem_put``, then ``shmem_signal_op``: who sees the signal sees the elements. ``signal`` may be of the CPU
+        where the elements are a GPU's."""
+        on = cuda.stream_for(stream, target=target, src=src, signal=signal)
+        change = one_sided.Change(signal, signal_offset, signal_value, signal_op, target_rank)
+        move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
+        one_sided.check_symmetric(target, "target")
+        move.put(on)
+        change.make(on)
+        one_sided.finish(on, src, target, signal)
 
     @staticmethod
     def shmem_wait_for_signal(
         depend_tensor: torch.Tensor | None,
         signal: torch.Tensor,
-        signal_offset: _Number,
-        compare_value: _Number,
+        signal_offset: one_sided.Number,
+        compare_value: one_sided.Number,
         compare_op: int,
+        stream: Any = None,
     ) -> None:
         """Until one int32 of ``signal`` here is equal to (0), greater (1) or less (2) than the value.
-        What ``depend_tensor`` is does not matter: later operations come later. ``memspan.PeerFailed`` when a rank
-        died."""
-        del depend_tensor
-        if compare_op not in _COMPARISONS:
-            raise ValueError(
-                f"compare_op is {compare_op}, allowed are 0 (equal), 1 (greater) and 2 (less)"
-            )
-        word = _word_of(signal, signal_offset)
-        value = _number(compare_value, "compare_value")
-        _typed.shmem_int32_wait_until(word, _COMPARISONS[compare_op], value)
+        Later operations come later, whatever ``depend_tensor`` is; where it or ``signal`` is a GPU's, those of the
+        stream: the call does not wait. ``memspan.PeerFailed`` when a rank died."""
+        on = cuda.stream_for(stream, depend_tensor=depend_tensor, signal=signal)
+        one_sided.wait_until(signal, signal_offset, compare_value, compare_op, on)
+        one_sided.finish(on, None, signal)
 
     # ---- collectives
 
@@ -338,8 +317,10 @@ class TorchSymmetricMemoryHandler:
         Any memory; ``input_tensor`` may be this rank's part of the other. Returns ``output_tensor``; ValueError on
         all when one rank's do not fit."""
         world = heap().world
-        wrong = None
-        if input_tensor.numel() * world != output_tensor.numel():
+        wrong = _wrong_device(output_tensor=output_tensor, input_tensor=input_tensor)
+        if wrong is not None:
+            pass
+        elif input_tensor.numel() * world != output_tensor.numel():
             wrong = (
                 f"output has {output_tensor.numel()} elements, needed are {world} times the "
                 f"{input_tensor.numel()} of input"
@@ -372,8 +353,11 @@ class TorchSymmetricMemoryHandler:
         job = heap()
         expected = [int(count) for count in receive_list]
         sizes = [tensor.numel() for tensor in send_tensor_list]
-        wrong = None
-        if len(sizes) != job.world or len(expected) != job.world:
+        sent = {f"send_tensor_list[{i}]": tensor for i, tensor in enumerate(send_tensor_list)}
+        wrong = _wrong_device(receive_tensor=receive_tensor, **sent)
+        if wrong is not None:
+            pass
+        elif len(sizes) != job.world or len(expected) != job.world:
             wrong = f"there are {len(sizes)} tensors and {len(expected)} counts for {job.world} ranks"
         elif any(tensor.dtype != receive_tensor.dtype for tensor in send_tensor_list):
             wrong = f"all tensors must be of {receive_tensor.dtype}, as receive_tensor is"
@@ -410,7 +394,7 @@ class TorchSymmetricMemoryHandler:
         do not fit."""
         del signal, block_size
         job = heap()
-        wrong = _wrong_product(a, b, "a", "b")
+        wrong = _wrong_device(a=a, b=b, c=c, gather_out=gather_out) or _wrong_product(a, b, "a", "b")
         if wrong is None:
             rows = a.shape[0] * job.world
             wanted = {"gather_out": (gather_out, (rows, a.shape[1])), "c": (c, (rows, b.shape[1]))}
@@ -450,7 +434,7 @@ class TorchSymmetricMemoryHandler:
         all for shapes or types that do not fit."""
         del signal, symm_tensor
         job = heap()
-        wrong = _wrong_product(x1, x2, "x1", "x2")
+        wrong = _wrong_device(x1=x1, x2=x2) or _wrong_product(x1, x2, "x1", "x2")
         if wrong is None and x1.shape[0] % job.world:
             wrong = f"x1 has {x1.shape[0]} rows, allowed are multiples of {job.world}"
         if wrong is None and reduce_op not in ("sum", "avg"):
@@ -486,18 +470,6 @@ def _size_of(group):
         return dist.get_world_size(group)
     except (ValueError, RuntimeError, AttributeError, TypeError):
         return None
-
-
-def _slices(target, target_offset, src, src_offset, size, target_rank):
-    """The elements of both that a put or get means."""
-    _check_rank(target_rank)
-    if target.dtype != src.dtype:
-        raise ValueError(f"target is of {target.dtype}, and src of {src.dtype}")
-    count = _number(size, "size")
-    return (
-        _slice_of(target, _number(target_offset, "target_offset"), count, "target"),
-        _slice_of(src, _number(src_offset, "src_offset"), count, "src"),
-    )
 
 
 def _wrong_product(left, right, left_name, right_name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The symmetric heap as PyTorch tensors of the CPU.
+"""The symmetric heap as PyTorch tensors: of the CPU, and of a GPU where MEMSPAN_DEVICE=cuda is set.
 
 Every process asks for the same tensors in the same order (``empty`` is collective). One that nobody
 has any more is noted here and given back by a later ``empty`` once every process has dropped it,
@@ -8,11 +8,13 @@ so that the order in which garbage is collected can neither deadlock nor misplac
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from memspan import _core
 from memspan.errors import Error
+from memspan.torch import cuda
 
 _c, _typed = _core.shmem, _core.typed
 
@@ -22,6 +24,7 @@ _WORD_BITS = 63  # of an int64, without its sign
 _WORDS = 64  # so many times that tensors may be alive at a time
 _TIMEOUT_S = 300
 _INITIALIZED = 2
+CPU = torch.device("cpu")
 
 
 class OutOfHeap(ValueError):
@@ -93,6 +96,8 @@ class Heap:
             )
         self._slots: dict[int, int] = {}  # by number: the address of an allocation
         self._dropped: set[int] = set()  # numbers whose tensors are gone here
+        self._of_gpu: set[int] = set()  # numbers of tensors in memory of the GPU
+        self._ordinal: "int | None" = None  # of the GPU, once it is used
         self._words = self._scratch(_WORDS, torch.int64)
         self._words_of_all = self._scratch(_WORDS, torch.int64)
 
@@ -105,7 +110,7 @@ class Heap:
 
     @staticmethod
     def view(address: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """A tensor of the memory there."""
+        """A tensor of the memory there, of the host."""
         count = math.prod(shape)
         if count == 0:
             return torch.empty(shape, dtype=dtype)
@@ -113,6 +118,9 @@ class Heap:
 
     def collect(self) -> None:
         """Gives back what every process has dropped. Collective."""
+        cuda.drop_finished()
+        if self._ordinal is not None and not self._dropped.isdisjoint(self._of_gpu):
+            cuda.wait_for_current(self._ordinal)  # kernels of PyTorch may still use them
         self._words.zero_()
         for number in tuple(self._dropped):  # garbage may be collected meanwhile
             self._words[number // _WORD_BITS] |= 1 << (number % _WORD_BITS)
@@ -123,31 +131,59 @@ class Heap:
                 word &= word - 1
                 number = index * _WORD_BITS + bit
                 self._dropped.discard(number)
+                self._of_gpu.discard(number)
                 _c.free(self._slots.pop(number))
 
-    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    def empty(
+        self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device = CPU
+    ) -> torch.Tensor:
         """A symmetric tensor. Collective. OutOfHeap, which is a ValueError, on all when there is no
         room."""
         wanted = math.prod(shape) * dtype.itemsize
         self.collect()
         if len(self._slots) == _WORDS * _WORD_BITS:
             raise OutOfHeap(f"there are {len(self._slots)} symmetric tensors, which is the most")
-        address = _c.calloc(1, max(wanted, 1))
-        if address is None:
-            raise OutOfHeap(
-                f"a tensor of {wanted} bytes does not fit into what is left of the symmetric heap "
-                f"of {self.bytes} bytes"
-            )
+        address = self._allocate(max(wanted, 1), device)
         number = next(n for n in range(_WORDS * _WORD_BITS) if n not in self._slots)
         self._slots[number] = int(address)
         dropped = self._dropped
         memory = _Memory(address, lambda: dropped.add(number))
+        if device.type == "cuda":
+            self._of_gpu.add(number)
+            return self._on_gpu(memory, shape, dtype, device)
         made = torch.frombuffer(memory, dtype=torch.uint8, count=max(wanted, 1))
         return made[:wanted].view(dtype).view(shape)
 
+    def _allocate(self, bytes_: int, device: torch.device) -> _core.Address:
+        """Zeros; OutOfHeap on all."""
+        calloc = _c.calloc if device.type == "cpu" else _core.device.calloc
+        address = calloc(1, bytes_)
+        if address is None and self._ordinal is not None:
+            cuda.wait_for_all(self._ordinal)  # which keeps what was dropped already
+            self.collect()
+            address = calloc(1, bytes_)
+        if address is not None:
+            return address
+        room = f"heap of {self.bytes} bytes" if device.type == "cpu" else f"heap on {device}"
+        raise OutOfHeap(
+            f"a tensor of {bytes_} bytes does not fit into what is left of the symmetric {room}: "
+            f"{_core.last_error()}"
+        )
+
+    def _on_gpu(
+        self, memory: _Memory, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> torch.Tensor:
+        self._ordinal = cuda.ordinal_of(memory)
+        if device.index not in (None, self._ordinal):
+            raise ValueError(
+                f'device is "{device}", and this process\'s symmetric memory is on cuda:{self._ordinal}: '
+                f"MEMSPAN_CUDA_DEVICE={device.index} chooses, before the job starts"
+            )
+        return cuda.tensor_at(memory, shape, _strides_of(shape), dtype, self._ordinal)
+
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         """Whether all its bytes lie in one allocation of the heap."""
-        if tensor.device.type != "cpu":
+        if tensor.device.type not in ("cpu", "cuda"):
             return False
         if tensor.numel() == 0:
             return True
@@ -165,8 +201,7 @@ class Heap:
         if there is None:
             return None
         memory = _PeerMemory(there, tensor)
-        flat = torch.frombuffer(memory, dtype=torch.uint8, count=span_bytes(tensor))
-        return flat.view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+        return _tensor_at(memory, tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
 
     def peer(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
         """``rank``'s copy of a symmetric tensor, which shares its memory. ValueError when it is on
@@ -178,6 +213,17 @@ class Heap:
                 f"mapped here, put and get reach it"
             )
         return there
+
+    def part(
+        self, tensor: torch.Tensor, rank: int, begin: int, shape: tuple[int, ...], dtype: torch.dtype
+    ) -> torch.Tensor:
+        """A contiguous tensor of ``rank``'s copy of a contiguous symmetric one, from byte ``begin`` on. Raises as
+        ``peer``."""
+        if math.prod(shape) == 0:
+            return torch.empty(shape, dtype=dtype, device=tensor.device)
+        there = self.peer(tensor, rank)
+        memory = _PeerMemory(there.data_ptr() + begin, there)
+        return _tensor_at(memory, shape, _strides_of(shape), dtype, tensor.device)
 
     def read(self, tensor: torch.Tensor, rank: int) -> torch.Tensor:
         """``rank``'s copy of a contiguous symmetric tensor to read: its memory, or what a get brings."""
@@ -197,7 +243,18 @@ class Heap:
 
     def barrier(self) -> None:
         """Until all are here, and all that was put is there."""
+        if self._ordinal is not None:
+            cuda.wait_for_all(self._ordinal)
         _c.shmem_barrier_all()
+
+    def barrier_on_stream(self, stream: Any) -> None:
+        """The same in the order of a stream of the GPU, without a wait here. ValueError before the first
+        symmetric tensor of a GPU."""
+        if self._ordinal is None:
+            raise ValueError("stream is given, and there is no symmetric tensor of a GPU yet")
+        on = cuda.stream_at(stream, self._ordinal)
+        _core.device.barrier_all_on_stream(on.handle)
+        on.keep()
 
 
 def span_bytes(tensor: torch.Tensor) -> int:
@@ -206,6 +263,30 @@ def span_bytes(tensor: torch.Tensor) -> int:
         return 0
     last = sum((extent - 1) * step for extent, step in zip(tensor.shape, tensor.stride()))
     return (last + 1) * tensor.element_size()
+
+
+def _strides_of(shape: Sequence[int]) -> list[int]:
+    """Of a contiguous tensor, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return strides[::-1]
+
+
+def _tensor_at(
+    memory: _core.Address,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
+    """Memory, of which there is some, as a tensor that keeps it."""
+    if device.type == "cuda":
+        return cuda.tensor_at(memory, shape, strides, dtype, device.index)
+    last = sum((extent - 1) * step for extent, step in zip(shape, strides))
+    flat = torch.frombuffer(memory, dtype=torch.uint8, count=(last + 1) * dtype.itemsize)
+    return flat.view(dtype).as_strided(shape, strides)
 
 
 _heap = None

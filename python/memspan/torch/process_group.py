@@ -50,7 +50,9 @@ def create_alone(store, rank, size, timeout, device, **options):
     if options:
         raise ValueError(f"the backend memspan has no options, and got {', '.join(options)}")
     if device.type != "cpu":
-        raise ValueError(f"the backend memspan moves tensors of the CPU, and device is {device}")
+        raise ValueError(
+            f"the backend memspan moves tensors of the CPU, and device is {device}; for CUDA make a group of nccl"
+        )
     backend = _extension().create(store, rank, size, timeout)
     group = ProcessGroup(store, rank, size)
     group._set_default_backend(ProcessGroup.BackendType.CUSTOM)

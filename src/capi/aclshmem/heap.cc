@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symmetric heap of the CANN SHMEM API. Both kinds of memory are one heap.
+// The symmetric heaps of the CANN SHMEM API: DEVICE_SIDE, which is the kind of calls that name
+// none, is memory of the device that MEMSPAN_DEVICE names. Without one both kinds are the host's
+// heap.
+#include <fmt/format.h>
 #include <memspan/memspan.h>
 
 #include <bit>
 #include <cstring>
 
+#include "capi/access.h"
 #include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/errors.h"
+#include "capi/kernel/device_job.h"
 #include "capi/process_state.h"
 #include "core/cpu.h"
 #include "pgas/collective/collective.h"
+#include "pgas/device_memory.h"
 #include "pgas/symmetric_memory.h"
 
 namespace memspan::capi {
@@ -30,46 +36,85 @@ bool is_ready(const char* call) {
   return false;
 }
 
-void* allocate(const char* call, std::size_t bytes, std::size_t alignment) {
-  if (!is_ready(call)) return nullptr;
+enum class Kind { kHost, kDevice };
+
+// Both kinds are the host's heap in a job without a device.
+Kind kind_of(aclshmem_mem_type_t kind) {
+  return kind == DEVICE_SIDE && is_started() && process_state.world->wants_device() ? Kind::kDevice
+                                                                                    : Kind::kHost;
+}
+
+Result<void*> take(const char* call, std::size_t bytes, std::size_t alignment, Kind kind) {
   Team& team = *process_state.world_team;
+  if (kind == Kind::kHost) return pgas::allocate(team, call, bytes, alignment);
+  const bool is_first = process_state.world->device_heap() == nullptr;
+  auto taken = pgas::allocate_on_device(team, call, bytes, alignment);
+  if (is_first && process_state.world->device_heap() != nullptr) show_device_heap();
+  return taken;
+}
+
+void* allocate(const char* call, std::size_t bytes, std::size_t alignment, Kind kind) {
+  if (!is_ready(call)) return nullptr;
   if (bytes == 0) {
     // No bytes are a barrier all the same.
-    shmem_result(call, pgas::sync(team, call));
+    shmem_result(call, pgas::sync(*process_state.world_team, call));
     return nullptr;
   }
-  auto result = pgas::allocate(team, call, bytes, alignment);
+  auto result = take(call, bytes, alignment, kind);
   if (result.is_ok()) return result.value();
   shmem_result(call, result.status());
   return nullptr;
 }
 
-void* allocate_zeros(const char* call, std::size_t count, std::size_t size) {
+Status clear(void* pointer, std::size_t bytes, Kind kind) {
+  if (kind == Kind::kDevice)
+    return pgas::clear_on_device(*process_state.world_team, pointer, bytes);
+  std::memset(pointer, 0, bytes);
+  return Status::ok();
+}
+
+void* allocate_zeros(const char* call, std::size_t count, std::size_t size, Kind kind) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     shmem_failure(call, ShmemCode::kInvalidParam,
                   "the number times the size is more than memory can be");
     return nullptr;
   }
-  void* pointer = allocate(call, bytes, kDefaultAlignment);
+  void* pointer = allocate(call, bytes, kDefaultAlignment, kind);
   if (pointer == nullptr) return nullptr;
-  std::memset(pointer, 0, bytes);
+  const Status cleared = clear(pointer, bytes, kind);
   // A peer's put must not come before the zeros.
-  return shmem_result(call, pgas::sync(*process_state.world_team, call)) == 0 ? pointer : nullptr;
+  const Status all = pgas::sync(*process_state.world_team, call);
+  return shmem_result(call, cleared.is_ok() ? all : cleared) == 0 ? pointer : nullptr;
 }
 
-void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size) {
+void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size, Kind kind) {
   if (!std::has_single_bit(alignment)) {
     shmem_failure(call, ShmemCode::kInvalidParam,
                   "alignment is " + std::to_string(alignment) + ", allowed are powers of two");
     return nullptr;
   }
-  return allocate(call, size, alignment);
+  return allocate(call, size, alignment, kind);
 }
 
-void release(const char* call, void* pointer) {
-  if (pointer != nullptr && is_ready(call))
-    shmem_result(call, pgas::free(*process_state.world_team, call, pointer));
+// Says so when a block is of the other kind, which all callers find alike.
+bool is_of_kind(const char* call, const void* pointer, Kind kind) {
+  const bool is_device = process_state.routes.is_on_device(pointer, 1);
+  if (!process_state.world->wants_device() || is_device == (kind == Kind::kDevice)) return true;
+  if (!is_device && !process_state.routes.heap.contains(pointer, 1)) return true;  // of neither
+  shmem_failure(call, ShmemCode::kInvalidParam,
+                fmt::format("{} is {} memory, and this frees {} memory (aclshmemx_free names the "
+                            "kind, aclshmem_free is for DEVICE_SIDE)",
+                            pointer, is_device ? "DEVICE_SIDE" : "HOST_SIDE",
+                            is_device ? "HOST_SIDE" : "DEVICE_SIDE"));
+  return false;
+}
+
+void release(const char* call, void* pointer, Kind kind) {
+  if (pointer == nullptr || !is_ready(call) || !is_of_kind(call, pointer, kind)) return;
+  Team& team = *process_state.world_team;
+  shmem_result(call, kind == Kind::kDevice ? pgas::free_on_device(team, call, pointer)
+                                           : pgas::free(team, call, pointer));
 }
 
 bool is_kind(const char* call, aclshmem_mem_type_t kind) {
@@ -80,6 +125,12 @@ bool is_kind(const char* call, aclshmem_mem_type_t kind) {
   return false;
 }
 
+void* heap_base(aclshmem_mem_type_t kind) {
+  if (kind_of(kind) == Kind::kHost) return memspan_heap_base();
+  DeviceHeap* const heap = process_state.world->device_heap();
+  return heap == nullptr ? nullptr : heap->base();
+}
+
 }  // namespace
 }  // namespace memspan::capi
 
@@ -87,36 +138,38 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) {
-  return allocate("aclshmem_malloc", size, kDefaultAlignment);
+  return allocate("aclshmem_malloc", size, kDefaultAlignment, kind_of(DEVICE_SIDE));
 }
 MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) {
-  return allocate_zeros("aclshmem_calloc", nmemb, size);
+  return allocate_zeros("aclshmem_calloc", nmemb, size, kind_of(DEVICE_SIDE));
 }
 MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) {
-  return allocate_aligned("aclshmem_align", alignment, size);
+  return allocate_aligned("aclshmem_align", alignment, size, kind_of(DEVICE_SIDE));
 }
 MEMSPAN_EXPORT void aclshmem_free(void* ptr) {
-  release("aclshmem_free", ptr);
+  release("aclshmem_free", ptr, kind_of(DEVICE_SIDE));
 }
 
 MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) {
   constexpr const char* kCall = "aclshmemx_malloc";
-  return is_kind(kCall, mem_type) ? allocate(kCall, size, kDefaultAlignment) : nullptr;
+  return is_kind(kCall, mem_type) ? allocate(kCall, size, kDefaultAlignment, kind_of(mem_type))
+                                  : nullptr;
 }
 MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) {
   constexpr const char* kCall = "aclshmemx_calloc";
-  return is_kind(kCall, mem_type) ? allocate_zeros(kCall, count, size) : nullptr;
+  return is_kind(kCall, mem_type) ? allocate_zeros(kCall, count, size, kind_of(mem_type)) : nullptr;
 }
 MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size, aclshmem_mem_type_t mem_type) {
   constexpr const char* kCall = "aclshmemx_align";
-  return is_kind(kCall, mem_type) ? allocate_aligned(kCall, alignment, size) : nullptr;
+  return is_kind(kCall, mem_type) ? allocate_aligned(kCall, alignment, size, kind_of(mem_type))
+                                  : nullptr;
 }
 MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) {
   constexpr const char* kCall = "aclshmemx_free";
-  if (is_kind(kCall, mem_type)) release(kCall, ptr);
+  if (is_kind(kCall, mem_type)) release(kCall, ptr, kind_of(mem_type));
 }
 MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) {
-  return is_kind("aclshmemx_get_heap_base", mem_type) ? memspan_heap_base() : nullptr;
+  return is_kind("aclshmemx_get_heap_base", mem_type) ? heap_base(mem_type) : nullptr;
 }
 
 MEMSPAN_EXPORT void* memspan_heap_base(void) {
@@ -131,6 +184,5 @@ MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) {
 }
 
 MEMSPAN_EXPORT void* aclshmem_ptr(void* ptr, int pe) {
-  const Route* route = process_state.routes.find(ptr, 1, pe);
-  return route == nullptr || !route->is_direct() ? nullptr : route->address(ptr);
+  return mapped_address(ptr, pe);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the CANN SHMEM API in the order of a stream: each is the direct call, done by the
-// stream's thread. What ends the process there ends it here.
+// stream's thread. What ends the process there ends it here. Streams of the device are another
+// matter (device_stream.h).
 #include <atomic>
 #include <utility>
 
 #include "capi/aclshmem/default_stream.h"
+#include "capi/aclshmem/device_stream.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/atomic.h"
 #include "capi/collective_calls.h"
 #include "capi/failures.h"
@@ -17,10 +20,14 @@ namespace {
 
 std::atomic<bool> uses_default_stream{false};
 
+// A cudaStream_t. A job without a device has none.
+bool is_of_device(aclrtStream stream) {
+  return stream != nullptr && process_state.world->wants_device() && may_be_of_device(stream);
+}
+
 // What is wrong with the job or the stream is found by the caller, the rest by the stream.
 template <typename Work>
-void submit(const char* call, aclrtStream stream, Work work) {
-  require_started(call);
+void submit_to_host(const char* call, aclrtStream stream, Work work) {
   const auto done = [work = std::move(work)] {
     work();
     return Status::ok();
@@ -32,6 +39,24 @@ void submit(const char* call, aclrtStream stream, Work work) {
   auto used = streams().use(stream);
   if (!used) end_for_bad_handle(call, "stream", stream);
   require(call, used->submit(done));
+}
+
+// The same, whoever's the stream is.
+template <typename Work>
+void submit(const char* call, aclrtStream stream, Work work) {
+  require_started(call);
+  if (is_of_device(stream)) return call_on_device(call, stream, std::move(work));
+  submit_to_host(call, stream, std::move(work));
+}
+
+// What was given to the default stream before is no matter of a stream of the device.
+template <typename Work>
+void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) {
+  require_started(call);
+  if (!is_of_device(stream)) return submit_to_host(call, stream, std::move(work));
+  if (team == ACLSHMEM_TEAM_INVALID) return;
+  Team& found = need_team(call, team);
+  call_on_device(call, stream, [call, &found] { require(call, barrier(call, found)); });
 }
 
 }  // namespace
@@ -50,11 +75,17 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) {
-  submit("aclshmemx_putmem_on_stream", stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
+  constexpr const char* kCall = "aclshmemx_putmem_on_stream";
+  require_started(kCall);
+  if (is_of_device(stream)) return put_on_device(kCall, stream, dst, src, elem_size, pe);
+  submit_to_host(kCall, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) {
-  submit("aclshmemx_getmem_on_stream", stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
+  constexpr const char* kCall = "aclshmemx_getmem_on_stream";
+  require_started(kCall);
+  if (is_of_device(stream)) return get_on_device(kCall, stream, dst, src, elem_size, pe);
+  submit_to_host(kCall, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
@@ -69,7 +100,9 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
   constexpr const char* kCall = "aclshmemx_signal_op_on_stream";
   if (sig_op != ACLSHMEM_SIGNAL_SET && sig_op != ACLSHMEM_SIGNAL_ADD)
     end_for_bad_number(kCall, "sig_op", sig_op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
-  submit(kCall, stream, [=] {
+  require_started(kCall);
+  if (is_of_device(stream)) return signal_on_device(kCall, stream, sig_addr, signal, sig_op, pe);
+  submit_to_host(kCall, stream, [=] {
     if (sig_op == ACLSHMEM_SIGNAL_SET)
       change_atomic<AtomicKind::kSet>(kCall, sig_addr, signal, pe);
     else
@@ -78,16 +111,20 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
 }
 MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                           int32_t cmp_val, aclrtStream stream) {
-  submit("aclshmemx_signal_wait_until_on_stream", stream,
-         [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
+  constexpr const char* kCall = "aclshmemx_signal_wait_until_on_stream";
+  require_started(kCall);
+  if (is_of_device(stream)) return wait_on_device(kCall, stream, sig_addr, cmp, cmp_val);
+  submit_to_host(kCall, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
 }
 
 MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
-  submit("aclshmemx_barrier_on_stream", stream, [=] { aclshmem_barrier(team); });
+  submit_barrier("aclshmemx_barrier_on_stream", team, stream, [=] { aclshmem_barrier(team); });
 }
 MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) {
-  submit("aclshmemx_barrier_all_on_stream", stream, [] { aclshmem_barrier_all(); });
+  submit_barrier("aclshmemx_barrier_all_on_stream", ACLSHMEM_TEAM_WORLD, stream,
+                 [] { aclshmem_barrier_all(); });
 }
 MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
-  submit("aclshmemx_handle_wait", stream, [=] { aclshmem_barrier(handle.team_id); });
+  submit_barrier("aclshmemx_handle_wait", handle.team_id, stream,
+                 [=] { aclshmem_barrier(handle.team_id); });
 }

@@ -259,10 +259,8 @@ MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) {
 // ---- collectives
 
 MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
-  return with_group("memspan_group_arrive", group, [](Member& member) {
-    member.group->arrive();
-    return Status::ok();
-  });
+  return with_group("memspan_group_arrive", group,
+                    [](Member& member) { return member.group->arrive(); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,

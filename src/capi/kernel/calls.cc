@@ -139,9 +139,7 @@ MEMSPAN_EXPORT int memspan_kernel_team_translate_pe(int source_team, int pe, int
 }
 
 MEMSPAN_EXPORT void* memspan_kernel_ptr(const void* address, int pe) {
-  const Route* const route = process_state.routes.find(address, 1, pe);
-  if (route == nullptr || !route->is_direct()) return nullptr;
-  return route->address(const_cast<void*>(address));
+  return host_address(const_cast<void*>(address), pe);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_put(void* dest, const void* source, size_t bytes, int pe) {

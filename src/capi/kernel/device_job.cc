@@ -29,6 +29,7 @@ memspan_kernel_team entry_of(int number, const Team& team) {
 Result<std::unique_ptr<DeviceJob>> DeviceJob::start(const memspan_kernel_unit& unit) {
   std::unique_ptr<DeviceJob> made(new DeviceJob(unit, process_state.world->waiting()));
   MEMSPAN_PASS(made->map_heaps());
+  made->add_device_heap();
   MEMSPAN_PASS(made->make_rings());
   made->shared_->teams[MEMSPAN_KERNEL_TEAMS] = entry_of(0, *process_state.world_team);
   for (const TeamTable::Handle number : process_state.teams->handles())
@@ -88,6 +89,20 @@ Status DeviceJob::map_heaps() {
   }
   state_.has_native_atomics = unit_.has_native_atomics() != 0 ? 1 : 0;
   return Status::ok();
+}
+
+void DeviceJob::add_device_heap() {
+  std::fill(std::begin(state_.device_distances), std::end(state_.device_distances),
+            MEMSPAN_KERNEL_FAR);
+  const DeviceHeap* const heap = process_state.world->device_heap();
+  if (heap == nullptr) return;
+  state_.device_heap_base = reinterpret_cast<std::uintptr_t>(heap->base());
+  state_.device_heap_bytes = heap->bytes();
+  for (int index = 0; index < MEMSPAN_KERNEL_NEAR_PES; ++index) {
+    const int pe = state_.first_near + index;
+    if (pe >= state_.n_pes || state_.distances[index] == MEMSPAN_KERNEL_FAR) continue;
+    state_.device_distances[index] = heap->address_at(heap->base(), pe) - heap->base();
+  }
 }
 
 Status DeviceJob::make_rings() {

@@ -39,6 +39,8 @@ class DeviceJob {
   void stop();
   // Kernels find the team's members themselves, where they are evenly spaced and no older team has
   // its entry; of others they ask.
+  // The symmetric heap in memory of the device, once it is there: the device reaches it as it is.
+  void add_device_heap();
   void add_team(int number, const Team& team);
   void remove_team(int number);
 
@@ -83,5 +85,7 @@ void finish_device_requests();
 void end_device_job();
 // After another job has become current.
 void show_device_job();
+// After the current one has made its heap in memory of the device.
+void show_device_heap();
 
 }  // namespace memspan::capi

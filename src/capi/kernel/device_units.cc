@@ -80,6 +80,12 @@ void show_device_job() {
   MutexLock lock(units.mutex);
   show_to_all();
 }
+void show_device_heap() {
+  MutexLock lock(units.mutex);
+  if (process_state.device_job == nullptr) return;
+  process_state.device_job->add_device_heap();
+  show_to_all();
+}
 
 }  // namespace memspan::capi
 

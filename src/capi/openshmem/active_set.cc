@@ -22,7 +22,7 @@ struct ActiveSet {
 // Null when a death was survived.
 Team* team_of(const char* call, const ActiveSet& set) {
   require_started(call);
-  reach_word(call, "pSync", set.sync, 0);
+  require_host_word(call, "pSync", set.sync);
   if (set.log_stride < 0 || set.log_stride > 30)
     end_for_bad_number(call, "logPE_stride", set.log_stride, 0, 30);
   const auto team = process_state.active_sets->find_or_make(

@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t* lock_word(const char* call, long* lock) {
   static_assert(sizeof(long) == sizeof(std::uint64_t));
-  reach_word(call, "lock", lock, 0);
+  require_host_word(call, "lock", lock);
   return reinterpret_cast<std::uint64_t*>(lock);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "capi/access.h"
 #include "capi/failures.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "capi/process_state.h"
@@ -148,9 +149,7 @@ MEMSPAN_PROFILED(int, addr_accessible, (const void* addr, int pe)) {
 }
 
 MEMSPAN_PROFILED(void*, ptr, (const void* dest, int pe)) {
-  const Route* route = process_state.routes.find(dest, 1, pe);
-  if (route == nullptr || !route->is_direct()) return nullptr;
-  return route->address(const_cast<void*>(dest));
+  return host_address(const_cast<void*>(dest), pe);
 }
 
 MEMSPAN_PROFILED(void, info_get_version, (int* major, int* minor)) {

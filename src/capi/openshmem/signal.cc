@@ -109,7 +109,9 @@ MEMSPAN_FLAT_PROFILED(void, ctx_signal_add,
 }
 
 MEMSPAN_PROFILED(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
-  reach_word("shmem_signal_fetch", "sig_addr", sig_addr, 0);
+  constexpr const char* kCall = "shmem_signal_fetch";
+  if (is_device_word(kCall, "sig_addr", sig_addr)) [[unlikely]]
+    return copy_of_device_word(kCall, sig_addr);
   const auto look = [=] { return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE); };
   return has_to_note() ? noted(sig_addr, look) : look();
 }

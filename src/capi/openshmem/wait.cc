@@ -76,8 +76,10 @@ MEMSPAN_WAIT_TYPES(MEMSPAN_SETS)
 
 MEMSPAN_PROFILED(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
   constexpr const char* kCall = "shmem_signal_wait_until";
-  reach_word(kCall, "sig_addr", sig_addr, 0);
+  const bool is_device = is_device_word(kCall, "sig_addr", sig_addr);
   Compare compare = checked_compare(kCall, cmp);
+  if (is_device) [[unlikely]]
+    return wait_on_device(kCall, sig_addr, compare, cmp_value);
   // The value that made it true, not one that came later.
   std::uint64_t seen = 0;
   wait_until(kCall, [&] {

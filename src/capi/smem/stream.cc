@@ -23,6 +23,11 @@ memspan_stream_t default_stream() {
   return fork_aware_singleton<Default>().handle;
 }
 
+bool may_be_of_device(const void* stream) {
+  constexpr int kAddressBits = 48;
+  return reinterpret_cast<std::uintptr_t>(stream) >> kAddressBits == 0 && other_device() != nullptr;
+}
+
 namespace {
 
 constexpr const char* kWhat = "stream";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints and what they register.
 #include <fmt/format.h>
+#include <memspan/transfer.h>
 #include <smem/host/smem_trans.h>
 
 #include <cstdlib>
@@ -128,6 +129,17 @@ Status check_capacity(std::size_t capacity) {
   return capacity != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
 }
 
+void* allocate(const char* call, const void* handle, std::size_t bytes,
+               Result<void*> (Endpoint::*how)(std::size_t)) {
+  void* address = nullptr;
+  do_at_endpoint(call, handle, check_capacity(bytes), [&](Endpoint& endpoint) {
+    auto made = (endpoint.*how)(bytes);
+    if (made.is_ok()) address = *made;
+    return made.status();
+  });
+  return address;
+}
+
 Status check_address(const void* address) {
   return address != nullptr ? Status::ok() : invalid("invalid address, which is null");
 }
@@ -186,14 +198,12 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
 }
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
-  void* address = nullptr;
-  do_at_endpoint("smem_trans_malloc", handle, check_capacity(capacity),
-                 [&](transfer::Endpoint& endpoint) {
-                   auto made = endpoint.allocate(capacity);
-                   if (made.is_ok()) address = *made;
-                   return made.status();
-                 });
-  return address;
+  return allocate("smem_trans_malloc", handle, capacity, &transfer::Endpoint::allocate);
+}
+
+MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) {
+  return allocate("memspan_transfer_device_malloc", endpoint, bytes,
+                  &transfer::Endpoint::allocate_of_device);
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {

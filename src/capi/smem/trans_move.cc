@@ -59,13 +59,6 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
   return endpoint->transfer(direction, peer, pieces, ends);
 }
 
-// A cudaStream_t. Handles of streams that memspan has made, and of those that are gone, are no
-// addresses.
-bool may_be_of_device(const void* stream) {
-  constexpr int kAddressBits = 48;
-  return other_device() != nullptr && reinterpret_cast<std::uintptr_t>(stream) >> kAddressBits == 0;
-}
-
 // Nobody waits for a call of such a stream, or hears of its failure but by the log.
 std::int32_t submit_to_device(const Arguments& given, void* stream) {
   auto endpoint = endpoints().use(given.handle);

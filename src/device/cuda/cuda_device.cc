@@ -8,6 +8,7 @@
 
 #include "core/mutex.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/mapped_memory.h"
 #include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
 
@@ -46,6 +47,26 @@ class IdleStreams {
   std::vector<StreamHandle> idle_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
+// What streams have come to the end of. It may be memory of the device, which must not be given
+// back by the thread that calls the functions of a stream.
+class ReachedByStreams {
+ public:
+  void add(std::shared_ptr<const void> what) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    reached_.push_back(std::move(what));
+  }
+  // For threads that may use the device.
+  void give_up() MEMSPAN_EXCLUDES(mutex_) {
+    std::vector<std::shared_ptr<const void>> ended;  // without the lock
+    MutexLock lock(mutex_);
+    ended.swap(reached_);
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::shared_ptr<const void>> reached_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
 class CudaDevice final : public memspan::Device {
  public:
   explicit CudaDevice(const cuda::Device& device) : device_(device) {}
@@ -58,6 +79,7 @@ class CudaDevice final : public memspan::Device {
     return std::unique_ptr<DeviceRange>(std::move(made).value());
   }
   Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char*) override {
+    reached_.give_up();
     auto made = Allocation::create(device_, bytes);
     if (!made.is_ok()) return made.status();
     return std::unique_ptr<DeviceMemory>(std::move(made).value());
@@ -78,15 +100,25 @@ class CudaDevice final : public memspan::Device {
            kind == kDeviceMemory;
   }
 
-  Result<std::string> share_pointer(const void* pointer, std::size_t bytes) override {
+  Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes, const char*) override {
+    reached_.give_up();
+    return mapped_.allocate(device_, bytes);
+  }
+  std::shared_ptr<const void> hold(const void* pointer) override {
+    return mapped_.hold(address_of(pointer));
+  }
+
+  Result<SharedPointer> share_pointer(const void* pointer, std::size_t bytes) override {
     return cuda::share_pointer(device_, address_of(pointer), bytes);
   }
-  Result<std::shared_ptr<std::byte>> open_pointer(std::string_view shared) override {
-    return cuda::open_pointer(device_, shared);
+  Result<OpenedPointer> open_pointer(SharedPointer shared) override {
+    reached_.give_up();
+    return cuda::open_pointer(device_, std::move(shared));
   }
 
   Status copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return Status::ok();
+    reached_.give_up();
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
     MEMSPAN_TRY_ASSIGN(StreamHandle stream, streams_.take(*device_.functions), "copying");
@@ -101,6 +133,22 @@ class CudaDevice final : public memspan::Device {
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
+  }
+  Status keep(std::shared_ptr<const void> what, void* stream) override {
+    reached_.give_up();
+    return begin_call([this, what = std::move(what)]() mutable { reached_.add(std::move(what)); },
+                      stream);
+  }
+  Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) override {
+    if (device_.functions->stream_wait_value == nullptr)
+      return {Code::kNotSupported,
+              "the CUDA driver here is too old: it has no cuStreamWaitValue32_v2"};
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    return from_cuda(fmt::format("waiting for the word at {} by a CUDA stream", word),
+                     device_.functions->stream_wait_value(
+                         static_cast<StreamHandle>(stream), address_of(word), value,
+                         what == WaitFor::kEqual ? kWaitUntilEqual : kWaitUntilAtLeast));
   }
   Status begin_call(std::function<void()> call, void* stream) override {
     const CurrentContext context(device_);
@@ -128,6 +176,8 @@ class CudaDevice final : public memspan::Device {
 
   const cuda::Device device_;
   IdleStreams streams_;
+  MappedMemory mapped_;
+  ReachedByStreams reached_;
 };
 
 }  // namespace

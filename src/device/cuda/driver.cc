@@ -56,6 +56,10 @@ Result<Functions> load() {
   MEMSPAN_PASS(find(library, #symbol, reinterpret_cast<void**>(&functions.name)));
   MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_FIND)
 #undef MEMSPAN_CUDA_FIND
+#define MEMSPAN_CUDA_LOOK(name, symbol, parameters) \
+  functions.name = reinterpret_cast<ResultCode(*) parameters>(dlsym(library, #symbol));
+  MEMSPAN_CUDA_LATER_FUNCTIONS(MEMSPAN_CUDA_LOOK)
+#undef MEMSPAN_CUDA_LOOK
   int devices = 0;
   ResultCode result = functions.init(0);
   if (result == kSuccess) result = functions.device_count(&devices);

@@ -25,10 +25,12 @@ using Ordinal = int;               // of a device, counted from 0
 using DevicePtr = std::uintptr_t;  // an address that the device knows
 using AllocationHandle = unsigned long long;
 
-// Opaque. A cudaStream_t is a StreamHandle, a cudaEvent_t an EventHandle.
+// Opaque. A cudaStream_t is a StreamHandle, a cudaEvent_t an EventHandle, a cudaMemPool_t a
+// PoolHandle.
 using ContextHandle = struct ContextObject*;
 using StreamHandle = struct StreamObject*;
 using EventHandle = struct EventObject*;
+using PoolHandle = struct PoolObject*;
 using HostFunction = void (*)(void* data);
 
 inline constexpr int kPinned = 1;            // a kind of allocation: physical memory of one device
@@ -40,14 +42,19 @@ inline constexpr int kHostMemory = 1;        // what kMemoryType tells
 inline constexpr int kDeviceMemory = 2;
 inline constexpr unsigned kNonBlockingStream = 1;
 inline constexpr unsigned kEventWithoutTime = 2;
+inline constexpr unsigned kWaitUntilAtLeast = 0;  // of stream_wait_value(): as signed numbers
+inline constexpr unsigned kWaitUntilEqual = 1;
 inline constexpr unsigned kPortable = 1;  // of host_register(): pinned for all contexts
 
 enum PointerAttribute : int {
   kMemoryType = 2,     // unsigned
   kIsManaged = 8,      // unsigned
   kDeviceOrdinal = 9,  // int
+  kIsIpcCapable = 10,  // unsigned: ipc_share() takes it
   kRangeStart = 11,    // DevicePtr
   kRangeBytes = 12,    // std::size_t
+  kShareableAs = 14,   // unsigned: bits, the kinds of shareable handle that it was made for
+  kPool = 17,          // PoolHandle; null: of none
 };
 
 enum DeviceAttribute : int {
@@ -82,6 +89,11 @@ struct IpcHandle {
   char bytes[64] = {};
 };
 inline constexpr unsigned kLazyPeerAccess = 1;
+
+// What names one allocation of a pool to who has imported the pool.
+struct PoolPointer {
+  unsigned char bytes[64] = {};
+};
 
 // Every function that memspan calls: name here, symbol in the driver, parameters.
 // clang-format off
@@ -119,6 +131,18 @@ inline constexpr unsigned kLazyPeerAccess = 1;
     (void* shareable, AllocationHandle handle, int kind, unsigned long long flags))                \
   F(import_handle, cuMemImportFromShareableHandle,                                                 \
     (AllocationHandle* handle, void* shareable, int kind))                                         \
+  F(retain_handle, cuMemRetainAllocationHandle, (AllocationHandle* handle, void* at))              \
+  F(pool_export, cuMemPoolExportToShareableHandle,                                                 \
+    (void* shareable, PoolHandle pool, int kind, unsigned long long flags))                        \
+  F(pool_import, cuMemPoolImportFromShareableHandle,                                               \
+    (PoolHandle* pool, void* shareable, int kind, unsigned long long flags))                       \
+  F(pool_export_pointer, cuMemPoolExportPointer, (PoolPointer* shared, DevicePtr pointer))         \
+  F(pool_import_pointer, cuMemPoolImportPointer,                                                   \
+    (DevicePtr* at, PoolHandle pool, PoolPointer* shared))                                         \
+  F(pool_set_access, cuMemPoolSetAccess,                                                           \
+    (PoolHandle pool, const Access* access, std::size_t count))                                    \
+  F(pool_destroy, cuMemPoolDestroy, (PoolHandle pool))                                             \
+  F(memory_free, cuMemFree_v2, (DevicePtr at))                                                     \
   F(pointer_attribute, cuPointerGetAttribute, (void* value, int attribute, DevicePtr pointer))     \
   F(pointer_attributes, cuPointerGetAttributes,                                                    \
     (unsigned count, int* attributes, void** values, DevicePtr pointer))                           \
@@ -151,12 +175,18 @@ inline constexpr unsigned kLazyPeerAccess = 1;
   F(event_query, cuEventQuery, (EventHandle event))                                                \
   F(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
   F(event_destroy, cuEventDestroy_v2, (EventHandle event))
+// Those that a driver may lack.
+#define MEMSPAN_CUDA_LATER_FUNCTIONS(F)                                                            \
+  F(stream_wait_value, cuStreamWaitValue32_v2,                                                     \
+    (StreamHandle stream, DevicePtr word, std::uint32_t value, unsigned flags))
 // clang-format on
 
-// The driver's functions. All members are set in a table that driver() returns.
+// The driver's functions. All members are set in a table that driver() returns, but those of the
+// second list where the driver has none.
 struct Functions {
 #define MEMSPAN_CUDA_DECLARE(name, symbol, parameters) ResultCode(*name) parameters = nullptr;
   MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)
+  MEMSPAN_CUDA_LATER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)
 #undef MEMSPAN_CUDA_DECLARE
 };
 

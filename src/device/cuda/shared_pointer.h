@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a program has allocated itself (cudaMalloc), shared with other processes of this host
-// by the driver's handles.
+// Memory that a program has allocated itself, shared with other processes of this host. Who made it
+// decides how the driver shares it:
+//
+//   cudaMalloc, cuMemAlloc            a handle of the whole allocation (CUDA IPC)
+//   cuMemCreate, cuMemMap             shared_mapping.h: descriptors
+//   cudaMallocAsync, cuMemAllocAsync  shared_pool.h: the pool's descriptor
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <string>
-#include <string_view>
 
 #include "core/status.h"
 #include "device/cuda/driver.h"
+#include "device/memory.h"
 
 namespace memspan::cuda {
 
-// As those of memspan::Device. A process cannot open what it has shared itself.
-Result<std::string> share_pointer(const Device& device, DevicePtr pointer, std::size_t bytes);
-Result<std::shared_ptr<std::byte>> open_pointer(const Device& device, std::string_view shared);
+// As those of memspan::Device. A process cannot open what it has shared itself of cudaMalloc.
+Result<SharedPointer> share_pointer(const Device& device, DevicePtr pointer, std::size_t bytes);
+Result<OpenedPointer> open_pointer(const Device& device, SharedPointer shared);
+
+// The allocation, or the mapping, that a pointer is in. A value.
+struct Surroundings {
+  DevicePtr base = 0;
+  std::size_t bytes = 0;
+};
+// kInvalidArgument when there is less than `bytes` there. `device` is current.
+Result<Surroundings> surroundings_of(const Device& device, DevicePtr pointer, std::size_t bytes);
+// kInvalidArgument: what came is none of ours.
+Status not_shared_memory();
 
 }  // namespace memspan::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/virtual_memory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <utility>
@@ -72,9 +73,20 @@ Status check_granularity(const Device& device) {
                                            device.ordinal, bytes, kDeviceGranularity)};
 }
 
+Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
+  int descriptor = -1;
+  MEMSPAN_PASS(from_cuda("making a descriptor of a CUDA device's memory",
+                         device.functions->export_handle(&descriptor, handle, kFileDescriptor, 0)));
+  // A program that this process starts would hold the memory.
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return Fd(descriptor);
+}
+
 Result<std::unique_ptr<Allocation>> Allocation::create(const Device& device, std::size_t bytes) {
   const CurrentContext context(device);
   MEMSPAN_PASS(context.status());
+  if (bytes > SIZE_MAX - kDeviceGranularity)
+    return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any device has", bytes));
   bytes = align_up(bytes, kDeviceGranularity);
   const AllocationProperties properties = properties_of(device);
   AllocationHandle handle = 0;
@@ -110,11 +122,18 @@ Allocation::~Allocation() {
 Result<Fd> Allocation::duplicate() const {
   const CurrentContext context(device_);
   MEMSPAN_PASS(context.status());
-  int descriptor = -1;
+  return descriptor_of(device_, handle_);
+}
+
+Result<std::unique_ptr<Range>> Range::make(const Device& device, std::size_t bytes) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  bytes = align_up(bytes, kDeviceGranularity);
+  DevicePtr base = 0;
   MEMSPAN_PASS(
-      from_cuda("making a descriptor of a CUDA device's memory",
-                device_.functions->export_handle(&descriptor, handle_, kFileDescriptor, 0)));
-  return Fd(descriptor);
+      from_cuda(fmt::format("reserving {} of addresses", format_size(bytes)),
+                device.functions->address_reserve(&base, bytes, kDeviceGranularity, 0, 0)));
+  return std::unique_ptr<Range>(new Range(device, base, bytes));
 }
 
 Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t bytes,

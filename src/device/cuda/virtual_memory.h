@@ -38,6 +38,8 @@ class Range final : public DeviceRange {
  public:
   static Result<std::unique_ptr<Range>> make_at(const Device& device, std::size_t bytes,
                                                 void* wanted);
+  // Wherever there is room.
+  static Result<std::unique_ptr<Range>> make(const Device& device, std::size_t bytes);
   ~Range() override;
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
@@ -56,6 +58,10 @@ class Range final : public DeviceRange {
   const std::size_t bytes_;
   std::map<std::size_t, std::size_t> mapped_;  // where, and how much: the driver unmaps no less
 };
+
+// A descriptor of memory for another process; `device` is current. The driver's failure when it was
+// not made for that.
+Result<Fd> descriptor_of(const Device& device, AllocationHandle handle);
 
 // kNotSupported when the device's pages do not fit windows at multiples of kDeviceGranularity.
 Status check_granularity(const Device& device);

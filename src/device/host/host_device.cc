@@ -23,11 +23,17 @@ class HostDevice final : public Device {
     return memory_of(Pages::adopt(std::move(descriptor)));
   }
 
+  Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t /*bytes*/,
+                                                     const char* /*label*/) override {
+    return Status(Code::kNotSupported, "memory of the host is mapped by reservations");
+  }
+  std::shared_ptr<const void> hold(const void* /*pointer*/) override { return nullptr; }
+
   bool owns(const void* /*pointer*/) const override { return false; }
-  Result<std::string> share_pointer(const void* /*pointer*/, std::size_t /*bytes*/) override {
+  Result<SharedPointer> share_pointer(const void* /*pointer*/, std::size_t /*bytes*/) override {
     return Status(Code::kNotSupported, "memory of the host is shared by pages");
   }
-  Result<std::shared_ptr<std::byte>> open_pointer(std::string_view /*shared*/) override {
+  Result<OpenedPointer> open_pointer(SharedPointer /*shared*/) override {
     return Status(Code::kNotSupported, "memory of the host is shared by pages");
   }
   Status copy(void* to, const void* from, std::size_t bytes) override {
@@ -38,7 +44,14 @@ class HostDevice final : public Device {
                     void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
+  Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
+                    void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
+  }
   Status begin_call(std::function<void()> /*call*/, void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
+  }
+  Status keep(std::shared_ptr<const void> /*what*/, void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
 

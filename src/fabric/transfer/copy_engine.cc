@@ -168,6 +168,7 @@ Status CopyEngine::move_by_device(const Piece& piece, std::byte* mapped) {
   const bool is_write = direction_ == Direction::kWrite;
   std::byte* const from = is_write ? piece.local : mapped;
   std::byte* const to = is_write ? mapped : piece.local;
+  const std::array held{device_->hold(from), device_->hold(to)};  // it may be freed meanwhile
   std::optional<CopyFault> fault;
   if (!device_->owns(from)) fault = find_fault(from, piece.bytes, MemoryAccess::kRead);
   if (!fault && !device_->owns(to)) fault = find_fault(to, piece.bytes, MemoryAccess::kWrite);
@@ -179,6 +180,7 @@ Status CopyEngine::move_by_device(const Piece& piece, std::byte* mapped) {
 Status CopyEngine::move_staged(const Piece& piece, std::size_t index) {
   constexpr std::size_t kRoom = std::size_t{1} << 20;
   MEMSPAN_PASS(flush());
+  const auto held = device_->hold(piece.local);  // it may be freed meanwhile
   const std::size_t room = std::min(kRoom, piece.bytes);
   const auto buffer = std::make_unique<std::byte[]>(room);
   for (std::size_t at = 0; at < piece.bytes; at += room) {

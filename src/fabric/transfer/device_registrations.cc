@@ -2,79 +2,63 @@
 #include "fabric/transfer/device_registrations.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <iterator>
-#include <vector>
-
-#include "device/pages.h"
+#include <utility>
 
 namespace memspan::transfer {
-namespace {
 
-constexpr std::size_t kMostText = 256;
-
-// The first byte is the length.
-Result<Fd> descriptor_of(const std::string& text) {
-  if (text.empty() || text.size() >= kMostText)
-    return Status(Code::kInternal, "the driver's words for memory are too long");
-  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kMostText, "memspan-device-memory"),
-                     "sharing memory of a device");
-  const std::string all = static_cast<char>(text.size()) + text;
-  if (::pwrite(pages.descriptor(), all.data(), all.size(), 0) != static_cast<ssize_t>(all.size()))
-    return Status::from_errno("sharing memory of a device");
-  return pages.duplicate();
-}
-
-Result<std::string> text_of(const Fd& descriptor) {
-  char all[kMostText] = "";
-  if (::pread(descriptor.get(), all, sizeof all, 0) != static_cast<ssize_t>(sizeof all))
-    return Status(Code::kInternal, "something else came than words for memory of a device");
-  return std::string(all + 1, static_cast<unsigned char>(all[0]));
-}
-
-}  // namespace
-
-Result<std::shared_ptr<std::byte>> open_shared(Device* device, const Fd& descriptor) {
+Result<OpenedPointer> open_registration(Device* device, const std::string& name,
+                                        const FetchPublished& fetch) {
   if (device == nullptr)
     return Status(Code::kNotSupported,
                   "it is memory of a device, which this process has not chosen (MEMSPAN_DEVICE)");
-  MEMSPAN_TRY_ASSIGN(const std::string text, text_of(descriptor), "opening memory of a device");
-  return device->open_pointer(text);
-}
-
-DeviceRegistrations::~DeviceRegistrations() {
-  for (const auto& [base, registration] : by_base_)
-    member_.broker().retract(record_.allocation_name(registration.number));
+  auto shared = fetch_pointer(name, fetch);
+  if (!shared.is_ok()) return shared.status();
+  return device->open_pointer(std::move(shared).value());
 }
 
 Status DeviceRegistrations::add(std::uint64_t base, std::uint64_t bytes) {
+  MEMSPAN_TRY_ASSIGN(Registration* const found, find_or_make(base, bytes),
+                     fmt::format("registering device memory at {:#x}", base));
+  ++found->by_program;
+  return Status::ok();
+}
+
+Status DeviceRegistrations::add_allocation(std::uint64_t base, std::uint64_t bytes) {
+  MEMSPAN_TRY_ASSIGN(Registration* const made, find_or_make(base, bytes),
+                     "registering new device memory");
+  made->is_allocation = true;
+  return Status::ok();
+}
+
+Result<DeviceRegistrations::Registration*> DeviceRegistrations::find_or_make(std::uint64_t base,
+                                                                             std::uint64_t bytes) {
   MEMSPAN_PASS(check_range(base, bytes));
-  if (const auto same = by_base_.find(base);
-      same != by_base_.end() && same->second.bytes == bytes) {
-    ++same->second.count;
-    return Status::ok();
-  }
+  if (const auto same = by_base_.find(base); same != by_base_.end() && same->second.bytes == bytes)
+    return &same->second;
+  MEMSPAN_PASS(check_overlaps(base, bytes));
+  const std::uint32_t number = ++last_number_;
+  auto published = publish(base, bytes, number);
+  if (!published.is_ok()) return published.status();
+  auto slot =
+      registrations_.add_allocation(Range{.base = base, .bytes = bytes, .allocation = number});
+  if (!slot.is_ok()) return slot.status();
+  const auto [made, is_new] = by_base_.emplace(
+      base, Registration{.published = std::move(published).value(), .bytes = bytes, .slot = *slot});
+  return &made->second;
+}
+
+Status DeviceRegistrations::check_overlaps(std::uint64_t base, std::uint64_t bytes) const {
   auto after = by_base_.lower_bound(base);
   const bool reaches_next = after != by_base_.end() && after->first < base + bytes;
   if (!reaches_next && after != by_base_.begin()) --after;
-  if (reaches_next ||
-      (after != by_base_.end() && after->first < base && after->first + after->second.bytes > base))
-    return {Code::kInvalidArgument,
-            fmt::format("{} bytes of device memory at {:#x} overlap the {} that are registered at "
-                        "{:#x}",
-                        bytes, base, after->second.bytes, after->first)};
-  Registration made{.bytes = bytes, .number = ++last_number_};
-  MEMSPAN_PASS(publish(made, base));
-  auto slot =
-      registrations_.add_allocation(Range{.base = base, .bytes = bytes, .allocation = made.number});
-  if (!slot.is_ok()) {
-    member_.broker().retract(record_.allocation_name(made.number));
-    return slot.status();
-  }
-  made.slot = *slot;
-  by_base_.emplace(base, made);
-  return Status::ok();
+  const bool overlaps = reaches_next || (after != by_base_.end() && after->first < base &&
+                                         after->first + after->second.bytes > base);
+  if (!overlaps) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("{} bytes of device memory at {:#x} overlap the {} that are registered at "
+                      "{:#x}",
+                      bytes, base, after->second.bytes, after->first)};
 }
 
 Status DeviceRegistrations::add_all(std::span<const Range> ranges) {
@@ -87,24 +71,27 @@ Status DeviceRegistrations::add_all(std::span<const Range> ranges) {
   return Status::ok();
 }
 
-Status DeviceRegistrations::publish(const Registration& made, std::uint64_t base) {
-  MEMSPAN_TRY_ASSIGN(const std::string text,
-                     device_->share_pointer(reinterpret_cast<const void*>(base),
-                                            made.bytes),  // NOLINT: an address
-                     fmt::format("registering device memory at {:#x}", base));
-  std::vector<Fd> descriptors;
-  MEMSPAN_TRY_ASSIGN(descriptors.emplace_back(), descriptor_of(text), "registering device memory");
-  return member_.broker().publish(record_.allocation_name(made.number), std::move(descriptors));
+Result<PublishedPointer> DeviceRegistrations::publish(std::uint64_t base, std::uint64_t bytes,
+                                                      std::uint32_t number) {
+  const auto* const pointer = reinterpret_cast<const void*>(base);  // NOLINT: an address
+  auto shared = device_->share_pointer(pointer, bytes);
+  if (!shared.is_ok()) return shared.status();
+  return PublishedPointer::publish(member_.broker(), record_.allocation_name(number),
+                                   std::move(shared).value());
 }
 
 bool DeviceRegistrations::remove(std::uint64_t base) {
   const auto found = by_base_.find(base);
-  if (found == by_base_.end()) return false;
-  if (--found->second.count > 0) return true;
-  registrations_.remove_allocation(found->second.slot);
-  member_.broker().retract(record_.allocation_name(found->second.number));
-  by_base_.erase(found);
+  if (found == by_base_.end() || found->second.by_program == 0) return false;
+  if (--found->second.by_program == 0 && !found->second.is_allocation) erase(found);
   return true;
+}
+
+// Peers find it in the table no more before the descriptors go.
+void DeviceRegistrations::erase(ByBase::iterator which) {
+  if (which == by_base_.end()) return;
+  registrations_.remove_allocation(which->second.slot);
+  by_base_.erase(which);
 }
 
 }  // namespace memspan::transfer

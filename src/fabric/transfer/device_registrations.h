@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registered memory of a device that is not the host: an allocation of the registration table, by a
-// number with kOfDevice, that peers of this host open by what its owner publishes for it. A program
-// allocated it itself, and nobody but the device's driver can share it:
+// number with kOfDevice, that peers of this host open by what its owner publishes for it. Whoever
+// allocated it, nobody but the device's driver can share it:
 //
-//   Device::share_pointer() ─► a memfd with that text ─► the brokers ─► Device::open_pointer()
+//   Device::share_pointer() ─► device_exchange.h, by the brokers ─► Device::open_pointer()
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 
-#include "core/fd.h"
 #include "core/status.h"
 #include "device/memory.h"
 #include "fabric/member.h"
+#include "fabric/transfer/device_exchange.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/registrations.h"
 
@@ -30,7 +29,6 @@ class DeviceRegistrations {
   DeviceRegistrations(Device* device, Member& member, const EndpointRecord& record,
                       Registrations& registrations)
       : device_(device), member_(member), record_(record), registrations_(registrations) {}
-  ~DeviceRegistrations();
   DeviceRegistrations(const DeviceRegistrations&) = delete;
   DeviceRegistrations& operator=(const DeviceRegistrations&) = delete;
 
@@ -42,27 +40,37 @@ class DeviceRegistrations {
   Status add(std::uint64_t base, std::uint64_t bytes);
   // All or none; they are not joined where they touch.
   Status add_all(std::span<const Range> ranges);
-  // False: none begins there.
+  // Takes it back once. False: none begins there that the program registered.
   bool remove(std::uint64_t base);
+  // Memory that the endpoint has allocated: the program cannot take it back.
+  Status add_allocation(std::uint64_t base, std::uint64_t bytes);
+  void remove_allocation(std::uint64_t base) { erase(by_base_.find(base)); }
 
  private:
   struct Registration {
+    PublishedPointer published;
     std::uint64_t bytes = 0;
-    std::uint32_t number = 0;
     std::uint32_t slot = 0;
-    std::uint64_t count = 1;
+    std::uint64_t by_program = 0;  // so often
+    bool is_allocation = false;
   };
-  Status publish(const Registration& made, std::uint64_t base);
+  using ByBase = std::map<std::uint64_t, Registration>;
+  // As add(), but that nobody has registered it yet.
+  Result<Registration*> find_or_make(std::uint64_t base, std::uint64_t bytes);
+  Status check_overlaps(std::uint64_t base, std::uint64_t bytes) const;
+  Result<PublishedPointer> publish(std::uint64_t base, std::uint64_t bytes, std::uint32_t number);
+  void erase(ByBase::iterator which);
 
   Device* const device_;
   Member& member_;
   const EndpointRecord& record_;
   Registrations& registrations_;
-  std::map<std::uint64_t, Registration> by_base_;
+  ByBase by_base_;
   std::uint32_t last_number_ = kOfDevice;
 };
 
-// What the descriptor of such a registration gives: the memory, opened here.
-Result<std::shared_ptr<std::byte>> open_shared(Device* device, const Fd& descriptor);
+// Opens such a registration here. `device` null: this process has none, and it is refused.
+Result<OpenedPointer> open_registration(Device* device, const std::string& name,
+                                        const FetchPublished& fetch);
 
 }  // namespace memspan::transfer

@@ -163,6 +163,20 @@ Result<void*> Endpoint::allocate(std::size_t bytes) {
   return static_cast<void*>(base);
 }
 
+Result<void*> Endpoint::allocate_of_device(std::size_t bytes) {
+  Device* const device = other_device();
+  if (device == nullptr) return allocate(bytes);
+  if (bytes == 0) return Status(Code::kInvalidArgument, "invalid capacity, which is 0");
+  MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> memory,
+                     device->allocate_mapped(bytes, "memspan-trans"), "making device memory");
+  std::byte* const base = memory.get();
+  MutexLock lock(mutex_);
+  MEMSPAN_PASS(of_device_.add_allocation(reinterpret_cast<std::uint64_t>(base), bytes));
+  peers_->note_registration();
+  device_memory_.emplace(base, std::move(memory));
+  return static_cast<void*>(base);
+}
+
 Status Endpoint::publish_allocation(RegisteredAllocation& memory, std::uint32_t number) {
   std::vector<Fd> descriptors;
   descriptors.push_back(memory.take_descriptor());
@@ -212,7 +226,19 @@ Status Endpoint::reach(std::string_view peer) {
   return found.is_ok() ? (*found)->ask() : found.status();
 }
 
+bool Endpoint::release_of_device(const void* address) {
+  std::map<const void*, std::shared_ptr<std::byte>>::node_type memory;  // ends without the lock
+  MutexLock lock(mutex_);
+  memory = device_memory_.extract(address);
+  if (memory.empty()) return false;
+  const auto base = reinterpret_cast<std::uint64_t>(address);
+  of_device_.remove_allocation(base);
+  exposed_.retract_removed(base);
+  return true;
+}
+
 Status Endpoint::release(const void* address) {
+  if (release_of_device(address)) return Status::ok();
   std::map<const void*, Allocation>::node_type allocation;  // ends without the lock
   MutexLock lock(mutex_);
   allocation = allocations_.extract(address);

@@ -45,6 +45,10 @@ class Endpoint {
   Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_);
   // Registered memory on a page, which peers map.
   Result<void*> allocate(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // The same of the device that this process has chosen: of the host, then it is allocate(). Of
+  // another one, in steps of its pages; transfers of this process that are at it when it is
+  // released keep it until they are over, and peers until they look at what is registered again.
+  Result<void*> allocate_of_device(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // kInvalidArgument when such memory does not begin there.
   Status release(const void* address) MEMSPAN_EXCLUDES(mutex_);
 
@@ -91,6 +95,7 @@ class Endpoint {
   Result<std::string> answer_resolve(const std::vector<Piece>& pieces) MEMSPAN_EXCLUDES(mutex_);
   Result<std::string> answer_notify(const Notify& notify);
   Status wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal);
+  bool release_of_device(const void* address) MEMSPAN_EXCLUDES(mutex_);
   Status publish_allocation(RegisteredAllocation& memory, std::uint32_t number);
 
   const std::shared_ptr<Member> member_;
@@ -103,6 +108,7 @@ class Endpoint {
   Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
   DeviceRegistrations of_device_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<const void*, Allocation> allocations_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<const void*, std::shared_ptr<std::byte>> device_memory_ MEMSPAN_GUARDED_BY(mutex_);
   ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   bool has_name_ = false;

@@ -115,24 +115,23 @@ void NearPeer::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) 
   }
 }
 
-Result<FetchedDescriptors> NearPeer::fetch_allocation(std::uint32_t allocation,
-                                                      Deadline deadline) const {
-  auto answer = member_->broker().fetch_and_wait(record().broker_address,
-                                                 record().allocation_name(allocation), deadline);
+Result<FetchedDescriptors> NearPeer::fetch_published(const std::string& name,
+                                                     Deadline deadline) const {
+  auto answer = member_->broker().fetch_and_wait(record().broker_address, name, deadline);
   if (answer.code() != Code::kUnavailable) return answer;
   return Status(Code::kPeerLost, answer.status().message());
 }
 
 Result<MappedAllocation> NearPeer::map(std::uint32_t allocation, const std::string& doing,
                                        Deadline deadline) const {
-  MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_allocation(allocation, deadline), doing);
-  if (answer.descriptors.size() != 1) return Status(Code::kInternal, doing + ": no memory came");
+  const std::string name = record().allocation_name(allocation);
   if ((allocation & kOfDevice) != 0) {
-    MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> opened,
-                       open_shared(device(), answer.descriptors[0]), doing);
-    // The driver knows how much it is.
-    return MappedAllocation{opened.get(), SIZE_MAX, opened};
+    const auto fetch = [&](const std::string& part) { return fetch_published(part, deadline); };
+    MEMSPAN_TRY_ASSIGN(const OpenedPointer opened, open_registration(device(), name, fetch), doing);
+    return MappedAllocation{opened.base.get(), opened.bytes, opened.base};
   }
+  MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline), doing);
+  if (answer.descriptors.size() != 1) return Status(Code::kInternal, doing + ": no memory came");
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
   MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
   MEMSPAN_TRY(made.map(0, pages, 0, pages.bytes()), doing);

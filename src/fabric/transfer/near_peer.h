@@ -34,7 +34,7 @@ class NearPeer final : public Peer {
            FetchedDescriptors answer, std::function<void()> ended);
   bool is_gone() const override;
   void release() override;
-  Result<FetchedDescriptors> fetch_allocation(std::uint32_t allocation, Deadline deadline) const;
+  Result<FetchedDescriptors> fetch_published(const std::string& name, Deadline deadline) const;
   void drop_freed_allocations() MEMSPAN_REQUIRES(mutex_);
   // Null when it is not mapped.
   const MappedAllocation* mapping_of(std::uint32_t allocation) MEMSPAN_REQUIRES(mutex_);

@@ -23,10 +23,15 @@ Status StreamTransfer::submit(const Pieces& pieces) {
                                  std::min<std::uint64_t>(places.size(), pieces.count() - first));
     pieces.fill(first, block);
     MEMSPAN_PASS(resolve(block, first, resolved));
-    for (std::size_t i = 0; i < resolved.count; ++i)
-      MEMSPAN_PASS(submit_piece(block[i], resolved.link == nullptr ? resolved.mapped[i] : nullptr));
-    // What is mapped stays until the stream has done with it.
-    MEMSPAN_PASS(stream_.device->begin_call([held = resolved.held] {}, stream_.stream));
+    Status status;
+    for (std::size_t i = 0; i < resolved.count && status.is_ok(); ++i)
+      status = submit_piece(block[i], resolved.link == nullptr ? resolved.mapped[i] : nullptr);
+    // What is mapped stays until the stream has done with it, also with what came before a failure.
+    if (resolved.held != nullptr) {
+      const Status kept = stream_.device->keep(resolved.held, stream_.stream);
+      if (status.is_ok()) status = kept;
+    }
+    MEMSPAN_PASS(status);
   }
   return Status::ok();
 }
@@ -51,14 +56,19 @@ Status StreamTransfer::submit_piece(const Piece& piece, std::byte* mapped) {
   const bool is_local = device.owns(piece.local);
   if (mapped != nullptr && (is_local || device.owns(mapped))) {
     const bool is_write = direction_ == Direction::kWrite;
-    return device.begin_copy(is_write ? mapped : piece.local, is_write ? piece.local : mapped,
-                             piece.bytes, stream_.stream);
+    const std::array held{device.hold(piece.local), device.hold(mapped)};
+    MEMSPAN_PASS(device.begin_copy(is_write ? mapped : piece.local, is_write ? piece.local : mapped,
+                                   piece.bytes, stream_.stream));
+    for (const auto& end : held)
+      if (end != nullptr) MEMSPAN_PASS(device.keep(end, stream_.stream));
+    return Status::ok();
   }
   return is_local ? submit_staged(piece) : submit_move(piece, nullptr);
 }
 
 Status StreamTransfer::submit_staged(const Piece& piece) {
   const std::size_t room = std::min(kBufferBytes, piece.bytes);
+  auto held = stream_.device->hold(piece.local);  // also when it is freed before
   // Shared by the calls that use it.
   const std::shared_ptr<std::byte[]> buffer(new std::byte[room]);
   for (std::size_t at = 0; at < piece.bytes; at += room) {
@@ -70,6 +80,7 @@ Status StreamTransfer::submit_staged(const Piece& piece) {
     if (direction_ == Direction::kRead)
       MEMSPAN_PASS(stream_.device->begin_copy(local, part.local, part.bytes, stream_.stream));
   }
+  if (held != nullptr) MEMSPAN_PASS(stream_.device->keep(std::move(held), stream_.stream));
   return stream_.device->begin_call([buffer] {}, stream_.stream);
 }
 

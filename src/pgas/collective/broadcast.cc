@@ -6,13 +6,31 @@
 namespace memspan::pgas {
 namespace {
 
-// The root's bytes travel in its eager buffer: one barrier.
+// What fits is in the root's line, else in its eager buffer; the root goes on at once.
 Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* source,
                          std::size_t bytes, int root, RootsDest roots_dest) {
-  if (team.index() == root) copy_bytes(team.my_eager_buffer(), source, bytes);
-  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kBroadcast, bytes, root}));
-  if (team.index() != root || roots_dest == RootsDest::kWritten)
+  const bool is_root = team.index() == root;
+  const CollectiveSignature signature{CollectiveKind::kBroadcast, bytes, root};
+  std::uint64_t words[kSignatureWord] = {};
+  const bool is_in_words = bytes <= sizeof words;
+  const auto used = is_in_words && is_root
+                        ? static_cast<int>((bytes + sizeof words[0] - 1) / sizeof words[0])
+                        : 0;
+  if (is_root && is_in_words) {
+    copy_bytes(words, source, bytes);
+  } else if (is_root) {
+    MEMSPAN_PASS(team.make_room(what));
+    copy_bytes(team.my_eager_buffer(), source, bytes);
+  }
+  MEMSPAN_PASS(team.barrier_of_root(what, signature, root, words, used));
+  if (is_root) {
+    if (roots_dest == RootsDest::kWritten && dest != source) std::memmove(dest, source, bytes);
+  } else if (is_in_words) {
+    for (int i = 0; i * sizeof words[0] < bytes; ++i) words[i] = team.word(root, i);
+    copy_bytes(dest, words, bytes);
+  } else {
     copy_bytes(dest, team.eager_buffer(root), bytes);
+  }
   return Status::ok();
 }
 

@@ -12,6 +12,7 @@ std::byte* at(void* base, std::size_t offset) {
 
 Status fcollect_eagerly(Team& team, const char* what, void* dest, const void* source,
                         std::size_t bytes) {
+  MEMSPAN_PASS(team.make_room(what));
   copy_bytes(team.my_eager_buffer(), source, bytes);
   MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
   for (int member = 0; member < team.size(); ++member)

@@ -59,6 +59,7 @@ Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* so
 Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* source,
                       std::size_t bytes) {
   Team& team = prefix.team;
+  MEMSPAN_PASS(team.make_room(prefix.what));
   copy_bytes(team.my_eager_buffer(), source, bytes);
   MEMSPAN_PASS(team.barrier_checked(prefix.what, {prefix.kind, bytes}));
   combine(prefix, dest, bytes, [&](int member) { return team.eager_buffer(member); });

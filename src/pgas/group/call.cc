@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/group/call.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "pgas/call_signature.h"
 
@@ -23,12 +25,26 @@ Words encode(const CallSignature& call) {
           call.bytes};
 }
 
+// What goes with a barrier.
+struct Payload {
+  Payload(const CallSignature& signature, const void* data, std::size_t data_bytes)
+      : used(static_cast<int>(kCallWords + (data_bytes + sizeof words[0] - 1) / sizeof words[0])) {
+    const Words mine = encode(signature);
+    std::copy(mine.begin(), mine.end(), words);
+    if (data_bytes != 0) std::memcpy(words + kCallWords, data, data_bytes);
+  }
+  std::span<const std::uint64_t> call() const { return {words, kCallWords}; }
+
+  std::uint64_t words[kPayloadWords] = {};
+  int used;
+};
+
 const char* name_of_call(std::uint64_t call) {
   return call < kNames.size() ? kNames[call] : "another one";
 }
 
 // In the order in which they are compared.
-std::array<SignatureField, 5> fields_of(const Words& words) {
+std::array<SignatureField, 5> fields_of(std::span<const std::uint64_t> words) {
   return {{{"the call", words[0] & 0xff, name_of_call},
            {"the size in bytes", words[1]},
            {"the type", (words[0] >> 8 & 0xff) - 1},
@@ -36,8 +52,9 @@ std::array<SignatureField, 5> fields_of(const Words& words) {
            {"the root", (words[0] >> 32) - 1}}};
 }
 
-Status explain_difference(const Team& team, const Words& mine, int member) {
-  const auto theirs = fields_of({team.word(member, 0), team.word(member, 1)});
+Status explain_difference(const Team& team, std::span<const std::uint64_t> mine, int member) {
+  const Words other{team.word(member, 0), team.word(member, 1)};
+  const auto theirs = fields_of(other);
   std::array<std::uint64_t, theirs.size()> values{};
   for (std::size_t i = 0; i < theirs.size(); ++i) values[i] = theirs[i].value;
   return compare_signatures(fields_of(mine), values, member, {"member", "group"});
@@ -52,13 +69,21 @@ const char* CallSignature::what() const {
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,
                        std::size_t data_bytes) {
   Team& team = group.team();
-  const Words mine = encode(signature);
-  std::uint64_t words[kPayloadWords] = {mine[0], mine[1]};
-  if (data_bytes != 0) std::memcpy(words + kCallWords, data, data_bytes);
-  const std::size_t used = kCallWords + (data_bytes + sizeof *words - 1) / sizeof *words;
-  MEMSPAN_PASS(team.barrier(signature.what(), words, static_cast<int>(used)));
-  const int other = find_different(team, mine);
-  return other < 0 ? Status::ok() : explain_difference(team, mine, other);
+  const Payload payload(signature, data, data_bytes);
+  MEMSPAN_PASS(team.barrier(signature.what(), payload.words, payload.used));
+  const int other = find_different(team, payload.call());
+  return other < 0 ? Status::ok() : explain_difference(team, payload.call(), other);
+}
+
+Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,
+                         std::size_t data_bytes) {
+  Team& team = group.team();
+  const Payload payload(signature, data, data_bytes);
+  const CollectiveSignature of_team{CollectiveKind::kBroadcast, signature.bytes, signature.root};
+  Status met =
+      team.barrier_of_root(signature.what(), of_team, signature.root, payload.words, payload.used);
+  if (met.is_ok() || met.code() != Code::kInvalidArgument) return met;
+  return explain_difference(team, payload.call(), signature.root);
 }
 
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes) {

@@ -26,6 +26,7 @@ enum class GroupCall : std::uint8_t {
   kAllToAll,
   kMap,
 };
+static_assert(static_cast<std::size_t>(GroupCall::kMap) < StageWrites::kKinds);
 
 // What all members say alike. A value.
 struct CallSignature {
@@ -40,37 +41,54 @@ struct CallSignature {
 
 // How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;
-inline constexpr std::size_t kCallDataBytes = (kPayloadWords - kCallWords) * sizeof(std::uint64_t);
+inline constexpr std::size_t kCallDataBytes = (kSignatureWord - kCallWords) * sizeof(std::uint64_t);
 
 // The first barrier of a call; `data` of up to kCallDataBytes goes along. kInvalidArgument on all
 // members when they do not all call the same.
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature,
                        const void* data = nullptr, std::size_t data_bytes = 0);
+// The only barrier of a broadcast, whose data are the root's. The root waits for nobody: differing
+// calls are found by the others, and by the root at a later call.
+Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
+                         const void* data = nullptr, std::size_t data_bytes = 0);
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Pieces through the pipeline buffers: fill(k) writes to group.my_buffer(), then comes a barrier,
-// and consume(k) reads group.buffer_of(). Once the calls were compared and before anything is
-// consumed, agree() gives how many pieces there are, at least one, or a failure, the same on all
-// members.
+// What was written for the next barrier is where the others read it.
+inline Status complete_fill(ProcessGroup& group) {
+  group.stage().order();
+  return group.complete_shares();
+}
+
+// Pieces of `bytes` bytes altogether through the pipeline buffers: fill(k) writes to
+// group.my_buffer(), then comes a barrier, and consume(k) reads group.buffer_of(). Once the calls
+// were compared and before anything is consumed, agree() gives how many pieces there are, at least
+// one, or a failure, the same on all members.
 template <typename Fill, typename Agree, typename Consume>
-Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, Fill fill, Agree agree,
-                       Consume consume) {
+Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std::size_t bytes,
+                       Fill fill, Agree agree, Consume consume) {
+  // The buffer of two barriers ago is free.
+  MEMSPAN_PASS(group.team().settle(signature.what()));
+  StageWrites& stage = group.stage();
+  stage.begin(static_cast<std::size_t>(signature.call), bytes);
   fill(std::size_t{0});
   // A member that could not be reached is missing at the barrier, which says why.
-  Status shared = group.complete_shares();
+  Status shared = complete_fill(group);
+  stage.pause();
   MEMSPAN_PASS(checked_barrier(group, signature));
   MEMSPAN_PASS(shared);
   const Result<std::size_t> steps = agree();
   MEMSPAN_PASS(steps.status());
+  stage.resume();
   consume(std::size_t{0});
   for (std::size_t step = 1; step < steps.value(); ++step) {
     fill(step);
-    shared = group.complete_shares();
+    shared = complete_fill(group);
     MEMSPAN_PASS(group.team().barrier(signature.what()));
     MEMSPAN_PASS(shared);
     consume(step);
   }
+  stage.end();
   return Status::ok();
 }
 
@@ -79,7 +97,8 @@ template <typename Fill, typename Consume>
 Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t steps, Fill fill,
                 Consume consume) {
   return in_agreed_steps(
-      group, signature, fill, [steps] { return Result<std::size_t>(steps); }, consume);
+      group, signature, signature.bytes, fill, [steps] { return Result<std::size_t>(steps); },
+      consume);
 }
 
 inline std::byte* at(void* base, std::size_t offset) {

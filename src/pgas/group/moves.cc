@@ -20,9 +20,6 @@ Status check_root(const ProcessGroup& group, int root) {
           fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
 }
 
-void copy_over(void* to, const void* from, std::size_t bytes) {
-  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
-}
 // A whole number of cache lines of the buffer for each member.
 std::size_t slot_bytes(const ProcessGroup& group, std::size_t room) {
   return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
@@ -96,8 +93,17 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
   const CallSignature signature{GroupCall::kBroadcast, bytes, root};
   const bool is_root = group.rank() == root;
   if (bytes <= kCallDataBytes) {
-    MEMSPAN_PASS(checked_barrier(group, signature, values, bytes));
+    MEMSPAN_PASS(broadcast_barrier(group, signature, values, is_root ? bytes : 0));
     if (!is_root) read_call_data(group, root, values, bytes);
+    return Status::ok();
+  }
+  if (Team& team = group.team(); team.nodes() == nullptr && bytes <= team.eager_bytes()) {
+    if (is_root) {
+      MEMSPAN_PASS(team.make_room(signature.what()));
+      std::memcpy(team.my_eager_buffer(), values, bytes);
+    }
+    MEMSPAN_PASS(broadcast_barrier(group, signature));
+    if (!is_root) std::memcpy(values, team.eager_buffer(root), bytes);
     return Status::ok();
   }
   const ResultWriter write(bytes);
@@ -106,8 +112,7 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
         if (!is_root) return;
-        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
-        group.share(0, piece.bytes);
+        group.give_all(0, at(values, piece.begin), piece.bytes);
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
@@ -122,8 +127,7 @@ Status group_all_gather(ProcessGroup& group, void* const results[], const void* 
       group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        copy_over(group.my_buffer(), at(values, piece.begin), piece.bytes);
-        group.share(0, piece.bytes);
+        group.give_all(0, at(values, piece.begin), piece.bytes);
       },
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
@@ -214,7 +218,9 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
     MEMSPAN_PASS(check_sizes(group));
     return pieces_of(largest(group), slot);
   };
-  MEMSPAN_PASS(in_agreed_steps(group, signature, fill, agree, consume));
+  const std::size_t bytes =
+      std::accumulate(value_bytes, value_bytes + group.size(), std::size_t{0});
+  MEMSPAN_PASS(in_agreed_steps(group, signature, bytes, fill, agree, consume));
   write(results[rank], values[rank], value_bytes[rank]);
   return Status::ok();
 }

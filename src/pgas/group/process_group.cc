@@ -103,9 +103,11 @@ Status ProcessGroup::complete_puts() {
   return first.is_ok() ? applied : first;
 }
 
-void ProcessGroup::arrive() {
+Status ProcessGroup::arrive() {
+  MEMSPAN_PASS(team_->settle("arriving"));
   ++arrived_;
   for (int node = 0; node < world_->nodes().count(); ++node) arrive_at_node(node);
+  return Status::ok();
 }
 
 void ProcessGroup::arrive_at_node(int node) {

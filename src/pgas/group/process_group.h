@@ -24,6 +24,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/status.h"
+#include "pgas/group/stage_writes.h"
 #include "pgas/team.h"
 #include "world/membership.h"
 #include "world/world.h"
@@ -85,13 +86,21 @@ class ProcessGroup {
   void give(int member, std::size_t offset, const std::byte* from, std::size_t bytes) {
     if (!is_near(member))
       put_to_node(world_->nodes().node_of(member), offset, from, bytes);
-    else if (bytes != 0)
-      std::memcpy(my_buffer() + offset, from, bytes);
+    else
+      stage_.write(my_buffer() + offset, from, bytes);
   }
+  // The same for all others to read.
+  void give_all(std::size_t offset, const void* from, std::size_t bytes) {
+    stage_.write(my_buffer() + offset, from, bytes);
+    share(offset, bytes);
+  }
+  // How this member's buffer is written in the call under way.
+  StageWrites& stage() { return stage_; }
   // Before a barrier: what was shared is where it is read. Fails when it could not be put there.
   Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
-  // Says that this member is about to do its next collective. Once for each, or for none.
-  void arrive();
+  // Says that this member is about to do its next collective. Once for each, or for none. Waits
+  // until all have come to the last one, which may have been over here before (a broadcast's root).
+  Status arrive();
   // Whether all have said so for the collective that this one last said it for: kTimeout when not
   // yet. They will, so who waits for them does not wait for anything that this member does first.
   Status wait_for_arrivals(Duration patience);
@@ -137,6 +146,7 @@ class ProcessGroup {
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;
+  StageWrites stage_;
   bool has_far_;                                 // there are members on other nodes
   std::vector<std::atomic<bool>> has_messages_;  // by member
   Status sharing_;                               // the first failure of a put for the next barrier

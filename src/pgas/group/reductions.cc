@@ -56,10 +56,7 @@ Status reduce_in_call(const Reducing& all) {
 Status reduce_whole(const Reducing& all) {
   return in_steps(
       all.group, all.signature, 1,
-      [&](std::size_t) {
-        std::memcpy(all.group.my_buffer(), all.values, all.bytes);
-        all.group.share(0, all.bytes);
-      },
+      [&](std::size_t) { all.group.give_all(0, all.values, all.bytes); },
       [&](std::size_t) {
         if (all.wants)
           all.combine(all.result, all.values, all.bytes,
@@ -101,11 +98,11 @@ class Slices {
     if (all_.wants && step > 0) take_results(step - 1);
     const Piece part = slice(step, all_.rank());
     if (part.bytes == 0) return;
-    std::byte* const sums =
-        is_in_place() ? all_.result + part.begin : all_.group.my_buffer() + all_.rank() * slice_;
+    std::byte* const place = all_.group.my_buffer() + all_.rank() * slice_;
+    std::byte* const sums = all_.wants ? all_.result + part.begin : place;
     all_.combine(sums, all_.values + part.begin, part.bytes,
                  [&](int member) { return all_.group.buffer_of(member) + all_.rank() * slice_; });
-    if (all_.wants && !is_in_place()) std::memcpy(all_.result + part.begin, sums, part.bytes);
+    if (all_.wants && !is_in_place()) all_.group.stage().write(place, sums, part.bytes);
   }
 
  private:

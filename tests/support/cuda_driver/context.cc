@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
+#include <iterator>
 
 #include "standin.h"
 
@@ -23,9 +23,18 @@ constexpr ResultCode kNotStarted = 3;
 
 std::atomic<pid_t> started_in{0};
 ContextObject contexts[kMostDevices];
-thread_local std::vector<ContextHandle> current;
+
+// A thread's contexts, the last one current. Without a destructor: a process that exits uses them
+// after those of its main thread's variables.
+struct Stack {
+  ContextHandle all[16];
+  int depth;
+};
+thread_local Stack current;
 
 }  // namespace
+
+thread_local bool is_in_call_of_stream = false;
 
 int devices() {
   const char* text = std::getenv("MEMSPAN_TEST_CUDA_DEVICES");
@@ -34,11 +43,12 @@ int devices() {
 
 ResultCode check(Needs needs) {
   if (started_in.load() != getpid()) return kNotStarted;
-  return needs == Needs::kContext && current.empty() ? kInvalidContext : kSuccess;
+  if (is_in_call_of_stream) return kNotPermitted;
+  return needs == Needs::kContext && current.depth == 0 ? kInvalidContext : kSuccess;
 }
 
 Ordinal current_device() {
-  return current.empty() ? -1 : current.back()->device;
+  return current.depth == 0 ? -1 : current.all[current.depth - 1]->device;
 }
 
 }  // namespace standin
@@ -75,8 +85,14 @@ STANDIN_EXPORT ResultCode cuGetErrorName(ResultCode error, const char** name) {
     case kNoDevice:
       *name = "CUDA_ERROR_NO_DEVICE";
       break;
+    case kInvalidDevice:
+      *name = "CUDA_ERROR_INVALID_DEVICE";
+      break;
     case kInvalidContext:
       *name = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case kNotPermitted:
+      *name = "CUDA_ERROR_NOT_PERMITTED";
       break;
     case kNotReady:
       *name = "CUDA_ERROR_NOT_READY";
@@ -123,20 +139,21 @@ STANDIN_EXPORT ResultCode cuDevicePrimaryCtxRetain(ContextHandle* context, Ordin
 }
 
 STANDIN_EXPORT ResultCode cuCtxGetCurrent(ContextHandle* context) {
-  *context = current.empty() ? nullptr : current.back();
+  *context = current.depth == 0 ? nullptr : current.all[current.depth - 1];
   return check(Needs::kDriver);
 }
 
 STANDIN_EXPORT ResultCode cuCtxPushCurrent_v2(ContextHandle context) {
   if (const ResultCode result = check(Needs::kDriver); result != kSuccess) return result;
-  current.push_back(context);
+  if (current.depth == static_cast<int>(std::size(current.all))) return kOutOfDeviceMemory;
+  current.all[current.depth++] = context;
   return kSuccess;
 }
 
 STANDIN_EXPORT ResultCode cuCtxPopCurrent_v2(ContextHandle* context) {
   if (const ResultCode result = check(Needs::kContext); result != kSuccess) return result;
-  *context = current.back();
-  current.pop_back();
+  *context = current.all[current.depth - 1];
+  --current.depth;
   return kSuccess;
 }
 

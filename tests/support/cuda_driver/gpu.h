@@ -34,6 +34,96 @@ static inline char* gpu_alloc(size_t bytes) {
   return (char*)at;
 }
 
+static inline int gpu_free(char* at) {
+  int (*give_back)(uintptr_t) = (int (*)(uintptr_t))gpu_function("cuMemFree_v2");
+  return give_back((uintptr_t)at) == 0;
+}
+
+/* How much of the device is free. */
+static inline size_t gpu_free_bytes(void) {
+  int (*info)(size_t*, size_t*) = (int (*)(size_t*, size_t*))gpu_function("cuMemGetInfo_v2");
+  size_t free_bytes = 0, all = 0;
+  CHECK(info(&free_bytes, &all) == 0);
+  return free_bytes;
+}
+
+/* ---- by the virtual-memory calls, as PyTorch makes its expandable segments */
+
+enum { GPU_NOT_SHAREABLE = 0, GPU_SHAREABLE = 1 };
+
+/* CUmemAllocationProp */
+struct gpu_properties {
+  int kind, shareable_as, where, device;
+  void* unused;
+  unsigned char flags[8];
+};
+
+/* One more allocation at reserved addresses, which nobody has a handle of then. */
+static inline void gpu_map_at(char* at, size_t bytes, int shareable_as) {
+  int (*create)(unsigned long long*, size_t, const struct gpu_properties*, unsigned long long) =
+      (int (*)(unsigned long long*, size_t, const struct gpu_properties*,
+               unsigned long long))gpu_function("cuMemCreate");
+  int (*map)(uintptr_t, size_t, size_t, unsigned long long, unsigned long long) = (int (*)(
+      uintptr_t, size_t, size_t, unsigned long long, unsigned long long))gpu_function("cuMemMap");
+  int (*allow)(uintptr_t, size_t, const int*, size_t) =
+      (int (*)(uintptr_t, size_t, const int*, size_t))gpu_function("cuMemSetAccess");
+  int (*release)(unsigned long long) = (int (*)(unsigned long long))gpu_function("cuMemRelease");
+  const struct gpu_properties properties = {1, shareable_as, 1, 0, NULL, {0}};
+  const int access[3] = {1, 0, 3};
+  unsigned long long handle = 0;
+  CHECK(create(&handle, bytes, &properties, 0) == 0);
+  CHECK(map((uintptr_t)at, bytes, 0, handle, 0) == 0);
+  CHECK(allow((uintptr_t)at, bytes, access, 1) == 0);
+  CHECK(release(handle) == 0);
+}
+
+static inline char* gpu_reserve(size_t bytes) {
+  int (*reserve)(uintptr_t*, size_t, size_t, uintptr_t, unsigned long long) =
+      (int (*)(uintptr_t*, size_t, size_t, uintptr_t, unsigned long long))gpu_function(
+          "cuMemAddressReserve");
+  uintptr_t at = 0;
+  CHECK(reserve(&at, bytes, 0, 0, 0) == 0);
+  return (char*)at;
+}
+
+/* `count` allocations side by side. */
+static inline char* gpu_map(size_t count, size_t bytes, int shareable_as) {
+  char* at = gpu_reserve(count * bytes);
+  for (size_t i = 0; i < count; ++i) gpu_map_at(at + i * bytes, bytes, shareable_as);
+  return at;
+}
+
+/* ---- of asynchronous pools */
+
+/* CUmemPoolProps */
+struct gpu_pool_properties {
+  int kind, shareable_as, where, device;
+  void* unused;
+  size_t most_bytes;
+  unsigned char rest[56];
+};
+
+static inline char* gpu_alloc_of_new_pool(size_t bytes, int shareable_as) {
+  int (*create)(void**, const struct gpu_pool_properties*) =
+      (int (*)(void**, const struct gpu_pool_properties*))gpu_function("cuMemPoolCreate");
+  int (*alloc)(uintptr_t*, size_t, void*, void*) =
+      (int (*)(uintptr_t*, size_t, void*, void*))gpu_function("cuMemAllocFromPoolAsync");
+  const struct gpu_pool_properties properties = {1, shareable_as, 1, 0, NULL, 0, {0}};
+  void* pool = NULL;
+  uintptr_t at = 0;
+  CHECK(create(&pool, &properties) == 0);
+  CHECK(alloc(&at, bytes, pool, NULL) == 0);
+  return (char*)at;
+}
+
+static inline char* gpu_alloc_async(size_t bytes) {
+  int (*alloc)(uintptr_t*, size_t, void*) =
+      (int (*)(uintptr_t*, size_t, void*))gpu_function("cuMemAllocAsync");
+  uintptr_t at = 0;
+  CHECK(alloc(&at, bytes, NULL) == 0);
+  return (char*)at;
+}
+
 /* Between any two addresses, as the driver's copies are. */
 static inline int gpu_copies(void* to, const void* from, size_t bytes) {
   int (*copy)(uintptr_t, uintptr_t, size_t) =

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "memory_state.h"
 
@@ -13,6 +16,7 @@ namespace standin {
 namespace {
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
+constexpr const char* kMemoryName = "stand-in-memory-of-device-";  // and its number
 
 AllocationHandle last_handle = 0;
 std::atomic<std::size_t> taken{0};  // by this process; what others made does not count
@@ -22,8 +26,30 @@ std::size_t device_bytes() {
   return text == nullptr ? std::size_t{1} << 30 : std::strtoull(text, nullptr, 10);
 }
 
+// Whose memory another process has shared.
+Ordinal device_of(int descriptor) {
+  char link[256] = {};
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  if (readlink(path.c_str(), link, sizeof link - 1) < 0) return 0;
+  const char* const name = std::strstr(link, kMemoryName);
+  return name == nullptr ? 0 : std::atoi(name + std::strlen(kMemoryName));
+}
+
 bool is_whole(std::size_t value) {
   return value % kGranularity == 0;
+}
+
+// The mappings that a range consists of, whole ones without a gap; none when it does not.
+std::vector<Mappings::iterator> mappings_of(DevicePtr at, std::size_t bytes) {
+  std::vector<Mappings::iterator> found;
+  const DevicePtr end = at + bytes;
+  while (at < end) {
+    const auto next = mappings.find(at);
+    if (next == mappings.end() || next->second->bytes > end - at) return {};
+    found.push_back(next);
+    at += next->second->bytes;
+  }
+  return found;
 }
 
 bool is_reserved(DevicePtr at, std::size_t bytes) {
@@ -35,8 +61,7 @@ bool is_reserved(DevicePtr at, std::size_t bytes) {
 }  // namespace
 
 std::mutex& mutex = *new std::mutex;
-std::map<AllocationHandle, std::shared_ptr<Memory>>& handles =
-    *new std::map<AllocationHandle, std::shared_ptr<Memory>>;
+std::map<AllocationHandle, Held>& handles = *new std::map<AllocationHandle, Held>;
 std::map<DevicePtr, std::size_t>& reserved = *new std::map<DevicePtr, std::size_t>;
 Mappings& mappings = *new Mappings;
 
@@ -50,12 +75,22 @@ Touchable find(DevicePtr pointer, std::size_t bytes) {
   const std::lock_guard lock(mutex);
   const auto range = entry_at(reserved, pointer);
   if (range == reserved.end() || pointer - range->first >= range->second)
-    return {nullptr, reinterpret_cast<std::byte*>(pointer)};
+    return {nullptr, reinterpret_cast<std::byte*>(pointer), bytes};
   const auto found = mapping_of(pointer);
   if (found == mappings.end() || !found->second->is_accessible) return {};
   const std::size_t offset = pointer - found->first;
-  if (bytes > found->second->bytes - offset) return {};
-  return {found->second, found->second->own + offset};
+  return {found->second, found->second->own + offset,
+          std::min(bytes, found->second->bytes - offset)};
+}
+
+bool is_touchable(DevicePtr pointer, std::size_t bytes) {
+  while (bytes > 0) {
+    const Touchable part = find(pointer, bytes);
+    if (part.at == nullptr) return false;
+    pointer += part.bytes;
+    bytes -= part.bytes;
+  }
+  return true;
 }
 
 }  // namespace standin
@@ -123,20 +158,24 @@ STANDIN_EXPORT ResultCode cuMemCreate(AllocationHandle* handle, std::size_t byte
                                       unsigned long long flags) {
   STANDIN_CHECK(Needs::kDriver);
   if (bytes == 0 || !is_whole(bytes) || flags != 0 || properties->kind != kPinned ||
-      properties->shareable_as != kFileDescriptor || properties->where.kind != kOnDevice ||
-      properties->where.id < 0 || properties->where.id >= devices())
+      (properties->shareable_as != 0 && properties->shareable_as != kFileDescriptor) ||
+      properties->where.kind != kOnDevice || properties->where.id < 0 ||
+      properties->where.id >= devices())
     return kInvalidValue;
   const std::lock_guard lock(mutex);
   if (bytes > device_bytes() - taken) return kOutOfDeviceMemory;
-  const int descriptor = memfd_create("stand-in-device-memory", MFD_CLOEXEC);
+  const std::string name = kMemoryName + std::to_string(properties->where.id);
+  const int descriptor = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
     return kOutOfDeviceMemory;
   taken += bytes;
-  handles[++last_handle] = std::shared_ptr<Memory>(new Memory{descriptor, bytes}, [](Memory* gone) {
-    taken -= gone->bytes;
-    delete gone;
-  });
-  *handle = last_handle;
+  const bool is_shareable = properties->shareable_as == kFileDescriptor;
+  *handle = ++last_handle;
+  handles[*handle] = {std::shared_ptr<Memory>(
+      new Memory{descriptor, bytes, is_shareable, *handle, properties->where.id}, [](Memory* gone) {
+        taken -= gone->bytes;
+        delete gone;
+      })};
   // What was there before is anybody's.
   std::byte* own = static_cast<std::byte*>(
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0));
@@ -149,7 +188,23 @@ STANDIN_EXPORT ResultCode cuMemCreate(AllocationHandle* handle, std::size_t byte
 STANDIN_EXPORT ResultCode cuMemRelease(AllocationHandle handle) {
   STANDIN_CHECK(Needs::kDriver);
   const std::lock_guard lock(mutex);
-  return handles.erase(handle) == 1 ? kSuccess : kInvalidValue;
+  const auto found = handles.find(handle);
+  if (found == handles.end()) return kInvalidValue;
+  if (--found->second.count == 0) handles.erase(found);
+  return kSuccess;
+}
+
+// The handle that was mapped, once more: it need not exist any more.
+STANDIN_EXPORT ResultCode cuMemRetainAllocationHandle(AllocationHandle* handle, void* at) {
+  STANDIN_CHECK(Needs::kDriver);
+  const std::lock_guard lock(mutex);
+  const auto found = mapping_of(reinterpret_cast<DevicePtr>(at));
+  if (found == mappings.end() || found->second->maker != Maker::kMap) return kInvalidValue;
+  const std::shared_ptr<Memory>& memory = found->second->memory;
+  const auto [held, is_new] = handles.try_emplace(memory->handle, Held{memory});
+  if (!is_new) ++held->second.count;
+  *handle = memory->handle;
+  return kSuccess;
 }
 
 STANDIN_EXPORT ResultCode cuMemMap(DevicePtr at, std::size_t bytes, std::size_t offset,
@@ -158,25 +213,25 @@ STANDIN_EXPORT ResultCode cuMemMap(DevicePtr at, std::size_t bytes, std::size_t 
   const std::lock_guard lock(mutex);
   const auto found = handles.find(handle);
   if (found == handles.end() || bytes == 0 || !is_whole(bytes) || offset != 0 || flags != 0 ||
-      bytes > found->second->bytes || !is_reserved(at, bytes))
+      bytes > found->second.memory->bytes || !is_reserved(at, bytes))
     return kInvalidValue;
   const auto next = mappings.lower_bound(at);
   if (next != mappings.end() && next->first < at + bytes) return kInvalidValue;
   if (mapping_of(at) != mappings.end()) return kInvalidValue;
   void* own =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, found->second->descriptor, 0);
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, found->second.memory->descriptor, 0);
   if (own == MAP_FAILED) return kOutOfDeviceMemory;
   mappings[at] = std::shared_ptr<Mapping>(
-      new Mapping{found->second, bytes, static_cast<std::byte*>(own), false});
+      new Mapping{found->second.memory, bytes, static_cast<std::byte*>(own)});
   return kSuccess;
 }
 
 STANDIN_EXPORT ResultCode cuMemUnmap(DevicePtr at, std::size_t bytes) {
   STANDIN_CHECK(Needs::kDriver);
   const std::lock_guard lock(mutex);
-  const auto found = mappings.find(at);
-  if (found == mappings.end() || found->second->bytes != bytes) return kInvalidValue;
-  mappings.erase(found);
+  const auto whole = mappings_of(at, bytes);
+  if (whole.empty()) return kInvalidValue;
+  for (const auto& one : whole) mappings.erase(one);
   return kSuccess;
 }
 
@@ -184,11 +239,10 @@ STANDIN_EXPORT ResultCode cuMemSetAccess(DevicePtr at, std::size_t bytes, const 
                                          std::size_t count) {
   STANDIN_CHECK(Needs::kDriver);
   const std::lock_guard lock(mutex);
-  const auto found = mappings.find(at);
-  if (found == mappings.end() || found->second->bytes != bytes || count != 1 ||
-      access->who.kind != kOnDevice || access->flags != kReadWrite)
+  const auto whole = mappings_of(at, bytes);
+  if (whole.empty() || count != 1 || access->who.kind != kOnDevice || access->flags != kReadWrite)
     return kInvalidValue;
-  found->second->is_accessible = true;
+  for (const auto& one : whole) one->second->is_accessible = true;
   return kSuccess;
 }
 
@@ -197,8 +251,10 @@ STANDIN_EXPORT ResultCode cuMemExportToShareableHandle(void* shareable, Allocati
   STANDIN_CHECK(Needs::kDriver);
   const std::lock_guard lock(mutex);
   const auto found = handles.find(handle);
-  if (found == handles.end() || kind != kFileDescriptor || flags != 0) return kInvalidValue;
-  const int descriptor = fcntl(found->second->descriptor, F_DUPFD_CLOEXEC, 0);
+  if (found == handles.end() || !found->second.memory->is_shareable || kind != kFileDescriptor ||
+      flags != 0)
+    return kInvalidValue;
+  const int descriptor = fcntl(found->second.memory->descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0) return kOutOfDeviceMemory;
   std::memcpy(shareable, &descriptor, sizeof descriptor);
   return kSuccess;
@@ -215,8 +271,8 @@ STANDIN_EXPORT ResultCode cuMemImportFromShareableHandle(AllocationHandle* handl
   const int descriptor = fcntl(given, F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0) return kOutOfDeviceMemory;
   const std::lock_guard lock(mutex);
-  handles[++last_handle] =
-      std::shared_ptr<Memory>(new Memory{descriptor, static_cast<std::size_t>(info.st_size)});
-  *handle = last_handle;
+  *handle = ++last_handle;
+  handles[*handle] = {std::shared_ptr<Memory>(new Memory{
+      descriptor, static_cast<std::size_t>(info.st_size), true, *handle, device_of(descriptor)})};
   return kSuccess;
 }

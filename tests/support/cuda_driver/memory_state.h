@@ -18,7 +18,22 @@ namespace standin {
 struct Memory {
   int descriptor;
   std::size_t bytes;
+  bool is_shareable = true;  // was made with a shareable kind of handle
+  AllocationHandle handle = 0;
+  Ordinal device = 0;
   ~Memory() { close(descriptor); }
+};
+// A handle, until it is released as often as it was made or retained.
+struct Held {
+  std::shared_ptr<Memory> memory;
+  unsigned count = 1;
+};
+
+enum class Maker {
+  kMap,    // cuMemMap
+  kAlloc,  // cuMemAlloc
+  kPool,   // cuMemAllocAsync and its kin, also imported
+  kIpc,    // cuIpcOpenMemHandle
 };
 
 // Memory at a device address, and where the stand-in itself sees it.
@@ -27,14 +42,15 @@ struct Mapping {
   std::size_t bytes;
   std::byte* own;
   bool is_accessible = false;
-  bool is_allocated = false;  // by cuMemAlloc
+  Maker maker = Maker::kMap;
+  PoolHandle pool = nullptr;
   ~Mapping() { munmap(own, bytes); }
 };
 using Mappings = std::map<DevicePtr, std::shared_ptr<Mapping>>;
 
 // Of all that follows.
 extern std::mutex& mutex;
-extern std::map<AllocationHandle, std::shared_ptr<Memory>>& handles;
+extern std::map<AllocationHandle, Held>& handles;
 extern std::map<DevicePtr, std::size_t>& reserved;
 extern Mappings& mappings;
 
@@ -45,6 +61,14 @@ auto entry_at(Map& map, DevicePtr pointer) {
   return found == map.begin() ? map.end() : std::prev(found);
 }
 Mappings::iterator mapping_of(DevicePtr pointer);
+
+// Memory at an address of its own, by the calls of memory.cc; and what undoes it.
+ResultCode map_new(DevicePtr* at, std::size_t bytes, Maker maker, PoolHandle pool);
+ResultCode map_imported(DevicePtr* at, int descriptor, std::size_t bytes, Maker maker,
+                        PoolHandle pool);
+ResultCode unmap_whole(DevicePtr at);
+// The memory of another process by the descriptor that this one has of it; -1 when there is none.
+int open_of(pid_t process, int descriptor);
 
 }  // namespace standin
 

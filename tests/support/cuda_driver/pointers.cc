@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stand-in says of pointers, and the memory that programs have of their own: allocated,
-// shared with other processes, and registered.
+// shared with other processes, and registered. Pools are in pools.cc.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -28,6 +29,62 @@ ResultCode cuMemSetAccess(DevicePtr, std::size_t, const Access*, std::size_t);
 ResultCode cuMemImportFromShareableHandle(AllocationHandle*, void*, int);
 }
 
+namespace {
+
+ResultCode map_anywhere(DevicePtr* at, AllocationHandle handle, std::size_t bytes, Maker maker,
+                        PoolHandle pool) {
+  ResultCode result = cuMemAddressReserve(at, bytes, 0, 0, 0);
+  if (result == kSuccess) result = cuMemMap(*at, bytes, 0, handle, 0);
+  const Access access;
+  if (result == kSuccess) result = cuMemSetAccess(*at, bytes, &access, 1);
+  cuMemRelease(handle);
+  const std::lock_guard lock(mutex);
+  if (result == kSuccess) {
+    mappings[*at]->maker = maker;
+    mappings[*at]->pool = pool;
+  }
+  return result;
+}
+
+}  // namespace
+
+ResultCode map_new(DevicePtr* at, std::size_t bytes, Maker maker, PoolHandle pool) {
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
+  AllocationHandle handle = 0;
+  AllocationProperties properties;
+  properties.where.id = std::max(current_device(), 0);
+  const ResultCode result = cuMemCreate(&handle, bytes, &properties, 0);
+  return result == kSuccess ? map_anywhere(at, handle, bytes, maker, pool) : result;
+}
+
+ResultCode map_imported(DevicePtr* at, int descriptor, std::size_t bytes, Maker maker,
+                        PoolHandle pool) {
+  AllocationHandle handle = 0;
+  const auto given = static_cast<std::intptr_t>(descriptor);
+  const ResultCode result =
+      cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(given), kFileDescriptor);
+  return result == kSuccess ? map_anywhere(at, handle, bytes, maker, pool) : result;
+}
+
+ResultCode unmap_whole(DevicePtr at) {
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = reserved.find(at);
+    if (found == reserved.end()) return kInvalidValue;
+    bytes = found->second;
+  }
+  const ResultCode result = cuMemUnmap(at, bytes);
+  return result == kSuccess ? cuMemAddressFree(at, bytes) : result;
+}
+
+int open_of(pid_t process, int descriptor) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", process, descriptor);
+  return open(path, O_RDWR | O_CLOEXEC);
+}
+
 }  // namespace standin
 
 using namespace standin;
@@ -51,7 +108,19 @@ STANDIN_EXPORT ResultCode cuPointerGetAttribute(void* value, int attribute, Devi
       *static_cast<unsigned*>(value) = 0;
       return kSuccess;
     case kDeviceOrdinal:
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = found->second->memory->device;
+      return kSuccess;
+    case kIsIpcCapable:
+      *static_cast<unsigned*>(value) = found->second->maker == Maker::kAlloc;
+      return kSuccess;
+    case kShareableAs:
+      *static_cast<unsigned*>(value) =
+          found->second->maker == Maker::kMap && found->second->memory->is_shareable
+              ? kFileDescriptor
+              : 0;
+      return kSuccess;
+    case kPool:
+      *static_cast<PoolHandle*>(value) = found->second->pool;
       return kSuccess;
     case kRangeStart:
       *static_cast<DevicePtr*>(value) = found->first;
@@ -98,33 +167,19 @@ STANDIN_EXPORT ResultCode cuMemHostUnregister(void* base) {
 // What programs have of the runtime: memory of their own.
 STANDIN_EXPORT ResultCode cuMemAlloc_v2(DevicePtr* at, std::size_t bytes) {
   STANDIN_CHECK(Needs::kContext);
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  bytes = (bytes + kPage - 1) / kPage * kPage;
-  AllocationProperties properties;
-  AllocationHandle handle = 0;
-  ResultCode result = cuMemCreate(&handle, bytes, &properties, 0);
-  if (result != kSuccess) return result;
-  result = cuMemAddressReserve(at, bytes, 0, 0, 0);
-  if (result == kSuccess) result = cuMemMap(*at, bytes, 0, handle, 0);
-  const Access access;
-  if (result == kSuccess) result = cuMemSetAccess(*at, bytes, &access, 1);
-  cuMemRelease(handle);
-  const std::lock_guard lock(mutex);
-  if (result == kSuccess) mappings[*at]->is_allocated = true;
-  return result;
+  return map_new(at, bytes, Maker::kAlloc, nullptr);
 }
 
 STANDIN_EXPORT ResultCode cuMemFree_v2(DevicePtr at) {
   STANDIN_CHECK(Needs::kContext);
-  std::size_t bytes = 0;
   {
     const std::lock_guard lock(mutex);
-    const auto found = reserved.find(at);
-    if (found == reserved.end()) return kInvalidValue;
-    bytes = found->second;
+    const auto found = mappings.find(at);
+    if (found == mappings.end() ||
+        (found->second->maker != Maker::kAlloc && found->second->maker != Maker::kPool))
+      return kInvalidValue;
   }
-  const ResultCode result = cuMemUnmap(at, bytes);
-  return result == kSuccess ? cuMemAddressFree(at, bytes) : result;
+  return unmap_whole(at);
 }
 
 // Memory of cuMemAlloc by the process and descriptor that has it.
@@ -138,7 +193,7 @@ STANDIN_EXPORT ResultCode cuIpcGetMemHandle(IpcHandle* handle, DevicePtr base) {
   STANDIN_CHECK(Needs::kContext);
   const std::lock_guard lock(mutex);
   const auto found = mappings.find(base);
-  if (found == mappings.end() || !found->second->is_allocated) return kInvalidValue;
+  if (found == mappings.end() || found->second->maker != Maker::kAlloc) return kInvalidValue;
   const SharedAs shared{getpid(), found->second->memory->descriptor, found->second->bytes};
   std::memcpy(handle->bytes, &shared, sizeof shared);
   return kSuccess;
@@ -151,22 +206,25 @@ STANDIN_EXPORT ResultCode cuIpcOpenMemHandle_v2(DevicePtr* base, IpcHandle handl
   std::memcpy(&shared, handle.bytes, sizeof shared);
   if (flags != kLazyPeerAccess) return kInvalidValue;
   if (shared.process == getpid()) return kInvalidContext;
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.process, shared.descriptor);
-  const int descriptor = open(path, O_RDWR | O_CLOEXEC);
+  const int descriptor = open_of(shared.process, shared.descriptor);
   if (descriptor < 0) return kInvalidValue;
-  AllocationHandle imported = 0;
-  ResultCode result = cuMemImportFromShareableHandle(
-      &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)), kFileDescriptor);
+  const ResultCode result = map_imported(base, descriptor, shared.bytes, Maker::kIpc, nullptr);
   close(descriptor);
-  if (result == kSuccess) result = cuMemAddressReserve(base, shared.bytes, 0, 0, 0);
-  if (result == kSuccess) result = cuMemMap(*base, shared.bytes, 0, imported, 0);
-  const Access access;
-  if (result == kSuccess) result = cuMemSetAccess(*base, shared.bytes, &access, 1);
-  cuMemRelease(imported);
   return result;
 }
 
 STANDIN_EXPORT ResultCode cuIpcCloseMemHandle(DevicePtr base) {
-  return cuMemFree_v2(base);
+  STANDIN_CHECK(Needs::kContext);
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = mappings.find(base);
+    if (found == mappings.end() || found->second->maker != Maker::kIpc) return kInvalidValue;
+  }
+  return unmap_whole(base);
+}
+
+// How many handles of allocations there are in this process: for tests of who leaves none behind.
+STANDIN_EXPORT std::size_t standin_handles() {
+  const std::lock_guard lock(mutex);
+  return handles.size();
 }

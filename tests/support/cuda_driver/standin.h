@@ -22,12 +22,15 @@
 
 #include "device/cuda/driver_types.h"
 
+#define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
+
 namespace standin {
 
 using namespace memspan::cuda;
 
 // Whether a call may go on: the driver was started in this process, which is not a child of the one
-// that started it, and the thread has a context where one is needed.
+// that started it, the thread has a context where one is needed, and it is not in a call that a
+// stream makes, which must not use the driver.
 enum class Needs { kDriver, kContext };
 ResultCode check(Needs needs);
 Ordinal current_device();
@@ -38,13 +41,15 @@ int devices();
 struct Touchable {
   std::shared_ptr<const void> holds;
   std::byte* at = nullptr;  // null: what was named is device memory that may not be touched
+  std::size_t bytes = 0;    // of those that were named: the others lie in the next mapping
 };
 // `pointer` itself, where it is no device address.
 Touchable find(DevicePtr pointer, std::size_t bytes);
+bool is_touchable(DevicePtr pointer, std::size_t bytes);
+
+extern thread_local bool is_in_call_of_stream;
 
 // Does `work` behind what was given to the stream before.
 ResultCode enqueue(StreamHandle stream, std::function<ResultCode()> work);
 
 }  // namespace standin
-
-#define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-in's streams, each a thread with a queue, its events and its copies.
+#include <algorithm>
 #include <cstring>
 
 #include "standin.h"
@@ -58,9 +59,26 @@ StreamObject& stream_of(StreamHandle handle) {
 }
 
 ResultCode copy_now(DevicePtr to, DevicePtr from, std::size_t bytes) {
-  const Touchable destination = find(to, bytes), source = find(from, bytes);
-  if (destination.at == nullptr || source.at == nullptr) return kInvalidValue;
-  std::memcpy(destination.at, source.at, bytes);
+  while (bytes > 0) {
+    const Touchable destination = find(to, bytes), source = find(from, bytes);
+    if (destination.at == nullptr || source.at == nullptr) return kInvalidValue;
+    const std::size_t part = std::min(destination.bytes, source.bytes);
+    std::memcpy(destination.at, source.at, part);
+    to += part;
+    from += part;
+    bytes -= part;
+  }
+  return kSuccess;
+}
+
+ResultCode fill_now(DevicePtr to, unsigned char value, std::size_t bytes) {
+  while (bytes > 0) {
+    const Touchable part = find(to, bytes);
+    if (part.at == nullptr) return kInvalidValue;
+    std::memset(part.at, value, part.bytes);
+    to += part.bytes;
+    bytes -= part.bytes;
+  }
   return kSuccess;
 }
 
@@ -127,16 +145,36 @@ STANDIN_EXPORT ResultCode cuStreamWaitEvent(StreamHandle stream, EventHandle eve
   });
 }
 
+// Looks again and again, as what comes there says nothing; ends with the process.
+STANDIN_EXPORT ResultCode cuStreamWaitValue32_v2(StreamHandle stream, DevicePtr word,
+                                                 std::uint32_t value, unsigned flags) {
+  if (word % sizeof value != 0 || flags > kWaitUntilEqual || find(word, sizeof value).at == nullptr)
+    return kInvalidValue;
+  return enqueue(stream, [=] {
+    while (true) {
+      std::uint32_t now = 0;
+      const ResultCode looked = copy_now(reinterpret_cast<DevicePtr>(&now), word, sizeof now);
+      if (looked != kSuccess) return looked;
+      const bool is_there =
+          flags == kWaitUntilEqual ? now == value : static_cast<std::int32_t>(now - value) >= 0;
+      if (is_there) return kSuccess;
+      std::this_thread::yield();
+    }
+  });
+}
+
 STANDIN_EXPORT ResultCode cuLaunchHostFunc(StreamHandle stream, HostFunction function, void* data) {
   return enqueue(stream, [=] {
+    is_in_call_of_stream = true;
     function(data);
+    is_in_call_of_stream = false;
     return kSuccess;
   });
 }
 
 STANDIN_EXPORT ResultCode cuMemcpyAsync(DevicePtr to, DevicePtr from, std::size_t bytes,
                                         StreamHandle stream) {
-  if (find(to, bytes).at == nullptr || find(from, bytes).at == nullptr) return kInvalidValue;
+  if (!is_touchable(to, bytes) || !is_touchable(from, bytes)) return kInvalidValue;
   return enqueue(stream, [=] { return copy_now(to, from, bytes); });
 }
 
@@ -157,12 +195,8 @@ STANDIN_EXPORT ResultCode cuMemcpyDtoHAsync_v2(void* to, DevicePtr from, std::si
 
 STANDIN_EXPORT ResultCode cuMemsetD8Async(DevicePtr to, unsigned char value, std::size_t bytes,
                                           StreamHandle stream) {
-  const Touchable destination = find(to, bytes);
-  if (destination.at == nullptr) return kInvalidValue;
-  return enqueue(stream, [=] {
-    std::memset(destination.at, value, bytes);
-    return kSuccess;
-  });
+  if (!is_touchable(to, bytes)) return kInvalidValue;
+  return enqueue(stream, [=] { return fill_now(to, value, bytes); });
 }
 
 STANDIN_EXPORT ResultCode cuEventCreate(EventHandle* event, unsigned /*flags*/) {

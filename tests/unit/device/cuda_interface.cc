@@ -29,11 +29,16 @@ static_assert(kHostMemory == CU_MEMORYTYPE_HOST);
 static_assert(kDeviceMemory == CU_MEMORYTYPE_DEVICE);
 static_assert(kNonBlockingStream == CU_STREAM_NON_BLOCKING);
 static_assert(kEventWithoutTime == CU_EVENT_DISABLE_TIMING);
+static_assert(kWaitUntilAtLeast == CU_STREAM_WAIT_VALUE_GEQ);
+static_assert(kWaitUntilEqual == CU_STREAM_WAIT_VALUE_EQ);
 static_assert(kPortable == CU_MEMHOSTREGISTER_PORTABLE);
 
 static_assert(int{kMemoryType} == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
 static_assert(int{kIsManaged} == int{CU_POINTER_ATTRIBUTE_IS_MANAGED});
 static_assert(int{kDeviceOrdinal} == int{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL});
+static_assert(int{kIsIpcCapable} == int{CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE});
+static_assert(int{kShareableAs} == int{CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES});
+static_assert(int{kPool} == int{CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE});
 static_assert(int{kRangeStart} == int{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR});
 static_assert(int{kRangeBytes} == int{CU_POINTER_ATTRIBUTE_RANGE_SIZE});
 static_assert(int{kHasUnifiedAddresses} == int{CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING});
@@ -56,6 +61,7 @@ static_assert(offsetof(AllocationProperties, compression) ==
 static_assert(sizeof(Access) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(Access, flags) == offsetof(CUmemAccessDesc, flags));
 static_assert(sizeof(IpcHandle) == sizeof(CUipcMemHandle));
+static_assert(sizeof(PoolPointer) == sizeof(CUmemPoolPtrExportData));
 static_assert(kLazyPeerAccess == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 static_assert(sizeof(ResultCode) == sizeof(CUresult));
 static_assert(sizeof(Ordinal) == sizeof(CUdevice));
@@ -83,6 +89,9 @@ struct Alike<ResultCode (*)(Ours...), CUresult (*)(Theirs...)>
                     Alike<decltype(Functions::name), decltype(&symbol)>::are_sizes_equal(), \
                 #symbol);
 MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_COMPARE)
+#if CUDA_VERSION >= 11070
+MEMSPAN_CUDA_LATER_FUNCTIONS(MEMSPAN_CUDA_COMPARE)
+#endif
 #undef MEMSPAN_CUDA_COMPARE
 
 }  // namespace

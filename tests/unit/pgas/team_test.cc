@@ -2,6 +2,10 @@
 #include "pgas/team.h"
 
 #include <atomic>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
 
 #include "unit/pgas/thread_job.h"
 
@@ -111,6 +115,83 @@ TEST_P(TeamTest, CallersThatDisagreeAllFail) {
     int size = world.index() == 0 ? 1 : 2;
     EXPECT_EQ(world.split("test", {0, 1, size}).code(), Code::kInvalidArgument);
     EXPECT_TRUE(world.barrier("test").is_ok());
+  });
+}
+
+// The calls of a program in any order, each with a root of its own.
+TEST_P(TeamTest, BroadcastsAmongBarriersCarryTheRootsWords) {
+  run_job(GetParam(), [](Team& team) {
+    std::minstd_rand dice(7);  // the same on all members
+    for (std::uint64_t step = 0; step < 3000; ++step) {
+      const int root = static_cast<int>(dice() % static_cast<unsigned>(team.size()));
+      const std::uint64_t word = step * 64 + static_cast<std::uint64_t>(team.index());
+      switch (dice() % 4) {
+        case 0: {
+          ASSERT_TRUE(team.barrier("test", &word, 1).is_ok());
+          for (int member = 0; member < team.size(); ++member)
+            ASSERT_EQ(team.word(member, 0), step * 64 + static_cast<std::uint64_t>(member));
+          break;
+        }
+        case 1: {
+          ASSERT_TRUE(team.make_room("test").is_ok());
+          if (team.index() == root) std::memcpy(team.my_eager_buffer(), &word, sizeof word);
+          ASSERT_TRUE(
+              team.barrier_of_root("test", {CollectiveKind::kBroadcast, 8, root}, root).is_ok());
+          std::uint64_t got = 0;
+          std::memcpy(&got, team.eager_buffer(root), sizeof got);
+          if (team.index() != root) {
+            ASSERT_EQ(got, step * 64 + static_cast<std::uint64_t>(root));
+          }
+          break;
+        }
+        default: {
+          ASSERT_TRUE(team.barrier_of_root("test", {CollectiveKind::kBroadcast, 8, root}, root,
+                                           &word, team.index() == root ? 1 : 0)
+                          .is_ok());
+          if (team.index() != root) {
+            ASSERT_EQ(team.word(root, 0), step * 64 + static_cast<std::uint64_t>(root));
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(TeamsTest, TheRootOfABroadcastDoesNotWaitForTheOthers) {
+  std::atomic<bool> is_ahead{false};
+  run_job(3, false, [&](Team& team) {
+    const CollectiveSignature signature{CollectiveKind::kBroadcast, 8, 1};
+    const auto wait_for_root = [&] {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!is_ahead.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      ASSERT_TRUE(is_ahead.load());
+    };
+    if (team.index() != 1) wait_for_root();
+    for (std::uint64_t word = 0; word < 3; ++word) {
+      ASSERT_TRUE(
+          team.barrier_of_root("test", signature, 1, &word, team.index() == 1 ? 1 : 0).is_ok());
+      if (team.index() != 1) {
+        ASSERT_EQ(team.word(1, 0), word);
+      }
+    }
+    if (team.index() == 1) is_ahead.store(true);
+    ASSERT_TRUE(team.barrier("test").is_ok());
+  });
+}
+
+// Each is a root that waits for nobody, and learns of the other at its next barrier.
+TEST(TeamsTest, TwoRootsOfOneBroadcastEndTheTeam) {
+  run_job(2, false, [](Team& world) {
+    const auto part = world.split("test", {0, 1, 2}).value();
+    Team& team = *part;
+    const int root = team.index();
+    (void)team.barrier_of_root("test", {CollectiveKind::kBroadcast, 8, root}, root);
+    const Status status = team.barrier("test");
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.to_string();
+    EXPECT_NE(status.message().find("a broadcast before this call"), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("PE_root"), std::string::npos) << status.message();
+    EXPECT_EQ(team.barrier("test").code(), Code::kInvalidArgument);
   });
 }
 

@@ -153,8 +153,8 @@ at::Tensor allocate(at::IntArrayRef shape, at::ScalarType dtype, std::int64_t al
   const std::size_t bytes = bytes_of(shape, dtype);
   const std::size_t size = bytes == 0 ? 1 : bytes;
   void* const base = call([&]() -> void* {
-    if (alignment == 0) return aclshmem_calloc(1, size);
-    void* const memory = aclshmem_align(static_cast<std::size_t>(alignment), size);
+    if (alignment == 0) return aclshmemx_calloc(1, size, HOST_SIDE);
+    void* const memory = aclshmemx_align(static_cast<std::size_t>(alignment), size, HOST_SIDE);
     if (memory == nullptr) return nullptr;
     std::memset(memory, 0, size);
     shmem_sync_all();  // a peer's put must not come before the zeros

@@ -51,8 +51,11 @@ inline int checked_pe(std::int64_t pe) {
 
 // Memory as it lies there, element after element.
 inline void check_plain(const at::Tensor& tensor, const char* name) {
-  TORCH_CHECK_VALUE(tensor.device().is_cpu() && tensor.layout() == at::kStrided, name,
-                    " is no dense tensor of the CPU");
+  TORCH_CHECK_VALUE(
+      tensor.device().is_cpu(), name, " is on ", tensor.device(),
+      ", allowed are tensors of the CPU; memspan.torch.symmetric_memory has puts, gets "
+      "and signals for those of CUDA");
+  TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, name, " is no dense tensor");
   TORCH_CHECK_VALUE(tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg(), name,
                     " is not contiguous");
   const char* const why = why_detached(tensor);

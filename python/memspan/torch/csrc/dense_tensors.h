@@ -15,8 +15,8 @@ using Tensors = std::vector<Tensor>;
 
 inline const Tensor& check_tensor(const Tensor& tensor) {
   TORCH_CHECK_TYPE(tensor.device().is_cpu(),
-                   "the backend memspan moves tensors of the CPU, and got one of ",
-                   tensor.device());
+                   "the backend memspan moves tensors of the CPU, and got one of ", tensor.device(),
+                   "; a group of \"cpu:memspan,cuda:nccl\" has a backend for those of CUDA");
   TORCH_CHECK_TYPE(tensor.layout() == at::kStrided,
                    "the backend memspan moves dense tensors, and got a layout of ",
                    tensor.layout());

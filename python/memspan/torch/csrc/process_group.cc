@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "collective_operators.h"
 #include "collective_queue.h"
 #include "dense_tensors.h"
 #include "group_reductions.h"
@@ -50,7 +51,9 @@ class MemspanBackend final : public SharingBackend {
                  Milliseconds limit)
       : SharingBackend(rank, size),
         channel_(std::make_shared<Channel>(join(store, rank, size, limit))),
-        options_(c10::make_intrusive<Options>("memspan", limit)) {}
+        options_(c10::make_intrusive<Options>("memspan", limit)) {
+    BackendsByName::forget_all();
+  }
   ~MemspanBackend() override { shutdown(); }
 
   const std::string getBackendName() const override { return "memspan"; }
@@ -62,6 +65,7 @@ class MemspanBackend final : public SharingBackend {
     options_->timeout = limit;
   }
   void shutdown() override {
+    BackendsByName::forget_all();
     queue_.stop();
     channel_->close();
   }
@@ -75,8 +79,16 @@ class MemspanBackend final : public SharingBackend {
     TORCH_CHECK_WITH(DistBackendError, handle != nullptr, kShutDown);
     return handle;
   }
+  bool run_at_once(c10::function_ref<void(memspan_group_t)> collective) override {
+    const Interruptible interruptible;
+    const CollectiveQueue::Turn turn(queue_);
+    if (!turn) return false;
+    ++sequence_;
+    collective(group());
+    return true;
+  }
   void run_in_order(std::function<void()> task) override {
-    collective(OpType::UNKNOWN, false, {}, {}, std::move(task))->wait(kNoTimeout);
+    collective(OpType::UNKNOWN, false, {}, {}, std::move(task), Arrives::kNever)->wait(kNoTimeout);
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
@@ -314,15 +326,22 @@ class MemspanBackend final : public SharingBackend {
   // once than beside the computation. A caller waits for the others no longer than this.
   static constexpr uint32_t kPatienceUs = 5000;
 
+  // Whether this member says that it has come: not at collectives that no member calls
+  // asynchronously, so that nobody asks.
+  enum class Arrives { kAlways, kNever };
+
   template <typename Task>
-  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs,
-                     Task task) {
+  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs, Task task,
+                     Arrives arrives = Arrives::kAlways) {
     ++sequence_;
     const Interruptible interruptible;
     const memspan_group_t group = this->group();
     const char* const title = title_if_profiled(type);
     CollectiveQueue::Turn turn(queue_);
-    if (turn) check(memspan_group_arrive(group));
+    const auto arrive = [group, arrives] {
+      if (arrives == Arrives::kAlways) check(memspan_group_arrive(group));
+    };
+    if (turn) arrive();
     if (turn && !is_async && title == nullptr) {
       task();
       return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
@@ -336,8 +355,8 @@ class MemspanBackend final : public SharingBackend {
     }
     const bool has_arrived{turn};
     queue_.add({work,
-                [group, has_arrived, task = std::move(task)] {
-                  if (!has_arrived) check(memspan_group_arrive(group));
+                [arrive, has_arrived, task = std::move(task)] {
+                  if (!has_arrived) arrive();
                   task();
                 }},
                turn);
@@ -499,6 +518,16 @@ class MemspanBackend final : public SharingBackend {
 };
 
 }  // namespace
+
+TORCH_LIBRARY(memspan, library) {
+  define_collective_operators(library);
+}
+TORCH_LIBRARY_IMPL(memspan, CPU, library) {
+  implement_collective_operators(library);
+}
+TORCH_LIBRARY_IMPL(memspan, Meta, library) {
+  describe_collective_operators(library);
+}
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   pybind11::module::import("torch._C._distributed_c10d");

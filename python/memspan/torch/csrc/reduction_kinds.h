@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <memspan/group.h>
 
-#include <string>
+#include <string_view>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 namespace memspan::tensors {
@@ -97,8 +97,8 @@ inline ReductionKind kind_of(at::ScalarType scalar_type, RedOpType op) {
   }
 }
 
-// By the names that torch.ops.symm_mem has.
-inline ReductionKind kind_of(at::ScalarType type, const std::string& name) {
+// By the names that torch.ops.symm_mem and torch.ops.memspan have.
+inline ReductionKind kind_of(at::ScalarType type, std::string_view name) {
   TORCH_CHECK_VALUE(!at::isComplexType(type) || (name != "min" && name != "max"), "reduce_op is ",
                     name, ", which complex numbers do not have");
   TORCH_CHECK_VALUE(!at::isIntegralType(type, true) || name != "avg",

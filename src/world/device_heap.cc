@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world/device_heap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bytes.h"
+#include "core/environment.h"
+#include "device/pages.h"
+#include "memory/address_plan.h"
+
+namespace memspan {
+namespace {
+
+constexpr const char* kSizeVariable = "MEMSPAN_DEVICE_HEAP_SIZE";
+constexpr const char* kKind = "PE";
+constexpr const char* kPublishedName = "device-heap";
+// Places are tried one after the other: another instance's heap may be at the first ones.
+constexpr std::uint64_t kMostPlaces = 64;
+constexpr std::uint64_t kPlaceStep = std::uint64_t{1} << 30;
+
+}  // namespace
+
+Result<std::size_t> device_heap_bytes(std::size_t fallback) {
+  std::size_t bytes = fallback;
+  if (const auto text = environment(kSizeVariable)) {
+    MEMSPAN_TRY_ASSIGN(bytes, parse_size(kSizeVariable, *text),
+                       "the size of the symmetric heap in memory of a device");
+  }
+  if (bytes > kDeviceHeapWindowBytes)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is {}, allowed are up to {}", kSizeVariable, format_size(bytes),
+                              format_size(kDeviceHeapWindowBytes)));
+  return align_up(bytes, kDeviceGranularity);
+}
+
+// What a process says of itself.
+struct DeviceHeap::Introduction {
+  std::string device;
+  std::uint64_t bytes = 0;
+  std::string broker;
+
+  std::string encode() const {
+    ByteWriter out;
+    out.text(device);
+    out.u64(bytes);
+    out.text(broker);
+    return out.take();
+  }
+  static Result<Introduction> decode(std::string_view text) {
+    ByteReader in(text);
+    Introduction read;
+    read.device = in.text();
+    read.bytes = in.u64();
+    read.broker = in.text();
+    if (!in.is_finished())
+      return Status(Code::kInternal, "what a PE says of its device is malformed");
+    return read;
+  }
+};
+
+Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device& device,
+                                                     std::size_t bytes,
+                                                     const ExchangeTexts& exchange,
+                                                     Deadline deadline) {
+  std::unique_ptr<DeviceHeap> made(new DeviceHeap(place, device, bytes));
+  // Until all have taken what they need.
+  auto broker = DescriptorBroker::open();
+  MEMSPAN_TRY_ASSIGN(
+      const std::vector<std::string> texts,
+      agree(exchange, broker.is_ok() ? made->give(**broker) : Result<std::string>(broker.status()),
+            kKind),
+      "giving memory of a device");
+  std::vector<Introduction> all;
+  for (const std::string& text : texts) {
+    MEMSPAN_TRY_ASSIGN(Introduction its, Introduction::decode(text), "giving memory of a device");
+    all.push_back(std::move(its));
+  }
+  // All see the same texts, so all fail together.
+  MEMSPAN_PASS(made->check_same(all));
+  MEMSPAN_PASS(made->find_place(exchange));
+  const Status mapped = made->map_parts(**broker, all, deadline);
+  MEMSPAN_TRY_ASSIGN(
+      const std::vector<std::string> regions,
+      agree(exchange, mapped.is_ok() ? made->expose() : Result<std::string>(mapped), kKind),
+      "mapping the memory of the others' devices");
+  std::vector<DeviceRoutes::DevicePart> parts;
+  MEMSPAN_TRY(agree(exchange, made->connect(regions, parts), kKind),
+              "connecting to the others' devices");
+  place.routes.show_heap(made->base(), bytes, parts);
+  made->is_shown_ = true;
+  return made;
+}
+
+DeviceHeap::~DeviceHeap() {
+  if (is_shown_) place_.routes.hide_heap();
+}
+
+Result<std::string> DeviceHeap::give(DescriptorBroker& broker) {
+  MEMSPAN_TRY_ASSIGN(memory_, device_.allocate(bytes_, "memspan-device-heap"),
+                     "the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(Fd descriptor, memory_->duplicate(), "the symmetric heap");
+  std::vector<Fd> descriptors;
+  descriptors.push_back(std::move(descriptor));
+  MEMSPAN_PASS(broker.publish(kPublishedName, std::move(descriptors)));
+  return Introduction{std::string(device_.name()), bytes_, broker.address()}.encode();
+}
+
+Status DeviceHeap::check_same(const std::vector<Introduction>& all) const {
+  const Introduction& first = all.front();
+  for (std::size_t peer = 1; peer < all.size(); ++peer) {
+    if (all[peer].device != first.device)
+      return {Code::kInvalidArgument,
+              fmt::format("PE {} has memory of device {}, PE 0 of {}; MEMSPAN_DEVICE has to be the "
+                          "same on all",
+                          peer, all[peer].device, first.device)};
+    if (all[peer].bytes != first.bytes)
+      return {Code::kInvalidArgument,
+              fmt::format("PE {} asks for a symmetric heap of {} bytes in memory of a device, PE 0 "
+                          "for {}; {} has to be the same on all",
+                          peer, all[peer].bytes, first.bytes, kSizeVariable)};
+  }
+  return Status::ok();
+}
+
+std::size_t DeviceHeap::parts() const {
+  return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
+}
+
+// All have the same place, those of other nodes, too, though nobody needs that.
+Status DeviceHeap::find_place(const ExchangeTexts& exchange) {
+  Status taken;
+  for (std::uint64_t number = 0; number < kMostPlaces; ++number) {
+    taken = agree(exchange, reserve(number), kKind);
+    if (taken.is_ok()) return taken;
+    range_.reset();
+    if (taken.code() != Code::kUnavailable) break;
+  }
+  return taken.annotate("reserving addresses for memory of a device");
+}
+
+Status DeviceHeap::reserve(std::uint64_t number) {
+  // By the largest node, so that all count alike.
+  std::size_t most = 0;
+  for (int node = 0; node < place_.nodes.count(); ++node)
+    most = std::max(most, static_cast<std::size_t>(place_.nodes.peers_in(node)));
+  if (bytes_ > kDeviceHeapWindowBytes / most)
+    return {Code::kOutOfMemory,
+            fmt::format("{} parts of {} do not fit the address window of {}", most,
+                        format_size(bytes_), format_size(kDeviceHeapWindowBytes))};
+  const std::uint64_t step = align_up(bytes_ * most, kPlaceStep);
+  if (number >= kDeviceHeapWindowBytes / step)
+    return {Code::kUnavailable, "there is no other place for it"};
+  const std::uint64_t at = kDeviceHeapWindow + number * step;
+  MEMSPAN_TRY_ASSIGN(range_,
+                     device_.reserve_at(bytes_ * parts(), reinterpret_cast<void*>(at)),  // NOLINT
+                     "the symmetric heap");
+  return Status::ok();
+}
+
+Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
+                             const Deadline& deadline) {
+  const NodeMap& nodes = place_.nodes;
+  const int node = nodes.node_of(place_.rank);
+  for (std::size_t index = 0; index < parts(); ++index) {
+    const int peer = nodes.peer_of(node, static_cast<int>(index));
+    if (!is_mapped(peer)) continue;
+    std::unique_ptr<DeviceMemory> its;
+    if (peer != place_.rank) {
+      MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
+                         broker.fetch_and_wait(all[static_cast<std::size_t>(peer)].broker,
+                                               kPublishedName, deadline),
+                         fmt::format("taking over the memory of PE {}'s device", peer));
+      if (fetched.descriptors.size() != 1)
+        return {Code::kInternal, fmt::format("PE {} did not hand over its memory", peer)};
+      MEMSPAN_TRY_ASSIGN(its, device_.adopt(std::move(fetched.descriptors[0])),
+                         fmt::format("taking over the memory of PE {}'s device", peer));
+    }
+    MEMSPAN_TRY(range_->map(index * bytes_, its == nullptr ? *memory_ : *its, bytes_),
+                fmt::format("the memory of PE {}'s device", peer));
+  }
+  return Status::ok();
+}
+
+// For those who do not map it; empty where there are none.
+Result<std::string> DeviceHeap::expose() {
+  if (place_.linked == nullptr) return std::string();
+  MEMSPAN_TRY_ASSIGN(exposed_, place_.linked->expose_device(base(), bytes_, kDeviceHeapRegion),
+                     "exposing memory of a device");
+  return exposed_->describe().encode();
+}
+
+Status DeviceHeap::connect(const std::vector<std::string>& regions,
+                           std::vector<DeviceRoutes::DevicePart>& parts) {
+  parts.resize(regions.size());
+  for (std::size_t peer = 0; peer < parts.size(); ++peer) {
+    DeviceRoutes::DevicePart& part = parts[peer];
+    const int number = static_cast<int>(peer);
+    if (is_mapped(number)) {
+      part.mapped_at = part_of(static_cast<std::size_t>(place_.nodes.index_of(number)));
+      part.region = {{kDeviceHeapRegion, 1}, bytes_, MemoryKind::kDevice, {}};
+      continue;
+    }
+    MEMSPAN_TRY_ASSIGN(part.region, RemoteRegion::decode(regions[peer]),
+                       fmt::format("PE {}'s device", peer));
+    MEMSPAN_TRY(place_.linked->link(number)->attach(part.region), fmt::format("PE {}", peer));
+  }
+  return Status::ok();
+}
+
+std::byte* DeviceHeap::allocate(std::size_t bytes, std::size_t alignment) {
+  const auto offset = allocator_.allocate(bytes, alignment);
+  return offset ? base() + *offset : nullptr;
+}
+
+bool DeviceHeap::free(void* pointer) {
+  return contains(pointer) &&
+         allocator_.free(static_cast<std::size_t>(static_cast<std::byte*>(pointer) - base()));
+}
+
+bool DeviceHeap::has_block(const void* pointer) const {
+  return contains(pointer) && allocator_.size_of(static_cast<std::size_t>(
+                                  static_cast<const std::byte*>(pointer) - base()));
+}
+
+std::byte* DeviceHeap::address_at(const void* pointer, int peer) const {
+  if (!is_mapped(peer)) return nullptr;
+  const auto offset = static_cast<const std::byte*>(pointer) - base();
+  return part_of(static_cast<std::size_t>(place_.nodes.index_of(peer))) + offset;
+}
+
+}  // namespace memspan

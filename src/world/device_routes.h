@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes of a job where memory may be that of another device than the host (MEMSPAN_DEVICE), as
+// the program's calls take them: by links that look at both ends of a copy. Nothing in line finds a
+// direct route in this table, so only such jobs pay for the look.
+//
+// The library's own memory is that of the host, and is reached by World::routes() as in other jobs.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "transport/mapped/device_link.h"
+#include "transport/region.h"
+#include "world/route.h"
+
+namespace memspan {
+
+inline constexpr std::uint32_t kDeviceHeapRegion = 3;
+
+// Made when the process joins; then thread-safe.
+class DeviceRoutes {
+ public:
+  // Over the routes to the heap in `plain`, which must outlive it.
+  explicit DeviceRoutes(const RouteTable& plain);
+  DeviceRoutes(const DeviceRoutes&) = delete;
+  DeviceRoutes& operator=(const DeviceRoutes&) = delete;
+
+  const RouteTable& table() const { return table_; }
+  // Once the static variables are connected.
+  void add_data(const SymmetricRegion& data);
+
+  // Where a PE's part of the heap in memory of a device is: mapped here, or exposed by it.
+  struct DevicePart {
+    std::byte* mapped_at = nullptr;
+    RemoteRegion region;
+  };
+  // `mine` is this process's part; one of `parts` for each PE. Called once.
+  void show_heap(std::byte* mine, std::size_t bytes, const std::vector<DevicePart>& parts);
+  // Nothing finds it any more. No call is on its way there.
+  void hide_heap() { device_.store(nullptr, std::memory_order_release); }
+
+ private:
+  // Of one PE: `near` where its memory is mapped, else `far`.
+  struct Peer {
+    std::unique_ptr<DeviceLink> near;
+    std::unique_ptr<Link> far;
+  };
+  std::vector<Route> convert(const SymmetricRegion& region, const RemoteRegion& near_region);
+
+  std::vector<Peer> peers_;
+  std::vector<Route> heap_;
+  std::vector<Route> data_;
+  std::vector<Route> device_routes_;
+  RemoteRegion heap_region_;  // of PEs that are mapped
+  RemoteRegion data_region_;
+  std::vector<RemoteRegion> device_regions_;  // by PE
+  SymmetricRegion device_region_;
+  std::atomic<const SymmetricRegion*> device_{nullptr};
+  RouteTable table_;
+};
+
+}  // namespace memspan
