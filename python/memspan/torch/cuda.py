@@ -29,16 +29,11 @@ _ORDINAL = 9  # of a pointer's attributes
 _WITHOUT_TIME = 2  # of an event's flags
 
 
-def is_enabled() -> bool:
-    """Whether symmetric memory of a GPU can be asked for."""
-    return os.environ.get("MEMSPAN_DEVICE") == "cuda"
-
-
 def check_device(device: torch.device) -> None:
     """ValueError for a device that has no symmetric memory."""
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f'device is "{device}", allowed are cpu and cuda')
-    if device.type == "cuda" and not is_enabled():
+    if device.type == "cuda" and os.environ.get("MEMSPAN_DEVICE") != "cuda":
         raise ValueError(
             f'device is "{device}", and MEMSPAN_DEVICE is not "cuda": set MEMSPAN_DEVICE=cuda in every '
             f"process before its first symmetric tensor, for symmetric memory of a GPU as well"
@@ -114,7 +109,7 @@ def ordinal_of(address: int) -> int:
 
 
 class Stream:
-    """A stream of a GPU and what is in use by it. One for each handle that has work of ours. Thread-safe."""
+    """A stream of a GPU and what is in use by it; one for each handle, for good. Thread-safe."""
 
     def __init__(self, handle: int, ordinal: int) -> None:
         self.handle, self._ordinal = handle, ordinal
@@ -129,7 +124,6 @@ class Stream:
             event = self._idle.pop() if self._idle else self._make_event()
             _driver().call("cuEventRecord", event, ctypes.c_void_p(self.handle))
             self._uses.append((event, tensors))
-            _streams[self.handle, self._ordinal] = self
 
     def wait(self, timeout_ms: int = LONGEST_MS) -> None:
         """Until all that it keeps is free. Timeout after so long."""
@@ -144,8 +138,6 @@ class Stream:
         with self._lock, current(self._ordinal):
             while self._uses and self._is_over(self._uses[0][0]):
                 self._idle.append(self._uses.popleft()[0])
-            if not self._uses:
-                _streams.pop((self.handle, self._ordinal), None)
             return not self._uses
 
     @staticmethod
@@ -162,7 +154,7 @@ class Stream:
 _streams: dict[tuple[int, int], Stream] = {}  # by handle and GPU
 
 
-def _handle_of(stream: Any, ordinal: "int | None") -> int:
+def _handle_of(stream: Any, ordinal: int) -> int:
     if stream is None:
         stream = torch.cuda.current_stream(ordinal)
     handle = getattr(stream, "cuda_stream", stream)
@@ -173,8 +165,8 @@ def _handle_of(stream: Any, ordinal: "int | None") -> int:
 
 def stream_at(stream: Any, ordinal: int) -> Stream:
     """A stream of the GPU: of torch.cuda, a number (cudaStream_t), or for None PyTorch's current one."""
-    handle = _handle_of(stream, ordinal)
-    return _streams.get((handle, ordinal)) or Stream(handle, ordinal)
+    key = _handle_of(stream, ordinal), ordinal
+    return _streams.get(key) or _streams.setdefault(key, Stream(*key))
 
 
 def stream_for(stream: Any, **tensors: "torch.Tensor | None") -> "Stream | None":
@@ -186,8 +178,7 @@ def stream_for(stream: Any, **tensors: "torch.Tensor | None") -> "Stream | None"
             continue
         if tensor.device.type != "cuda":
             raise ValueError(f"{name} is on {tensor.device}, allowed are tensors of the CPU and of CUDA")
-        if not is_enabled():
-            check_device(tensor.device)
+        check_device(tensor.device)
         ordinals[name] = tensor.device.index
     if len(set(ordinals.values())) > 1:
         places = ", ".join(f"{name} on cuda:{ordinal}" for name, ordinal in ordinals.items())

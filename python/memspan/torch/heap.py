@@ -164,10 +164,11 @@ class Heap:
             address = calloc(1, bytes_)
         if address is not None:
             return address
-        room = f"heap of {self.bytes} bytes" if device.type == "cpu" else f"heap on {device}"
+        if device.type == "cuda":
+            raise OutOfHeap(f"a tensor of {bytes_} bytes on {device}: {_core.last_error()}")
         raise OutOfHeap(
-            f"a tensor of {bytes_} bytes does not fit into what is left of the symmetric {room}: "
-            f"{_core.last_error()}"
+            f"a tensor of {bytes_} bytes does not fit into what is left of the symmetric heap "
+            f"of {self.bytes} bytes"
         )
 
     def _on_gpu(
