@@ -222,8 +222,9 @@ end_ahead() {
   ahead=
 }
 
-# The parts after it need the build of `dev`, with its tests: Python's need the stand-in of the CUDA driver.
-need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json && -f build/tests/cuda_driver/libcuda.so.1 ]] || step 'build dev' build_preset dev ON ON; }
+# The parts after it need the build of `dev`; Python's tests the stand-in of the CUDA driver, too.
+need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || step 'build dev' build_preset dev ON ON; }
+need_dev_tests() { [[ -f build/tests/cuda_driver/libcuda.so.1 ]] && need_dev || step 'build dev' build_preset dev ON ON; }
 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
@@ -291,7 +292,7 @@ layouts_tests=(
   tests/python/test_departure.py::test_who_left_first_is_named
 )
 part_python() {
-  need_dev || return 0
+  need_dev_tests || return 0
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
@@ -299,7 +300,7 @@ part_python() {
 }
 part_hosts() {
   local folder=$root/build/wheel-env/bin
-  need_dev || return 0
+  need_dev_tests || return 0
   [[ -x $folder/python ]] || step 'wheel' install_wheel || return 0
   if ((EUID == 0)); then
     place=(python3 tests/hosts/on_hosts.py 3)

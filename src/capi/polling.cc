@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <memory>
+
 #include "core/clock.h"
 #include "node/poll_detector.h"
 
@@ -12,20 +14,25 @@ namespace {
 // Much longer than a process that polls itself keeps the core, and less than a time slice.
 constexpr auto kLongYield = std::chrono::microseconds(500);
 
-constinit thread_local PollDetector detector;
+// Of this thread. On the heap, since a library that a program loads later has little room for what
+// each thread has.
+PollDetector& detector() {
+  thread_local const auto mine = std::make_unique<PollDetector>();
+  return *mine;
+}
 
 }  // namespace
 
 bool note_look(const void* word, std::uint64_t found) {
-  if (!detector.is_polling(word, found)) return false;
+  if (!detector().is_polling(word, found)) return false;
   const auto begin = Clock::now();
   sched_yield();
-  if (Clock::now() - begin > kLongYield) detector.note_long_yield();
+  if (Clock::now() - begin > kLongYield) detector().note_long_yield();
   return true;
 }
 
 void note_second_look(const void* word, std::uint64_t found) {
-  detector.note(word, found);
+  detector().note(word, found);
 }
 
 }  // namespace memspan::capi

@@ -65,6 +65,8 @@ Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
   // Where somebody died the others do not wait for all, and what has left answers no more: then the
   // end tells of the death.
   if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);
+  // The root of the last broadcast hears here of one that was none to the others.
+  MEMSPAN_PASS(process_state.world_team->settle(what));
   MEMSPAN_PASS(process_state.world->end(what, how));
   process_state.world->leave();
   // All have met, so a store that does not answer any more changes nothing for anybody.
