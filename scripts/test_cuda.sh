@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs on a GPU what is for CUDA, and prints one table: tests of kernels, the examples, and what
+# Builds and runs on a GPU what is for CUDA, and prints one table: tests of kernels and of memory, the examples, and what
 # kernels reach next to what is bare.
 #
 #   test_cuda.sh [--build DIRECTORY] [--short]
@@ -52,8 +52,8 @@ mkdir -p "$build"
 log=$build/build.log
 build_all() {
   cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_CUDA=ON -DMEMSPAN_CUDA_ARCHITECTURE=native \
-    -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES=ON -DMEMSPAN_BUILD_BENCHMARKS=ON "-DMEMSPAN_TEST_DIRECTORIES=multi" &&
-    cmake --build "$build" --parallel --target memspan oshrun cuda_programs
+    -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES=ON -DMEMSPAN_BUILD_BENCHMARKS=ON "-DMEMSPAN_TEST_DIRECTORIES=multi;examples/memfabric" &&
+    cmake --build "$build" --parallel --target memspan oshrun cuda_programs device_heap_job all_paths
 }
 if ! build_all >"$log" 2>&1; then
   tail -n 30 "$log" >&2
@@ -62,11 +62,11 @@ fi
 
 failed=0
 rows=()
-# row NAME PROGRAM ARGUMENTS...: a job of two processes that passes or not.
+# row NAME COMMAND...: passes or not.
 row() {
   local name=$1 output result=passed
   shift
-  if ! output=$("$build/bin/oshrun" -n 2 --timeout 60 "$@" 2>&1); then
+  if ! output=$("$@" 2>&1); then
     result=FAILED
     failed=1
     printf '%s\n%s\n' "--- $name" "$output" >&2
@@ -75,11 +75,14 @@ row() {
 }
 
 export SHMEM_SYMMETRIC_SIZE=256m
+job=("$build/bin/oshrun" -n 2 --timeout 60)
+row 'symmetric heap in memory of the GPU' env MEMSPAN_DEVICE=cuda "${job[@]}" "$build/tests/device_heap_job" moves
+row 'pools and transfers, all paths' env MEMSPAN_DEVICE=cuda timeout 120 "$build/tests/all_paths" 2
 for type in int float; do
-  row "kernels of all kinds, $type" "$build/bin/cuda/kernel_on_device_test" -type "$type"
+  row "kernels of all kinds, $type" "${job[@]}" "$build/bin/cuda/kernel_on_device_test" -type "$type"
   for source in examples/kernels/*.cc; do
     example=$(basename "$source" .cc)
-    row "example $example, $type" "$build/bin/cuda/$example" -type "$type"
+    row "example $example, $type" "${job[@]}" "$build/bin/cuda/$example" -type "$type"
   done
 done
 if measured=$("$build/bin/oshrun" -n 2 --timeout 180 "$build/bin/cuda/cuda_bench" "${bench[@]}" 2>&1); then
