@@ -16,9 +16,11 @@ constexpr auto kLongYield = std::chrono::microseconds(500);
 
 // Of this thread. On the heap, since a library that a program loads later has little room for what
 // each thread has.
+thread_local std::unique_ptr<PollDetector> detector_of_thread;
+
 PollDetector& detector() {
-  thread_local const auto mine = std::make_unique<PollDetector>();
-  return *mine;
+  if (detector_of_thread == nullptr) detector_of_thread = std::make_unique<PollDetector>();
+  return *detector_of_thread;
 }
 
 }  // namespace
