@@ -98,7 +98,7 @@ inline Tensor all_reduce(const Tensor& tensor, std::string_view group, std::stri
   const at::ScalarType type = combined_type(check_tensor(tensor));
   const ReductionKind kind = kind_of(type, reduce_op);
   const Tensor values = to_read(tensor.to(type));
-  const Tensor made = at::empty(tensor.sizes(), tensor.options());
+  Tensor made = at::empty(tensor.sizes(), tensor.options());
   const ToWrite result(made, type);
   run_operator(*backend, [values, result, kind](memspan_group_t members) {
     check(memspan_group_all_reduce(members, result.data(), values.data_ptr(),
@@ -137,6 +137,7 @@ inline void gather_to(SharingBackend& backend, const Tensor& output, const Tenso
   const ToWrite result(output);
   run_operator(backend, [values, result, size = backend.getSize()](memspan_group_t members) {
     std::vector<void*> places;
+    places.reserve(static_cast<std::size_t>(size));
     for (int member = 0; member < size; ++member)
       places.push_back(static_cast<char*>(result.data()) +
                        static_cast<std::size_t>(member) * values.nbytes());
@@ -149,7 +150,7 @@ inline void all_gather_out(const Tensor& output, const Tensor& tensor, std::stri
 }
 inline Tensor all_gather(const Tensor& tensor, std::string_view group) {
   const auto backend = BackendsByName::find(group);
-  const Tensor made =
+  Tensor made =
       at::empty_symint(gathered_sizes(check_tensor(tensor), backend->getSize()), tensor.options());
   gather_to(*backend, made, tensor);
   return made;
@@ -164,6 +165,7 @@ inline void scatter_to(SharingBackend& backend, const Tensor& output, const Tens
   const ToWrite result(output, type);
   run_operator(backend, [values, result, kind, size = backend.getSize()](memspan_group_t members) {
     std::vector<const void*> places;
+    places.reserve(static_cast<std::size_t>(size));
     for (int member = 0; member < size; ++member)
       places.push_back(static_cast<const char*>(values.data_ptr()) +
                        static_cast<std::size_t>(member) * result.bytes());
@@ -180,7 +182,7 @@ inline void reduce_scatter_out(const Tensor& output, const Tensor& tensor, std::
 inline Tensor reduce_scatter(const Tensor& tensor, std::string_view group,
                              std::string_view reduce_op) {
   const auto backend = BackendsByName::find(group);
-  const Tensor made =
+  Tensor made =
       at::empty_symint(scattered_sizes(check_tensor(tensor), backend->getSize()), tensor.options());
   scatter_to(*backend, made, tensor, reduce_op);
   return made;

@@ -130,6 +130,7 @@ class SparseSum {
     int64_t count = values_.size(0);
     std::vector<int64_t> counts(size_);
     std::vector<void*> places;
+    places.reserve(size_);
     for (int64_t& theirs : counts) places.push_back(&theirs);
     check(memspan_group_all_gather(group, places.data(), &count, sizeof count));
     const Tensors indices = gather(group, indices_, counts);

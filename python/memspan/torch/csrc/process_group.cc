@@ -197,6 +197,7 @@ class MemspanBackend final : public SharingBackend {
                       rank_ == root ? outputs[0] : Tensors{},
                       [group = group(), values, results, root] {
                         std::vector<void*> places;
+                        places.reserve(results.size());
                         for (const auto& result : results) places.push_back(result.data());
                         check(memspan_group_gather(group, places.empty() ? nullptr : places.data(),
                                                    values.data_ptr(), values.nbytes(), root));
@@ -483,6 +484,7 @@ class MemspanBackend final : public SharingBackend {
     return collective(type, options.asyncOp, inputs, outputs, [group = group(), all, size = size_] {
       for (const auto& [values, result] : all) {
         std::vector<void*> places;
+        places.reserve(static_cast<size_t>(size));
         for (int member = 0; member < size; ++member)
           places.push_back(static_cast<char*>(result.data()) +
                            static_cast<size_t>(member) * values.nbytes());

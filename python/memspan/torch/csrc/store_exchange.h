@@ -47,6 +47,7 @@ class StoreExchange {
   int exchange(const void* mine, std::size_t bytes, void* all) {
     try {
       std::vector<std::string> keys;
+      keys.reserve(static_cast<std::size_t>(members_.size));
       const std::string round = prefix_ + std::to_string(round_++) + "/";
       for (int member = 0; member < members_.size; ++member)
         keys.push_back(round + std::to_string(member));
