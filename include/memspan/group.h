@@ -91,7 +91,9 @@ typedef enum {
 /* For runtimes that may do a collective now or on a thread of their own. A member that calls
  * memspan_group_arrive() before each of its collectives, as all then do, can ask at most so many
  * microseconds long whether all have arrived at the one before it: SMEM_OK, and what follows waits
- * for nobody who has yet to come; SMEM_TIMEOUT, with no text: not yet. */
+ * for nobody who has yet to come; SMEM_TIMEOUT, with no text: not yet. To arrive waits, for the
+ * group's time-out at most, until all have come to the last collective, which a broadcast's root
+ * may have left before them; it fails as that collective would. */
 int32_t memspan_group_arrive(memspan_group_t group);
 int32_t memspan_group_wait_for_arrivals(memspan_group_t group, uint32_t patience_us);
 

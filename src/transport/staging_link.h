@@ -2,6 +2,7 @@
 // Another link, for local ends that may be memory of a device: those go through a buffer of the
 // host. Regions of a peer's device are staged by their owner; of atomics on them there are set and
 // fetch.
+// Thread-safe as any Link; sizes are bytes.
 #pragma once
 
 #include <cstddef>

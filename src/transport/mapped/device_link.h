@@ -6,6 +6,7 @@
 // An end of the device is copied by the device, and the copy is done when the call returns. Of
 // atomics on memory of the device only set and fetch of a word can be done from here, as copies of
 // it; the others are kNotSupported.
+// Thread-safe as any Link; sizes are bytes.
 #pragma once
 
 #include <array>
