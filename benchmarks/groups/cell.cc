@@ -51,7 +51,11 @@ void print(const Cell& cell, const Side& side) {
 }  // namespace
 
 bool measure(const Cell& cell, const Options& options, const Processes& processes) {
-  int is_same = cell.check() ? 1 : 0;
+  if (processes.rank == 0) {
+    std::printf("begin %s %zu\n", cell.name.c_str(), cell.size);
+    std::fflush(stdout);
+  }
+  int is_same = !options.side.empty() || cell.check() ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &is_same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (is_same == 0) {
     if (processes.rank == 0)
