@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::size_t> sizes = {8, 1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20};
   int rounds = 9;
   double least_seconds = 0.003;  // of a batch
+  double budget_seconds = 10;    // of a cell: where calls take long there are fewer rounds
   bool binds = false;
   std::string side;   // times only this one: "memspan" or "mpi"; empty: both and the bare way
   std::string after;  // "NAME/SIZE" of a cell: only those after it; empty: all

@@ -61,6 +61,7 @@ def options(arguments):
     parser.add_argument("--sizes", type=list_of(int), default=SIZES, help="bytes")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--least", type=float, default=3, help="milliseconds of a batch of calls")
+    parser.add_argument("--budget", type=float, default=10, help="seconds that a row aims at, by fewer rounds")
     parser.add_argument("--side", choices=("memspan", "mpi"), help="time this one alone")
     parser.add_argument("--before", default="", help="words before the program, as 'valgrind --tool=callgrind'")
     parser.add_argument("--timeout", type=float, default=60, help="seconds of a row")
@@ -95,7 +96,7 @@ def build(rival, memspan, folder):
 def measure(chosen, rival, program, processes):
     """What was printed of all rows (bounded.Rows)."""
     common = [*rival.launcher, "-n", str(processes), *shlex.split(chosen.before), str(program)]
-    common += ["--rounds", str(chosen.rounds), "--least", str(chosen.least)]
+    common += ["--rounds", str(chosen.rounds), "--least", str(chosen.least), "--budget", str(chosen.budget)]
     common += ["--bind"] if processes <= jobs.cores() else []
     environment = {**os.environ, **rival.environment}
     libraries = [str(chosen.build / "lib"), rival.environment.get("LD_LIBRARY_PATH", "")]
@@ -137,11 +138,13 @@ def errors_of(measured):
     return errors + measured.errors
 
 
-def result(operation, size, processes, sides, failures):
-    """A row of the table. Where one side was timed alone there is nothing to compare; {rival: [why]}."""
+def result(operation, size, processes, sides, failures, asked=None):
+    """A row of the table, where `asked` rounds were asked for. Where one side was timed alone there is nothing to
+    compare; {rival: [why]}."""
     bare = "bare" if "bare" in sides else ""
-    row = rows.Row(f"{processes} processes", operation, OPERATIONS[operation], size, rows.LEVEL, bare)
     rounds = max(map(len, sides.values()))
+    label = OPERATIONS[operation] + (f" ({rounds} rounds)" if asked and rounds < asked else "")
+    row = rows.Row(f"{processes} processes", operation, label, size, rows.LEVEL, bare)
     columns = [sides.get(side, [None] * rounds) for side in ("memspan", "mpi", "bare")]
     return rows.Result(row, "us", [rows.Sample(*values) for values in zip(*columns)], processes, failures)
 
@@ -185,7 +188,7 @@ def main(arguments):
         results = []
         for cell, sides in parse(measured.lines).items():
             failures = {rival.name: [failed.both] * chosen.rounds} if (failed := measured.failed.get(cell)) else {}
-            results.append(result(*cell, processes, sides, failures))
+            results.append(result(*cell, processes, sides, failures, chosen.rounds))
         everything += results
         failed = errors_of(measured)
         errors += failed

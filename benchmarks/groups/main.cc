@@ -7,6 +7,8 @@
 //   --sizes N,M     bytes (8, 1 KiB, 16 KiB, 256 KiB, 1 MiB, 4 MiB, 64 MiB)
 //   --rounds N      9
 //   --least MS      of a batch of calls, milliseconds (3)
+//   --budget S      of an operation and size, seconds (10): fewer rounds, 3 at least, where they
+//   take longer
 //   --side NAME     times memspan or mpi alone, for a profiler
 //   --after N/M     only what comes after operation N of size M
 //   --bind          process i runs on core i
@@ -64,6 +66,8 @@ void read_option(Options& options, const std::string& name, const char* value) {
     options.rounds = static_cast<int>(number(name, value, 1, 10'000));
   } else if (name == "--least") {
     options.least_seconds = number(name, value, 0, 10'000) * 1e-3;
+  } else if (name == "--budget") {
+    options.budget_seconds = number(name, value, 0, 10'000);
   } else if (name == "--side") {
     options.side = value;
     if (options.side != "memspan" && options.side != "mpi")

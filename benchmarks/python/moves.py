@@ -31,10 +31,6 @@ MEMORIES = {"ordinary": "ordinary memory", "library": "the library's memory"}
 WAYS = ("write", "read")
 PAUSE_S = 0.02
 ADDRESSES = ("127.0.0.1", "127.0.0.1")
-# NIXL's thread, which polls all the time, would take the cores from both sides where there are two; without it NIXL is
-# as quick or quicker: its copies need the other process only until a connection is made, and every 20 s, when UCX asks
-# whether it is still there.
-RIVALS = {"nixl": functools.partial(NixlSide, has_thread=False), "mooncake": MooncakeSide}
 
 
 def rows(given):
@@ -44,6 +40,15 @@ def rows(given):
 def label(name):
     way, memory, work = name.split("-")
     return f"{MEMORIES[memory]}, {way}, {WORKS[work][0]}"
+
+
+# NIXL's thread (--nixl-thread), which polls all the time, would take the cores from both sides where there are two;
+# without it NIXL is as quick or quicker: its copies need the other process only until a connection is made, and every
+# 20 s, when UCX asks whether it is still there.
+def rival_of(given):
+    if given.worker == "nixl":
+        return functools.partial(NixlSide, has_thread=given.nixl_thread)
+    return MooncakeSide
 
 
 class Pair:
@@ -111,7 +116,7 @@ def work(given, todo, limit_s, rank, _world):
     import torch.distributed as dist
 
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=limit_s))
-    pair = Pair(dist, rank, None if given.alone else RIVALS[given.worker])
+    pair = Pair(dist, rank, None if given.alone else rival_of(given))
     works = {name: Work.scattered(WORKS[name][2]) for name in given.works}
     alternating.bind(rank, 2)
     is_right, kind, connected = True, None, None

@@ -39,6 +39,7 @@ SIZES = (64, KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB)
 TYPES = ("float32", "bfloat16")
 PROCESSES = (2, 4)
 PARTS = {"allreduce": "DeepSpeed", "nixl": "NIXL", "mooncake": "Mooncake"}
+ELSEWHERE = ("mooncake", "library")  # is in the table of memfabric/memfabric.py
 LIMIT_S = 1200  # of a process, whatever its parent does
 
 
@@ -142,7 +143,7 @@ def tables(given):
             for world in given.processes:
                 yield ("rivals" if world == 2 else f"rivals-{world}"), part, world, {"only": (part,), "processes": (world,)}
         else:
-            for memory in given.memory:
+            for memory in (memory for memory in given.memory if (part, memory) != ELSEWHERE):
                 yield f"{part}-{memory}", part, 2, {"only": (part,), "memory": (memory,)}
 
 
@@ -178,6 +179,7 @@ def options():
     parser.add_argument("--memory", type=list_of(str, tuple(moves.MEMORIES)), default=tuple(moves.MEMORIES), help="of transfers: ordinary,library")
     parser.add_argument("--budget", type=float, default=10, help="seconds that a row aims at, by fewer rounds")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a row is ended")
+    parser.add_argument("--nixl-thread", action="store_true", help="NIXL has a thread in each process that polls")
     parser.add_argument("--least", type=float, default=5, help="milliseconds of a batch of calls")
     parser.add_argument("--deepspeed", type=Path, default=Path(sys.prefix) / "deepspeed", help="where it is compiled")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
@@ -202,7 +204,8 @@ def main():
         results, errors = measure(part, world, its, own)
         everything += results
         failures += errors
-        command = report.typed_again(["build/rivals/bin/python", "benchmarks/python/rivals.py"], its, usual)
+        program = ["build/rivals/bin/python", "benchmarks/python/rivals.py"] + ["--nixl-thread"] * given.nixl_thread
+        command = report.typed_again(program, its, usual)
         facts = report.facts(given.rounds, load, command)
         print(report.text_table(results, "memspan", PARTS[part]), *errors, sep="\n", flush=True)
         print(f"({time.monotonic() - began:.0f} s)", flush=True)
