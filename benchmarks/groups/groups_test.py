@@ -3,17 +3,14 @@
 
 import contextlib
 import io
-import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import groups  # adds the folders of the others
-import bounded
+import groups
 import mpi
 import report
 
@@ -60,50 +57,6 @@ class ResultTest(unittest.TestCase):
         one = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, failures)
         cells = dict(zip(report.HEADINGS, report.cells(one, "memspan", "an MPI")))
         self.assertEqual((cells["OSHMEM"], cells["result"]), ("no end within 60 s", "rival failed"))
-
-
-SCRIPT = """
-begin() { echo "begin $1 $2"; }
-case $1 in
-  all) begin a 1; echo row a both; begin b 2; exec sleep 60 ;;
-  alone) begin b 2; echo row b alone; echo end ;;
-  after) begin c 3; echo row c both; echo end; exit $2 ;;
-esac
-"""
-
-
-def shell_job(code=0, after_row="after"):
-    """Three rows, of which the second does not end with both sides."""
-
-    def start(after, alone):
-        step = "alone" if alone else after_row if after else "all"
-        command = ["sh", "-c", SCRIPT, "sh", step, str(code)]
-        return [subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)]
-
-    return start
-
-
-class BoundedTest(unittest.TestCase):
-    def test_a_row_that_does_not_end_is_measured_alone_and_the_others_are_measured(self):
-        begin = time.monotonic()
-        measured = bounded.measure(shell_job(), 0.5)
-        self.assertLess(time.monotonic() - begin, 20)
-        self.assertEqual(measured.lines, ["row a both", "row b alone", "row c both"])
-        self.assertEqual(measured.failed, {("b", 2): bounded.Failed("no end within 0.5 s", None)})
-        self.assertEqual(measured.errors, [])
-
-    def test_a_failure_after_the_last_row_is_an_error_and_no_rows(self):
-        self.assertEqual(bounded.measure(shell_job(3), 0.5).errors, ["exit code 3"])
-
-    def test_a_job_whose_rows_fail_again_and_again_is_given_up(self):
-        measured = bounded.measure(shell_job(after_row="all"), 0.2)
-        self.assertIn("not tried", measured.errors[0])
-
-    def test_a_process_that_dies_beside_the_first_ends_the_row(self):
-        quiet = {"start_new_session": True}
-        first = subprocess.Popen(["sh", "-c", "echo begin a 1; exec sleep 60"], stdout=subprocess.PIPE, **quiet)
-        done = bounded.follow([first, subprocess.Popen(["sh", "-c", "kill -SEGV $$"], **quiet)], 30)
-        self.assertEqual((done.row, done.failure), (("a", 1), "ended by SIGSEGV"))
 
 
 class OptionsTest(unittest.TestCase):
