@@ -12,7 +12,8 @@
 // member (team_nodes.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
 // reset. With t turns a member may write its line or buffer of barrier k + t once all have entered
 // barrier k + 1, since by then everybody has read barrier k. Two suffice for barriers; small teams
-// have more, so that the root of broadcasts need not wait for the others at each.
+// have more, so that the root of broadcasts need not wait for the others at each: where processes
+// share cores, each such wait is a turn of the scheduler. Lines are small and have the most.
 #pragma once
 
 #include <algorithm>
@@ -50,14 +51,24 @@ class SyncArea {
  public:
   SyncArea() = default;
   SyncArea(std::byte* base, int members)
-      : base_(base), members_(members), turns_(turns_for(members)) {}
+      : base_(base),
+        members_(members),
+        turns_(turns_for(members)),
+        eager_turns_(eager_turns_for(members)) {}
+
+  // Members of a small team.
+  static constexpr int kMostWithManyTurns = 8;
 
   static std::size_t bytes_for(int members) {
-    return sizeof(SyncHeader) + static_cast<std::size_t>(members) * turns_for(members) *
-                                    (sizeof(SyncLine) + eager_bytes_for(members));
+    return sizeof(SyncHeader) + static_cast<std::size_t>(members) *
+                                    (turns_for(members) * sizeof(SyncLine) +
+                                     eager_turns_for(members) * eager_bytes_for(members));
   }
-  // A power of two.
-  static std::uint64_t turns_for(int members) { return members <= kMostWithManyTurns ? 4 : 2; }
+  // Powers of two.
+  static std::uint64_t turns_for(int members) { return members <= kMostWithManyTurns ? 32 : 2; }
+  static std::uint64_t eager_turns_for(int members) {
+    return members <= kMostWithManyTurns ? 4 : 2;
+  }
   // Large teams have none: their medium messages go the way of the large ones.
   static std::size_t eager_bytes_for(int members) { return members <= 128 ? 2048 : 0; }
 
@@ -83,26 +94,27 @@ class SyncArea {
     return last;
   }
   std::uint64_t turns() const { return turns_; }
+  std::uint64_t eager_turns() const { return eager_turns_; }
   SyncLine& line(int member, std::uint64_t sequence) const {
-    return reinterpret_cast<SyncLine*>(base_ + sizeof(SyncHeader))[place_of(member, sequence)];
+    return reinterpret_cast<SyncLine*>(base_ +
+                                       sizeof(SyncHeader))[place_of(member, sequence, turns_)];
   }
   std::size_t eager_bytes() const { return eager_bytes_for(members_); }
   std::byte* eager_buffer(int member, std::uint64_t sequence) const {
     std::byte* const buffers =
         base_ + sizeof(SyncHeader) + static_cast<std::size_t>(members_) * turns_ * sizeof(SyncLine);
-    return buffers + place_of(member, sequence) * eager_bytes();
+    return buffers + place_of(member, sequence, eager_turns_) * eager_bytes();
   }
 
  private:
-  static constexpr int kMostWithManyTurns = 8;
-
-  std::size_t place_of(int member, std::uint64_t sequence) const {
-    return static_cast<std::size_t>(member) * turns_ + (sequence & (turns_ - 1));
+  static std::size_t place_of(int member, std::uint64_t sequence, std::uint64_t turns) {
+    return static_cast<std::size_t>(member) * turns + (sequence & (turns - 1));
   }
 
   std::byte* base_ = nullptr;
   int members_ = 0;
   std::uint64_t turns_ = 2;
+  std::uint64_t eager_turns_ = 2;
 };
 
 }  // namespace memspan

@@ -127,11 +127,7 @@ class Team {
   Status barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
                          const std::uint64_t* words = nullptr, int count = 0);
   // Before my_eager_buffer() is written: nobody reads there what it had. No wait after a barrier.
-  Status make_room(const char* what) {
-    return sequence_ + 2 <= entered_ + area_.turns()
-               ? Status::ok()
-               : await_entered(what, sequence_ + 2 - area_.turns());
-  }
+  Status make_room(const char* what) { return await_turn(what, area_.eager_turns()); }
   // All members have entered this process's last barrier, so that they are done with all before it.
   Status settle(const char* what) {
     return entered_ == sequence_ ? Status::ok() : await_entered(what, sequence_);
@@ -153,6 +149,11 @@ class Team {
   Status prepare_local(const char* what);
   void catch_up();
   Status await_entered(const char* what, std::uint64_t sequence);
+  // All members are done with what the next barrier's line or buffer, one of so many, had.
+  Status await_turn(const char* what, std::uint64_t turns) {
+    return sequence_ + 2 <= entered_ + turns ? Status::ok()
+                                             : await_entered(what, sequence_ + 2 - turns);
+  }
   Status check_broadcasts(std::uint64_t last);
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status explain_difference(std::uint64_t mine, std::uint64_t other, int member) const;

@@ -48,7 +48,7 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
     return broken_;
   if (is_uncommon_) [[unlikely]]
     return uncommon_barrier(what, words, count);
-  MEMSPAN_PASS(make_room(what));
+  MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
   publish(words, count, sequence);
   if (shape_.size > 1) {
@@ -82,6 +82,8 @@ Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
                              const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
+  // Others may still compare what the line had (barrier_of_root).
+  MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
   const std::uint64_t signature = mine.encode(sequence);
   area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
