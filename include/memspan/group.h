@@ -78,8 +78,8 @@ typedef enum {
 } memspan_type_t;
 
 /* Integers wrap. Floating-point types of 16 and 8 bits are combined as floats and rounded once, to
- * the nearest, ties to even; what is too big becomes infinity, and NaN in FLOAT8_E4M3FN, which has
- * no infinity. Members are combined in their order, so that all get the same bits, whatever the
+ * the nearest, ties to even; what is too big becomes infinity, and 448 in FLOAT8_E4M3FN, which has
+ * none. Members are combined in their order, so that all get the same bits, whatever the
  * size. */
 typedef enum {
   MEMSPAN_OP_SUM = 0,

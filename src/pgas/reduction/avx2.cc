@@ -75,12 +75,9 @@ struct Avx2 {
     return widen_halves(_mm256_slli_epi16(_mm256_cvtepu8_epi16(load_bytes(from)), 8));
   }
   static void store(Float8E5m2* to, Floats values) {
-    const auto narrow = [](__m256 value) {
-      const __m256i bits = _mm256_min_epu32(narrow_magnitude<5, 2>(value), _mm256_set1_epi32(0x7c));
-      return chosen(_mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)),
-                    _mm256_set1_epi32(0x7f), bits);
-    };
-    store_bytes(to, values, narrow(values.first), narrow(values.second));
+    constexpr int kInfinity = 0x7c;
+    store_bytes(to, values, narrow_byte<5, 2>(values.first, kInfinity),
+                narrow_byte<5, 2>(values.second, kInfinity));
   }
 
   // Through float16, whose exponent's bias is greater by 8 and has one bit more.
@@ -95,12 +92,10 @@ struct Avx2 {
     const __m256 scale = _mm256_set1_ps(256);
     return {_mm256_mul_ps(halves.first, scale), _mm256_mul_ps(halves.second, scale)};
   }
-  // Whatever is too big has more bits than the NaN.
   static void store(Float8E4m3fn* to, Floats values) {
-    const auto narrow = [](__m256 value) {
-      return _mm256_min_epu32(narrow_magnitude<4, 3>(value), _mm256_set1_epi32(0x7f));
-    };
-    store_bytes(to, values, narrow(values.first), narrow(values.second));
+    constexpr int kGreatest = 0x7e;
+    store_bytes(to, values, narrow_byte<4, 3>(values.first, kGreatest),
+                narrow_byte<4, 3>(values.second, kGreatest));
   }
 
  private:
@@ -147,6 +142,14 @@ struct Avx2 {
                          rounds);
     return chosen(_mm256_cmpgt_epi32(_mm256_set1_epi32(Magnitude::kLeastNormal), magnitude),
                   subnormal, normal);
+  }
+  // The magnitude of an 8-bit type, at most `greatest`, or the NaN.
+  template <int kExponentBits, int kMantissaBits>
+  static __m256i narrow_byte(__m256 value, int greatest) {
+    const __m256i bits = _mm256_min_epu32(narrow_magnitude<kExponentBits, kMantissaBits>(value),
+                                          _mm256_set1_epi32(greatest));
+    return chosen(_mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)),
+                  _mm256_set1_epi32(0x7f), bits);
   }
   // Of magnitudes of 7 bits, and the values' signs.
   static void store_bytes(void* to, Floats values, __m256i first, __m256i second) {

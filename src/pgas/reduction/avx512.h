@@ -77,12 +77,9 @@ struct Avx512 {
     return widen_halves(_mm512_slli_epi16(_mm512_cvtepu8_epi16(load_bytes(from)), 8));
   }
   static void store(Float8E5m2* to, Floats values) {
-    const auto narrow = [](__m512 value) {
-      const __m512i bits = _mm512_min_epu32(narrow_magnitude<5, 2>(value), _mm512_set1_epi32(0x7c));
-      return _mm512_mask_mov_epi32(bits, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q),
-                                   _mm512_set1_epi32(0x7f));
-    };
-    store_bytes(to, values, narrow(values.first), narrow(values.second));
+    constexpr int kInfinity = 0x7c;
+    store_bytes(to, values, narrow_byte<5, 2>(values.first, kInfinity),
+                narrow_byte<5, 2>(values.second, kInfinity));
   }
 
   // Through float16, whose exponent's bias is greater by 8 and has one bit more.
@@ -98,12 +95,10 @@ struct Avx512 {
     const __m512 scale = _mm512_set1_ps(256);
     return {_mm512_mul_ps(halves.first, scale), _mm512_mul_ps(halves.second, scale)};
   }
-  // Whatever is too big has more bits than the NaN.
   static void store(Float8E4m3fn* to, Floats values) {
-    const auto narrow = [](__m512 value) {
-      return _mm512_min_epu32(narrow_magnitude<4, 3>(value), _mm512_set1_epi32(0x7f));
-    };
-    store_bytes(to, values, narrow(values.first), narrow(values.second));
+    constexpr int kGreatest = 0x7e;
+    store_bytes(to, values, narrow_byte<4, 3>(values.first, kGreatest),
+                narrow_byte<4, 3>(values.second, kGreatest));
   }
 
  private:
@@ -179,6 +174,14 @@ struct Avx512 {
     const __mmask16 is_subnormal =
         _mm512_cmplt_epu32_mask(magnitude, _mm512_set1_epi32(Magnitude::kLeastNormal));
     return _mm512_mask_sub_epi32(normal, is_subnormal, _mm512_castps_si512(rounded), rounds);
+  }
+  // The magnitude of an 8-bit type, at most `greatest`, or the NaN.
+  template <int kExponentBits, int kMantissaBits>
+  static __m512i narrow_byte(__m512 value, int greatest) {
+    const __m512i bits = _mm512_min_epu32(narrow_magnitude<kExponentBits, kMantissaBits>(value),
+                                          _mm512_set1_epi32(greatest));
+    return _mm512_mask_mov_epi32(bits, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q),
+                                 _mm512_set1_epi32(0x7f));
   }
   // Of magnitudes of 7 bits, and the values' signs.
   static void store_bytes(void* to, Floats values, __m512i first, __m512i second) {

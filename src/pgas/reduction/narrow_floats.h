@@ -6,7 +6,8 @@
 //   NaN      float16 and bfloat16 keep its sign and upper bits and make it quiet, in both
 //   directions;
 //            8-bit types have one of either sign, all bits set.
-//   too big  infinity, but a NaN in float8_e4m3fn, which has no infinity (448 is its greatest).
+//   too big  infinity, but 448 in float8_e4m3fn, of which it is the greatest number: infinity
+//            becomes that, too (PyTorch's rule since 2.13; a NaN before).
 //
 // All are without branches, so that compilers make vector code of them, and read and write no
 // subnormal float on the way, which a program may have told its processor to take for zero.
@@ -35,7 +36,7 @@ struct NarrowMagnitude {
                             std::bit_cast<float>(kLeastNormal);
     return magnitude < (1U << kMantissaBits) ? subnormal : std::bit_cast<float>(normal);
   }
-  // Of less than what is too big.
+  // What is too big has more bits than the greatest number.
   static std::uint32_t narrow(std::uint32_t magnitude) {
     const std::uint32_t odd = (magnitude >> kShift) & 1U;
     const std::uint32_t normal = (magnitude + kToRound + odd) >> kShift;
@@ -109,7 +110,8 @@ struct Float8E4m3fn {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = all & kFloatMagnitude;
     std::uint32_t bits = Magnitude::narrow(magnitude);
-    bits = magnitude >= std::bit_cast<std::uint32_t>(480.0F) ? 0x7fU : bits;
+    bits = bits > 0x7eU ? 0x7eU : bits;
+    bits = magnitude > kFloatInfinity ? 0x7fU : bits;
     return {static_cast<std::uint8_t>(bits | ((all >> 24) & 0x80U))};
   }
 
@@ -128,9 +130,9 @@ struct Float8E5m2 {
   static Float8E5m2 narrow(float value) {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = all & kFloatMagnitude;
-    const std::uint32_t huge = magnitude > kFloatInfinity ? 0x7fU : 0x7cU;
     std::uint32_t bits = Magnitude::narrow(magnitude);
-    bits = magnitude >= (143U << 23) ? huge : bits;
+    bits = bits > 0x7cU ? 0x7cU : bits;
+    bits = magnitude > kFloatInfinity ? 0x7fU : bits;
     return {static_cast<std::uint8_t>(bits | ((all >> 24) & 0x80U))};
   }
 

@@ -276,6 +276,37 @@ TEST_P(GroupTest, SumsOfFloatsDependOnNothingButTheValues) {
   });
 }
 
+// What one process alone makes of everybody's values (memspan_reduce_local()), with the call
+// itself, whole and by slices. No value is a NaN.
+TEST_P(GroupTest, NarrowTypesHaveTheBitsOfOneProcessAlone) {
+  for_all([](ProcessGroup& group) {
+    constexpr std::size_t kCount = 70'001;
+    for (const ElementType type :
+         {ElementType::kInt8, ElementType::kFloat16, ElementType::kBfloat16,
+          ElementType::kFloat8E4m3fn, ElementType::kFloat8E5m2}) {
+      const ReductionKernel elements = reduction_kernel(static_cast<int>(type), kSum).value();
+      std::vector<std::vector<std::uint8_t>> values;
+      std::vector<const void*> sources;
+      for (int member = 0; member < group.size(); ++member) {
+        auto& mine = values.emplace_back(kCount * elements.bytes);
+        for (std::size_t i = 0; i < mine.size(); ++i)
+          mine[i] =
+              static_cast<std::uint8_t>((i * 31 + static_cast<std::size_t>(member) * 101) % 0x78);
+        sources.push_back(mine.data());
+      }
+      std::vector<std::uint8_t> expected(kCount * elements.bytes);
+      elements.combine(expected.data(), sources.data(), group.size(), kCount);
+      for (const std::size_t count : {std::size_t{5}, std::size_t{900}, kCount}) {
+        const auto& mine = values[static_cast<std::size_t>(group.rank())];
+        std::vector<std::uint8_t> result(count * elements.bytes);
+        ASSERT_TRUE(group_all_reduce(group, result.data(), mine.data(), count, elements).is_ok());
+        ASSERT_TRUE(std::equal(result.begin(), result.end(), expected.begin()))
+            << static_cast<int>(type) << " " << count;
+      }
+    }
+  });
+}
+
 TEST_P(GroupTest, ArrivalsAreKnownToAll) {
   for_all([](ProcessGroup& group) {
     const auto short_while = std::chrono::milliseconds(1);

@@ -16,13 +16,16 @@
 
 namespace memspan::tensors {
 
-// The type in which values are combined: of those of 8 bits the library knows two, and PyTorch
-// multiplies none.
-inline at::ScalarType combined_type(const Tensor& tensor, const c10d::ReduceOp& reduce) {
+// The type in which values are combined: of those of 8 bits the library knows two.
+inline at::ScalarType combined_type(const Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
   const bool is_known = type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2;
-  const bool is_as_it_is = is_known && reduce.op_ != c10d::ReduceOp::PREMUL_SUM;
-  return at::isFloat8Type(type) && !is_as_it_is ? at::kFloat : type;
+  return at::isFloat8Type(type) && !is_known ? at::kFloat : type;
+}
+// PyTorch has no products of types of 8 bits, which PREMUL_SUM needs.
+inline at::ScalarType combined_type(const Tensor& tensor, const c10d::ReduceOp& reduce) {
+  const bool is_scaled = reduce.op_ == c10d::ReduceOp::PREMUL_SUM;
+  return is_scaled && at::isFloat8Type(tensor.scalar_type()) ? at::kFloat : combined_type(tensor);
 }
 
 // The values times the factor of PREMUL_SUM; themselves for another operation.
