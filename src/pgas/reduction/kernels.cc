@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/reduction/kernels.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <fmt/format.h>
 
 #include <array>
@@ -126,6 +129,17 @@ constexpr std::array<const char*, kOperators> kNames{"sum", "product", "min", "m
 // Those that memspan_type_t names.
 constexpr int kNumberedTypes = 16;
 
+#ifdef __x86_64__
+// clang 14's __builtin_cpu_supports() does not know it.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 // Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
 bool halves_are_slow_in_512_bits() {
 #ifdef __x86_64__
@@ -147,8 +161,7 @@ Instructions quickest_instructions(ElementType type) {
 Instructions best_instructions() {
 #ifdef __x86_64__
   static const Instructions kBest = [] {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c"))
-      return Instructions::kBaseline;
+    if (!__builtin_cpu_supports("avx2") || !has_f16c()) return Instructions::kBaseline;
     const bool has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (!has_512) return Instructions::kAvx2;

@@ -29,12 +29,13 @@ struct NarrowMagnitude {
   // A float whose last bit is worth as much as the last bit of a subnormal: adding it rounds there.
   static constexpr std::uint32_t kRounds = (127U - kBias + 1U + kShift) << 23;
 
-  static float widen(std::uint32_t magnitude) {
+  // The float's bits.
+  static std::uint32_t widen(std::uint32_t magnitude) {
     const std::uint32_t normal = (magnitude << kShift) + ((127U - kBias) << 23);
     // One more exponent than subnormals have, whose leading bit is then taken away again.
     const float subnormal = std::bit_cast<float>((magnitude << kShift) + kLeastNormal) -
                             std::bit_cast<float>(kLeastNormal);
-    return magnitude < (1U << kMantissaBits) ? subnormal : std::bit_cast<float>(normal);
+    return magnitude < (1U << kMantissaBits) ? std::bit_cast<std::uint32_t>(subnormal) : normal;
   }
   // What is too big has more bits than the greatest number.
   static std::uint32_t narrow(std::uint32_t magnitude) {
@@ -61,7 +62,7 @@ struct Half {
     const std::uint32_t sign = (half.bits & 0x8000U) << 16;
     const std::uint32_t special = magnitude >= 0x7c00U ? kFloatInfinity : 0U;
     const std::uint32_t quiet = magnitude > 0x7c00U ? kFloatQuiet : 0U;
-    const auto wide = std::bit_cast<std::uint32_t>(Magnitude::widen(magnitude));
+    const std::uint32_t wide = Magnitude::widen(magnitude);
     return std::bit_cast<float>(wide | special | quiet | sign);
   }
   static Half narrow(float value) {
@@ -103,7 +104,7 @@ struct Float8E4m3fn {
     const std::uint32_t magnitude = small.bits & 0x7fU;
     const std::uint32_t sign = (small.bits & 0x80U) << 24;
     const std::uint32_t special = magnitude == 0x7fU ? kFloatInfinity : 0U;
-    const auto wide = std::bit_cast<std::uint32_t>(Magnitude::widen(magnitude));
+    const std::uint32_t wide = Magnitude::widen(magnitude);
     return std::bit_cast<float>(wide | special | sign);
   }
   static Float8E4m3fn narrow(float value) {
