@@ -102,8 +102,8 @@ std::vector<Subject> make_subjects() {
 void measure(std::size_t bytes, int members, const Options& options) {
   std::vector<Array> arrays;
   for (int i = 0; i <= members; ++i) arrays.push_back(make_array());
-  std::vector<const void*> sources;
-  for (int i = 0; i < members; ++i) sources.push_back(arrays[static_cast<std::size_t>(i)].get());
+  std::vector<const void*> sources(static_cast<std::size_t>(members));
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i] = arrays[i].get();
   std::vector<Subject> subjects = make_subjects();
   for (int round = 0; round < options.rounds; ++round) {
     for (Subject& subject : subjects) {

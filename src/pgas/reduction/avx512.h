@@ -3,7 +3,16 @@
 // so that files compiled for different instruction sets share no function (wide_kernels.h).
 #pragma once
 
+// GCC 12 takes what its header leaves without a value on purpose for a mistake (its bug 105593).
+#ifdef __clang__
 #include <immintrin.h>
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
 
 #include <cstddef>
 #include <cstdint>

@@ -121,27 +121,28 @@ TEST(NarrowFloatsTest, MeanWhatTheirDefinitionSays) {
   }
 }
 
-// Between two neighbours the nearer is taken, and in the middle the even one, for every pair of a
-// type. Behind the greatest stands infinity where there is one.
+// A number and the next greater one: of what is between them the nearer is taken, and in the middle
+// the even one.
+void expect_nearest(const NarrowType& type, std::uint32_t bits, double low, double high) {
+  const auto middle = static_cast<float>((low + high) / 2);
+  const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
+  for (const std::uint32_t sign : {0U, 1U << (type.bits - 1)}) {
+    const auto narrowed = [&](float value) { return type.narrow(sign != 0 ? -value : value); };
+    EXPECT_EQ(narrowed(middle), even | sign) << bits;
+    EXPECT_EQ(narrowed(std::nextafter(middle, 0.0F)), bits | sign) << bits;
+    EXPECT_EQ(narrowed(std::nextafter(middle, HUGE_VALF)), (bits + 1) | sign) << bits;
+  }
+}
+
+// For every pair of a type. Behind the greatest stands infinity where there is one.
 TEST(NarrowFloatsTest, RoundToTheNearest) {
   for (const NarrowType& type : kNarrowTypes) {
-    const std::uint32_t sign = 1U << (type.bits - 1);
     for (std::uint32_t bits = 0; std::isfinite(value_of(type, bits)); ++bits) {
       const double low = value_of(type, bits);
       double high = value_of(type, bits + 1);
       if (!std::isfinite(high) && !type.has_infinity) break;
       if (!std::isfinite(high)) high = low + (low - value_of(type, bits - 1));
-      if (high > std::numeric_limits<float>::max()) continue;
-      const auto middle = static_cast<float>((low + high) / 2);
-      const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
-      for (const std::uint32_t negative : {0U, sign}) {
-        const auto narrowed = [&](float value) {
-          return type.narrow(negative != 0 ? -value : value);
-        };
-        ASSERT_EQ(narrowed(middle), even | negative) << bits;
-        ASSERT_EQ(narrowed(std::nextafter(middle, 0.0F)), bits | negative) << bits;
-        ASSERT_EQ(narrowed(std::nextafter(middle, HUGE_VALF)), (bits + 1) | negative) << bits;
-      }
+      if (high <= std::numeric_limits<float>::max()) expect_nearest(type, bits, low, high);
     }
   }
 }
@@ -239,58 +240,66 @@ bool is_floating_point(ElementType type) {
   return type >= ElementType::kFloat16 && type != ElementType::kLongDouble;
 }
 
-// Every type and operation that there is, any number of sources, sizes that fill no vector, odd
-// addresses, results in place of the first source or the last.
-class EveryKernelTest : public testing::TestWithParam<int> {};
+using Arrays = std::vector<std::vector<std::byte>>;
 
-void compare_sets(ElementType type, Operator op, int seed) {
+// Only one of the sources has any bytes, thus NaNs: which of two NaNs goes on is not said.
+Arrays values_of(const ReductionKernel& kernel, int members, std::size_t count, int seed) {
   std::mt19937 draw(static_cast<unsigned>(seed));
-  const ReductionKernel& first = reduction_kernel(type, op, Instructions::kBaseline);
-  if (first.combine == nullptr) return;
-  for (int members = 1; members <= 5; ++members) {
-    for (const std::size_t count : {1, 7, 31, 33, 63, 257, 2111}) {
-      std::vector<std::vector<std::byte>> values;
-      for (int member = 0; member < members; ++member) {
-        // Only one of the sources of an element has any bytes, thus NaNs: which of two NaNs goes on
-        // is not said.
-        values.push_back(member == seed % members && is_floating_point(type)
-                             ? any_bytes(count * first.bytes, draw)
-                             : near_numbers(first, count, seed, draw));
-      }
-      std::vector<std::byte> expected;
-      for (const Instructions set : instruction_sets()) {
-        for (int place = 0; place < 3; ++place) {
-          const std::size_t shift = static_cast<std::size_t>(place) * 3 + 1;
-          std::vector<std::vector<std::byte>> arrays;
-          std::vector<const void*> sources;
-          for (const auto& value : values) {
-            arrays.emplace_back(shift + value.size());
-            std::memcpy(arrays.back().data() + shift, value.data(), value.size());
-          }
-          arrays.emplace_back(shift + values[0].size());
-          for (int member = 0; member < members; ++member)
-            sources.push_back(arrays[static_cast<std::size_t>(member)].data() + shift);
-          auto& into = place == 0   ? arrays.back()
-                       : place == 1 ? arrays[0]
-                                    : arrays[static_cast<std::size_t>(members - 1)];
-          reduction_kernel(type, op, set)
-              .combine(into.data() + shift, sources.data(), members, count);
-          into.erase(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(shift));
-          if (expected.empty()) expected = into;
-          ASSERT_EQ(into, expected)
-              << "type " << static_cast<int>(type) << ", operation " << static_cast<int>(op)
-              << ", set " << static_cast<int>(set) << ", place " << place << ", members " << members
-              << ", count " << count << ", seed " << seed;
-        }
-      }
-    }
+  Arrays values(static_cast<std::size_t>(members));
+  for (int member = 0; member < members; ++member) {
+    const bool has_any = member == seed % members && is_floating_point(kernel.type);
+    values[static_cast<std::size_t>(member)] =
+        has_any ? any_bytes(count * kernel.bytes, draw) : near_numbers(kernel, count, seed, draw);
+  }
+  return values;
+}
+
+// The result, from arrays at odd addresses: apart from the sources, in place of the first one and
+// in place of the last one.
+std::vector<std::byte> combined(const ReductionKernel& kernel, const Arrays& values,
+                                std::size_t count, int place) {
+  const std::size_t shift = static_cast<std::size_t>(place) * 3 + 1;
+  Arrays arrays(values.size() + 1);
+  std::vector<const void*> sources(values.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    arrays[i].resize(shift + values[0].size());
+    if (i == values.size()) break;
+    std::memcpy(arrays[i].data() + shift, values[i].data(), values[i].size());
+    sources[i] = arrays[i].data() + shift;
+  }
+  auto& into = arrays[place == 0 ? values.size() : place == 1 ? 0 : values.size() - 1];
+  kernel.combine(into.data() + shift, sources.data(), static_cast<int>(sources.size()), count);
+  into.erase(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(shift));
+  return into;
+}
+
+void compare_sets(const ReductionKernel& baseline, int members, std::size_t count, int seed) {
+  const Arrays values = values_of(baseline, members, count, seed);
+  const std::vector<std::byte> expected = combined(baseline, values, count, 0);
+  for (const Instructions set : instruction_sets()) {
+    const ReductionKernel& kernel = reduction_kernel(baseline.type, baseline.op, set);
+    for (int place = 0; place < 3; ++place)
+      ASSERT_EQ(combined(kernel, values, count, place), expected)
+          << "operation " << static_cast<int>(kernel.op) << ", set " << static_cast<int>(set)
+          << ", place " << place << ", members " << members << ", count " << count << ", seed "
+          << seed;
   }
 }
 
+// Every type and operation that there is, any number of sources, sizes that fill no vector.
+class EveryKernelTest : public testing::TestWithParam<int> {};
+
 TEST_P(EveryKernelTest, GivesTheSameBitsWithEveryInstructionSet) {
   const auto type = static_cast<ElementType>(GetParam());
-  for (int op = 0; op < kOperators; ++op)
-    for (int seed = 0; seed < 6; ++seed) compare_sets(type, static_cast<Operator>(op), seed);
+  for (int op = 0; op < kOperators; ++op) {
+    const ReductionKernel& baseline =
+        reduction_kernel(type, static_cast<Operator>(op), Instructions::kBaseline);
+    if (baseline.combine == nullptr) continue;
+    for (int seed = 0; seed < 6; ++seed)
+      for (int members = 1; members <= 5; ++members)
+        for (const std::size_t count : {1, 7, 31, 33, 63, 257, 2111})
+          compare_sets(baseline, members, count, seed);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Types, EveryKernelTest,
                          testing::Range(0, static_cast<int>(ElementType::kLongDouble)));
