@@ -72,11 +72,15 @@ typedef enum {
   MEMSPAN_TYPE_FLOAT32 = 10,
   MEMSPAN_TYPE_FLOAT64 = 11,
   MEMSPAN_TYPE_COMPLEX64 = 12, /* two floats */
-  MEMSPAN_TYPE_COMPLEX128 = 13
+  MEMSPAN_TYPE_COMPLEX128 = 13,
+  MEMSPAN_TYPE_FLOAT8_E4M3FN = 14, /* sign, 4 bits of exponent, 3 of mantissa: up to 448 or NaN */
+  MEMSPAN_TYPE_FLOAT8_E5M2 = 15    /* the upper half of a float16 */
 } memspan_type_t;
 
-/* Integers wrap. The half types are combined as floats and rounded once, to the nearest. Members
- * are combined in their order, so that all get the same bits, whatever the size. */
+/* Integers wrap. Floating-point types of 16 and 8 bits are combined as floats and rounded once, to
+ * the nearest, ties to even; what is too big becomes infinity, and 448 in FLOAT8_E4M3FN, which has
+ * none. Members are combined in their order, so that all get the same bits, whatever the
+ * size. */
 typedef enum {
   MEMSPAN_OP_SUM = 0,
   MEMSPAN_OP_PRODUCT = 1,

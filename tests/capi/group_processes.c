@@ -26,9 +26,9 @@ static void try_mistakes(memspan_group_t group) {
   CHECK(memspan_group_all_reduce(group, NULL, &value, 1, MEMSPAN_TYPE_FLOAT32, MEMSPAN_OP_SUM) ==
         SMEM_INVALID_PARAM);
   CHECK(says("result is NULL"));
-  CHECK(memspan_group_all_reduce(group, &value, &value, 1, (memspan_type_t)14, MEMSPAN_OP_SUM) ==
+  CHECK(memspan_group_all_reduce(group, &value, &value, 1, (memspan_type_t)16, MEMSPAN_OP_SUM) ==
         SMEM_INVALID_PARAM);
-  CHECK(says("the type is 14, allowed are 0 to 13"));
+  CHECK(says("the type is 16, allowed are 0 to 15"));
   CHECK(memspan_group_all_gather(group, results, &value, 4) == SMEM_INVALID_PARAM);
   CHECK(says("results[1] is NULL"));
   CHECK(memspan_group_broadcast(group, &value, 4, 3) == SMEM_INVALID_PARAM);
@@ -72,6 +72,14 @@ static void reduce_local(void) {
   CHECK(mean > 2.4F && mean < 2.6F);
   CHECK(memspan_reduce_local(&mean, floats, 1, 1, MEMSPAN_TYPE_FLOAT32, MEMSPAN_OP_MAX) == SMEM_OK);
   CHECK(memcmp(&mean, &first, sizeof mean) == 0);
+  /* 448 + 448 of e4m3fn, which is as much as it has; 57344 twice of e5m2, which is infinity */
+  unsigned char small[2] = {0x7e, 0x7b};
+  const void* const twice[][2] = {{&small[0], &small[0]}, {&small[1], &small[1]}};
+  CHECK(memspan_reduce_local(&small[0], twice[0], 2, 1, MEMSPAN_TYPE_FLOAT8_E4M3FN,
+                             MEMSPAN_OP_SUM) == SMEM_OK);
+  CHECK(memspan_reduce_local(&small[1], twice[1], 2, 1, MEMSPAN_TYPE_FLOAT8_E5M2, MEMSPAN_OP_SUM) ==
+        SMEM_OK);
+  CHECK(small[0] == 0x7e && small[1] == 0x7c);
   CHECK(memspan_reduce_local(NULL, NULL, 0, 0, MEMSPAN_TYPE_FLOAT32, MEMSPAN_OP_SUM) ==
         SMEM_INVALID_PARAM);
   CHECK(says("arrays, which is 0"));

@@ -11,6 +11,7 @@ import torch.distributed as dist  # noqa: E402
 from memspan.torch import native  # noqa: E402
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int32]
+SMALL_TYPES = [torch.int8, torch.float8_e4m3fn, torch.float8_e5m2]
 SIZES = [1, 7, 16, 100, 1000, 5000, 300_000]
 
 
@@ -45,6 +46,73 @@ def sums(rank, ranks):
         expected = values(rank, 1000)
         dist.all_reduce(expected, reduce_op)
         assert torch.equal(torch.ops.memspan.all_reduce(values(rank, 1000), name(), op), expected)
+
+
+def every_pair(rank, ranks, dtype):
+    """65536 elements of each rank: the first two have every pair of bytes, others any."""
+    if ranks > 1 and rank < 2:
+        every = torch.arange(256).to(torch.uint8)
+        drawn = every.repeat(256) if rank == 0 else every.repeat_interleave(256)
+    else:
+        drawn = torch.randint(0, 256, (65536,), generator=torch.Generator().manual_seed(rank)).to(torch.uint8)
+    return drawn.view(dtype)
+
+
+def are_same(made, expected):
+    """The bits, but for which NaN it is."""
+    if not made.dtype.is_floating_point:
+        return torch.equal(made, expected)
+    is_nan = expected.float().isnan()
+    same_bits = made.view(torch.uint8) == expected.view(torch.uint8)
+    return torch.equal(made.float().isnan(), is_nan) and bool((same_bits | is_nan).all())
+
+
+def small_types(rank, ranks):
+    """int8 wraps; float8 is computed in float32 and rounded once, as PyTorch's conversion rounds."""
+    combine = {
+        "sum": torch.add,
+        "product": torch.mul,
+        "min": lambda a, b: torch.where(b < a, b, a),  # of zeros of both signs the first
+        "max": lambda a, b: torch.where(a < b, b, a),
+    }
+    reduce_ops = {
+        "sum": dist.ReduceOp.SUM,
+        "product": dist.ReduceOp.PRODUCT,
+        "min": dist.ReduceOp.MIN,
+        "max": dist.ReduceOp.MAX,
+        "avg": dist.ReduceOp.AVG,
+    }
+    for dtype in SMALL_TYPES:
+        all_of = [every_pair(r, ranks, dtype) for r in range(ranks)]
+        mine = all_of[rank]
+        for op, reduce_op in reduce_ops.items():
+            if op == "avg" and dtype == torch.int8:
+                continue
+            wide = [values if dtype == torch.int8 else values.float() for values in all_of]
+            if op in ("min", "max"):  # which are of no NaN
+                wide = [values.nan_to_num(nan=1) if values.is_floating_point() else values for values in wide]
+            given = wide[rank].to(dtype)
+            expected = wide[0]
+            for values in wide[1:]:
+                expected = combine["sum" if op == "avg" else op](expected, values)
+            expected = (expected / ranks if op == "avg" else expected).to(dtype)
+            assert are_same(torch.ops.memspan.all_reduce(given, name(), op), expected), (dtype, op)
+            result = given.clone()
+            dist.all_reduce(result, reduce_op)
+            assert are_same(result, expected), (dtype, op)
+            result = given.clone()
+            dist.reduce(result, 0, reduce_op)
+            assert are_same(result, expected if rank == 0 else given), (dtype, op)
+            if op == "sum":
+                total = expected
+        count = mine.numel() // ranks
+        part = torch.ops.memspan.reduce_scatter(mine[: count * ranks], name())
+        assert are_same(part, total[rank * count : (rank + 1) * count]), dtype
+        part = torch.empty(count, dtype=dtype)
+        dist.reduce_scatter_single(part, mine[: count * ranks])
+        assert are_same(part, total[rank * count : (rank + 1) * count]), dtype
+        for size in (1, 3, 31, 1001):  # with the call itself, and whole
+            assert are_same(torch.ops.memspan.all_reduce(mine[:size].clone(), name()), total[:size])
 
 
 def gathers(rank, ranks):
@@ -157,6 +225,7 @@ def groups_come_and_go(rank, ranks):
 
 CHECKS = [
     sums,
+    small_types,
     gathers,
     scatters,
     tensors_with_gaps,

@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 SOURCES = {".h", ".c", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".inc"}
 # Users' points of view: they see what is installed and no room.
 OUTSIDE = ("include", "examples", "benchmarks", "python", "torch")
-INSIDE = ("benchmarks/links",)  # programs that measure a room
+INSIDE = ("benchmarks/links", "benchmarks/reductions")  # programs that measure a room
 TOP = "capi"
 
 

@@ -159,6 +159,7 @@ Status check_list(const ProcessGroup& group, Pointer const* list, const std::siz
 
 // The numbers are the same here and there.
 static_assert(static_cast<int>(pgas::ElementType::kComplex128) == MEMSPAN_TYPE_COMPLEX128);
+static_assert(static_cast<int>(pgas::ElementType::kFloat8E5m2) == MEMSPAN_TYPE_FLOAT8_E5M2);
 static_assert(static_cast<int>(pgas::ElementType::kFloat16) == MEMSPAN_TYPE_FLOAT16);
 static_assert(static_cast<int>(pgas::Operator::kAverage) == MEMSPAN_OP_AVERAGE);
 static_assert(static_cast<int>(pgas::Operator::kAnd) == MEMSPAN_OP_AND);

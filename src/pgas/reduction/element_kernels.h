@@ -3,66 +3,14 @@
 // of operators.h, and stored. Floating-point types have code for wider vectors, too.
 #pragma once
 
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
-#include <bit>
 #include <complex>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "pgas/reduction/operators.h"
 
 namespace memspan::pgas {
-
-// Without branches, so that compilers make vector code of it.
-struct Half {
-  using Wide = float;
-  std::uint16_t bits;
-
-  static float widen(Half half) {
-    const std::uint32_t magnitude = half.bits & 0x7fffU;
-    const std::uint32_t sign = (half.bits & 0x8000U) << 16;
-    // The exponent's bias is put right by a product, which normalises what was not, too.
-    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-    const std::uint32_t is_special = magnitude >= 0x7c00U ? 0x7f800000U : 0U;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | is_special | sign);
-  }
-  static Half narrow(float value) {
-    const auto all = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = all & 0x7fffffffU;
-    const std::uint32_t sign = (all >> 16) & 0x8000U;
-    const std::uint32_t odd = (magnitude >> 13) & 1U;
-    const std::uint32_t normal = (magnitude - (112U << 23) + 0xfffU + odd) >> 13;
-    // Adding a half makes the addition round at the last bit that a subnormal has.
-    const std::uint32_t subnormal =
-        std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
-        std::bit_cast<std::uint32_t>(0.5F);
-    const std::uint32_t huge = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
-    std::uint32_t bits = magnitude < 0x38800000U ? subnormal : normal;
-    bits = magnitude >= 0x47800000U ? huge : bits;
-    return {static_cast<std::uint16_t>(bits | sign)};
-  }
-};
-
-struct Bfloat16 {
-  using Wide = float;
-  std::uint16_t bits;
-
-  static float widen(Bfloat16 half) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(half.bits) << 16);
-  }
-  static Bfloat16 narrow(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
-    const std::uint32_t quiet = bits | 0x400000U;
-    const bool is_nan = (bits & 0x7fffffffU) > 0x7f800000U;
-    return {static_cast<std::uint16_t>((is_nan ? quiet : rounded) >> 16)};
-  }
-};
 
 // A type that is computed in itself.
 template <typename T>
@@ -148,40 +96,6 @@ void accumulate(void* into, const void* from, std::size_t count) {
 #ifdef __x86_64__
 #define MEMSPAN_TARGET(...) __attribute__((target(__VA_ARGS__)))
 
-// Converts eight at a time: compilers make no such instructions of Half's functions.
-MEMSPAN_TARGET("avx2,f16c")
-inline void widen_block(const Half* from, float* to, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    _mm256_storeu_ps(to + i,
-                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
-  for (; i < count; ++i) to[i] = Half::widen(from[i]);
-}
-MEMSPAN_TARGET("avx2,f16c")
-inline void narrow_block(const float* from, Half* to, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
-  for (; i < count; ++i) to[i] = Half::narrow(from[i]);
-}
-template <typename Apply, typename Finish>
-MEMSPAN_TARGET("avx2,f16c")
-void combine_halves(void* result, const void* const sources[], int members, std::size_t count) {
-  constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
-  float sums[kBlock];
-  float terms[kBlock];
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t now = std::min(kBlock, count - begin);
-    widen_block(static_cast<const Half*>(sources[0]) + begin, sums, now);
-    for (int member = 1; member < members; ++member) {
-      widen_block(static_cast<const Half*>(sources[member]) + begin, terms, now);
-      for (std::size_t i = 0; i < now; ++i) sums[i] = Apply::apply(sums[i], terms[i]);
-    }
-    for (std::size_t i = 0; i < now; ++i) sums[i] = Finish::finish(sums[i], members);
-    narrow_block(sums, static_cast<Half*>(result) + begin, now);
-  }
-}
 #else
 #define MEMSPAN_TARGET(...)
 #endif

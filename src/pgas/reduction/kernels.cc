@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/reduction/kernels.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <fmt/format.h>
 
 #include <array>
@@ -8,28 +11,52 @@
 #include <type_traits>
 
 #include "pgas/reduction/element_kernels.h"
+#include "pgas/reduction/instructions.h"
+#include "pgas/reduction/narrow_floats.h"
+#include "pgas/reduction/wide_kernels.h"
 
 namespace memspan::pgas {
 namespace {
 
-constexpr std::size_t kInstructionSets = 3;
-
 template <typename Stored, typename Apply, typename Finish>
 constexpr ReductionKernel::Combine combine_of(Instructions instructions) {
   // Integers are quick enough as they are.
-  using T = typename Stored::Wide;
-  if constexpr (std::is_floating_point_v<T> && !std::is_same_v<T, long double>) {
-#ifdef __x86_64__
-    if constexpr (std::is_same_v<Stored, Half>)
-      if (instructions != Instructions::kBaseline) return combine_halves<Apply, Finish>;
-#endif
+  if constexpr (std::is_same_v<Stored, Plain<float>> || std::is_same_v<Stored, Plain<double>>) {
     if (instructions == Instructions::kAvx2) return Kernel<Stored, Apply, Finish>::avx2;
-    if (instructions == Instructions::kAvx512) return Kernel<Stored, Apply, Finish>::avx512;
+    if (instructions >= Instructions::kAvx512) return Kernel<Stored, Apply, Finish>::avx512;
   }
   return Kernel<Stored, Apply, Finish>::baseline;
 }
 
 using Row = std::array<ReductionKernel, kOperators>;
+
+#ifdef __x86_64__
+template <typename Kernels>
+constexpr ReductionKernel::Combine wide_combine_of(Operator op) {
+  switch (op) {
+    case Operator::kSum:
+      return Kernels::sum;
+    case Operator::kProduct:
+      return Kernels::product;
+    case Operator::kMin:
+      return Kernels::min;
+    case Operator::kMax:
+      return Kernels::max;
+    case Operator::kAverage:
+      return Kernels::average;
+    default:
+      return nullptr;
+  }
+}
+template <typename Stored>
+constexpr ReductionKernel::Combine wide_combine_of(Operator op, Instructions instructions) {
+  if (instructions == Instructions::kAvx2) return wide_combine_of<WideKernels<Stored, Avx2>>(op);
+  if constexpr (std::is_same_v<Stored, Bfloat16>)
+    if (instructions == Instructions::kAvx512Bf16)
+      return wide_combine_of<WideKernels<Stored, Avx512<Instructions::kAvx512Bf16>>>(op);
+  return wide_combine_of<WideKernels<Stored, Avx512<Instructions::kAvx512>>>(op);
+}
+#endif
 
 template <typename Stored, template <typename> class Apply>
 constexpr void set(Row& row, Operator op, Instructions instructions) {
@@ -59,6 +86,12 @@ constexpr Row row_of(ElementType type, Instructions instructions) {
     row[static_cast<std::size_t>(Operator::kAverage)].combine =
         combine_of<Stored, Sum<T>, Divide<T>>(instructions);
   }
+#ifdef __x86_64__
+  if constexpr (!std::is_same_v<Stored, Plain<T>>)
+    if (instructions != Instructions::kBaseline)
+      for (ReductionKernel& kernel : row)
+        kernel.combine = wide_combine_of<Stored>(kernel.op, instructions);
+#endif
   return row;
 }
 
@@ -69,7 +102,8 @@ struct Type {
 template <typename Stored>
 constexpr std::array<Row, kInstructionSets> rows_of(ElementType type) {
   return {row_of<Stored>(type, Instructions::kBaseline), row_of<Stored>(type, Instructions::kAvx2),
-          row_of<Stored>(type, Instructions::kAvx512)};
+          row_of<Stored>(type, Instructions::kAvx512),
+          row_of<Stored>(type, Instructions::kAvx512Bf16)};
 }
 constexpr std::array<Type, kElementTypes> kTable{{
     {"int8", rows_of<Plain<std::int8_t>>(ElementType::kInt8)},
@@ -86,26 +120,62 @@ constexpr std::array<Type, kElementTypes> kTable{{
     {"float64", rows_of<Plain<double>>(ElementType::kFloat64)},
     {"complex64", rows_of<Plain<std::complex<float>>>(ElementType::kComplex64)},
     {"complex128", rows_of<Plain<std::complex<double>>>(ElementType::kComplex128)},
+    {"float8_e4m3fn", rows_of<Float8E4m3fn>(ElementType::kFloat8E4m3fn)},
+    {"float8_e5m2", rows_of<Float8E5m2>(ElementType::kFloat8E5m2)},
     {"long double", rows_of<Plain<long double>>(ElementType::kLongDouble)},
 }};
 constexpr std::array<const char*, kOperators> kNames{"sum", "product", "min", "max",
                                                      "and", "or",      "xor", "average"};
 // Those that memspan_type_t names.
-constexpr int kNumberedTypes = 14;
+constexpr int kNumberedTypes = 16;
+
+#ifdef __x86_64__
+// clang 14's __builtin_cpu_supports() does not know it.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+// Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
+bool halves_are_slow_in_512_bits() {
+#ifdef __x86_64__
+  static const bool kIsZen4 = __builtin_cpu_is("amdfam19h");
+  return kIsZen4;
+#else
+  return false;
+#endif
+}
+Instructions quickest_instructions(ElementType type) {
+  const Instructions best = best_instructions();
+  const bool use_avx2 =
+      type == ElementType::kFloat16 && best > Instructions::kAvx2 && halves_are_slow_in_512_bits();
+  return use_avx2 ? Instructions::kAvx2 : best;
+}
 
 }  // namespace
 
 Instructions best_instructions() {
 #ifdef __x86_64__
   static const Instructions kBest = [] {
-    if (!__builtin_cpu_supports("avx2")) return Instructions::kBaseline;
-    const bool has_512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    return has_512 ? Instructions::kAvx512 : Instructions::kAvx2;
+    if (!__builtin_cpu_supports("avx2") || !has_f16c()) return Instructions::kBaseline;
+    const bool has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (!has_512) return Instructions::kAvx2;
+    return __builtin_cpu_supports("avx512bf16") ? Instructions::kAvx512Bf16 : Instructions::kAvx512;
   }();
   return kBest;
 #else
   return Instructions::kBaseline;
 #endif
+}
+
+Result<ReductionKernel> reduction_kernel(int type, int op) {
+  // Of a type that there is not, any set's answer will do.
+  return reduction_kernel(type, op, quickest_instructions(static_cast<ElementType>(type)));
 }
 
 Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions) {
@@ -124,11 +194,27 @@ Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instruct
   return kernel;
 }
 
+const ReductionKernel& reduction_kernel(ElementType type, Operator op) {
+  return reduction_kernel(type, op, quickest_instructions(type));
+}
+
 const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions) {
   return kTable[static_cast<std::size_t>(type)]
       .operators[static_cast<std::size_t>(instructions)][static_cast<std::size_t>(op)];
 }
 
+float float_of_float8_e4m3fn(std::uint8_t bits) {
+  return Float8E4m3fn::widen({bits});
+}
+std::uint8_t float8_e4m3fn_of_float(float value) {
+  return Float8E4m3fn::narrow(value).bits;
+}
+float float_of_float8_e5m2(std::uint8_t bits) {
+  return Float8E5m2::widen({bits});
+}
+std::uint8_t float8_e5m2_of_float(float value) {
+  return Float8E5m2::narrow(value).bits;
+}
 float float_of_half(std::uint16_t half) {
   return Half::widen({half});
 }

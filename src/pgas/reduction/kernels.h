@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of all reductions, one for each type of element and operation, as functions over
-// arrays that compilers turn into vector code. The half types are computed in float and rounded
-// once.
+// arrays in vector code. The floating-point types of 16 and 8 bits are computed in float and
+// rounded once (narrow_floats.h).
 #pragma once
 
 #include <complex>
@@ -10,10 +10,11 @@
 #include <type_traits>
 
 #include "core/status.h"
+#include "pgas/reduction/instructions.h"
 
 namespace memspan::pgas {
 
-// The first 14 have the numbers of memspan_type_t.
+// The first 16 have the numbers of memspan_type_t.
 enum class ElementType : std::uint8_t {
   kInt8,
   kUint8,
@@ -29,22 +30,18 @@ enum class ElementType : std::uint8_t {
   kFloat64,
   kComplex64,
   kComplex128,
+  kFloat8E4m3fn,
+  kFloat8E5m2,
   kLongDouble,
 };
-inline constexpr int kElementTypes = 15;
+inline constexpr int kElementTypes = 17;
 enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
 inline constexpr int kOperators = 8;
 
-// The instruction sets that there are kernels for. The bits are the same with each: no kernel
-// contracts products and sums.
-enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
-// Of this processor.
-Instructions best_instructions();
-
 // What a reduction of one type by one operation calls. A value.
 struct ReductionKernel {
-  // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the half types, whose sums
-  // are only rounded when they are complete, and for the average.
+  // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the floating-point types of
+  // 16 and 8 bits, whose sums are only rounded when they are complete, and for the average.
   using Accumulate = void (*)(void* into, const void* from, std::size_t count);
   // Member after member, in one pass over the result, which may be one of the sources. Every source
   // has `count` elements.
@@ -57,10 +54,11 @@ struct ReductionKernel {
   Accumulate accumulate;
 };
 
-// Of the numbers of memspan_type_t and memspan_op_t. kInvalidArgument when they name no type or
-// operation, or the operation is not one of the type.
-Result<ReductionKernel> reduction_kernel(int type, int op,
-                                         Instructions instructions = best_instructions());
+// Of the numbers of memspan_type_t and memspan_op_t, for the instruction set that is named, which
+// the processor must have, or for the quickest one that it has. kInvalidArgument when they name no
+// type or operation, or the operation is not one of the type.
+Result<ReductionKernel> reduction_kernel(int type, int op);
+Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions);
 
 // The element type of a C type by its kind and size.
 template <typename T>
@@ -79,8 +77,8 @@ constexpr ElementType element_type_of() {
 }
 
 // Of a type and an operation that exist, known when it is compiled.
-const ReductionKernel& reduction_kernel(ElementType type, Operator op,
-                                        Instructions instructions = best_instructions());
+const ReductionKernel& reduction_kernel(ElementType type, Operator op);
+const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions);
 template <typename T, Operator op>
 const ReductionKernel& reduction_kernel() {
   return reduction_kernel(element_type_of<T>(), op);
@@ -91,5 +89,10 @@ float float_of_half(std::uint16_t half);
 std::uint16_t half_of_float(float value);
 float float_of_bfloat16(std::uint16_t half);
 std::uint16_t bfloat16_of_float(float value);
+// The types of 8 bits with 4 and 5 bits of exponent, as PyTorch has them.
+float float_of_float8_e4m3fn(std::uint8_t bits);
+std::uint8_t float8_e4m3fn_of_float(float value);
+float float_of_float8_e5m2(std::uint8_t bits);
+std::uint8_t float8_e5m2_of_float(float value);
 
 }  // namespace memspan::pgas

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -346,6 +344,37 @@ TEST_P(GroupTest, SumsOfFloatsDependOnNothingButTheValues) {
   });
 }
 
+// What one process alone makes of everybody's values (memspan_reduce_local()), with the call
+// itself, whole and by slices. No value is a NaN.
+TEST_P(GroupTest, NarrowTypesHaveTheBitsOfOneProcessAlone) {
+  for_all([](ProcessGroup& group) {
+    constexpr std::size_t kCount = 70'001;
+    for (const ElementType type :
+         {ElementType::kInt8, ElementType::kFloat16, ElementType::kBfloat16,
+          ElementType::kFloat8E4m3fn, ElementType::kFloat8E5m2}) {
+      const ReductionKernel elements = reduction_kernel(static_cast<int>(type), kSum).value();
+      std::vector<std::vector<std::uint8_t>> values;
+      std::vector<const void*> sources;
+      for (int member = 0; member < group.size(); ++member) {
+        auto& mine = values.emplace_back(kCount * elements.bytes);
+        for (std::size_t i = 0; i < mine.size(); ++i)
+          mine[i] =
+              static_cast<std::uint8_t>((i * 31 + static_cast<std::size_t>(member) * 101) % 0x78);
+        sources.push_back(mine.data());
+      }
+      std::vector<std::uint8_t> expected(kCount * elements.bytes);
+      elements.combine(expected.data(), sources.data(), group.size(), kCount);
+      for (const std::size_t count : {std::size_t{5}, std::size_t{900}, kCount}) {
+        const auto& mine = values[static_cast<std::size_t>(group.rank())];
+        std::vector<std::uint8_t> result(count * elements.bytes);
+        ASSERT_TRUE(group_all_reduce(group, result.data(), mine.data(), count, elements).is_ok());
+        ASSERT_TRUE(std::equal(result.begin(), result.end(), expected.begin()))
+            << static_cast<int>(type) << " " << count;
+      }
+    }
+  });
+}
+
 TEST_P(GroupTest, ArrivalsAreKnownToAll) {
   for_all([](ProcessGroup& group) {
     const auto short_while = std::chrono::milliseconds(1);
@@ -508,137 +537,6 @@ TEST_P(GroupTest, MapsMembersMemoryAndSwapsWords) {
     EXPECT_TRUE(own.destroy(mine));
     EXPECT_FALSE(own.destroy(mine));
   });
-}
-
-// ---- elements
-
-TEST(ElementsTest, RefusesWhatTheTypeDoesNotHave) {
-  EXPECT_EQ(reduction_kernel(14, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(reduction_kernel(-1, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(reduction_kernel(0, 8).code(), Code::kInvalidArgument);
-  EXPECT_EQ(reduction_kernel(kFloat32, static_cast<int>(Operator::kAnd)).code(),
-            Code::kInvalidArgument);
-  EXPECT_EQ(reduction_kernel(kInt32, static_cast<int>(Operator::kAverage)).code(),
-            Code::kInvalidArgument);
-  EXPECT_EQ(reduction_kernel(12, static_cast<int>(Operator::kMax)).code(), Code::kInvalidArgument);
-}
-
-// All 65536 halves there and back; and floats between two halves, which go to the nearest.
-TEST(ElementsTest, HalvesRoundToTheNearest) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto half = static_cast<std::uint16_t>(bits);
-    const float wide = float_of_half(half);
-    if (std::isnan(wide)) {
-      EXPECT_TRUE(std::isnan(float_of_half(half_of_float(wide))));
-      continue;
-    }
-    ASSERT_EQ(half_of_float(wide), half) << bits;
-    const float brain = float_of_bfloat16(half);
-    if (!std::isnan(brain)) {
-      ASSERT_EQ(bfloat16_of_float(brain), half) << bits;
-    }
-    if ((bits & 0x7fff) >= 0x7bff) continue;
-    const float next = float_of_half(static_cast<std::uint16_t>(bits + 1));
-    const float middle = (wide + next) / 2;
-    const auto even = static_cast<std::uint16_t>(bits % 2 == 0 ? bits : bits + 1);
-    ASSERT_EQ(half_of_float(middle), even) << bits;
-    ASSERT_EQ(half_of_float(std::nextafter(middle, wide)), half) << bits;
-    ASSERT_EQ(half_of_float(std::nextafter(middle, next)), bits + 1) << bits;
-  }
-  EXPECT_EQ(half_of_float(65519.0F), 0x7bff);
-  EXPECT_EQ(half_of_float(65520.0F), 0x7c00);
-  EXPECT_EQ(half_of_float(-std::numeric_limits<float>::infinity()), 0xfc00);
-  EXPECT_EQ(float_of_half(1), 0x1p-24F);
-  EXPECT_EQ(bfloat16_of_float(1.0F + 0x1p-8F), 0x3f80);  // a tie, to even
-  EXPECT_EQ(bfloat16_of_float(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);
-  EXPECT_TRUE(std::isnan(float_of_bfloat16(bfloat16_of_float(std::nanf("")))));
-}
-
-// 1024 halves of 1 and one of 2048: a half cannot count on from there, a float can.
-TEST(ElementsTest, HalvesAreSummedAsFloats) {
-  const ReductionKernel elements =
-      reduction_kernel(static_cast<int>(ElementType::kFloat16), kSum).value();
-  std::uint16_t large = half_of_float(2048);
-  std::uint16_t one = half_of_float(1);
-  const void* sources[5] = {&large, &one, &one, &one, &one};
-  std::uint16_t sum = 0;
-  elements.combine(&sum, sources, 5, 1);
-  EXPECT_EQ(float_of_half(sum), 2052.0F);
-}
-
-// Elements that are numbers of every type: small ones of either sign.
-std::vector<std::byte> small_numbers(ElementType type, std::size_t count, int seed) {
-  std::vector<std::byte> bytes(count * sizeof(double));
-  for (std::size_t i = 0; i < count; ++i) {
-    const float number = static_cast<float>(static_cast<int>((i * 7 + seed * 13) % 101) - 50) / 8;
-    const std::uint16_t half =
-        type == ElementType::kFloat16 ? half_of_float(number) : bfloat16_of_float(number);
-    const double wide = number;
-    if (type == ElementType::kFloat64)
-      std::memcpy(&bytes[i * sizeof wide], &wide, sizeof wide);
-    else if (type == ElementType::kFloat32)
-      std::memcpy(&bytes[i * sizeof number], &number, sizeof number);
-    else
-      std::memcpy(&bytes[i * sizeof half], &half, sizeof half);
-  }
-  return bytes;
-}
-
-// Also in place, and for sizes that fill no vector and no block.
-TEST(ElementsTest, EveryInstructionSetGivesTheSameBits) {
-  for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16,
-                                 ElementType::kFloat32, ElementType::kFloat64}) {
-    for (const Operator op :
-         {Operator::kSum, Operator::kProduct, Operator::kMin, Operator::kMax, Operator::kAverage}) {
-      for (int members = 1; members <= 4; ++members) {
-        for (const std::size_t count : {std::size_t{1}, std::size_t{13}, std::size_t{2500}}) {
-          std::vector<std::byte> expected;
-          for (int set = 0; set <= static_cast<int>(best_instructions()); ++set) {
-            const ReductionKernel& elements =
-                reduction_kernel(type, op, static_cast<Instructions>(set));
-            std::vector<std::vector<std::byte>> arrays;
-            std::vector<const void*> sources;
-            for (int member = 0; member < members; ++member)
-              arrays.push_back(small_numbers(type, count, member));
-            for (const auto& array : arrays) sources.push_back(array.data());
-            elements.combine(arrays.back().data(), sources.data(), members, count);
-            if (set == 0) expected = arrays.back();
-            ASSERT_EQ(arrays.back(), expected) << set << " " << members << " " << count;
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(ElementsTest, EveryOperatorOfEveryType) {
-  std::int8_t a = 100;
-  std::int8_t b = 100;
-  const void* sources[2] = {&a, &b};
-  std::int8_t result = 0;
-  reduction_kernel(0, 0).value().combine(&result, sources, 2, 1);
-  EXPECT_EQ(result, static_cast<std::int8_t>(200));
-  b = 3;
-  const std::int8_t expected[] = {103, 44, 3, 100, 0, 103, 103};
-  for (int op = 0; op < 7; ++op) {
-    reduction_kernel(0, op).value().combine(&result, sources, 2, 1);
-    EXPECT_EQ(result, expected[op]) << op;
-  }
-  double x[2] = {1.5, -2};
-  double y[2] = {4, 0.25};
-  const void* wide[2] = {x, y};
-  double got[2] = {};
-  reduction_kernel(static_cast<int>(ElementType::kFloat64), static_cast<int>(Operator::kAverage))
-      .value()
-      .combine(got, wide, 2, 2);
-  EXPECT_EQ(got[0], 2.75);
-  EXPECT_EQ(got[1], -0.875);
-  // (1.5 - 2i) * (4 + 0.25i)
-  reduction_kernel(static_cast<int>(ElementType::kComplex128), static_cast<int>(Operator::kProduct))
-      .value()
-      .combine(got, wide, 2, 1);
-  EXPECT_EQ(got[0], 6.5);
-  EXPECT_EQ(got[1], 0.375 - 8);
 }
 
 }  // namespace

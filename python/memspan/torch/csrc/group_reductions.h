@@ -16,9 +16,16 @@
 
 namespace memspan::tensors {
 
-// The type in which values are combined: the library does not know types of 8 bits.
+// The type in which values are combined: of those of 8 bits the library knows two.
 inline at::ScalarType combined_type(const Tensor& tensor) {
-  return at::isFloat8Type(tensor.scalar_type()) ? at::kFloat : tensor.scalar_type();
+  const at::ScalarType type = tensor.scalar_type();
+  const bool is_known = type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2;
+  return at::isFloat8Type(type) && !is_known ? at::kFloat : type;
+}
+// PyTorch has no products of types of 8 bits, which PREMUL_SUM needs.
+inline at::ScalarType combined_type(const Tensor& tensor, const c10d::ReduceOp& reduce) {
+  const bool is_scaled = reduce.op_ == c10d::ReduceOp::PREMUL_SUM;
+  return is_scaled && at::isFloat8Type(tensor.scalar_type()) ? at::kFloat : combined_type(tensor);
 }
 
 // The values times the factor of PREMUL_SUM; themselves for another operation.
@@ -38,7 +45,7 @@ inline Tensor scaled(const Tensor& values, const c10d::ReduceOp& reduce) {
 // A reduction of a tensor, to itself.
 struct Reduction {
   Reduction(const Tensor& tensor, const c10d::ReduceOp& reduce)
-      : result(ToWrite::filled(tensor, combined_type(tensor))),
+      : result(ToWrite::filled(tensor, combined_type(tensor, reduce))),
         values(scaled(result.flat(), reduce)),
         kind(kind_of(result.flat().scalar_type(), reduce.op_)) {}
   size_t count() const { return static_cast<size_t>(values.numel()); }
@@ -82,10 +89,10 @@ class ScatteredReduction {
 
  private:
   ScatteredReduction(const Tensor& output, const c10d::ReduceOp& reduce)
-      : result_(output, combined_type(output)),
+      : result_(output, combined_type(output, reduce)),
         kind_(kind_of(result_.flat().scalar_type(), reduce.op_)) {}
   static Tensor values_of(const Tensor& tensor, const c10d::ReduceOp& reduce) {
-    return scaled(to_read(tensor).to(combined_type(tensor)), reduce);
+    return scaled(to_read(tensor).to(combined_type(tensor, reduce)), reduce);
   }
   void add(const Tensor& values) {
     held_.push_back(values);

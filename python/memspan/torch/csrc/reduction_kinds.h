@@ -48,6 +48,10 @@ inline memspan_type_t type_of(at::ScalarType type) {
       return MEMSPAN_TYPE_COMPLEX64;
     case at::kComplexDouble:
       return MEMSPAN_TYPE_COMPLEX128;
+    case at::kFloat8_e4m3fn:
+      return MEMSPAN_TYPE_FLOAT8_E4M3FN;
+    case at::kFloat8_e5m2:
+      return MEMSPAN_TYPE_FLOAT8_E5M2;
     default:
       TORCH_CHECK_TYPE(false, "memspan reduces no tensors of ", type);
   }
