@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,10 +101,11 @@ Result<Pages> Pages::adopt_unsealed(Fd descriptor, std::size_t bytes) {
   return Pages(std::move(descriptor), bytes);
 }
 
+// The size of a block says nothing: it is 2 MiB where transparent huge pages are always tried, too.
 bool Pages::is_huge() const {
-  struct stat info {};
-  return fstat(descriptor_.get(), &info) == 0 &&
-         static_cast<std::size_t>(info.st_blksize) >= kHugePage;
+  constexpr auto kHugeFiles = 0x958458f6;  // HUGETLBFS_MAGIC
+  struct statfs info {};
+  return fstatfs(descriptor_.get(), &info) == 0 && info.f_type == kHugeFiles;
 }
 
 Result<Fd> Pages::duplicate() const {

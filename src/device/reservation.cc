@@ -45,6 +45,25 @@ void make_private(std::byte* place, std::size_t bytes) {
   static_cast<void>(mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0));
 }
 
+// Anywhere. Where the kernel gives no aligned place for a range that may have huge pages, one is
+// cut from a larger range.
+void* reserve_anywhere(std::size_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+  if (base == MAP_FAILED || bytes < kHugePage ||
+      reinterpret_cast<std::uintptr_t>(base) % kHugePage == 0)
+    return base;
+  munmap(base, bytes);
+  const std::size_t more = bytes + kHugePage;
+  if (more < bytes) return mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+  auto* const all = static_cast<std::byte*>(mmap(nullptr, more, PROT_NONE, kFlags, -1, 0));
+  if (all == MAP_FAILED) return mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+  const auto place = reinterpret_cast<std::uintptr_t>(all);
+  const std::size_t before = align_up(place, kHugePage) - place;
+  if (before != 0) munmap(all, before);
+  munmap(all + before + bytes, kHugePage - before);
+  return all + before;
+}
+
 }  // namespace
 
 Result<Reservation> Reservation::make_at(std::size_t bytes, void* wanted) {
@@ -66,7 +85,7 @@ Result<Reservation> Reservation::make(std::size_t bytes, void* wanted) {
   bytes = align_up(bytes, page_size());
   void* base = MAP_FAILED;
   if (wanted != nullptr) base = mmap(wanted, bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
-  if (base == MAP_FAILED) base = mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+  if (base == MAP_FAILED) base = reserve_anywhere(bytes);
   if (base == MAP_FAILED)
     return Status::from_errno(fmt::format("reserving {} of addresses", format_size(bytes)));
   return Reservation(static_cast<std::byte*>(base), bytes);

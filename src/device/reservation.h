@@ -13,8 +13,9 @@ namespace memspan {
 // Owns the range and unmaps it when destroyed. Move-only value; one thread at a time.
 class Reservation {
  public:
-  // Reserves `bytes` (whole pages) at `wanted` when that range is free, else anywhere. `wanted`
-  // may be null. Costs no memory.
+  // Reserves `bytes` (whole pages) at `wanted` when that range is free, else anywhere, from 2 MiB
+  // on at a multiple of that, so that huge pages can be mapped. `wanted` may be null. Costs no
+  // memory.
   static Result<Reservation> make(std::size_t bytes, void* wanted);
   // Reserves `bytes` at `wanted` and nowhere else: kUnavailable says what has the place.
   static Result<Reservation> make_at(std::size_t bytes, void* wanted);

@@ -129,7 +129,9 @@ Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   if (is_numa)
     MEMSPAN_PASS(prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
                              *options_.numa >= 0 ? *options_.numa : current_node()));
-  if (is_new) MEMSPAN_PASS(commit_within_budget(memory->pages(), "the pool"));
+  if (is_new)
+    MEMSPAN_PASS(commit_within_budget(
+        {memory->pages(), 0, windows(kind).begin_of(options_.rank), memory->bytes()}, "the pool"));
   own_[index_of(kind)] = std::move(memory);
   return Status::ok();
 }

@@ -93,8 +93,8 @@ Status SpaceMemory::take_pages(const Deadline& deadline) {
     return {Code::kInternal, "the memory of the space has another size"};
   MEMSPAN_PASS(map_near_pages());
   if (pages.is_huge()) return Status::ok();
-  return commit_within_budget(pages, plan_.bytes * plan_.rank, plan_.bytes,
-                              "the part of the space");
+  const std::size_t begin = plan_.bytes * plan_.rank;
+  return commit_within_budget({pages, begin, base() + begin, plan_.bytes}, "the part of the space");
 }
 
 // A page that a near part and a far one share is mapped.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -92,25 +93,20 @@ Result<MemoryBudget> measure_memory_budget() {
   return budget;
 }
 
-Status commit_within_budget(const Pages& pages, std::string_view what) {
-  return commit_within_budget(pages, 0, pages.bytes(), what);
-}
-
-Status commit_within_budget(const Pages& pages, std::size_t offset, std::size_t bytes,
-                            std::string_view what) {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t step = std::min(Pages::kCommitStep, bytes - done);
+Status commit_within_budget(const MappedPart& part, std::string_view what) {
+  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), what);
+  // The first piece is asked for all that is to come.
+  std::atomic<std::size_t> taken{0};
+  return commit_mapped(part, settings, [&](std::size_t bytes) -> Status {
+    const std::size_t before = taken.fetch_add(bytes, std::memory_order_relaxed);
     MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), what);
-    const std::size_t rest = bytes - done;
-    if (budget.available < (done == 0 ? rest : step))
-      return {Code::kOutOfMemory,
-              fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({})",
-                          what, format_size(rest), rest, format_size(budget.available),
-                          budget.available, budget.source)};
-    MEMSPAN_TRY(pages.commit(offset + done, step), what);
-    done += step;
-  }
-  return Status::ok();
+    const std::size_t rest = part.bytes - before;
+    if (budget.available >= (before == 0 ? rest : bytes)) return Status::ok();
+    return {Code::kOutOfMemory,
+            fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({})",
+                        what, format_size(rest), rest, format_size(budget.available),
+                        budget.available, budget.source)};
+  });
 }
 
 }  // namespace memspan

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/status.h"
+#include "device/mapped_commit.h"
 #include "device/pages.h"
 
 namespace memspan {
@@ -24,12 +25,10 @@ struct MemoryBudget {
 // users who want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
 
-// Takes all of the pages' memory, asking the budget before every step, so that processes that do
-// this at the same time do not take too much together. kOutOfMemory names both sizes; `what` names
-// the memory. What was taken by then goes with the pages.
-Status commit_within_budget(const Pages& pages, std::string_view what);
-// The same for [offset, offset + bytes) of them.
-Status commit_within_budget(const Pages& pages, std::size_t offset, std::size_t bytes,
-                            std::string_view what);
+// Takes the memory behind a mapping as the environment says (device/mapped_commit.h), asking the
+// budget before every piece, so that processes that do this at the same time do not take too much
+// together. kOutOfMemory names both sizes; `what` names the memory. What was taken by then goes
+// with the pages.
+Status commit_within_budget(const MappedPart& part, std::string_view what);
 
 }  // namespace memspan

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+
+#include "core/signals.h"
 
 namespace memspan {
 namespace {
@@ -151,22 +151,6 @@ bool copy_out(const StaticSegment& data, int descriptor, std::size_t offset) {
   return true;
 }
 
-// Nothing may run between copying and mapping that writes to the variables.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 // ---- fork
 
 void drop_snapshot() {
@@ -248,7 +232,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
   const int descriptor = fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3);
   if (descriptor < 0) return failed("keeping the pages of");
   {
-    const WithoutSignals quiet;
+    const SignalsBlocked quiet;  // nothing may run meanwhile that writes to the variables
     // Another program may have had the place before.
     if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(offset), static_cast<off_t>(data.bytes)) != 0 ||
@@ -274,7 +258,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
 
 void take_back_static_segment() {
   if (moved.descriptor < 0) return;
-  const WithoutSignals quiet;
+  const SignalsBlocked quiet;  // as above
   take_snapshot();
   // Else they stay where they are, which costs memory but no correctness.
   if (!put_snapshot_in_place()) drop_snapshot();

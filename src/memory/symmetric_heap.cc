@@ -6,8 +6,13 @@
 namespace memspan {
 
 SymmetricHeap::SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base,
-                             std::size_t bytes, CommitMode mode)
-    : pages_(pages), offset_(offset), base_(base), allocator_(bytes), mode_(mode) {}
+                             std::size_t bytes, CommitMode mode, const CommitSettings& settings)
+    : pages_(pages),
+      offset_(offset),
+      base_(base),
+      allocator_(bytes),
+      mode_(mode),
+      settings_(settings) {}
 
 std::byte* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment) {
   auto offset = allocator_.allocate(bytes, alignment);
@@ -46,7 +51,8 @@ Status SymmetricHeap::commit(const void* pointer, std::size_t bytes) {
     if (stop > chunk) {
       std::size_t from = chunk * kChunk;
       std::size_t to = std::min(stop * kChunk, align_up(allocator_.bytes(), page_size()));
-      MEMSPAN_TRY(pages_.commit(offset_ + from, to - from), "committing symmetric memory");
+      MEMSPAN_TRY(commit_mapped({pages_, offset_ + from, base_ + from, to - from}, settings_),
+                  "committing symmetric memory");
       std::fill(committed_.begin() + static_cast<std::ptrdiff_t>(chunk),
                 committed_.begin() + static_cast<std::ptrdiff_t>(stop), true);
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "device/mapped_commit.h"
 #include "device/pages.h"
 #include "memory/allocator.h"
 
@@ -28,7 +29,7 @@ class SymmetricHeap {
  public:
   // The heap is [offset, offset + bytes) of `pages`, mapped at `base`.
   SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
-                CommitMode mode = CommitMode::kAtAllocation);
+                CommitMode mode = CommitMode::kAtAllocation, const CommitSettings& settings = {});
 
   std::byte* base() const { return base_; }
   std::size_t bytes() const { return allocator_.bytes(); }
@@ -48,6 +49,7 @@ class SymmetricHeap {
   // How many bytes commit() of this range would have to take from the system; none where they are
   // taken at the first use.
   std::size_t uncommitted(const void* pointer, std::size_t bytes) const;
+  // Huge pages are taken where the range has them whole, so that it costs no more than its chunks.
   Status commit(const void* pointer, std::size_t bytes);
 
  private:
@@ -62,6 +64,7 @@ class SymmetricHeap {
   std::byte* base_;
   Allocator allocator_;
   CommitMode mode_;
+  CommitSettings settings_;
   std::vector<bool> committed_;  // grows with the highest chunk in use
 };
 

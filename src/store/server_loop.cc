@@ -2,8 +2,6 @@
 #include "store/server_loop.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "core/log.h"
 #include "core/random.h"
+#include "core/signals.h"
 #include "store/run_handlers.h"
 
 namespace memspan {
@@ -29,22 +28,6 @@ class Delivering {
 
  private:
   bool& is_on_;
-};
-
-// Signals are for the program's own threads; a thread made meanwhile inherits the blocked mask.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 std::uint64_t random_epoch() {

@@ -84,10 +84,12 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
   MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
                      "making the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
+                     "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
   MEMSPAN_TRY(check_heap_size(heap_bytes, stride, mode), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.segment, heap_bytes), "making the symmetric heap");
-  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode));
+  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
   MEMSPAN_PASS(world->choose_transports());
   MEMSPAN_TRY(world->map_node(), "connecting to the peers");
@@ -98,10 +100,12 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   return world;
 }
 
-World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
+World::World(Membership membership, std::size_t heap_bytes, CommitMode mode,
+             const CommitSettings& settings)
     : membership_(std::move(membership)),
       heap_bytes_(heap_bytes),
       commit_mode_(mode),
+      commit_settings_(settings),
       part_bytes_(kInternalBytes + heap_bytes),
       internal_allocator_(kInternalBytes) {
   waiting_.segment = membership_.segment.get();
@@ -225,7 +229,8 @@ void World::fill_table() {
   table_.operations = &operations_;
   const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
-                                          mine + kInternalBytes, heap_bytes_, commit_mode_);
+                                          mine + kInternalBytes, heap_bytes_, commit_mode_,
+                                          commit_settings_);
 }
 
 Status World::connect_static_segments() {

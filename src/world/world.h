@@ -119,7 +119,8 @@ class World {
   void leave();
 
  private:
-  World(Membership membership, std::size_t heap_bytes, CommitMode mode);
+  World(Membership membership, std::size_t heap_bytes, CommitMode mode,
+        const CommitSettings& settings);
   Status map_segments(StaticVariables variables);
   Status choose_transports();
   Status map_node();
@@ -133,6 +134,7 @@ class World {
   Membership membership_;
   std::size_t heap_bytes_;
   CommitMode commit_mode_;
+  CommitSettings commit_settings_;
   std::size_t part_bytes_;  // internal area + heap: what one PE has in the address range
   StaticSegment static_segment_;
   // Of this node's PEs, by index: all parts, then all static segments.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "job.h"
+#include "support/huge_pages.h"
 
 namespace memspan::multi {
 namespace {
@@ -35,6 +36,24 @@ TEST(HeapTest, AlignHonoursEveryPowerOfTwo) {
     shmem_free(place);
   }
   EXPECT_EQ(shmem_align(24, 100), nullptr);
+}
+
+// A PE's own memory and that of a peer; a small block takes small pages.
+TEST(HeapTest, LargeBlocksHaveHugePages) {
+  constexpr std::size_t kHuge = std::size_t{2} << 20;
+  constexpr std::size_t kBytes = 16 * kHuge;
+  Symmetric<char> place(kBytes);
+  ASSERT_NE(place.get(), nullptr);
+  Symmetric<char> small(1000);
+  std::memset(place.get(), me(), kBytes);
+  shmem_barrier_all();
+  for (std::size_t at = 0; at < kBytes; at += kHuge / 2)
+    ASSERT_EQ(shmem_char_g(place.get() + at, next()), static_cast<char>(next()));
+  if (const char* const why = why_no_huge_pages(); why != nullptr)
+    GTEST_SKIP() << "skipped=" << why;
+  EXPECT_GE(smaps_bytes(place.get(), "ShmemPmdMapped"), kBytes - 2 * kHuge);
+  if (const void* const theirs = shmem_ptr(place.get(), next()); theirs != nullptr)
+    EXPECT_GE(smaps_bytes(theirs, "ShmemPmdMapped"), kBytes - 2 * kHuge);
 }
 
 TEST(HeapTest, NothingIsNull) {

@@ -11,6 +11,8 @@
 
 #include "core/agreement.h"
 #include "core/fd.h"
+#include "device/huge_pages.h"
+#include "device/mapped_commit.h"
 #include "pgas/group/call.h"
 #include "pgas/group/collectives.h"
 
@@ -59,6 +61,8 @@ Result<Reservation> map_contribution(Membership& membership, int member,
     return Status(Code::kInternal, doing + ": it is less memory than was said");
   MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), doing);
   MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), doing);
+  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), doing);
+  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
   return range;
 }
 
@@ -121,6 +125,9 @@ Result<std::byte*> SharedPages::create(std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-shareable"), "making memory");
   MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), "making memory");
   MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), "making memory");
+  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
+                     "making memory");
+  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
   std::byte* const base = range.base();
   MutexLock lock(mutex_);
   blocks_.emplace(reinterpret_cast<std::uintptr_t>(base),

@@ -52,10 +52,25 @@ TEST(CopyTest, CopiesFromAnyPlaceToAnyPlace) {
 TEST(CopyTest, CopiesWhatNoCacheHolds) {
   constexpr std::size_t kMost = std::size_t{1} << 30;
   const std::size_t from = copies_past_caches_from();
-  for (std::size_t more : {0, 1, 63, 200}) expect_copied((std::size_t{3} << 20) + more, 5, 17);
+  // Of some of these one core's caches hold nothing, but the last one does.
+  for (std::size_t mib : {3, 6, 13})
+    for (std::size_t more : {0, 1, 63, 255})
+      for (std::size_t to_shift : {0, 17}) expect_copied((mib << 20) + more, 5, to_shift);
   if (from > kMost) GTEST_SKIP() << "no copy of up to 1 GiB goes past the caches of this machine";
   for (std::size_t bytes : {from - 1, from, from + 1, from + 201, 2 * from + 63})
     expect_copied(bytes, 5, 17);
+}
+
+TEST(CopyTest, CopiesPastTheCachesWhateverTheSize) {
+  for (std::size_t bytes = kLargeCopyBytes; bytes <= 3 * 4096; bytes += 113) {
+    const std::string source = bytes_for(bytes + 3);
+    std::string target(bytes + 5, '.');
+    order_copies_past_caches();
+    copy_past_caches(target.data() + 5, source.data() + 3, bytes);
+    order_copies_past_caches();
+    EXPECT_TRUE(target.compare(5, bytes, source, 3, bytes) == 0) << bytes;
+    EXPECT_EQ(target.substr(0, 5), ".....") << bytes;
+  }
 }
 
 TEST(CopyTest, NothingFromNowhereIsFine) {

@@ -2,6 +2,7 @@
 #include "memory/symmetric_heap.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "device/reservation.h"
 
@@ -37,6 +38,32 @@ TEST_F(SymmetricHeapTest, CommitsABlockOnce) {
 TEST_F(SymmetricHeapTest, MemoryThatIsTakenAtTouchIsNotCommitted) {
   SymmetricHeap heap(pages_, kOffset, range_.base(), kBytes, CommitMode::kAtTouch);
   EXPECT_EQ(heap.uncommitted(heap.allocate(100'000, 16), 100'000), 0u);
+}
+
+// Where huge pages fit, a block takes the memory of its chunks, as small pages would, and what is
+// allocated later takes what lies between.
+TEST(AlignedSymmetricHeapTest, HugePagesTakeNoMoreThanTheBlocks) {
+  constexpr std::size_t kAll = 16 * kHugePage;
+  const Pages pages = Pages::create(kAll, "test").value();
+  Reservation range = Reservation::make(kAll, nullptr).value();
+  ASSERT_TRUE(range.map(0, pages, 0, kAll).is_ok());
+  SymmetricHeap heap(pages, 0, range.base(), kAll);
+  const auto taken = [&] {
+    struct stat info {};
+    EXPECT_EQ(fstat(pages.descriptor(), &info), 0);
+    return static_cast<std::size_t>(info.st_blocks) * 512;
+  };
+  std::size_t expected = 0;
+  for (const std::size_t bytes : {100'000u, 5u << 20, 3'000'000u, 8u << 20}) {
+    std::byte* const block = heap.allocate(bytes, 16);
+    ASSERT_NE(block, nullptr);
+    expected += heap.uncommitted(block, bytes);
+    ASSERT_TRUE(heap.commit(block, bytes).is_ok());
+    EXPECT_EQ(taken(), expected) << bytes;
+    EXPECT_EQ(heap.uncommitted(block, bytes), 0u);
+    block[0] = block[bytes - 1] = std::byte{1};
+    EXPECT_EQ(taken(), expected) << bytes;
+  }
 }
 
 TEST_F(SymmetricHeapTest, CommitsTheLastPages) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/mapped_commit.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/cpu.h"
+#include "core/environment.h"
+#include "core/mutex.h"
+#include "core/signals.h"
+#include "core/thread.h"
+#include "device/huge_pages.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; EINVAL before
+#endif
+
+namespace memspan {
+namespace {
+
+// True for the second word.
+Result<bool> second_of(const char* variable, const char* first, const char* second) {
+  const std::string text = environment_or(variable, first);
+  if (text == first) return false;
+  if (text == second) return true;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are {} and {}", variable, text, first, second));
+}
+
+// Maps and clears what is not there yet. A kernel that cannot leaves that to the first touch.
+Status populate(std::byte* place, std::size_t bytes) {
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(place) % page_size();
+  while (madvise(place - before, bytes + before, MADV_POPULATE_WRITE) != 0) {
+    if (errno == EINVAL) return Status::ok();
+    if (errno != EINTR && errno != EAGAIN)
+      return Status::from_errno(fmt::format("taking {} of shared memory", format_size(bytes)));
+  }
+  return Status::ok();
+}
+
+// The taking of one part. Threads take one piece after the other.
+class Commit {
+ public:
+  Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
+      : part_(part), settings_(settings), before_(before) {
+    // Where address and offset do not agree no huge page can be mapped.
+    const auto address = reinterpret_cast<std::uintptr_t>(part.place);
+    if (!settings.may_be_huge || (address - part.offset) % kHugePage != 0) return;
+    huge_ = huge_range(part.place, part.bytes);
+    if (huge_.bytes == 0 || part.pages.is_huge()) return;
+    way_ = huge_page_way();
+  }
+
+  // Pages that are only taken, not cleared, are taken as quickly by one thread.
+  std::size_t threads() const {
+    if (part_.bytes < kThreadedCommitBytes ||
+        (way_ == HugePageWay::kNone && !settings_.is_populated))
+      return 1;
+    return std::min({static_cast<std::size_t>(usable_cores()), kMostCommitThreads, pieces()});
+  }
+
+  void work() MEMSPAN_EXCLUDES(mutex_) {
+    while (!has_failed_.load(std::memory_order_relaxed)) {
+      const std::size_t piece = next_.fetch_add(1, std::memory_order_relaxed);
+      if (piece >= pieces()) return;
+      if (Status status = take(piece); !status.is_ok()) {
+        MutexLock lock(mutex_);
+        if (status_.is_ok()) status_ = std::move(status);
+        has_failed_.store(true, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  Status status() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return status_;
+  }
+
+ private:
+  // Pieces end at multiples of kCommitPiece behind the first huge page, so that none of those is
+  // cut.
+  std::size_t end_of(std::size_t piece) const {
+    return std::min(huge_.at + (piece + 1) * kCommitPiece, part_.bytes);
+  }
+  std::size_t begin_of(std::size_t piece) const {
+    return piece == 0 ? 0 : huge_.at + piece * kCommitPiece;
+  }
+  std::size_t pieces() const {
+    const std::size_t rest = part_.bytes - std::min(huge_.at, part_.bytes);
+    return std::max<std::size_t>(1, (rest + kCommitPiece - 1) / kCommitPiece);
+  }
+
+  Status take(std::size_t piece) {
+    const std::size_t begin = begin_of(piece), end = end_of(piece);
+    if (before_) MEMSPAN_PASS(before_(end - begin));
+    const std::size_t huge_begin = std::max(begin, huge_.at);
+    const std::size_t huge_end = std::min(end, huge_.at + huge_.bytes);
+    if (huge_begin < huge_end) make_huge(part_.place + huge_begin, huge_end - huge_begin, way_);
+    if (settings_.is_populated) MEMSPAN_PASS(populate(part_.place + begin, end - begin));
+    return part_.pages.commit(part_.offset + begin, end - begin);
+  }
+
+  const MappedPart& part_;
+  const CommitSettings& settings_;
+  const MayTake& before_;
+  HugeRange huge_{};
+  HugePageWay way_ = HugePageWay::kNone;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> has_failed_{false};
+  Mutex mutex_;
+  Status status_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+Result<CommitSettings> CommitSettings::from_environment() {
+  MEMSPAN_TRY_ASSIGN(const bool is_never_huge, second_of("MEMSPAN_THP", "auto", "never"),
+                     "taking memory");
+  MEMSPAN_TRY_ASSIGN(const bool is_populated, second_of("MEMSPAN_POPULATE", "none", "all"),
+                     "taking memory");
+  return CommitSettings{!is_never_huge, is_populated};
+}
+
+Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
+                     const MayTake& before) {
+  if (part.bytes == 0) return Status::ok();
+  Commit commit(part, settings, before);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < commit.threads(); ++i) {
+    const SignalsBlocked blocked;
+    auto thread = start_thread("a commit", [&] { commit.work(); });
+    if (!thread.is_ok()) break;  // those that are there do it
+    threads.push_back(std::move(thread).value());
+  }
+  commit.work();
+  for (std::thread& thread : threads) thread.join();
+  return commit.status();
+}
+
+}  // namespace memspan
