@@ -225,9 +225,13 @@ class TransferEngine(Owner):
 
     # ---- memory
 
-    def register_memory(self, buffer_addr: Memory, capacity: int) -> int:
+    def register_memory(self, buffer_addr: Memory, capacity: int, *, adopt: bool = False) -> int:
         """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or
-        a code."""
+        a code. With ``adopt`` the pages are replaced by shared ones in place, which peers on this host
+        map: transfers are as quick as with ``trans_malloc`` then. Such memory has to be unregistered
+        before it is freed or resized."""
+        if adopt:
+            return self._do(_c.trans_register_adopted, buffer_addr, capacity)
         return self._do(_c.trans_register_mem, buffer_addr, capacity, 0)
 
     def unregister_memory(self, buffer_addr: Memory) -> int:
