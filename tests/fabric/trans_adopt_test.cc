@@ -135,7 +135,8 @@ TEST(TransAdoptTest, OverlapsAreRefusedAndTheSameIsCounted) {
   Store store;
   Side([&] {
     const auto handle = create(store.url(), kTarget);
-    auto* memory = fresh_pages(16 * 4096, 7);
+    constexpr std::size_t kRoom = 65536;
+    auto* memory = fresh_pages(kRoom, 7);
     EXPECT_TRUE(adopt(handle, memory + 4096, 8192));
     EXPECT_TRUE(adopt(handle, memory + 4096, 8192));
     EXPECT_EQ(smem_trans_register_mem(handle, memory + 4096, 8192, 0), SMEM_OK);
@@ -160,7 +161,7 @@ TEST(TransAdoptTest, OverlapsAreRefusedAndTheSameIsCounted) {
     EXPECT_EQ(smem_trans_register_mem(handle, memory + 12287, 2, 0), SMEM_OK);
     smem_trans_destroy(handle, 0);
     EXPECT_TRUE(is_copied_by_fork(memory)) << "its endpoint has ended";
-    EXPECT_TRUE(all_are(memory, 16 * 4096, 7));
+    EXPECT_TRUE(all_are(memory, kRoom, 7));
   }).join();
 }
 
