@@ -7,6 +7,7 @@ that moves all pieces of a `Work` one way. Everything that can be prepared is, b
 
 import array
 import ctypes
+import hashlib
 import mmap
 import random
 import sys
@@ -17,12 +18,14 @@ LINE = 64
 
 
 class Memory:
-    """An anonymous mapping, every page of it there."""
+    """An anonymous mapping, or `size` bytes at `address`, which someone else keeps; every page of it is there."""
 
-    def __init__(self, size, fill):
-        self.map = mmap.mmap(-1, size)
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
-        self.size = size
+    def __init__(self, size, fill, address=None):
+        if address is None:
+            self.map = mmap.mmap(-1, size)
+            address = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
+        self.address, self.size = address, size
+        self.bytes = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
         self.fill(fill)
 
     def fill(self, byte):
@@ -30,10 +33,14 @@ class Memory:
 
     def randomize(self, offsets, sizes):
         for at, size in zip(offsets, sizes):
-            self.map[at : at + size] = random.randbytes(size)
+            self.bytes[at : at + size] = random.randbytes(size)
 
-    def pieces(self, offsets, sizes):
-        return [self.map[at : at + size] for at, size in zip(offsets, sizes)]
+    def digest(self, offsets, sizes):
+        """Of all pieces, in this order."""
+        digest = hashlib.blake2b()
+        for at, size in zip(offsets, sizes):
+            digest.update(self.bytes[at : at + size])
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class MemspanSide:
     def __init__(self, role, addresses, store_port):
         from memspan.fabric.engine import TransferEngine
 
+        self.given = set()  # memory of the library, which is registered
         self.engine = TransferEngine()
         self.name = f"{addresses[role]}:{10000 + role}"
         store = f"tcp://{addresses[1]}:{store_port}"
@@ -79,7 +87,19 @@ class MemspanSide:
     def numbers(self, values):
         return array.array("Q", values)
 
+    def memory(self, size, fill):
+        """The library's, which both processes map."""
+        address = self.engine.trans_malloc(size)
+        must("trans_malloc", 0 if address else "no memory")
+        self.given.add(address)
+        return Memory(size, fill, address)
+
+    def progress(self):
+        """Does what a process has to do while others connect to it."""
+
     def register(self, memory):
+        if memory.address in self.given:
+            return {"name": self.name, "address": memory.address}
         must("register_memory", self.engine.register_memory(memory.address, memory.size))
         return {"name": self.name, "address": memory.address}
 
@@ -94,6 +114,11 @@ class MemspanSide:
 
 
 class MooncakeSide(MemspanSide):
+    """Over TCP. It refuses a call with more pieces than its queue holds, so many are moved by several calls."""
+
+    MOST = 1000  # pieces of a call
+    given = frozenset()
+
     def __init__(self, role, addresses, _store_port):
         from mooncake.engine import TransferEngine
 
@@ -104,15 +129,34 @@ class MooncakeSide(MemspanSide):
     def numbers(self, values):
         return list(values)
 
+    def connect(self, memory, peer, work):
+        moves = []
+        for at in range(0, len(work.sizes), self.MOST):
+            some = slice(at, at + self.MOST)
+            part = Work(work.sizes[some], work.mine[some], work.theirs[some], work.room)
+            moves.append(super().connect(memory, peer, part))
+        if len(moves) == 1:
+            return moves[0]
+
+        def move(way):
+            for each in moves:
+                each(way)
+
+        return move
+
 
 class NixlSide:
-    """Over its own UCX."""
+    """Over its own UCX. has_thread: a thread of NIXL's polls in both processes; without it progress() has to be called
+    until the first move is over and again and again later, by both where there is no one-sided access."""
 
-    def __init__(self, role, _addresses, _store_port):
+    def __init__(self, role, _addresses, _store_port, has_thread=True):
         from nixl_cu12._api import nixl_agent, nixl_agent_config
 
-        self.agent = nixl_agent(f"agent{role}", nixl_agent_config(backends=["UCX"]))
+        self.agent = nixl_agent(f"agent{role}", nixl_agent_config(enable_prog_thread=has_thread, backends=["UCX"]))
         self.remote = None
+
+    def progress(self):
+        self.agent.get_new_notifs()
 
     def register(self, memory):
         self.registered = self.agent.register_memory([(memory.address, memory.size, 0, "")], mem_type="DRAM")

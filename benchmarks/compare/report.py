@@ -54,7 +54,9 @@ def side_text(result: Result, side: str, name: str) -> str:
     text = value_text(result.median_of(side), result.unit)
     if not failures:
         return text
-    crashed = f"{failures[0]}, {len(failures)} of {len(result.samples)} rounds"
+    crashed = failures[0]
+    if len(failures) < len(result.samples):
+        crashed += f", {len(failures)} of {len(result.samples)} rounds"
     return crashed if text == "-" else f"{text} ({crashed})"
 
 

@@ -200,7 +200,9 @@ class Result:
         """`level` is a median above the target whose lower quartile is not."""
         ratio = self.ratio("rival")
         if ratio is None:
-            return "memspan failed" if self.median_of("ours") is None else "no rival"
+            if self.median_of("ours") is None:
+                return "memspan failed"
+            return "rival failed" if any(self.failures.values()) else "no rival"
         if ratio <= self.row.target:
             return "met"
         return "level" if self.spread()[0] <= self.row.target else "missed"

@@ -9,12 +9,14 @@
 namespace bench {
 namespace {
 
-constexpr int kLeastCalls = 3, kMostCalls = 20'000;
+constexpr int kLeastCalls = 3, kMostCalls = 20'000, kLeastRounds = 3;
+constexpr double kLongSeconds = 0.1;  // such a call is a batch by itself
 
 struct Side {
   const char* name;
   const Call* call;
   int calls;                  // of a batch
+  double seconds;             // of a batch, about
   std::vector<double> times;  // us of a call, of each round
 };
 
@@ -30,15 +32,27 @@ double time_batch(const Call& call, int calls, bool calls_here) {
 }
 
 // So many calls that a batch takes long enough; the same on all, as all see the same times.
-int calls_of_a_batch(const Side& side, double least_seconds, bool calls_here) {
-  int calls = kLeastCalls;
+void choose_calls(Side& side, double least_seconds, bool calls_here) {
+  side.calls = 1;
+  side.seconds = time_batch(*side.call, side.calls, calls_here);
+  if (side.seconds >= kLongSeconds) return;
+  side.calls = kLeastCalls;
   for (;;) {
-    const double took = time_batch(*side.call, calls, calls_here);
-    if (took >= least_seconds || calls >= kMostCalls) return calls;
-    const double wanted = took > 0 ? calls * least_seconds / took : kMostCalls;
-    calls = static_cast<int>(
-        std::clamp(1.1 * wanted, calls + 1.0, std::min<double>(kMostCalls, 20.0 * calls)));
+    side.seconds = time_batch(*side.call, side.calls, calls_here);
+    if (side.seconds >= least_seconds || side.calls >= kMostCalls) return;
+    const double wanted = side.seconds > 0 ? side.calls * least_seconds / side.seconds : kMostCalls;
+    side.calls = static_cast<int>(std::clamp(1.1 * wanted, side.calls + 1.0,
+                                             std::min<double>(kMostCalls, 20.0 * side.calls)));
   }
+}
+
+// As many as were asked for, unless they take longer than the cell may.
+int choose_rounds(const std::vector<Side>& sides, const Options& options) {
+  double seconds = 0;  // of a round, with the calls that are not timed
+  for (const Side& side : sides) seconds += side.seconds * (side.calls + 1) / side.calls;
+  if (seconds * options.rounds <= options.budget_seconds) return options.rounds;
+  return std::clamp(static_cast<int>(options.budget_seconds / seconds),
+                    std::min(kLeastRounds, options.rounds), options.rounds);
 }
 
 void print(const Cell& cell, const Side& side) {
@@ -51,7 +65,11 @@ void print(const Cell& cell, const Side& side) {
 }  // namespace
 
 bool measure(const Cell& cell, const Options& options, const Processes& processes) {
-  int is_same = cell.check() ? 1 : 0;
+  if (processes.rank == 0) {
+    std::printf("begin %s %zu\n", cell.name.c_str(), cell.size);
+    std::fflush(stdout);
+  }
+  int is_same = !options.side.empty() || cell.check() ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &is_same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (is_same == 0) {
     if (processes.rank == 0)
@@ -62,13 +80,14 @@ bool measure(const Cell& cell, const Options& options, const Processes& processe
   std::vector<Side> sides;
   const auto add = [&](const char* name, const Call& call) {
     if (call && (options.side.empty() || options.side == name))
-      sides.push_back({name, &call, 0, {}});
+      sides.push_back({name, &call, 0, 0, {}});
   };
   add("memspan", cell.ours);
   add("mpi", cell.rival);
   add("bare", cell.bare);
-  for (Side& side : sides) side.calls = calls_of_a_batch(side, options.least_seconds, calls_here);
-  for (int round = 0; round < options.rounds; ++round) {
+  for (Side& side : sides) choose_calls(side, options.least_seconds, calls_here);
+  const int rounds = choose_rounds(sides, options);
+  for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
       Side& side = sides[round % 2 == 0 ? i : sides.size() - 1 - i];
       side.times.push_back(time_batch(*side.call, side.calls, calls_here) / side.calls * 1e6);

@@ -18,8 +18,10 @@ struct Options {
   std::vector<std::size_t> sizes = {8, 1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20};
   int rounds = 9;
   double least_seconds = 0.003;  // of a batch
+  double budget_seconds = 10;    // of a cell: where calls take long there are fewer rounds
   bool binds = false;
-  std::string side;  // times only this one: "memspan" or "mpi"; empty: both and the bare way
+  std::string side;   // times only this one: "memspan" or "mpi"; empty: both and the bare way
+  std::string after;  // "NAME/SIZE" of a cell: only those after it; empty: all
 };
 
 // Who takes part: ranks of MPI_COMM_WORLD, which memspan's groups and PEs have, too.
@@ -39,8 +41,9 @@ struct Cell {
   bool is_one_sided = false;  // rank 0 calls, the others wait in MPI_Barrier
 };
 
-// Collective. Rank 0 prints "NAME SIZE SIDE us VALUE..." for each side, a value for each round; or
-// a line that begins with "# ERROR", with false, when the two sides did not do the same.
+// Collective. Rank 0 prints "begin NAME SIZE", and then "NAME SIZE SIDE us VALUE..." for each side,
+// a value for each round; or a line that begins with "# ERROR", with false, when the two sides did
+// not do the same. With one side alone they are not compared.
 bool measure(const Cell& cell, const Options& options, const Processes& processes);
 
 }  // namespace bench

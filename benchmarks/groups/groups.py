@@ -5,7 +5,8 @@
     benchmarks/install_rivals.sh build/rivals
     python3 benchmarks/groups/groups.py --build build [--only allreduce --sizes 16384,262144] [--write-docs]
 
-The MPI's mpiexec starts the processes, `groups_bench` (main.cc) alternates between the two libraries.
+The MPI's mpiexec starts the processes, `groups_bench` (main.cc) alternates between the two libraries. A row that does
+not end in time says so, and the others are measured (benchmarks/bounded.py). Each number of processes has its table.
 The exit code is 0 when everything ran, 1 when it did not (with --strict: or a row was missed), and 2
 when there is nothing to run.
 """
@@ -23,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "compare")]
 
+import bounded
 import jobs
 import mpi
 import report
@@ -59,9 +61,10 @@ def options(arguments):
     parser.add_argument("--sizes", type=list_of(int), default=SIZES, help="bytes")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--least", type=float, default=3, help="milliseconds of a batch of calls")
+    parser.add_argument("--budget", type=float, default=10, help="seconds that a row aims at, by fewer rounds")
     parser.add_argument("--side", choices=("memspan", "mpi"), help="time this one alone")
     parser.add_argument("--before", default="", help="words before the program, as 'valgrind --tool=callgrind'")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds of each number of processes")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds of a row")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--write-docs", action="store_true", help="rewrite the table in the document")
     parser.add_argument("--strict", action="store_true", help="fail when a row is missed")
@@ -91,29 +94,35 @@ def build(rival, memspan, folder):
 
 
 def measure(chosen, rival, program, processes):
-    """{(operation, size): {side: [us of each round]}}, and what failed."""
-    words = [*rival.launcher, "-n", str(processes), *shlex.split(chosen.before), str(program)]
-    words += ["--sizes", ",".join(map(str, chosen.sizes)), "--rounds", str(chosen.rounds), "--least", str(chosen.least)]
-    words += ["--only", ",".join(chosen.only)] if chosen.only else []
-    words += ["--side", chosen.side] if chosen.side else []
-    environment = dict(rival.environment)
-    libraries = [str(chosen.build / "lib"), environment.get("LD_LIBRARY_PATH", "")]
+    """What was printed of all rows (bounded.Rows)."""
+    common = [*rival.launcher, "-n", str(processes), *shlex.split(chosen.before), str(program)]
+    common += ["--rounds", str(chosen.rounds), "--least", str(chosen.least), "--budget", str(chosen.budget)]
+    common += ["--bind"] if processes <= jobs.cores() else []
+    environment = {**os.environ, **rival.environment}
+    libraries = [str(chosen.build / "lib"), rival.environment.get("LD_LIBRARY_PATH", "")]
     environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
     if rival.name == "Intel MPI":
         environment |= {"I_MPI_FABRICS": "shm", "I_MPI_PIN": "0"}  # the program binds itself
-    if processes <= jobs.cores():
-        words.append("--bind")
-    done = jobs.run(words, environment, chosen.timeout)
-    errors = [line.lstrip("# ") for line in done.output.splitlines() if line.startswith("# ERROR")]
-    if done.failure and not errors:
-        errors = [f"{done.failure} ({' / '.join(done.output.splitlines()[-2:])})"]
-    return parse(done.output), errors
+
+    def start(after, alone):
+        if alone:
+            name, size = alone
+            words = ["--only", name, "--sizes", str(size or SIZES[0]), "--side", "memspan"]
+        else:
+            words = ["--sizes", ",".join(map(str, chosen.sizes))]
+            words += ["--only", ",".join(chosen.only)] if chosen.only else []
+            words += ["--side", chosen.side] if chosen.side else []
+            words += ["--after", f"{after[0]}/{after[1]}"] if after else []
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
+        return [subprocess.Popen([*common, *words], env=environment, start_new_session=True, **output)]
+
+    return bounded.measure(start, chosen.timeout)
 
 
-def parse(output):
-    """Of the lines `NAME SIZE SIDE us VALUE...`; anything else is a remark."""
+def parse(lines):
+    """{(operation, size): {side: [us of each round]}} of the lines `NAME SIZE SIDE us VALUE...`; anything else is a remark."""
     found = {}
-    for line in output.splitlines():
+    for line in lines:
         words = line.split()
         if len(words) < 5 or words[3] != "us" or words[0] not in OPERATIONS:
             continue
@@ -121,13 +130,23 @@ def parse(output):
     return found
 
 
-def result(operation, size, processes, sides):
-    """A row of the table. Where one side was timed alone there is nothing to compare."""
+def errors_of(measured):
+    """Results that differed, rows that memspan did not end even alone, and what was not tried."""
+    errors = [line.removeprefix("# ERROR ") for line in measured.lines if line.startswith("# ERROR ")]
+    for (operation, size), failed in measured.failed.items():
+        errors += [f"{operation} {size}, memspan alone: {failed.alone}"] if failed.alone else []
+    return errors + measured.errors
+
+
+def result(operation, size, processes, sides, failures, asked=None):
+    """A row of the table, where `asked` rounds were asked for. Where one side was timed alone there is nothing to
+    compare; {rival: [why]}."""
     bare = "bare" if "bare" in sides else ""
-    row = rows.Row(f"{processes} processes", operation, OPERATIONS[operation], size, rows.LEVEL, bare)
     rounds = max(map(len, sides.values()))
+    label = OPERATIONS[operation] + (f" ({rounds} rounds)" if asked and rounds < asked else "")
+    row = rows.Row(f"{processes} processes", operation, label, size, rows.LEVEL, bare)
     columns = [sides.get(side, [None] * rounds) for side in ("memspan", "mpi", "bare")]
-    return rows.Result(row, "us", [rows.Sample(*values) for values in zip(*columns)], processes)
+    return rows.Result(row, "us", [rows.Sample(*values) for values in zip(*columns)], processes, failures)
 
 
 def section(results, rival, facts, errors):
@@ -136,8 +155,13 @@ def section(results, rival, facts, errors):
     return "\n\n".join(part for part in parts if part)
 
 
-def command_line(chosen):
+def command_line(chosen, processes=None):
+    """That of all, or of the table of one number of processes."""
     program = ["python3", "benchmarks/groups/groups.py"]
+    if mode := os.environ.get("I_MPI_WAIT_MODE"):
+        program.insert(0, f"I_MPI_WAIT_MODE={mode}")
+    if processes:
+        chosen = argparse.Namespace(**{**vars(chosen), "processes": (processes,)})
     if not os.path.isdir(chosen.mpi):
         program += ["--mpi", chosen.mpi]
     if chosen.before:
@@ -158,22 +182,27 @@ def main(arguments):
     except (mpi.Absent, subprocess.CalledProcessError) as reason:
         say(f"groups.py: {reason}")
         return 2
-    results, errors = [], []
+    everything, errors = [], []
     for processes in chosen.processes:
-        found, failed = measure(chosen, rival, program, processes)
-        errors += [f"{processes} processes: {error}" for error in failed]
-        results += [result(*cell, processes, sides) for cell, sides in found.items()]
-    print(report.text_table(results, "memspan", rival.name))
-    for error in errors:
-        print(error)
-    facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rival": f"{rival.name} {rival.version}"}
+        measured = measure(chosen, rival, program, processes)
+        results = []
+        for cell, sides in parse(measured.lines).items():
+            failures = {rival.name: [failed.both] * chosen.rounds} if (failed := measured.failed.get(cell)) else {}
+            results.append(result(*cell, processes, sides, failures, chosen.rounds))
+        everything += results
+        failed = errors_of(measured)
+        errors += failed
+        print(report.text_table(results, "memspan", rival.name), *failed, sep="\n", flush=True)
+        if chosen.write_docs:
+            marker = "groups" if processes == 2 else f"groups-{processes}"
+            facts = report.facts(chosen.rounds, load, command_line(chosen, processes))
+            done = report.rewrite(REPOSITORY / "docs/performance.md", marker, section(results, rival, facts, failed))
+            say(f"docs/performance.md: {'rewritten' if done else f'has no markers named {marker}'}")
     if chosen.json:
-        chosen.json.write_text(json.dumps(report.as_json(results, facts), indent=1) + "\n")
-    if chosen.write_docs:
-        done = report.rewrite(REPOSITORY / "docs/performance.md", "groups", section(results, rival, facts, errors))
-        say(f"docs/performance.md: {'rewritten' if done else 'has no markers named groups'}")
-    missed = any(one.verdict() == "missed" for one in results)
-    return 1 if errors or not results or (chosen.strict and missed) else 0
+        facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rival": f"{rival.name} {rival.version}"}
+        chosen.json.write_text(json.dumps(report.as_json(everything, facts), indent=1) + "\n")
+    missed = any(one.verdict() == "missed" for one in everything)
+    return 1 if errors or not everything or (chosen.strict and missed) else 0
 
 
 if __name__ == "__main__":

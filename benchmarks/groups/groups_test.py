@@ -30,14 +30,14 @@ def chosen(*arguments):
 
 class ParseTest(unittest.TestCase):
     def test_takes_figures_and_leaves_remarks(self):
-        found = groups.parse(PRINTED)
+        found = groups.parse(PRINTED.splitlines())
         self.assertEqual(set(found), {("allreduce", 16384), ("barrier", 0)})
         self.assertEqual(found["allreduce", 16384]["mpi"], [4.0, 4.0, 6.0])
 
 
 class ResultTest(unittest.TestCase):
     def of(self, *cell):
-        return groups.result(*cell, 2, groups.parse(PRINTED)[cell])
+        return groups.result(*cell, 2, groups.parse(PRINTED.splitlines())[cell], {})
 
     def test_a_ratio_is_the_median_of_the_rounds_ratios(self):
         self.assertEqual(self.of("allreduce", 16384).ratios("rival"), [0.5, 1.0, 1.5])
@@ -49,8 +49,14 @@ class ResultTest(unittest.TestCase):
         self.assertEqual((cells["bare"], cells["memspan / OSHMEM"]), ("-", "0.500"))
 
     def test_a_side_alone_is_no_comparison(self):
-        alone = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]})
+        alone = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, {})
         self.assertEqual((alone.median_of("ours"), alone.verdict()), (2.0, "no rival"))
+
+    def test_a_rival_that_does_not_end_is_said_in_its_cell(self):
+        failures = {"an MPI": ["no end within 60 s"] * 3}
+        one = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, failures)
+        cells = dict(zip(report.HEADINGS, report.cells(one, "memspan", "an MPI")))
+        self.assertEqual((cells["OSHMEM"], cells["result"]), ("no end within 60 s", "rival failed"))
 
 
 class OptionsTest(unittest.TestCase):

@@ -7,11 +7,15 @@
 //   --sizes N,M     bytes (8, 1 KiB, 16 KiB, 256 KiB, 1 MiB, 4 MiB, 64 MiB)
 //   --rounds N      9
 //   --least MS      of a batch of calls, milliseconds (3)
+//   --budget S      of an operation and size, seconds (10): fewer rounds, 3 at least, where they
+//   take longer
 //   --side NAME     times memspan or mpi alone, for a profiler
+//   --after N/M     only what comes after operation N of size M
 //   --bind          process i runs on core i
 //
 // Rank 0 prints lines "NAME SIZE SIDE us VALUE...", the time of a call in each round; the sides are
-// memspan, mpi and bare. The exit code is 1 when results differed, 2 for a wrong command line.
+// memspan, mpi and bare. Before each operation and size stands "begin NAME SIZE", at the end "end".
+// The exit code is 1 when results differed, 2 for a wrong command line.
 #include <mpi.h>
 #include <sched.h>
 
@@ -62,10 +66,14 @@ void read_option(Options& options, const std::string& name, const char* value) {
     options.rounds = static_cast<int>(number(name, value, 1, 10'000));
   } else if (name == "--least") {
     options.least_seconds = number(name, value, 0, 10'000) * 1e-3;
+  } else if (name == "--budget") {
+    options.budget_seconds = number(name, value, 0, 10'000);
   } else if (name == "--side") {
     options.side = value;
     if (options.side != "memspan" && options.side != "mpi")
       refuse("--side is \"" + options.side + "\", allowed are memspan and mpi");
+  } else if (name == "--after") {
+    options.after = value;
   } else {
     refuse("unknown option " + name);
   }
@@ -118,7 +126,7 @@ std::vector<std::string> wanted(const Options& options, const Family& family) {
 
 bool measure_all(const Options& options, const Processes& processes) {
   const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
-  bool is_right = true;
+  bool is_right = true, has_begun = options.after.empty();
   for (const Family& family : {group_operations(), openshmem_operations()}) {
     const std::vector<std::string> names = wanted(options, family);
     if (names.empty()) continue;
@@ -126,10 +134,16 @@ bool measure_all(const Options& options, const Processes& processes) {
     const Binding binding(options.binds ? processes.rank : kAnyCore);
     for (const std::string& name : names) {
       const bool has_sizes = name.find("barrier") == std::string::npos;
-      for (std::size_t i = 0; i < (has_sizes ? options.sizes.size() : 1); ++i)
-        is_right =
-            measure(operations->cell(name, options.sizes[i]), options, processes) && is_right;
+      for (std::size_t i = 0; i < (has_sizes ? options.sizes.size() : 1); ++i) {
+        const Cell cell = operations->cell(name, options.sizes[i]);
+        if (has_begun) is_right = measure(cell, options, processes) && is_right;
+        has_begun = has_begun || cell.name + "/" + std::to_string(cell.size) == options.after;
+      }
     }
+  }
+  if (processes.rank == 0) {
+    std::printf("end\n");
+    std::fflush(stdout);
   }
   return is_right;
 }

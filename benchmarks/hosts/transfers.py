@@ -47,11 +47,7 @@ def own(side):
     tell(side.register(memory))
     for line in sys.stdin:
         if line == "sum\n":
-            tell(sums(memory, WORK.theirs))
-
-
-def sums(memory, offsets):
-    return [sum(piece) for piece in memory.pieces(offsets, WORK.sizes)]
+            tell(memory.digest(WORK.theirs, WORK.sizes))
 
 
 def ask(side):
@@ -60,14 +56,14 @@ def ask(side):
     side.register(memory)
     move = side.connect(memory, json.loads(sys.stdin.readline()), WORK)
     memory.randomize(WORK.mine, WORK.sizes)
-    expected = sums(memory, WORK.mine)
+    expected = memory.digest(WORK.mine, WORK.sizes)
     move("write")
     tell("sum")
     if json.loads(sys.stdin.readline()) != expected:
         sys.exit("transfers: what was written has not arrived")
     memory.fill(0)
     move("read")
-    if sums(memory, WORK.mine) != expected:
+    if memory.digest(WORK.mine, WORK.sizes) != expected:
         sys.exit("transfers: what was read is not what was written")
     rates = {}
     for way in ("write", "read"):

@@ -35,7 +35,7 @@ def own(pipe) -> None:
     side, memory = MooncakeSide(1, ADDRESSES, 0), Memory(MEMORY, 1)
     pipe.send(side.register(memory))
     while (work := pipe.recv()) is not None:
-        pipe.send(memory.pieces(work.theirs, work.sizes))
+        pipe.send(memory.digest(work.theirs, work.sizes))
     os._exit(0)  # its own end takes seconds
 
 
@@ -53,7 +53,7 @@ class Rival:
         self.memory.randomize(work.mine, sizes)
         move("write")
         self.pipe.send(work)
-        if self.memory.pieces(work.mine, sizes) != self.pipe.recv():
+        if self.memory.digest(work.mine, sizes) != self.pipe.recv():
             sys.exit(f"mooncake_rival: wrong bytes in a piece of {size}")
         for way in ("write", "read"):
             self.report(f"mooncake_{way}_{name}", size, lambda way=way: move(way), factor)

@@ -25,8 +25,12 @@ def _count(text):
 def show(text, part, writes):
     """Prints the table; with `writes` it takes the place of the part's table on the page."""
     print(text)
-    if not writes:
-        return
+    if writes:
+        write(text, part)
+
+
+def write(text, part):
+    """In the place of what is between the part's markers on the page."""
     begin, end = f"<!-- {part}:begin -->", f"<!-- {part}:end -->"
     page = _PAGE.read_text(encoding="utf-8")
     before, rest = page.split(begin)

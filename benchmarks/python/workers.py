@@ -15,15 +15,21 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def run(command, world, limit_s, inside=lambda rank: [], **variables):
-    """What rank 0 printed. Ends this process when a rank fails. inside(rank): words before the command."""
+def start(command, world, inside=lambda rank: [], **variables):
+    """The processes, each in a session of its own; rank 0's output is a pipe. inside(rank): words before the command."""
     common = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
     processes = []
     for rank in range(world):
         environment = {**os.environ, **common, "RANK": str(rank), **variables}
-        processes.append(
-            subprocess.Popen([*inside(rank), sys.executable, *command], env=environment, stdout=subprocess.PIPE if rank == 0 else None, text=True)
-        )
+        output = subprocess.PIPE if rank == 0 else None
+        words = [*inside(rank), sys.executable, *command]
+        processes.append(subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=output, start_new_session=True))
+    return processes
+
+
+def run(command, world, limit_s, inside=lambda rank: [], **variables):
+    """What rank 0 printed. Ends this process when a rank fails."""
+    processes = start(command, world, inside, **variables)
     try:
         printed, _ = processes[0].communicate(timeout=limit_s)
         for rank, process in enumerate(processes):
@@ -34,4 +40,4 @@ def run(command, world, limit_s, inside=lambda rank: [], **variables):
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    return printed
+    return printed.decode()

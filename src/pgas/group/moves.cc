@@ -20,9 +20,10 @@ Status check_root(const ProcessGroup& group, int root) {
           fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
 }
 
-// A whole number of cache lines of the buffer for each member.
-std::size_t slot_bytes(const ProcessGroup& group, std::size_t room) {
-  return room / static_cast<std::size_t>(group.size()) / kCacheLine * kCacheLine;
+// A whole number of cache lines of the buffer for each member, behind the `first` bytes.
+Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
+  return {first, (kPipelineBytes - first) / static_cast<std::size_t>(group.size()) / kCacheLine *
+                     kCacheLine};
 }
 
 // The i-th other member after this one, so that not all read the same first.
@@ -148,7 +149,7 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
       [&](std::size_t step) {
         const Piece piece = piece_of(bytes, kPipelineBytes, step);
         if (is_root) return;
-        group.give(root, 0, at(values, piece.begin), piece.bytes);
+        group.give_buffer(root, at(values, piece.begin), piece.bytes);
       },
       [&](std::size_t step) {
         if (!is_root) return;
@@ -164,24 +165,23 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
                      std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
-  const std::size_t slot = slot_bytes(group, kPipelineBytes);
+  const Slots slots = cut_buffer(group, 0);
   const ResultWriter write(bytes);
   return in_steps(
-      group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slot),
+      group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slots.bytes),
       [&](std::size_t step) {
         if (!is_root) return;
-        const Piece piece = piece_of(bytes, slot, step);
+        const Piece piece = piece_of(bytes, slots.bytes, step);
         for (int i = 1; i < group.size(); ++i) {
           const auto member = static_cast<std::size_t>(other(group, i));
-          group.give(other(group, i), member * slot, at(values[member], piece.begin), piece.bytes);
+          group.give(slots, other(group, i), at(values[member], piece.begin), piece.bytes);
         }
       },
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slot, step);
+        const Piece piece = piece_of(bytes, slots.bytes, step);
         const auto mine = static_cast<std::size_t>(group.rank());
         write(at(result, piece.begin),
-              is_root ? at(values[mine], piece.begin) : group.buffer_of(root) + mine * slot,
-              piece.bytes);
+              is_root ? at(values[mine], piece.begin) : group.given(slots, root), piece.bytes);
       });
 }
 
@@ -190,7 +190,7 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
                         const std::size_t value_bytes[]) {
   const CallSignature signature{GroupCall::kAllToAll};
   const Sizes sizes(group);
-  const std::size_t slot = slot_bytes(group, kPipelineBytes - sizes.bytes());
+  const Slots slots = cut_buffer(group, sizes.bytes());
   const auto rank = static_cast<std::size_t>(group.rank());
   const ResultWriter write(
       std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
@@ -201,22 +201,20 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
     }
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
-      const Piece piece = piece_of(value_bytes[member], slot, step);
-      const std::size_t offset = sizes.bytes() + member * slot;
-      group.give(other(group, i), offset, at(values[member], piece.begin), piece.bytes);
+      const Piece piece = piece_of(value_bytes[member], slots.bytes, step);
+      group.give(slots, other(group, i), at(values[member], piece.begin), piece.bytes);
     }
   };
   const auto consume = [&](std::size_t step) {
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));
-      const Piece piece = piece_of(result_bytes[member], slot, step);
-      write(at(results[member], piece.begin),
-            group.buffer_of(other(group, i)) + sizes.bytes() + rank * slot, piece.bytes);
+      const Piece piece = piece_of(result_bytes[member], slots.bytes, step);
+      write(at(results[member], piece.begin), group.given(slots, other(group, i)), piece.bytes);
     }
   };
   const auto agree = [&]() -> Result<std::size_t> {
     MEMSPAN_PASS(check_sizes(group));
-    return pieces_of(largest(group), slot);
+    return pieces_of(largest(group), slots.bytes);
   };
   const std::size_t bytes =
       std::accumulate(value_bytes, value_bytes + group.size(), std::size_t{0});

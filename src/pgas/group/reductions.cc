@@ -72,8 +72,8 @@ class Slices {
  public:
   explicit Slices(const Reducing& all)
       : all_(all),
-        slice_(kPipelineBytes / all.members() / kUnit * kUnit),
-        piece_(slice_ * all.members()) {}
+        slots_{0, kPipelineBytes / all.members() / kUnit * kUnit},
+        piece_(slots_.bytes * all.members()) {}
 
   // The results of the last piece need one more step than there are pieces.
   std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
@@ -82,15 +82,14 @@ class Slices {
     for (std::size_t member = 0; member < all_.members(); ++member) {
       const Piece part = slice(step, member);
       if (member == all_.rank() || part.bytes == 0) continue;
-      all_.group.give(static_cast<int>(member), member * slice_, all_.values + part.begin,
-                      part.bytes);
+      all_.group.give(slots_, static_cast<int>(member), all_.values + part.begin, part.bytes);
     }
     if (step == 0) return;
     const Piece sums = slice(step - 1, all_.rank());
     if (is_in_place())
-      all_.group.share_from(all_.rank() * slice_, all_.result + sums.begin, sums.bytes);
+      all_.group.share_from(my_offset(), all_.result + sums.begin, sums.bytes);
     else
-      all_.group.share(all_.rank() * slice_, sums.bytes);
+      all_.group.share(my_offset(), sums.bytes);
   }
 
   // After it this process's next buffer has its results.
@@ -98,16 +97,17 @@ class Slices {
     if (all_.wants && step > 0) take_results(step - 1);
     const Piece part = slice(step, all_.rank());
     if (part.bytes == 0) return;
-    std::byte* const place = all_.group.my_buffer() + all_.rank() * slice_;
+    std::byte* const place = all_.group.my_slot(slots_);
     std::byte* const sums = all_.wants ? all_.result + part.begin : place;
     all_.combine(sums, all_.values + part.begin, part.bytes,
-                 [&](int member) { return all_.group.buffer_of(member) + all_.rank() * slice_; });
+                 [&](int member) { return all_.group.given(slots_, member); });
     if (all_.wants && !is_in_place()) all_.group.stage().write(place, sums, part.bytes);
   }
 
  private:
   // This member's sums are made where its caller wants them: nobody reads them in the buffer.
   bool is_in_place() const { return all_.wants && !all_.group.has_near(); }
+  std::size_t my_offset() const { return slots_.offset_of(all_.group.rank()); }
 
   // Whole elements of every type, and whole cache lines.
   static constexpr std::size_t kUnit = kCacheLine;
@@ -116,7 +116,7 @@ class Slices {
   Piece slice(std::size_t step, std::size_t member) const {
     const Piece piece = piece_of(all_.bytes, piece_, step);
     const std::size_t each =
-        std::min(slice_, (piece.bytes / all_.members() + kUnit) / kUnit * kUnit);
+        std::min(slots_.bytes, (piece.bytes / all_.members() + kUnit) / kUnit * kUnit);
     const Piece part = piece_of(piece.bytes, each, member);
     return {piece.begin + part.begin, part.bytes};
   }
@@ -125,13 +125,13 @@ class Slices {
     for (std::size_t i = 1; i < all_.members(); ++i) {
       const std::size_t member = (all_.rank() + i) % all_.members();
       if (const Piece part = slice(step, member); part.bytes != 0)
-        std::memcpy(all_.result + part.begin,
-                    all_.group.buffer_of(static_cast<int>(member)) + member * slice_, part.bytes);
+        std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, static_cast<int>(member)),
+                    part.bytes);
     }
   }
 
   const Reducing& all_;
-  const std::size_t slice_;
+  const Slots slots_;
   const std::size_t piece_;
 };
 
@@ -177,7 +177,7 @@ Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const
   const std::size_t bytes = count * elements.bytes;
   const auto rank = static_cast<std::size_t>(group.rank());
   const auto members = static_cast<std::size_t>(group.size());
-  const std::size_t slot = kPipelineBytes / members / kCacheLine * kCacheLine;
+  const Slots slots{0, kPipelineBytes / members / kCacheLine * kCacheLine};
   const Reducing all{group,
                      signature_of(GroupCall::kReduceScatter, bytes, elements),
                      elements,
@@ -186,20 +186,19 @@ Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const
                      bytes,
                      true};
   return in_steps(
-      group, all.signature, pieces_of(bytes, slot),
+      group, all.signature, pieces_of(bytes, slots.bytes),
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slot, step);
+        const Piece piece = piece_of(bytes, slots.bytes, step);
         for (std::size_t member = 0; member < members; ++member) {
           if (member == rank || piece.bytes == 0) continue;
-          group.give(static_cast<int>(member), member * slot, at(values[member], piece.begin),
-                     piece.bytes);
+          group.give(slots, static_cast<int>(member), at(values[member], piece.begin), piece.bytes);
         }
       },
       [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slot, step);
+        const Piece piece = piece_of(bytes, slots.bytes, step);
         if (piece.bytes == 0) return;
         all.combine(all.result + piece.begin, all.values + piece.begin, piece.bytes,
-                    [&](int member) { return group.buffer_of(member) + rank * slot; });
+                    [&](int member) { return group.given(slots, member); });
       });
 }
 

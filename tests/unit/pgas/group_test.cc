@@ -140,6 +140,74 @@ TEST_P(GroupTest, CollectivesBehindSmallBroadcastsKeepTheirValues) {
   });
 }
 
+// Whose heap holds a buffer changes from call to call; calls of one kind find what another left.
+TEST_P(GroupTest, CallsOfAllKindsInAnyOrderGiveTheirValues) {
+  for_all([](ProcessGroup& group) {
+    const ReductionKernel elements = reduction_kernel(kInt32, kSum).value();
+    const int members = group.size();
+    std::minstd_rand dice(5);  // the same on all members
+    for (int step = 0; step < 300; ++step) {
+      const std::size_t count = 20 + dice() % (step % 10 == 0 ? 90'000 : 5'000);
+      const int root = static_cast<int>(dice() % static_cast<unsigned>(members));
+      const bool is_root = group.rank() == root;
+      // Of this step: member m has value (m, i) for all, or (m * members + n, i) for member n.
+      const auto mine = values_of(group.rank() + step, count);
+      std::vector<std::vector<std::int32_t>> parts;
+      std::vector<std::vector<std::int32_t>> results(static_cast<std::size_t>(members), mine);
+      std::vector<const void*> from;
+      std::vector<void*> to;
+      for (int other = 0; other < members; ++other) {
+        parts.push_back(values_of(group.rank() * members + other + step, count));
+        to.push_back(results[static_cast<std::size_t>(other)].data());
+      }
+      for (const auto& part : parts) from.push_back(part.data());
+      const std::vector<std::size_t> bytes(static_cast<std::size_t>(members), count * 4);
+      auto& first = results[0];
+      Status done;
+      switch (dice() % 6) {
+        case 0:
+          done = group_all_reduce(group, first.data(), parts[0].data(), count, elements);
+          for (std::size_t i = 0; i < count; ++i) {
+            std::int32_t sum = 0;
+            for (int m = 0; m < members; ++m) sum += value_of(m * members + step, i);
+            ASSERT_EQ(first[i], sum) << "step " << step;
+          }
+          break;
+        case 1:
+          done = group_reduce_scatter(group, first.data(), from.data(), count, elements);
+          for (std::size_t i = 0; i < count; ++i) {
+            std::int32_t sum = 0;
+            for (int m = 0; m < members; ++m) sum += value_of(m * members + group.rank() + step, i);
+            ASSERT_EQ(first[i], sum) << "step " << step;
+          }
+          break;
+        case 2:
+          done = group_all_gather(group, to.data(), mine.data(), count * 4);
+          for (int m = 0; m < members; ++m)
+            ASSERT_EQ(results[static_cast<std::size_t>(m)], values_of(m + step, count)) << step;
+          break;
+        case 3:
+          done = group_gather(group, is_root ? to.data() : nullptr, mine.data(), count * 4, root);
+          for (int m = 0; is_root && m < members; ++m)
+            ASSERT_EQ(results[static_cast<std::size_t>(m)], values_of(m + step, count)) << step;
+          break;
+        case 4:
+          done =
+              group_scatter(group, first.data(), is_root ? from.data() : nullptr, count * 4, root);
+          ASSERT_EQ(first, values_of(root * members + group.rank() + step, count)) << step;
+          break;
+        default:
+          done = group_all_to_all(group, to.data(), bytes.data(), from.data(), bytes.data());
+          for (int m = 0; m < members; ++m)
+            ASSERT_EQ(results[static_cast<std::size_t>(m)],
+                      values_of(m * members + group.rank() + step, count))
+                << step;
+      }
+      ASSERT_TRUE(done.is_ok()) << done.message();
+    }
+  });
+}
+
 TEST_P(GroupTest, BroadcastGivesAllTheRootsValues) {
   for_all([](ProcessGroup& group) {
     for (int root = 0; root < group.size(); ++root)
