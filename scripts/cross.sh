@@ -22,6 +22,7 @@ others='unit/store;unit/tools;network/world;network/store'
 # These cannot be.
 impossible=(
   'unit.transport.vector_copy      the emulator has no process_vm_readv; contract.transport.cma is left out, too'
+  'unit.memory.adopted_memory      the emulator has no userfaultfd'
   'network.store.memory            bounds its address space, of which the emulator is a part'
 )
 

@@ -28,7 +28,7 @@ import workloads
 from rivals import Rivals
 
 REPOSITORY = HERE.parent.parent
-GROUPS = ("bm", "trans", "mapped", "register", "start", "churn")
+GROUPS = ("bm", "trans", "mapped", "adopted", "register", "start", "churn")
 
 
 def options(arguments: list[str]) -> argparse.Namespace:

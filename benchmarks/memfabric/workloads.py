@@ -50,6 +50,7 @@ def rows() -> list[Row]:
         *pool_rows(),
         *transfer_rows("trans", "ordinary memory"),
         *transfer_rows("mapped", "the library's memory"),
+        *transfer_rows("adopted", "adopted memory"),
         *other_rows(),
     ]
 
@@ -66,7 +67,7 @@ def pool_rows() -> list[Row]:
 
 
 def transfer_rows(prefix: str, label: str) -> list[Row]:
-    if prefix == "mapped":
+    if prefix != "trans":
         return copy_rows(
             prefix,
             label,
@@ -113,6 +114,8 @@ def other_rows() -> list[Row]:
     return [
         Row("register", "trans_register", GIB, (Target("us", 1e3),), "register", is_short=True),
         Row("deregister", "trans_deregister", GIB),
+        Row("adopt", "trans_adopt", 256 * MIB, is_short=True),
+        Row("give adopted memory back", "trans_deadopt", 256 * MIB),
         Row("start of 2 members", "bm_start", 2, (Target("us", 50e3),), is_short=True),
         Row("start of 8 members", "bm_start", 8, (Target("us", 150e3),), is_short=True),
         Row(churn + "once", "churn_cycle", 10_000, is_short=True),

@@ -68,6 +68,20 @@ int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer);
  * mapped until that peer's next transfer to this endpoint. NULL with the reason kept. */
 void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes);
 
+/* As smem_trans_register_mem(), but replaces the pages of the range by shared ones first, in place
+ * and with their bytes, so that peers on this host map them and transfers are copies, as with
+ * memory of smem_trans_malloc(). For private memory from malloc(), new or mmap() that may be read
+ * and written; the first and the last page of the range are replaced whole. Other threads may go on
+ * reading and writing it. smem_trans_deregister_mem() gives the range private pages again, and has
+ * to come before it is freed, resized or moved. In between, a child of fork() shares it with its
+ * parent. docs/transfer.md, "Adopted memory", tells what else changes.
+ *
+ * The same range again is counted, also by smem_trans_register_mem(); another one that overlaps it
+ * is SMEM_INVALID_PARAM, as is memory that is not private or not there. SMEM_ERROR where the system
+ * does not let this process hold off its writers; SMEM_MALLOC_FAILED where there is no memory for
+ * 64 MiB more meanwhile. After a failure the memory is as before. */
+int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address, size_t bytes);
+
 /* ---- prepare ------------------------------------------------------------------------------------
  * All of these copy what they are given, look at no memory and ask nobody: whether the peer is
  * there and has registered the pieces is found out by each posting. SMEM_NO_RESOURCES: too many

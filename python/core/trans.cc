@@ -236,6 +236,16 @@ void bind_trans(nb::module_& module) {
       nb::sig("def trans_register_mem(endpoint: int, buffer_addr: int | Buffer | Array, capacity: "
               "int, flags: int, /) -> int"));
   module.def(
+      "trans_register_adopted",
+      [](Handle endpoint, const Place& place, std::size_t bytes) {
+        void* const address = place.get_writable("buffer_addr", bytes);
+        return smem_code(wait([&] {
+          return memspan_transfer_register_adopted(pointer_of(endpoint), address, bytes);
+        }));
+      },
+      nb::sig("def trans_register_adopted(endpoint: int, buffer_addr: int | Buffer | Array, "
+              "capacity: int, /) -> int"));
+  module.def(
       "trans_batch_register_mem",
       [](Handle endpoint, const Numbers& addresses, const Numbers& sizes, std::uint32_t flags) {
         if (addresses.size() != sizes.size())

@@ -102,22 +102,29 @@ class TransferEngine:
         """The engine underneath."""
         return self._engine
 
-    def register_memory(self, buffer_addr: Memory, capacity: int, location: str = "*") -> int:
-        """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or a
-        code."""
+    def register_memory(
+        self, buffer_addr: Memory, capacity: int, location: str = "*", *, adopt: bool = False
+    ) -> int:
+        """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on; ``adopt`` as in
+        ``memspan.fabric``. Returns 0 or a code."""
         del location
-        return self._engine.register_memory(buffer_addr, capacity)
+        return self._engine.register_memory(buffer_addr, capacity, adopt=adopt)
 
     def unregister_memory(self, buffer_addr: Memory) -> int:
         """Others no longer may. Returns 0 or a code."""
         return self._engine.unregister_memory(buffer_addr)
 
     def batch_register_memory(
-        self, buffer_addrs: Numbers, capacities: Numbers, location: str = "*"
+        self,
+        buffer_addrs: Numbers,
+        capacities: Numbers,
+        location: str = "*",
+        *,
+        adopt: bool = False,
     ) -> int:
         """``register_memory`` of all of them, or none. Returns 0 or a code."""
         del location
-        return self._engine.batch_register_memory(buffer_addrs, capacities)
+        return self._engine.batch_register_memory(buffer_addrs, capacities, adopt=adopt)
 
     def batch_unregister_memory(self, buffer_addrs: Numbers) -> int:
         """``unregister_memory`` of all of them. Returns 0 or a code."""

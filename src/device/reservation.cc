@@ -6,31 +6,29 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "core/environment.h"
+#include "device/in_place.h"
+#include "device/process_maps.h"
 
 namespace memspan {
 namespace {
 
 constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-// The first line of /proc/self/maps that has something of [base, base + bytes).
+// The first mapping that has something of [base, base + bytes).
 std::string what_lies_in(std::uint64_t base, std::uint64_t bytes) {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::uint64_t from = 0, to = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &from, &to) == 2 && from < base + bytes &&
-        base < to)
-      return line;
-  }
-  return "something that is gone by now";
+  std::string found = "something that is gone by now";
+  const auto take_first = [&found](const ProcessMapping& mapping) {
+    found = mapping.to_string();
+    return false;
+  };
+  const Status looked = look_at_mappings(base, base + bytes, take_first);
+  return looked.is_ok() ? found : looked.message();
 }
 
 // In one step, so that nothing else is ever mapped there.
@@ -39,7 +37,7 @@ void make_private(std::byte* place, std::size_t bytes) {
   void* copy = mmap(nullptr, bytes, kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy != MAP_FAILED) {
     std::memcpy(copy, place, bytes);
-    if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) return;
+    if (move_over(place, bytes, static_cast<std::byte*>(copy)) == 0) return;
     munmap(copy, bytes);
   }
   static_cast<void>(mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0));

@@ -7,7 +7,6 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "core/signals.h"
+#include "device/in_place.h"
 
 namespace memspan {
 namespace {
@@ -124,27 +124,13 @@ __attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* 
   return any == 0;
 }
 
-// pread or pwrite of all bytes, straight to the kernel, for a sanitizer would look at the gaps.
-template <typename Byte>
-bool move_bytes(long call, int descriptor, Byte* at, std::size_t bytes, std::size_t offset) {
-  while (bytes > 0) {
-    const long done = syscall(call, descriptor, at, bytes, offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    at += done;
-    offset += static_cast<std::size_t>(done);
-    bytes -= static_cast<std::size_t>(done);
-  }
-  return true;
-}
-
 // Pages of zeros stay holes.
 bool copy_out(const StaticSegment& data, int descriptor, std::size_t offset) {
   const std::size_t page = page_size();
   for (std::size_t at = 0; at < data.bytes;) {
     std::size_t end = at;
     while (end < data.bytes && !is_zero(data.base + end, page)) end += page;
-    if (end > at && !move_bytes(SYS_pwrite64, descriptor, data.base + at, end - at, offset + at))
+    if (end > at && write_to_memory(descriptor, data.base + at, end - at, offset + at) != 0)
       return false;
     at = end > at ? end : at + page;
   }
@@ -167,8 +153,8 @@ bool fill_snapshot() {
   while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
     off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
     if (stop < 0 || stop > end) stop = end;
-    if (!move_bytes(SYS_pread64, moved.descriptor, to + (at - start),
-                    static_cast<std::size_t>(stop - at), static_cast<std::size_t>(at)))
+    if (read_from_memory(moved.descriptor, to + (at - start), static_cast<std::size_t>(stop - at),
+                         static_cast<std::size_t>(at)) != 0)
       return false;
     at = stop;
   }
@@ -187,8 +173,7 @@ void take_snapshot() {
 
 bool put_snapshot_in_place() {
   if (moved.snapshot == nullptr ||
-      mremap(moved.snapshot, moved.data.bytes, moved.data.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-             moved.data.base) == MAP_FAILED)
+      move_over(moved.data.base, moved.data.bytes, static_cast<std::byte*>(moved.snapshot)) != 0)
     return false;
   close(moved.descriptor);
   moved = Moved{};
@@ -232,7 +217,8 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
   const int descriptor = fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3);
   if (descriptor < 0) return failed("keeping the pages of");
   {
-    const SignalsBlocked quiet;  // nothing may run meanwhile that writes to the variables
+    // Nothing may run between copying and mapping that writes to the variables.
+    const SignalsBlocked quiet;
     // Another program may have had the place before.
     if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(offset), static_cast<off_t>(data.bytes)) != 0 ||
@@ -240,8 +226,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
       close(descriptor);
       return failed("copying");
     }
-    if (mmap(data.base, data.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
-             static_cast<off_t>(offset)) == MAP_FAILED) {
+    if (map_over(data.base, data.bytes, descriptor, offset) != 0) {
       close(descriptor);
       return failed("mapping");
     }

@@ -31,6 +31,24 @@ unsigned char* fresh_pages(std::size_t bytes, int byte);
 // Such pages full of 7, registered, and said to the other end of the wire.
 unsigned char* offer_pages(smem_trans_t endpoint, std::size_t bytes, int wire);
 
+// A target and an initiator, two processes with an endpoint each, which run (handle, their end of a
+// wire). Neither ends before the other is done.
+template <typename Target, typename Initiate>
+void with_pair(Target target_runs, Initiate initiator_runs) {
+  Store store;
+  Wire wire;
+  const auto run = [&](const char* name, int end, const auto& runs) {
+    const auto handle = create(store.url(), name);
+    runs(handle, end);
+    meet(end);
+    smem_trans_destroy(handle, 0);
+  };
+  Side target([&] { run(kTarget, wire.left(), target_runs); });
+  Side initiator([&] { run(kInitiator, wire.right(), initiator_runs); });
+  initiator.join();
+  target.join();
+}
+
 // All of them have the value.
 bool all_are(const void* bytes, std::size_t count, int value);
 

@@ -14,28 +14,19 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 20;
 
-// Two processes that have memory each and know where the target's is.
+// Both know where the target's memory is.
 template <typename Target, typename Initiate>
 void with_both(Target target_runs, Initiate initiator_runs) {
-  Store store;
-  Wire wire;
-  Side target([&] {
-    const auto handle = create(store.url(), kTarget);
-    auto* memory = fresh_pages(kBytes, 7);
-    say(wire.left(), memory);
-    target_runs(handle, memory, wire.left());
-    meet(wire.left());
-    smem_trans_destroy(handle, 0);
-  });
-  Side initiator([&] {
-    const auto handle = create(store.url(), kInitiator);
-    auto* remote = hear<unsigned char*>(wire.right());
-    initiator_runs(handle, remote, wire.right());
-    meet(wire.right());
-    smem_trans_destroy(handle, 0);
-  });
-  initiator.join();
-  target.join();
+  with_pair(
+      [&](smem_trans_t handle, int wire) {
+        auto* memory = fresh_pages(kBytes, 7);
+        say(wire, memory);
+        target_runs(handle, memory, wire);
+      },
+      [&](smem_trans_t handle, int wire) {
+        auto* remote = hear<unsigned char*>(wire);
+        initiator_runs(handle, remote, wire);
+      });
 }
 
 int write_byte(smem_trans_t handle, unsigned char* there, std::size_t bytes = 1) {

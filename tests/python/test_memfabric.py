@@ -276,6 +276,56 @@ def test_transfers():
     jobs.run(use_engine, 2, MEMSPAN_TRANS_WAIT="1")
 
 
+def adopted_arrays(rank, ranks):
+    space = shared_space(rank, ranks)
+    engine = memfabric_hybrid.TransferEngine()
+    assert engine.initialize(url(), "127.0.0.1", "Both", 0) == 0
+    memory = np.full(3 << 20, rank + 1, np.uint8)  # in a mapping of its own, not at a page's beginning
+    assert memory.ctypes.data % 4096 != 0
+    small = np.full(3 << 19, 7, np.uint8)
+    lists = [[memory.ctypes.data, small.ctypes.data], [memory.nbytes, small.nbytes]]
+    assert engine.batch_register_memory(*lists, adopt=True) == 0, memfabric_hybrid.get_last_err_msg()
+    assert engine.register_memory(memory.ctypes.data, memory.nbytes, adopt=True) == 0
+    assert engine.register_memory(memory.ctypes.data + 1, 1, adopt=True) < 0
+    assert "only the very same range" in memfabric_hybrid.get_last_err_msg()
+    # All or none: the last one cannot be adopted.
+    other = np.full(1 << 20, 5, np.uint8)
+    places = [other.ctypes.data, small.ctypes.data + 1], [other.nbytes, 1]
+    assert engine.batch_register_memory(*places, adopt=True) < 0
+    assert engine.register_memory(other.ctypes.data + 1, 100) == 0, "nothing is left of it"
+    memory[5] = 99
+    mine = f"{engine.session_id} {memory.ctypes.data}".encode().ljust(64)
+    everybody = space.all_gather(mine)
+    peer, there = everybody[64 * (1 - rank) : 64 * (2 - rank)].decode().split()
+    got = np.zeros(memory.nbytes, np.uint8)
+    assert engine.transfer_sync_read(peer, got.ctypes.data, int(there), got.nbytes) == 0
+    assert got[5] == 99 and (np.delete(got, 5) == 2 - rank).all()
+    with open("/proc/self/maps") as maps:
+        mapped = [line for line in maps if "memspan-adopted" in line and "rw-s" in line]
+    own = {line.split()[4] for line in mapped if int(line.split("-")[0], 16) <= memory.ctypes.data}
+    assert own
+    assert (len({line.split()[4] for line in mapped}) > 2) == hosts.are_near(0, 1, ranks)
+    assert space.barrier() == 0
+    assert engine.transfer_sync_write(peer, got.ctypes.data, int(there), 100) == 0
+    assert space.barrier() == 0
+    assert memory[0] == rank + 1 and memory[5] == 99
+    for _ in range(2):
+        assert engine.unregister_memory(memory.ctypes.data) == 0
+    assert memory[5] == 99 and (memory[100:] == rank + 1).all() and (small == 7).all()
+    assert space.barrier() == 0
+    assert engine.transfer_sync_write(peer, got.ctypes.data, int(there), 1) < 0
+    assert space.barrier() == 0
+    engine.destroy()
+    with open("/proc/self/maps") as maps:
+        assert not any("memspan-adopted" in line for line in maps)
+    assert (small == 7).all()
+    assert space.barrier() == 0
+
+
+def test_adopted_arrays():
+    jobs.run(adopted_arrays, 2, MEMSPAN_TRANS_WAIT="0")
+
+
 def streams_and_memory(rank, ranks):
     import shmem
 

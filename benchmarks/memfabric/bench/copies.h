@@ -70,6 +70,7 @@ char* map_memory(std::size_t bytes, bool is_shared);
 int copy_big_memory();
 int copy_ordinary();  // transfers to memory that a program has
 int copy_mapped();    // transfers to memory that the library gave
+int copy_adopted();   // transfers to memory that a program has, with adopted pages
 int register_memory();
 int start_pools();
 int join_and_leave();

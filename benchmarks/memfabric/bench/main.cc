@@ -3,10 +3,11 @@
 // bare way of doing the same, in turn. memfabric.py runs it and makes the table.
 //
 //   <prefix>_<write|read>_<workload>  us of one call; bare_...: of the bare way
-//     prefix    bm: a pool; trans: memory of a program; mapped: memory of smem_trans_malloc
+//     prefix    bm: a pool; trans: memory of a program; mapped: memory of smem_trans_malloc;
+//               adopted: memory of a program with adopted pages
 //     workload  block: 61 x 128 KiB + 61 x 16 KiB; single; batch and scattered: 32 pieces; many:
 //               100,000 pieces
-//   trans_register    1 GiB that was never touched
+//   trans_register    1 GiB that was never touched; trans_adopt 256 MiB that was
 //   bm_start          from smem_bm_init to a byte of every other member, of that many
 //   churn_...         of joining and leaving
 //
@@ -28,16 +29,17 @@ constexpr const char* kUsage =
     "  -m N  MiB of each process that are copied; what is larger is left out (576)\n"
     "  -c N  how often a member joins and leaves (10000)\n"
     "  -n N  members of the start that is timed (2 and 8)\n"
-    "groups: bm, trans, mapped, register, start, churn (all)\n";
+    "groups: bm, trans, mapped, adopted, register, start, churn (all)\n";
 
 struct Group {
   const char* name;
   int (*run)();
 };
 
-constexpr Group kGroups[] = {{"bm", copy_big_memory}, {"trans", copy_ordinary},
-                             {"mapped", copy_mapped}, {"register", register_memory},
-                             {"start", start_pools},  {"churn", join_and_leave}};
+constexpr Group kGroups[] = {{"bm", copy_big_memory},       {"trans", copy_ordinary},
+                             {"mapped", copy_mapped},       {"adopted", copy_adopted},
+                             {"register", register_memory}, {"start", start_pools},
+                             {"churn", join_and_leave}};
 
 void read_option(const std::string& name, const char* text) {
   if (name == "-r")

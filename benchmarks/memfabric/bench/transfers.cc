@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers between two endpoints: to memory that the program has, next to process_vm_writev and
-// process_vm_readv of 1024 pieces a call; and to memory of the library's, next to memcpy into
-// memory that both processes share.
+// process_vm_readv of 1024 pieces a call; and to memory of the library's, and of the program's with
+// adopted pages, next to memcpy into memory that both processes share.
+#include <memspan/transfer.h>
 #include <smem/host/smem_trans.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -23,6 +24,7 @@ using example::must;
 constexpr const char* kNames[] = {"127.0.0.1:1", "127.0.0.1:2"};
 constexpr std::size_t kPiecesOfACall = 1024;  // IOV_MAX
 constexpr std::size_t kRegistered = std::size_t{1} << 30;
+constexpr std::size_t kAdopted = std::size_t{256} << 20;
 
 class Endpoint {
  public:
@@ -173,6 +175,22 @@ int initiate(Talk& talk, const char* store, const std::function<bool(Endpoint&, 
   return is_right ? 0 : example::kFailed;
 }
 
+// The owner's memory, which its peers map, next to memory that both share.
+int copy_shared(const char* prefix, const std::function<char*(Endpoint&)>& lend) {
+  const example::StoreUrl store("auto");
+  char* const shared = map_memory(options.memory, true);
+  const int code = run_pair(
+      [&](Talk& talk) {
+        return initiate(talk, store.c_str(), [&](Endpoint& endpoint, Lent lent) {
+          EndpointReach reach(endpoint, map_memory(options.memory, false), lent, shared);
+          return measure_copies(prefix, reach);
+        });
+      },
+      [&](Talk& talk) { return own(talk, store.c_str(), lend); });
+  ::munmap(shared, options.memory);
+  return code;
+}
+
 }  // namespace
 
 int copy_ordinary() {
@@ -195,28 +213,44 @@ int copy_ordinary() {
 }
 
 int copy_mapped() {
-  const example::StoreUrl store("auto");
-  char* const shared = map_memory(options.memory, true);
-  const int code = run_pair(
-      [&](Talk& talk) {
-        return initiate(talk, store.c_str(), [shared](Endpoint& endpoint, Lent lent) {
-          EndpointReach reach(endpoint, map_memory(options.memory, false), lent, shared);
-          return measure_copies("mapped", reach);
-        });
-      },
-      [&](Talk& talk) {
-        return own(talk, store.c_str(), [](Endpoint& endpoint) {
-          void* const memory =
-              must("smem_trans_malloc", smem_trans_malloc(endpoint.handle(), options.memory));
-          std::memset(memory, 1, options.memory);
-          return static_cast<char*>(memory);
-        });
-      });
-  ::munmap(shared, options.memory);
-  return code;
+  return copy_shared("mapped", [](Endpoint& endpoint) {
+    void* const memory =
+        must("smem_trans_malloc", smem_trans_malloc(endpoint.handle(), options.memory));
+    std::memset(memory, 1, options.memory);
+    return static_cast<char*>(memory);
+  });
 }
 
-// 1 GiB of which no page is there, with a peer that is told of it.
+int copy_adopted() {
+  return copy_shared("adopted", [](Endpoint& endpoint) {
+    char* const memory = map_memory(options.memory, false);
+    must("memspan_transfer_register_adopted",
+         memspan_transfer_register_adopted(endpoint.handle(), memory, options.memory));
+    return memory;
+  });
+}
+
+namespace {
+
+// `enter` puts the memory into the registration table.
+void time_registering(const char* name, Endpoint& endpoint, void* memory, std::size_t bytes,
+                      int count, int (*enter)(smem_trans_t, void*, std::size_t)) {
+  std::vector<double> there, back;
+  for (int i = 0; i < count; ++i) {
+    const double began = example::seconds_now();
+    must(name, enter(endpoint.handle(), memory, bytes));
+    const double between = example::seconds_now();
+    must("smem_trans_deregister_mem", smem_trans_deregister_mem(endpoint.handle(), memory));
+    there.push_back((between - began) * 1e6);
+    back.push_back((example::seconds_now() - between) * 1e6);
+  }
+  report(std::string("trans_") + name, bytes, "us", there);
+  report(std::string("trans_de") + name, bytes, "us", back);
+}
+
+}  // namespace
+
+// 1 GiB of which no page is there, and 256 MiB with adopted pages, with a peer that is told of it.
 int register_memory() {
   const example::StoreUrl store("auto");
   return run_pair(
@@ -225,18 +259,15 @@ int register_memory() {
           void* const memory = ::mmap(nullptr, kRegistered, PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
           if (memory == MAP_FAILED) example::leave(example::kFailed, "no addresses for 1 GiB");
-          std::vector<double> there, back;
-          for (int i = 0; i < 20 * options.repetitions; ++i) {
-            const double began = example::seconds_now();
-            must("smem_trans_register_mem",
-                 smem_trans_register_mem(endpoint.handle(), memory, kRegistered, 0));
-            const double between = example::seconds_now();
-            must("smem_trans_deregister_mem", smem_trans_deregister_mem(endpoint.handle(), memory));
-            there.push_back((between - began) * 1e6);
-            back.push_back((example::seconds_now() - between) * 1e6);
-          }
-          report("trans_register", kRegistered, "us", there);
-          report("trans_deregister", kRegistered, "us", back);
+          time_registering("register", endpoint, memory, kRegistered, 20 * options.repetitions,
+                           [](smem_trans_t handle, void* at, std::size_t bytes) {
+                             return smem_trans_register_mem(handle, at, bytes, 0);
+                           });
+          ::munmap(memory, kRegistered);
+          char* const used = map_memory(kAdopted, false);
+          time_registering("adopt", endpoint, used, kAdopted, options.repetitions,
+                           memspan_transfer_register_adopted);
+          ::munmap(used, kAdopted);
           return true;
         });
       },

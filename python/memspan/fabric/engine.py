@@ -225,16 +225,22 @@ class TransferEngine(Owner):
 
     # ---- memory
 
-    def register_memory(self, buffer_addr: Memory, capacity: int) -> int:
+    def register_memory(self, buffer_addr: Memory, capacity: int, *, adopt: bool = False) -> int:
         """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or
-        a code."""
+        a code. With ``adopt`` the pages are replaced by shared ones in place, which peers on this host
+        map: transfers are as quick as with ``trans_malloc`` then. Such memory has to be unregistered
+        before it is freed or resized."""
+        if adopt:
+            return self._do(_c.trans_register_adopted, buffer_addr, capacity)
         return self._do(_c.trans_register_mem, buffer_addr, capacity, 0)
 
     def unregister_memory(self, buffer_addr: Memory) -> int:
         """Others no longer may. Returns 0 or a code."""
         return self._do(_c.trans_deregister_mem, buffer_addr)
 
-    def batch_register_memory(self, buffer_addrs: Numbers, capacities: Numbers) -> int:
+    def batch_register_memory(
+        self, buffer_addrs: Numbers, capacities: Numbers, *, adopt: bool = False
+    ) -> int:
         """``register_memory`` of all of them, up to 1,048,576, or none. Returns 0 or a code."""
         addresses, sizes = _count(buffer_addrs), _count(capacities)
         if addresses != sizes or addresses > _MOST_REGISTERED:
@@ -242,7 +248,24 @@ class TransferEngine(Owner):
                 f"there are {addresses} addresses and {sizes} capacities; allowed are up to "
                 f"{_MOST_REGISTERED}, as many of both"
             )
+        if adopt:
+            return self._adopt_all(buffer_addrs, capacities)
         return self._do(_c.trans_batch_register_mem, buffer_addrs, capacities, 0)
+
+    def _adopt_all(self, addresses: Any, sizes: Any) -> int:
+        done: list[int] = []
+        code = -1
+        try:
+            for address, size in zip(addresses, sizes):
+                code = self.register_memory(int(address), int(size), adopt=True)
+                if code != 0:
+                    break
+                done.append(int(address))
+        finally:
+            if code != 0:
+                for address in done:
+                    _c.trans_deregister_mem(self._handle, address)
+        return code
 
     def batch_unregister_memory(self, buffer_addrs: Numbers) -> int:
         """``unregister_memory`` of all of them. Returns 0, or the code of the first that failed."""

@@ -36,6 +36,12 @@ void end_all() {
     if (may_remove(handle)) static_cast<void>(endpoints().remove(handle));
 }
 
+void end_all_at_exit() {
+  for (void* handle : endpoints().handles())
+    if (auto endpoint = endpoints().use(handle)) endpoint->leave_adopted_pages();
+  end_all();
+}
+
 void destroy(const char* call, smem_trans_t handle) {
   if (!may_remove(handle))
     smem_failure(call, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
@@ -109,7 +115,7 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
   }
   if (!made.is_ok()) return fail(made.status());
   // Now, so that it comes before the handlers of what this endpoint uses.
-  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
   start_using_stores("trans");
   void* const handle = endpoints().add(std::move(made).value());
   if (handle == nullptr) smem_failure(kCall, SMEM_NO_RESOURCES, "too many endpoints");
@@ -216,6 +222,14 @@ MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* addres
   const auto base = reinterpret_cast<std::uint64_t>(address);
   return do_at_endpoint("smem_trans_register_mem", handle, transfer::check_range(base, capacity),
                         [&](transfer::Endpoint& endpoint) { return endpoint.add(base, capacity); });
+}
+
+MEMSPAN_EXPORT int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address,
+                                                         size_t bytes) {
+  const auto base = reinterpret_cast<std::uint64_t>(address);
+  return do_at_endpoint("memspan_transfer_register_adopted", endpoint,
+                        transfer::check_range(base, bytes),
+                        [&](transfer::Endpoint& at) { return at.add_adopted(base, bytes); });
 }
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],

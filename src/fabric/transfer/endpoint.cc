@@ -87,6 +87,7 @@ Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Regist
     : member_(std::move(member)),
       record_(std::move(record)),
       notifications_(std::move(notifications)),
+      adopted_(*member_, record_, table_for_adopted()),
       table_(std::move(table)),
       counters_(table_.pages().counters()),
       registrations_(table_),
@@ -108,6 +109,10 @@ Endpoint::~Endpoint() {
   }
   worker_->end();
   peers_.reset();
+  {
+    MutexLock registering(registering_);
+    adopted_.remove_all();
+  }
   member_->broker().retract(record_.published_name());
   if (!has_name_) return;
   // When the store is lost, the name is gone with the session.
@@ -121,12 +126,18 @@ Endpoint::~Endpoint() {
 
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
   peers_->note_registration();
+  MutexLock registering(registering_);
+  auto counted = adopted_.count(base, bytes);
+  if (!counted.is_ok()) return counted.status();
+  if (*counted) return Status::ok();
   MutexLock lock(mutex_);
   return of_device_.concerns(base) ? of_device_.add(base, bytes) : registrations_.add(base, bytes);
 }
 
 Status Endpoint::add_joined(std::span<const Range> ranges) {
   peers_->note_registration();
+  MutexLock registering(registering_);
+  for (const Range& range : ranges) MEMSPAN_PASS(adopted_.check_apart(range.base, range.bytes));
   MutexLock lock(mutex_);
   const auto is_of_device = [this](const Range& range) MEMSPAN_REQUIRES(mutex_) {
     return of_device_.concerns(range.base);
@@ -138,7 +149,45 @@ Status Endpoint::add_joined(std::span<const Range> ranges) {
   return of_device_.add_all(ranges);
 }
 
+Status Endpoint::add_adopted(std::uint64_t base, std::uint64_t bytes) {
+  MEMSPAN_PASS(check_range(base, bytes));
+  peers_->note_registration();
+  MutexLock registering(registering_);
+  return adopted_.add(base, bytes);
+}
+
+AdoptedRegistrations::Table Endpoint::table_for_adopted() {
+  return {.check =
+              [this](const Range& range) {
+                MutexLock lock(mutex_);
+                if (of_device_.concerns(range.base))
+                  return Status(
+                      Code::kNotSupported,
+                      "memory of a device has no pages to adopt, and needs none: register "
+                      "it as it is");
+                return registrations_.check_apart(range.base, range.bytes);
+              },
+          .add =
+              [this](const Range& range) {
+                MutexLock lock(mutex_);
+                return registrations_.add_allocation(range);
+              },
+          .remove =
+              [this](const Range& range, std::uint32_t slot) {
+                MutexLock lock(mutex_);
+                registrations_.remove_allocation(slot);
+                exposed_.retract_removed(range.base);
+              }};
+}
+
+void Endpoint::leave_adopted_pages() {
+  MutexLock registering(registering_);
+  adopted_.leave_pages();
+}
+
 Status Endpoint::remove(std::uint64_t base) {
+  MutexLock registering(registering_);
+  if (Status status = adopted_.remove(base); status.code() != Code::kNotFound) return status;
   MutexLock lock(mutex_);
   Status status = of_device_.remove(base) ? Status::ok() : registrations_.remove(base);
   exposed_.retract_removed(base);

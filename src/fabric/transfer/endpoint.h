@@ -11,6 +11,7 @@
 
 #include "core/mutex.h"
 #include "fabric/member.h"
+#include "fabric/transfer/adopted_registrations.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/endpoint_record.h"
@@ -43,6 +44,10 @@ class Endpoint {
   Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
   Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);
   Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_);
+  // As AdoptedRegistrations.
+  Status add_adopted(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // The process ends soon: its end does not give adopted memory private pages again.
+  void leave_adopted_pages();
   // Registered memory on a page, which peers map.
   Result<void*> allocate(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // The same of the device that this process has chosen: of the host, then it is allocate(). Of
@@ -95,6 +100,7 @@ class Endpoint {
   Result<std::string> answer_resolve(const std::vector<Piece>& pieces) MEMSPAN_EXCLUDES(mutex_);
   Result<std::string> answer_notify(const Notify& notify);
   Status wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal);
+  AdoptedRegistrations::Table table_for_adopted();
   bool release_of_device(const void* address) MEMSPAN_EXCLUDES(mutex_);
   Status publish_allocation(RegisteredAllocation& memory, std::uint32_t number);
 
@@ -102,6 +108,8 @@ class Endpoint {
   const EndpointRecord record_;
   const NotificationQueue notifications_;
   std::atomic<bool> is_ending_{false};  // waits end
+  Mutex registering_;                   // taken before mutex_, and held while pages are replaced
+  AdoptedRegistrations adopted_ MEMSPAN_GUARDED_BY(registering_);
   Mutex mutex_;
   RegistrationTable table_ MEMSPAN_GUARDED_BY(mutex_);
   table_layout::Counters& counters_;  // in the registration table's pages

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "device/reservation.h"
+#include "fabric/transfer/adopted_registrations.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/notification_queue.h"
@@ -99,8 +100,10 @@ void NearPeer::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) 
     if (allocation != nullptr && !is_this_process_ && member_->may_map()) {
       const MappedAllocation* mapping = mapping_of(allocation->allocation);
       // A registration table that contradicts the memory that was given is not believed.
-      if (mapping != nullptr && mapping->bytes >= allocation->bytes) {
-        place = mapping->base + (piece.remote - allocation->base);
+      const std::uint64_t lead = lead_of(*allocation);
+      if (mapping != nullptr && mapping->bytes >= lead &&
+          mapping->bytes - lead >= allocation->bytes) {
+        place = mapping->base + lead + (piece.remote - allocation->base);
       } else {
         resolved.wanted_allocation = allocation->allocation;
         resolved.is_missing = mapping == nullptr;

@@ -61,6 +61,15 @@ Status Registrations::remove(std::uint64_t base) {
   return Status::ok();
 }
 
+Status Registrations::check_apart(std::uint64_t base, std::uint64_t bytes) const {
+  for (auto it = by_base_.begin(); it != by_base_.end() && it->first < base + bytes; ++it)
+    if (it->first + it->second.bytes > base)
+      return {Code::kInvalidArgument,
+              fmt::format("{} bytes at {:#x} overlap the {} that are registered at {:#x}", bytes,
+                          base, it->second.bytes, it->first)};
+  return check_room(1);
+}
+
 Result<std::uint32_t> Registrations::add_allocation(const Range& range) {
   MEMSPAN_PASS(check_room(1));
   return table_.add(range);

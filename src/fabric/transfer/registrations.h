@@ -26,6 +26,9 @@ class Registrations {
   Status add_joined(std::span<const Range> ranges);
   // Takes back the latest one that begins there. kNotFound when there is none.
   Status remove(std::uint64_t base);
+  // kInvalidArgument names a registration of the program's that it overlaps, kOutOfMemory: there is
+  // no room for one more.
+  Status check_apart(std::uint64_t base, std::uint64_t bytes) const;
   // Registered allocations; gives the registration table's slot.
   Result<std::uint32_t> add_allocation(const Range& range);
   void remove_allocation(std::uint32_t slot) { table_.remove(slot); }
