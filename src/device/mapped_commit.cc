@@ -51,6 +51,7 @@ class Commit {
  public:
   Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
       : part_(part), settings_(settings), before_(before) {
+    if (part.place == nullptr) return;
     // Where address and offset do not agree no huge page can be mapped.
     const auto address = reinterpret_cast<std::uintptr_t>(part.place);
     if (!settings.may_be_huge || (address - part.offset) % kHugePage != 0) return;
@@ -104,7 +105,8 @@ class Commit {
     const std::size_t huge_begin = std::max(begin, huge_.at);
     const std::size_t huge_end = std::min(end, huge_.at + huge_.bytes);
     if (huge_begin < huge_end) make_huge(part_.place + huge_begin, huge_end - huge_begin, way_);
-    if (settings_.is_populated) MEMSPAN_PASS(populate(part_.place + begin, end - begin));
+    if (settings_.is_populated && part_.place != nullptr)
+      MEMSPAN_PASS(populate(part_.place + begin, end - begin));
     return part_.pages.commit(part_.offset + begin, end - begin);
   }
 

@@ -4,8 +4,8 @@
 //
 //   whole huge pages   as huge pages, cleared and mapped, where the kernel gives them
 //   (huge_pages.h) the rest           page by page: taken, and cleared and mapped at the first
-//   touch; with
-//                      MEMSPAN_POPULATE=all at once
+//   touch; at once with
+//                      MEMSPAN_POPULATE=all
 //
 // Either way a shortage is an error here and not a signal later.
 #pragma once
@@ -27,7 +27,8 @@ struct CommitSettings {
   static Result<CommitSettings> from_environment();
 };
 
-// [offset, offset + bytes) of `pages`, which is mapped at `place`, shared and writable. Borrows.
+// [offset, offset + bytes) of `pages`, which is mapped at `place`, shared and writable; null: not
+// yet, so that it is only taken. Borrows.
 struct MappedPart {
   const Pages& pages;
   std::size_t offset = 0;

@@ -120,8 +120,9 @@ Result<AdoptedMemory> AdoptedMemory::adopt(std::byte* base, std::size_t bytes) {
     return status;
   };
   const auto take_and_share = [&](const Span& part) {
-    MEMSPAN_PASS(commit_within_budget(made.pages_, place_in_pages(part), part.end - part.begin,
-                                      "the next part of it"));
+    MEMSPAN_PASS(commit_within_budget(
+        {.pages = made.pages_, .offset = place_in_pages(part), .bytes = part.end - part.begin},
+        "the next part of it"));
     return in_pieces(part, kPieceInPlace, share);
   };
   MEMSPAN_TRY(in_pieces(all, Pages::kCommitStep, take_and_share), "adopting memory");
