@@ -5,10 +5,11 @@
 // The kernel has two ways to them, and what the system allows decides which (the files are in
 // /sys/kernel/mm/transparent_hugepage; the bracketed word counts):
 //
-//   shmem_enabled = advise, within_size, always, force   a first touch of an advised mapping gives
-//   one shmem_enabled = never (the kernel's default)          MADV_COLLAPSE makes one of a touched
-//   mapping shmem_enabled = deny, or enabled = never              none: the administrator wants
-//   none
+// - shmem_enabled is advise, within_size, always or force: a first touch of an advised mapping
+//   gives one.
+// - shmem_enabled is never, as it is unless somebody changed it: MADV_COLLAPSE makes one of a
+//   touched mapping.
+// - shmem_enabled is deny, or enabled is never: the administrator wants none.
 //
 // Memory that is not there yet is never made huge here by itself: only a range that is wanted
 // whole.

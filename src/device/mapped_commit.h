@@ -2,10 +2,9 @@
 // Taking the memory behind a mapping, in pieces and by several threads where there are cores for
 // them:
 //
-//   whole huge pages   as huge pages, cleared and mapped, where the kernel gives them
-//   (huge_pages.h) the rest           page by page: taken, and cleared and mapped at the first
-//   touch; at once with
-//                      MEMSPAN_POPULATE=all
+// - Whole huge pages as huge pages, cleared and mapped, where the kernel gives them (huge_pages.h).
+// - The rest page by page: taken, and cleared and mapped at the first touch, or with
+//   MEMSPAN_POPULATE=all at once.
 //
 // Either way a shortage is an error here and not a signal later.
 #pragma once

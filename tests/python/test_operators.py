@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.ops.memspan: collectives as operators."""
 
+import pathlib
+import runpy
+import sys
+
 import jobs
 import pytest
 from jobs import hosts
@@ -249,3 +253,16 @@ def all_checks(rank, ranks):
 def test_operators(ranks):
     for out in jobs.run(all_checks, ranks):
         assert out.split() == [check.__name__ for check in CHECKS]
+
+
+def example(rank, ranks):
+    program = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "engine_collectives.py"
+    sys.argv = [program.name, "1000"]
+    runpy.run_path(str(program), run_name="__main__")
+
+
+@pytest.mark.parametrize("ranks", hosts.ranks_or(1, 2, 3))
+def test_example_of_engines(ranks):
+    first, *others = jobs.run(example, ranks)
+    assert first.splitlines()[-1] == f"engine_collectives: {ranks} rank{'' if ranks == 1 else 's'}, 1000 elements, PASS"
+    assert others == [""] * (ranks - 1)

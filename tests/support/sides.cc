@@ -68,6 +68,10 @@ Side::~Side() {
 
 void Side::signal(int number) const {
   ASSERT_EQ(::kill(process_, number), 0);
+  if (number != SIGSTOP) return;
+  // On a busy machine a thread of it may run on for a while.
+  siginfo_t stopped = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process_), &stopped, WSTOPPED), 0);
 }
 
 void Side::join() {

@@ -58,6 +58,7 @@ class Side {
   Side& operator=(const Side&) = delete;
 
   pid_t process() const { return process_; }
+  // After SIGSTOP all its threads have stopped.
   void signal(int number) const;
   // Waits for its end.
   void join();
