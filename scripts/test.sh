@@ -142,6 +142,8 @@ files_to_tidy() {
 tidy_files() {
   local arguments=() word
   while [[ $1 != -- ]]; do arguments+=("$1") && shift; done
+  # Some files are compiled with options of GCC alone.
+  arguments+=(--extra-arg=-Wno-ignored-optimization-argument)
   # Without a bound, a file that has hundreds of functions from macros takes ten minutes.
   $long || for word in -Xclang -analyzer-config -Xclang max-nodes=5000; do arguments+=("--extra-arg=$word"); done
   shift
