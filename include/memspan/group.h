@@ -58,7 +58,14 @@ int32_t memspan_group_size(memspan_group_t group);
  * be `values`; otherwise what is written and what is read are apart.
  */
 
-typedef enum {
+/* C programs may give any number, and C++ shall know no less. */
+#ifdef __cplusplus
+#define MEMSPAN_ANY_NUMBER : int32_t
+#else
+#define MEMSPAN_ANY_NUMBER
+#endif
+
+typedef enum MEMSPAN_ANY_NUMBER {
   MEMSPAN_TYPE_INT8 = 0,
   MEMSPAN_TYPE_UINT8 = 1,
   MEMSPAN_TYPE_INT16 = 2,
@@ -81,7 +88,7 @@ typedef enum {
  * the nearest, ties to even; what is too big becomes infinity, and 448 in FLOAT8_E4M3FN, which has
  * none. Members are combined in their order, so that all get the same bits, whatever the
  * size. */
-typedef enum {
+typedef enum MEMSPAN_ANY_NUMBER {
   MEMSPAN_OP_SUM = 0,
   MEMSPAN_OP_PRODUCT = 1,
   MEMSPAN_OP_MIN = 2, /* not of complex numbers; of no NaN */

@@ -47,6 +47,16 @@ static inline int is_thp_setting(const char* file, const char* word) {
   return strstr(line, marked) != NULL;
 }
 
+/* NULL where madvise() does what it is asked for; else why not. */
+static inline const char* why_no_advice(void) {
+  enum { kNoSuchAdvice = 9999 };
+  static char page[2 * 4096];
+  char* const place = page + (4096 - (uintptr_t)page % 4096) % 4096;
+  return madvise(place, 4096, kNoSuchAdvice) != 0
+             ? NULL
+             : "this system takes any advice about memory and follows none, as QEMU's user mode";
+}
+
 /* NULL where a memfd can have a huge page now, by whichever way; else why not. */
 static inline const char* why_no_huge_pages(void) {
   enum { kPopulateWrite = 23, kCollapse = 25 };
@@ -54,6 +64,7 @@ static inline const char* why_no_huge_pages(void) {
   const char* why = NULL;
   int descriptor;
   char* all;
+  if (why_no_advice() != NULL) return why_no_advice();
   if (is_thp_setting("shmem_enabled", "deny")) return "huge pages of shared memory are denied here";
   if (is_thp_setting("shmem_enabled", "never") && is_thp_setting("enabled", "never"))
     return "huge pages are switched off here";

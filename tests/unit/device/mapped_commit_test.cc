@@ -117,6 +117,7 @@ TEST_F(MappedCommitTest, AddressesThatDoNotAgreeAreNoError) {
 }
 
 TEST_F(MappedCommitTest, PopulatedPagesAreMapped) {
+  if (const char* const why = why_no_advice(); why != nullptr) GTEST_SKIP() << "skipped=" << why;
   const CommitSettings settings{.may_be_huge = false, .is_populated = true};
   ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - page_size()), settings).is_ok());
   EXPECT_EQ(smaps_bytes(range_.base(), "Rss"), kBytes - page_size());
