@@ -170,17 +170,17 @@ class ProcessGroup {
     return has_far_ ? 0 : static_cast<std::uint32_t>(sequence >> 1);
   }
   // The member whose heap has at this turn what `member` writes for all.
-  int keeper(int member, std::uint64_t sequence) const {
+  int holder_of(int member, std::uint64_t sequence) const {
     return static_cast<int>((static_cast<std::uint32_t>(member) + turn(sequence)) %
                             static_cast<std::uint32_t>(size()));
   }
   std::byte* buffer(int member, std::uint64_t sequence) const {
-    return buffer_in(keeper(member, sequence), sequence);
+    return buffer_in(holder_of(member, sequence), sequence);
   }
   // Two members change the slots for each other at every turn.
   std::byte* slot(const Slots& slots, int writer, int reader, std::uint64_t sequence) const {
     if (writer == reader) {
-      const int holder = keeper(writer, sequence);
+      const int holder = holder_of(writer, sequence);
       return buffer_in(holder, sequence) + slots.offset_of(holder);
     }
     if (turn(sequence) % 2 != 0) std::swap(writer, reader);
