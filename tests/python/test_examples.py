@@ -141,7 +141,7 @@ def test_one_without_a_launcher_is_a_job_of_one():
 
 def test_they_are_short_and_say_how_to_run_them():
     programs = sorted(EXAMPLES.glob("*.py"))
-    assert len(programs) == 7
+    assert len(programs) == 8
     for program in programs:
         lines = program.read_text(encoding="utf-8").splitlines()
         assert len(lines) < 80, program
