@@ -25,7 +25,7 @@ from memspan.fabric import bm, common
 from memspan.owner import Owner
 from memspan.types import Array, Buffer, Numbers
 
-__all__ = ["USUAL_STORE", "KvPool"]
+__all__ = ["USUAL_STORE", "KvPool", "bytes_of"]
 
 _c = _core.smem
 
@@ -193,9 +193,15 @@ class KvPool(Owner):
     def put_pieces(self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers) -> list[bool]:
         """``put`` of entries that lie in pieces: key i's are the bytes at the i-th ``len(sizes)`` of the addresses,
         of ``sizes`` bytes each."""
+        return [outcome > 0 for outcome in self.put_pieces_outcomes(keys, addresses, sizes)]
+
+    def put_pieces_outcomes(
+        self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers
+    ) -> list[int]:
+        """The same, and what became of each: 1 it was put, 2 it was there, -1 there was no room."""
         code, results = _c.kv_put(self._handle, _digest(keys), addresses, sizes)
         _check(code, "putting KV blocks")
-        return [result > 0 for result in results]
+        return results
 
     def get_pieces(self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers) -> list[bool]:
         """``get`` into pieces, as ``put_pieces`` has them."""
@@ -220,14 +226,14 @@ class KvPool(Owner):
         return stats
 
 
-def _bytes_of(text: str) -> int:
-    """"512M", "8G", or a number of bytes."""
+def bytes_of(text: str) -> int:
+    """Of "512M", "8G", or a number of bytes. ValueError for other texts."""
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     unit = units.get(text[-1:].upper(), 0)
     try:
         return int(text[:-1] if unit else text) << unit
     except ValueError:
-        raise argparse.ArgumentTypeError(
+        raise ValueError(
             f'"{text}" is no size; allowed are bytes, or a number with K, M, G or T'
         ) from None
 
@@ -237,8 +243,8 @@ def _main() -> int:
         prog="python -m memspan.kv_pool", description="Gives memory to a KV pool until it is ended."
     )
     parser.add_argument("--store", default=USUAL_STORE, help=f"its store ({USUAL_STORE}), hosted here if nobody does")
-    parser.add_argument("--share", type=_bytes_of, required=True, help="how much memory: 8G")
-    parser.add_argument("--largest-share", type=_bytes_of, default=_LARGEST_SHARE, help="of any member (64G)")
+    parser.add_argument("--share", type=bytes_of, required=True, help="how much memory: 8G")
+    parser.add_argument("--largest-share", type=bytes_of, default=_LARGEST_SHARE, help="of any member (64G)")
     parser.add_argument("--members", type=int, default=_MEMBERS, help=f"at most ({_MEMBERS})")
     parser.add_argument("--sections", type=int, default=0, help="parts with entries of one size each")
     options = parser.parse_args()

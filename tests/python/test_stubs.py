@@ -19,6 +19,7 @@ from memspan import _core
 PACKAGES = ["memspan", "shmem", "mf_smem", "memfabric_hybrid", "mf_adapter"]
 MODULES = PACKAGES + [
     "memspan.connectors",
+    "memspan.connectors.cache_layout",
     "memspan.connectors.paged",
     "memspan.connectors.sglang",
     "memspan.connectors.vllm",
@@ -28,6 +29,7 @@ MODULES = PACKAGES + [
     "memspan.fabric.common",
     "memspan.fabric.engine",
     "memspan.fabric.shm",
+    "memspan.kv_pool",
     "memspan.mooncake",
     "memspan.programs",
     "memspan.types",
