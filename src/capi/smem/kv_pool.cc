@@ -65,7 +65,7 @@ std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Mo
     MEMSPAN_PASS(check_batch(batch));
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
-    const Status status =
+    Status status =
         move(cache, keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
     std::transform(outcomes.begin(), outcomes.end(), batch.results,
                    [](Outcome outcome) { return static_cast<std::int32_t>(outcome); });

@@ -148,7 +148,7 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
     ends.push_back(sum += share.capacity());
     return false;
   });
-  if (ranks.empty()) return ranks;
+  if (sum == 0) return {};
   // Other bits than those that choose the cell.
   const std::uint64_t chosen = (key.hash() * 0x9e37'79b9'7f4a'7c15 >> 8) % sum;
   const auto at = std::upper_bound(ends.begin(), ends.end(), chosen) - ends.begin();
@@ -158,24 +158,26 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 
 // The window is held once more by the copy; what is claimed in a share whose owner ends here is
 // lost with it.
+std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
+                                                        std::uint64_t bytes, Room room) {
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  const std::uint64_t mapped = windows.hold(rank);
+  if (mapped == 0) return std::nullopt;
+  std::uint64_t evicted = 0;
+  std::optional<Seen> seen;
+  if (auto share = BlockShare::open(windows.begin_of(rank), mapped))
+    seen = share->claim(key, bytes, room, evicted);
+  add(counters_.evicted, evicted);
+  if (seen) return Claimed{*seen, rank};
+  windows.release(rank);
+  return std::nullopt;
+}
+
 std::optional<BlockCache::Claimed> BlockCache::claim(const Key& key, std::uint64_t bytes) {
   const auto ranks = shares_for(key);
-  std::uint64_t evicted = 0;
-  for (const Room room : {Room::kUntouched, Room::kAny}) {
-    for (const std::uint32_t rank : ranks) {
-      RankWindows& windows = pool_.windows(RangeKind::kHost);
-      const std::uint64_t mapped = windows.hold(rank);
-      if (mapped == 0) continue;
-      if (auto share = BlockShare::open(windows.begin_of(rank), mapped)) {
-        if (const auto seen = share->claim(key, bytes, room, evicted)) {
-          add(counters_.evicted, evicted);
-          return Claimed{*seen, rank};
-        }
-      }
-      windows.release(rank);
-    }
-  }
-  add(counters_.evicted, evicted);
+  for (const Room room : {Room::kUntouched, Room::kAny})
+    for (const std::uint32_t rank : ranks)
+      if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
   return std::nullopt;
 }
 

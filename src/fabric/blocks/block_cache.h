@@ -80,6 +80,8 @@ class BlockCache {
     std::uint32_t rank = 0;
   };
   std::optional<Claimed> claim(const Key& key, std::uint64_t bytes);
+  std::optional<Claimed> claim_in(std::uint32_t rank, const Key& key, std::uint64_t bytes,
+                                  Room room);
   std::vector<std::uint32_t> shares_for(const Key& key);
   bool may_ask(std::uint32_t rank) const;
   void suspend(std::uint32_t rank);
