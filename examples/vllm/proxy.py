@@ -89,6 +89,10 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             except ValueError as error:
                 self.send_error(400, f"the body is no JSON: {error}")
                 return
+            if not isinstance(request, dict):
+                self.send_error(400, "the body is no JSON object")
+                return
+            request.pop("kv_transfer_params", None)  # they name engines: nothing for clients
             params = self.params_of_prefill(request)
             if params is not None:
                 request["kv_transfer_params"] = params

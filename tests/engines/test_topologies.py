@@ -41,17 +41,29 @@ def at_once(first, second):
     return got == [first.tokens(tokens, 6) for tokens in prompts]
 
 
-@pytest.mark.parametrize("ranks", [("--tensor-parallel-size", "2"), ("--pipeline-parallel-size", "2")], ids=["tensor", "pipeline"])
-def test_two_ranks_and_one(model, store, logs, ranks):
-    with two(model, store, logs, (), ranks) as (one, several):
+def test_two_tensor_ranks_and_one(model, store, logs):
+    """Pipeline ranks are tested with workers alone (tests/python/test_connectors.py): with two of them vLLM
+    0.32 on CPUs ends at the first request, without any connector, too."""
+    with two(model, store, logs, (), ("--tensor-parallel-size", "2")) as (one, several):
         assert agree(one, several) and at_once(one, several)
         assert agree(several, one) and at_once(several, one)
+
+
+def test_latent_attention(store, logs, tmp_path):
+    """vLLM's kernels for CPUs give other tokens in prefill than in decode, without any connector; so what
+    each engine makes of the other's blocks is compared."""
+    with two(models.deepseek(tmp_path / "model"), store, logs, dtype="bfloat16") as (first, second):
+        for seed in range(6):
+            tokens = prompt(3000 + seed)
+            there = second.tokens(tokens, 10, prefill(first, tokens))
+            assert first.tokens(tokens, 10, prefill(second, tokens)) == there
+        assert first.metric("memspan_kv_failures_total") == second.metric("memspan_kv_failures_total") == 0
+        assert first.metric("memspan_kv_read_seconds_count") == 6
 
 
 CACHES = {
     "window": (lambda folder: models.mistral(folder, 96), ()),
     "hybrid": (lambda folder: models.gemma(folder, 96), ()),
-    "latent": (models.deepseek, ("--dtype", "bfloat16")),
     "bfloat16": (lambda folder: models.llama(folder, dtype="bfloat16"), ("--dtype", "bfloat16", "--block-size", "128")),
     "float8": (
         lambda folder: models.llama(folder, dtype="bfloat16"),

@@ -59,14 +59,14 @@ def request_of(name, prompt=PROMPT, **params):
 
 
 class Engine:
-    """A scheduler and its workers, each of which has a share of the heads."""
+    """A scheduler and its workers, each of which has a share of the heads, or of the layers (stages)."""
 
-    def __init__(self, seed, workers=1, keys_first=False, description=None, groups=None):
+    def __init__(self, seed, workers=1, keys_first=False, description=None, stages=False):
         from memspan.connectors.kv_transfer import Worker
         from memspan.connectors.paged import KvWorker
 
         self.said = []
-        groups = groups or [Group(LAYERS, BLOCK_TOKENS)]
+        groups = [Group(LAYERS, BLOCK_TOKENS)]
         self.scheduler = Scheduler(groups)
         self.caches = caches(seed, keys_first)
         self.workers = []
@@ -75,13 +75,18 @@ class Engine:
                 os.environ["MEMSPAN_TEST_URL"], hosts.own_address(), False, description or {"model": "m"}
             )
             worker = Worker(kv, groups, rank, workers, lease_s=LEASE_S, log=self.said.append)
-            share = HEADS // workers
-            mine = {
-                name: cache if workers == 1 else cache[:, rank * share : (rank + 1) * share].contiguous()
-                for name, cache in self.caches.items()
-            }
+            share, layers = HEADS // workers, len(LAYERS) // workers
+            if workers == 1:
+                mine = dict(self.caches)
+            elif stages:
+                mine = {name: self.caches[name] for name in LAYERS[rank * layers : (rank + 1) * layers]}
+            else:
+                mine = {
+                    name: cache[:, rank * share : (rank + 1) * share].contiguous()
+                    for name, cache in self.caches.items()
+                }
             worker.parts = mine
-            worker.register(mine, BLOCKS, dict.fromkeys(mine, rank), True)
+            worker.register(mine, BLOCKS, dict.fromkeys(mine, 0 if stages else rank), True)
             self.workers.append(worker)
         self.scheduler.workers = [worker_text(each.worker.name, each.epoch) for each in self.workers]
 
@@ -108,7 +113,7 @@ class Engine:
                 if request in getattr(results, kind):
                     missing.discard(rank)
                     failed |= {rank} & ({rank} if request in results.failed else set())
-        self.scheduler.reported([request] if kind == "sent" else [], [request])
+        self.scheduler.reported([request])
         return failed
 
     def prefill(self, name, blocks, prompt=PROMPT):
@@ -121,7 +126,7 @@ class Engine:
 
     def whole(self, name):
         """A layer as all workers have it."""
-        return torch.cat([worker.parts[name] for worker in self.workers], dim=1)
+        return torch.cat([each.parts[name] for each in self.workers if name in each.parts], dim=1)
 
     def close(self):
         for worker in self.workers:
@@ -145,10 +150,10 @@ def check(engine, mine, theirs, keys_first=False):
             assert torch.equal(block_of(cache, block, keys_first), wanted), (name, block)
 
 
-def pull(rank, ranks, counts=(1, 1), keys_first=False):
+def pull(rank, ranks, counts=(1, 1), keys_first=False, stages=False):
     """Blocks of `counts[0]` workers go to `counts[1]` ones; then what is late, twice or nowhere does not."""
     space = shared_space(rank, ranks)
-    engine = Engine(1 + rank, counts[rank], keys_first)
+    engine = Engine(1 + rank, counts[rank], keys_first, stages=stages)
     if rank == 0:
         blocks = [3, 9, 4, 60, 1]
         hand_over(space, engine.prefill("there", blocks))
@@ -194,7 +199,18 @@ def pull_to_two(rank, ranks):
     pull(rank, ranks, (1, 2))
 
 
-@pytest.mark.parametrize("function", [pull, pull_keys_first, pull_from_two, pull_to_two])
+def pull_from_two_stages(rank, ranks):
+    pull(rank, ranks, (2, 1), stages=True)
+
+
+def pull_to_two_stages(rank, ranks):
+    pull(rank, ranks, (1, 2), stages=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pull, pull_keys_first, pull_from_two, pull_to_two, pull_from_two_stages, pull_to_two_stages],
+)
 def test_pull(function):
     jobs.run(function, 2)
 

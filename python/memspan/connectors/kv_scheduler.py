@@ -3,7 +3,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memspan.connectors.leases import Lease, LeasePool
@@ -136,7 +136,6 @@ class Scheduler:
         self._takes = takes
         self._leases = LeasePool()
         self._orders = Orders()
-        self._held: set[str] = set()  # requests whose leases elsewhere are kept alive
         self.workers: list[str] = []
         self.warnings: list[str] = []  # for the log
 
@@ -153,11 +152,9 @@ class Scheduler:
         """Keeps its lease alive from now on. Params that cannot be used are told when it is scheduled."""
         if not self._wants_blocks(request):
             return
-        try:
-            self._orders.hold[request.request_id] = source_of(self._params(request))
-        except BadParams:
-            return
-        self._held.add(request.request_id)
+        source = self._source_or_none(self._params(request))
+        if source is not None:
+            self._orders.hold[request.request_id] = source
 
     def matched(self, request: Any, computed: int) -> tuple[int, bool]:
         """(tokens of the prompt that come from elsewhere, whether they come while others run)."""
@@ -240,7 +237,6 @@ class Scheduler:
         """Its blocks elsewhere will not be read."""
         source = self._source_or_none(self._params(request))
         self._orders.hold.pop(request.request_id, None)
-        self._held.discard(request.request_id)
         if source is not None:
             self._orders.release[request.request_id] = source
 
@@ -288,11 +284,10 @@ class Scheduler:
         made, self._orders = self._orders, Orders()
         return made
 
-    def reported(self, sent: Sequence[str], received: Sequence[str]) -> None:
-        """The workers have told that these requests' blocks are needed no more, or have come."""
+    def reported(self, sent: Iterable[str]) -> None:
+        """All workers have told that these requests' blocks are needed no more."""
         for request in sent:
             self._leases.take_back(request)
-        self._held.difference_update(received)
 
     def end_leases(self) -> None:
         """What is kept for others is valid no more, as after a change of the weights."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _NOTE_BYTES = 8
 _MOST_DIRECTORY = 1 << 24
 _PATIENCE_S = 30
+_CONNECT_S = 5
 _MESSAGE_BYTES = 256
 
 
@@ -169,8 +170,10 @@ class KvWorker:
             return known
         host, _, port = name.rpartition(":")
         try:
-            with socket.create_connection((host, int(port)), _PATIENCE_S) as connection:
-                text = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+            with socket.create_connection((host, int(port)), _CONNECT_S) as connection:
+                text = bytearray()
+                while (part := connection.recv(1 << 16)) and len(text) <= _MOST_DIRECTORY:
+                    text += part
         except (OSError, ValueError) as error:
             raise PeerFailed(f"worker {name} does not say where its cache is: {error}") from error
         if not text or len(text) > _MOST_DIRECTORY:

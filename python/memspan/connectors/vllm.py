@@ -198,9 +198,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
 
     def update_connector_output(self, connector_output: Any) -> None:
         """What all workers have done."""
-        self._scheduler.reported(
-            connector_output.finished_sending or (), connector_output.finished_recving or ()
-        )
+        self._scheduler.reported(connector_output.finished_sending or ())
 
     def request_finished(
         self, request: Any, block_ids: Sequence[int]
