@@ -49,7 +49,7 @@ def test_each_part_is_killed_and_comes_back(model, logs):
 
         # The decode engine, while blocks are kept for it.
         prefill(first, prompts[3])
-        assert first.metric("memspan_kv_leases") >= 1
+        until(lambda: first.metric("memspan_kv_leases") >= 1)
         second.kill()
         until(lambda: first.metric("memspan_kv_leases") == 0)
         second = start("decode-2").wait_until_ready()
