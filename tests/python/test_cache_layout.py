@@ -17,12 +17,13 @@ def laid_out():
         "tokens before heads": (whole.view(6, 4, 2, 8).transpose(1, 2), [256]),
         "keys and values apart": (whole.view(2, 6, 4, 8), [128, 128]),
         "one layer of a block of three": (torch.zeros(6, 3, 2, 4, 8)[:, 1], [256]),
+        "kernel blocks of half the size": (whole.view(12, 2, 2, 8), [256]),
         "heads of all blocks behind each other": (whole.view(2, 6, 4, 8).transpose(0, 1), [128, 128]),
     }
 
 
 @pytest.mark.parametrize("name", ["blocks first", "tokens before heads", "keys and values apart",
-                                  "one layer of a block of three", "heads of all blocks behind each other"])
+                                  "one layer of a block of three", "kernel blocks of half the size", "heads of all blocks behind each other"])
 def test_pieces_are_all_bytes_of_a_block(name):
     tensor, sizes = laid_out()[name]
     tensor.zero_()
@@ -31,6 +32,8 @@ def test_pieces_are_all_bytes_of_a_block(name):
     for piece in pieces:
         ctypes.memset(piece.base + 2 * piece.stride, 0x3F, piece.bytes)
     third = tensor[:, 2] if name == "keys and values apart" else tensor[2]
+    if name == "kernel blocks of half the size":
+        third = tensor[4:6]
     assert (third != 0).all() and (tensor != 0).sum() == third.numel()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["BlockPiece", "block_dimension", "layout_of", "pieces_of"]
+__all__ = ["BlockPiece", "layout_of", "pieces_of"]
 
 _MOST_PIECES = 64
 
@@ -25,17 +25,25 @@ class BlockPiece:
     bytes: int
 
 
-def block_dimension(tensor: "torch.Tensor", blocks: int) -> int:
-    """Which dimension has the blocks: the first, or the second behind keys and values. ValueError for
-    other shapes."""
-    if tensor.dim() > 0 and tensor.shape[0] == blocks:
-        return 0
-    if tensor.dim() > 1 and tensor.shape[0] == 2 and tensor.shape[1] == blocks:
-        return 1
-    raise ValueError(
-        f"a cache of shape {tuple(tensor.shape)} has {blocks} blocks neither in its first dimension "
-        "nor, behind keys and values, in its second"
-    )
+def _by_blocks(tensor: "torch.Tensor", blocks: int) -> tuple["torch.Tensor", int]:
+    """The tensor with a dimension of just so many blocks, and which one that is: the first, or the
+    second behind keys and values. An attention kernel's blocks may be smaller than the scheduler's, so that
+    several are one. ValueError for other shapes."""
+    import torch
+
+    shape = tensor.shape
+    if tensor.dim() > 0 and shape[0] > 0 and shape[0] % blocks == 0:
+        dimension = 0
+    elif tensor.dim() > 1 and shape[0] == 2 and shape[1] > 0 and shape[1] % blocks == 0:
+        dimension = 1
+    else:
+        raise ValueError(
+            f"a cache of shape {tuple(shape)} has {blocks} blocks neither in its first dimension "
+            "nor, behind keys and values, in its second"
+        )
+    if shape[dimension] == blocks:
+        return tensor, dimension
+    return torch.unflatten(tensor, dimension, (blocks, shape[dimension] // blocks)), dimension
 
 
 def _of_a_block(tensor: "torch.Tensor", dimension: int) -> list[tuple[int, int]]:
@@ -48,9 +56,9 @@ def _of_a_block(tensor: "torch.Tensor", dimension: int) -> list[tuple[int, int]]
 
 
 def pieces_of(tensor: "torch.Tensor", blocks: int) -> list[BlockPiece]:
-    """The pieces of a block of the tensor, in the order of their addresses. ValueError as
-    ``block_dimension``, and for blocks in more than 64 pieces or of elements that overlap."""
-    dimension = block_dimension(tensor, blocks)
+    """The pieces of a block of the tensor, in the order of their addresses. ValueError
+    for shapes without so many blocks, for blocks in more than 64 pieces or of elements that overlap."""
+    tensor, dimension = _by_blocks(tensor, blocks)
     element = tensor.element_size()
     run, outer = 1, []
     for stride, size in _of_a_block(tensor, dimension):
@@ -80,12 +88,13 @@ def pieces_of(tensor: "torch.Tensor", blocks: int) -> list[BlockPiece]:
 def layout_of(tensor: "torch.Tensor", blocks: int) -> dict[str, Any]:
     """What the bytes of a block mean, whatever the number of blocks and wherever they lie: equal in two
     processes when blocks can go from one to the other. Raises as ``pieces_of``."""
-    dimension = block_dimension(tensor, blocks)
+    pieces = [piece.bytes for piece in pieces_of(tensor, blocks)]
+    tensor, dimension = _by_blocks(tensor, blocks)
     inner = [(tensor.shape[i], tensor.stride(i)) for i in range(tensor.dim()) if i != dimension]
     order = sorted(range(len(inner)), key=lambda i: (inner[i][1], i))
     return {
         "type": str(tensor.dtype),
         "shape": [size for size, _ in inner],
         "order": order,  # of the dimensions in memory, the innermost first
-        "pieces": [piece.bytes for piece in pieces_of(tensor, blocks)],
+        "pieces": pieces,
     }
