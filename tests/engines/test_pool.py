@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from memspan.connectors import pool_settings
+from support import models
 from support.models import llama
 from support.server import Server, all_at_once, environment, free_port
 
@@ -147,6 +148,33 @@ def test_shares_of_engines_under_pressure(start, wanted):
     assert sum(engine.metric("vllm:memspan_pool_evicted_blocks_total") for engine in engines) > 0
     engines[0].kill()
     assert engines[1].tokens(SYSTEM + tail(1)) == wanted["system"][1]
+
+
+def find_again(server: Server, ranks: int) -> None:
+    """What it has computed itself, after it has forgotten its own cache."""
+    computed = [server.tokens(SYSTEM + tail(i)) for i in range(2)]
+    assert hits(server) == 0
+    server.post("/reset_prefix_cache", {})
+    assert [server.tokens(SYSTEM + tail(i)) for i in range(2)] == computed
+    assert hits(server) >= 8 * 32
+    # Each rank has loaded its part of each block.
+    assert server.metric("vllm:memspan_pool_loaded_blocks_total") == ranks * hits(server) / 32
+
+
+def test_tensor_parallel_ranks(keeper, start):
+    arguments = ("--tensor-parallel-size", "2")
+    env = {"VLLM_SERVER_DEV_MODE": "1"}
+    server = start("ranks", transfer(keeper.store), *arguments, env=env).wait_until_ready()
+    find_again(server, 2)
+
+
+def test_latent_attention(keeper, folder):
+    latent = models.deepseek(folder / "latent")
+    server = Server(latent, folder / "latent.log", transfer(keeper.store), env={"VLLM_SERVER_DEV_MODE": "1"})
+    try:
+        find_again(server.wait_until_ready(), 1)
+    finally:
+        server.close()
 
 
 FAILING = """
