@@ -67,6 +67,12 @@ def check_support(vllm_config: Any, kv_cache_config: Any) -> None:
     kind = type(groups[0].kv_cache_spec).__name__
     if kind not in ("FullAttentionSpec", "MLAAttentionSpec"):
         _refuse(f"caches of {kind}", "FullAttentionSpec and MLAAttentionSpec are allowed")
+    if not vllm_config.cache_config.enable_prefix_caching:
+        # vLLM turns it off where the attention cannot go on behind a prefix, as latent attention on CPUs.
+        _refuse(
+            "engines without prefix caching",
+            "leave out --no-enable-prefix-caching; some models have none (MLA on a CPU)",
+        )
     speculative = vllm_config.speculative_config
     if speculative is not None and speculative.use_eagle():
         _refuse(f"speculative decoding by {speculative.method}", "ngram is allowed, or none")
