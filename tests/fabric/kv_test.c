@@ -69,6 +69,10 @@ static memspan_kv_stats_t stats_of(smem_bm_t pool) {
   return stats;
 }
 
+static int are_all_near(void) {
+  return getenv("MEMSPAN_TEST_HOSTS") == NULL;
+}
+
 SCENARIO(what_one_puts_all_find, 3, int number) {
   smem_bm_t pool = start(number, kShare);
   meet(members);
@@ -79,14 +83,17 @@ SCENARIO(what_one_puts_all_find, 3, int number) {
     uint64_t bytes[21];
     size_t found = 0;
     for (uint64_t i = 0; i <= 20; ++i) keys[i] = key_of(of * 100 + i);
-    CHECK(memspan_kv_lookup(pool, keys, 21, bytes, &found) == SMEM_OK);
+    /* A member on another host that is slow to answer is left alone for a while. */
+    do CHECK(memspan_kv_lookup(pool, keys, 21, bytes, &found) == SMEM_OK);
+    while (found != 20 && !are_all_near() && usleep(10000) == 0);
     CHECK(found == 20 && bytes[0] == kBlock && bytes[20] == 0);
     CHECK(memspan_kv_lookup(pool, keys + 20, 1, NULL, &found) == SMEM_OK && found == 0);
-    for (uint64_t i = 0; i < 20; ++i) CHECK(get(pool, of * 100 + i));
+    for (uint64_t i = 0; i < 20; ++i)
+      while (!get(pool, of * 100 + i)) CHECK(!are_all_near() && usleep(10000) == 0);
     CHECK(!get(pool, of * 100 + 20));
   }
   const memspan_kv_stats_t stats = stats_of(pool);
-  CHECK(stats.put >= 20 && stats.got == 60 && stats.missed == 3 && stats.evicted == 0);
+  CHECK(stats.put >= 20 && stats.got == 60 && stats.missed >= 3 && stats.evicted == 0);
   CHECK(stats.got_bytes == 60 * kBlock && stats.capacity > 0);
   meet(members);
   /* Once is enough, on the same host; what came from another host is put here, too. */
