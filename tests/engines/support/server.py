@@ -57,6 +57,7 @@ class Server:
         *arguments: str,
         block_size: int = 32,
         max_len: int = 1024,
+        dtype: str = "float32",
         blocks: int | None = None,
         env: dict[str, str] | None = None,
     ) -> None:
@@ -65,7 +66,7 @@ class Server:
         command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(model)]
         command += ["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--enforce-eager", "--max-model-len", str(max_len), "--max-num-seqs", "32"]
-        command += ["--block-size", str(block_size)]
+        command += ["--block-size", str(block_size), "--dtype", dtype]
         if blocks is not None:
             command += ["--num-gpu-blocks-override", str(blocks)]
         if transfer is not None:
