@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`vllm serve` with its ranks' collectives by memspan (MEMSPAN_VLLM_BACKEND=1): the same tokens, said in the log, idle when
-there is nothing to do, and vLLM's own where memspan cannot."""
+there is nothing to do, and vLLM's own where memspan cannot. Not two pipeline stages, which vLLM 0.32 does not run on CPUs: what they
+send each other is in tests/python/test_engine_hooks.py."""
 
 import contextlib
 import time
@@ -74,18 +75,4 @@ def test_where_memspan_cannot_vllms_own_is_used_and_the_log_says_why(model, expe
         assert "memspan: the groups stay with gloo: MEMSPAN_TORCH_BUILD is 0" in one.text()
         assert "memspan: group tp:0 stays with vLLM's shared memory: the backend of its group is gloo" in one.text()
         assert TAKEN not in one.text()
-        assert answers(one) == expected
-
-
-def test_two_stages_of_a_pipeline_give_the_tokens_of_one(model, tmp_path):
-    # Without a size of the caches vLLM runs a step at the start, which makes the buffers that stages receive to.
-    memory = {"VLLM_CPU_KVCACHE_SPACE": "0"}
-    arguments = ["--gpu-memory-utilization", "0.1"]
-    (tmp_path / "one").mkdir()
-    with serving(model, tmp_path / "one", *arguments, **memory) as one:
-        expected = answers(one)
-    with serving(
-        model, tmp_path, "--pipeline-parallel-size", "2", *arguments, MEMSPAN_VLLM_BACKEND="1", **memory
-    ) as one:
-        assert f"{TAKEN} pp:0 (2 ranks)" in one.text()
         assert answers(one) == expected
