@@ -23,6 +23,8 @@
 #             too (PyTorch's pieces with --long)
 #   tsan      build and test with the thread sanitizer
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
+# And, only when it is named:
+#   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -46,6 +48,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 all=(format layers shell dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
+by_name=(engines)
 parts=()
 long=false
 torch=false
@@ -58,8 +61,8 @@ while (($# > 0)); do
       exit 0
       ;;
     *)
-      if [[ " ${all[*]} " != *" $1 "* ]]; then
-        printf 'test: there is no part "%s"; there are: %s\n' "$1" "${all[*]}" >&2
+      if [[ " ${all[*]} ${by_name[*]} " != *" $1 "* ]]; then
+        printf 'test: there is no part "%s"; there are: %s\n' "$1" "${all[*]} ${by_name[*]}" >&2
         exit 2
       fi
       parts+=("$1")
@@ -332,6 +335,16 @@ part_upstream() {
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
   step_of_many 'upstream' "$python" tests/python/upstream/run.py "${length[@]}"
+}
+# Real servers of vLLM: about a quarter of an hour, and more the first time.
+engines_environment() {
+  [[ -x build/wheel-env/bin/python ]] || install_wheel || return 1
+  bash scripts/engines_env.sh build/dist/*.whl
+}
+part_engines() {
+  need_dev_tests || return 0
+  step 'environment of engines' engines_environment || return 0
+  run_pytest engines build/engines/bin/python tests/engines
 }
 part_tidy() {
   need_dev || return 0

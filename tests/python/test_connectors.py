@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectors of inference engines, called as the engines call them: real paged KV tensors of a small
-model's shape go from a prefill process to a decode process, bit by bit."""
+"""What the connectors of inference engines are made of: real paged KV tensors of a small model's shape go
+from prefill workers to decode workers, bit by bit. tests/engines/ has the engines themselves."""
 
-import importlib
 import json
 import os
-import sys
+import time
 import types
 
 import jobs
@@ -15,10 +14,21 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
 
-STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins")
-LAYERS = [f"model.layers.{i}.self_attn.attn" for i in range(4)]
-BLOCKS, BLOCK_TOKENS, HEADS, HEAD = 64, 16, 2, 32
+from memspan.connectors.kv_regions import Pieces, regions_of, runs_of  # noqa: E402
+from memspan.connectors.kv_scheduler import (  # noqa: E402
+    BadParams,
+    Group,
+    Scheduler,
+    parse_worker,
+    source_of,
+    worker_text,
+)
+from memspan.connectors.leases import SLOTS, Lease, LeasePool, LeaseTable  # noqa: E402
+
+LAYERS = tuple(f"model.layers.{i}.self_attn.attn" for i in range(4))
+BLOCKS, BLOCK_TOKENS, HEADS, HEAD = 64, 16, 4, 32
 PROMPT = list(range(5 * BLOCK_TOKENS - 3))  # five blocks, the last one not full
+LEASE_S = 2.0
 
 
 def shared_space(rank, ranks):
@@ -35,75 +45,103 @@ def hand_over(space, value):
 
 def caches(seed, keys_first):
     generator = torch.Generator().manual_seed(seed)
-    shape = (BLOCKS, BLOCK_TOKENS, HEADS, HEAD)
-    shape = (2, *shape) if keys_first else (BLOCKS, 2, *shape[1:])
+    shape = (BLOCKS, BLOCK_TOKENS, 2, HEAD)
+    shape = (2, *shape) if keys_first else (BLOCKS, HEADS, BLOCK_TOKENS, 2 * HEAD)
     return {
         name: torch.randn(shape, generator=generator).to(torch.bfloat16) for name in LAYERS
     }
+
+
+def request_of(name, prompt=PROMPT, **params):
+    return types.SimpleNamespace(
+        request_id=name, prompt_token_ids=prompt, num_prompt_tokens=len(prompt), kv_transfer_params=params
+    )
+
+
+class Engine:
+    """A scheduler and its workers, each of which has a share of the heads, or of the layers (stages)."""
+
+    def __init__(self, seed, workers=1, keys_first=False, description=None, stages=False):
+        from memspan.connectors.kv_transfer import Worker
+        from memspan.connectors.paged import KvWorker
+
+        self.said = []
+        groups = [Group(LAYERS, BLOCK_TOKENS)]
+        self.scheduler = Scheduler(groups)
+        self.caches = caches(seed, keys_first)
+        self.workers = []
+        for rank in range(workers):
+            kv = KvWorker(
+                os.environ["MEMSPAN_TEST_URL"], hosts.own_address(), False, description or {"model": "m"}
+            )
+            worker = Worker(kv, groups, rank, workers, lease_s=LEASE_S, log=self.said.append)
+            share, layers = HEADS // workers, len(LAYERS) // workers
+            if workers == 1:
+                mine = dict(self.caches)
+            elif stages:
+                mine = {name: self.caches[name] for name in LAYERS[rank * layers : (rank + 1) * layers]}
+            else:
+                mine = {
+                    name: cache[:, rank * share : (rank + 1) * share].contiguous()
+                    for name, cache in self.caches.items()
+                }
+            worker.parts = mine
+            worker.register(mine, BLOCKS, dict.fromkeys(mine, 0 if stages else rank), True)
+            self.workers.append(worker)
+        self.scheduler.workers = [worker_text(each.worker.name, each.epoch) for each in self.workers]
+
+    def schedule(self, request, blocks, computed=0):
+        self.scheduler.arrived(request)
+        tokens, is_later = self.scheduler.matched(request, computed)
+        self.scheduler.allocated(request, [blocks], tokens)
+        return tokens, is_later
+
+    def step(self):
+        """What each worker told."""
+        orders = self.scheduler.orders()
+        for worker in self.workers:
+            worker.start(orders)
+        return [worker.results() for worker in self.workers]
+
+    def until(self, kind, request):
+        """Steps until all workers have named the request; which of them failed."""
+        missing, failed = set(range(len(self.workers))), set()
+        end = time.monotonic() + 30
+        while missing:
+            assert time.monotonic() < end, (kind, request, self.said)
+            for rank, results in enumerate(self.step()):
+                if request in getattr(results, kind):
+                    missing.discard(rank)
+                    failed |= {rank} & ({rank} if request in results.failed else set())
+        self.scheduler.reported([request])
+        return failed
+
+    def prefill(self, name, blocks, prompt=PROMPT):
+        """The params for the decode engine."""
+        request = request_of(name, prompt, do_remote_decode=True)
+        assert self.schedule(request, blocks) == (0, False)
+        is_kept, params = self.scheduler.finished(request, [blocks], True)
+        assert is_kept
+        return params
+
+    def whole(self, name):
+        """A layer as all workers have it."""
+        return torch.cat([each.parts[name] for each in self.workers if name in each.parts], dim=1)
+
+    def close(self):
+        for worker in self.workers:
+            worker.close()
 
 
 def block_of(cache, block, keys_first):
     return cache[:, block] if keys_first else cache[block]
 
 
-class Engine:
-    """The calls that vLLM's scheduler and model runner make, and nothing of what they compute."""
-
-    def __init__(self, form, seed, keys_first):
-        sys.path.insert(0, STANDINS)
-        base = importlib.import_module("vllm.distributed.kv_transfer.kv_connector.v1.base")
-        module = importlib.import_module("memspan.connectors.vllm")  # kv_connector_module_path
-        connector = module.MemspanConnector
-        extra = {"store_url": os.environ["MEMSPAN_TEST_URL"], "form": form, "host_store": False,
-                 "host": hosts.own_address()}
-        config = types.SimpleNamespace(
-            kv_transfer_config=types.SimpleNamespace(kv_connector_extra_config=extra),
-            cache_config=types.SimpleNamespace(block_size=BLOCK_TOKENS, num_gpu_blocks=BLOCKS),
-        )
-        cache = types.SimpleNamespace(num_blocks=BLOCKS)
-        self.scheduler = connector(config, base.KVConnectorRole.SCHEDULER, cache)
-        self.worker = connector(config, base.KVConnectorRole.WORKER, cache)
-        self.caches = caches(seed, keys_first)
-        self.worker.register_kv_caches(self.caches)
-        self.scheduler.set_xfer_handshake_metadata({0: self.worker.get_handshake_metadata()})
-
-    def schedule(self, request, blocks, computed=0):
-        """(tokens that come from elsewhere, whether they come while others run)"""
-        tokens, is_later = self.scheduler.get_num_new_matched_tokens(request, computed)
-        ids = types.SimpleNamespace(get_block_ids=lambda: (blocks,))
-        self.scheduler.update_state_after_alloc(request, ids, tokens)
-        return tokens, is_later
-
-    def step(self):
-        """A forward pass. What get_finished() gave."""
-        self.worker.bind_connector_metadata(self.scheduler.build_connector_meta(None))
-        self.worker.start_load_kv(None)
-        for name, cache in self.caches.items():
-            self.worker.wait_for_layer_load(name)
-            self.worker.save_kv_layer(name, cache, None)
-        self.worker.wait_for_save()
-        self.worker.clear_connector_metadata()
-        return self.worker.get_finished(set())
-
-    def step_until(self, index, request):
-        while True:
-            finished = self.step()[index]
-            if finished is not None:
-                assert finished == {request}
-                return
-
-
-def new_request(id="request-7", **params):
-    return types.SimpleNamespace(
-        request_id=id, prompt_token_ids=PROMPT, kv_transfer_params=params
-    )
-
-
-def check(engine, seed, keys_first, mine, theirs):
+def check(engine, mine, theirs, keys_first=False):
     """The blocks have come, and nothing else has changed."""
-    source = caches(seed, keys_first)
-    before = caches(2, keys_first)
-    for name, cache in engine.caches.items():
+    source, before = caches(1, keys_first), caches(2, keys_first)
+    for name in LAYERS:
+        cache = engine.caches[name] if keys_first else engine.whole(name)
         for block in range(BLOCKS):
             if block in mine:
                 wanted = block_of(source[name], theirs[mine.index(block)], keys_first)
@@ -112,178 +150,256 @@ def check(engine, seed, keys_first, mine, theirs):
             assert torch.equal(block_of(cache, block, keys_first), wanted), (name, block)
 
 
-def pull(rank, ranks, keys_first=True):
+def pull(rank, ranks, counts=(1, 1), keys_first=False, stages=False):
+    """Blocks of `counts[0]` workers go to `counts[1]` ones; then what is late, twice or nowhere does not."""
     space = shared_space(rank, ranks)
+    engine = Engine(1 + rank, counts[rank], keys_first, stages=stages)
     if rank == 0:
-        engine = Engine("pull", 1, keys_first)
-        request = new_request(do_remote_decode=True)
         blocks = [3, 9, 4, 60, 1]
-        assert engine.schedule(request, blocks) == (0, False)
-        engine.step()
-        is_kept, params = engine.scheduler.request_finished(request, blocks)
-        assert is_kept
-        hand_over(space, params)
-        engine.step_until(0, "request-7")  # the decode worker has read them
+        hand_over(space, engine.prefill("there", blocks))
+        assert engine.until("sent", "there") == set()
+        assert engine.scheduler.leases == 0
+        hand_over(space, engine.prefill("late", blocks))
+        engine.until("sent", "late")  # nobody comes: its time is over
+        assert any("late: nobody has read" in text for text in engine.said)
+        hand_over(space, None)
     else:
-        engine = Engine("pull", 2, keys_first)
         params = hand_over(space, None)
-        request = new_request("other-name", **params)
         # Two blocks are in this engine's cache already, and stay as they are.
         blocks, cached = [10, 11, 40, 2, 7], 2 * BLOCK_TOKENS
-        assert engine.schedule(request, blocks, cached) == (len(PROMPT) - cached, True)
-        engine.step_until(1, "other-name")
-        assert engine.worker.get_block_ids_with_load_errors() == set()
-        check(engine, 1, keys_first, blocks[2:], params["remote_block_ids"][2:])
-        # A worker that is not there: the blocks are named, and the engine goes on.
-        gone = new_request(
-            do_remote_prefill=True,
-            remote_worker="127.0.0.1:9",
-            remote_block_ids=[1, 2, 3, 4, 5],
-            remote_request_id="gone",
-            remote_block_size=BLOCK_TOKENS,
-            remote_prompt_tokens=len(PROMPT),
-        )
-        engine.schedule(gone, [20, 21, 22, 23, 24])
-        engine.step_until(1, "request-7")
-        assert engine.worker.get_block_ids_with_load_errors() == {20, 21, 22, 23, 24}
+        asked = request_of("here", **params)
+        assert engine.schedule(asked, blocks, cached) == (len(PROMPT) - cached, True)
+        assert engine.until("received", "here") == set(), engine.said
+        check(engine, blocks[2:], params["remote_block_ids"][0][2:], keys_first)
+        again = request_of("again", **params)
+        engine.schedule(again, [20, 21, 22, 23, 24])
+        assert engine.until("received", "again") == set(range(counts[1]))
+        late = hand_over(space, None)
+        hand_over(space, None)
+        engine.schedule(request_of("too late", **late), [20, 21, 22, 23, 24])
+        assert engine.until("received", "too late") == set(range(counts[1]))
+        assert sum("no more" in text for text in engine.said) >= 2, engine.said
+        nowhere = dict(params, remote_workers=["127.0.0.1:9/aa"])
+        engine.schedule(request_of("nowhere", **nowhere), [20, 21, 22, 23, 24])
+        assert engine.until("received", "nowhere") == set(range(counts[1]))
+        check(engine, blocks[2:], params["remote_block_ids"][0][2:], keys_first)
     assert space.barrier() == 0
-    engine.worker.shutdown()
+    engine.close()
 
 
-def pull_blocks_first(rank, ranks):
-    pull(rank, ranks, keys_first=False)
+def pull_keys_first(rank, ranks):
+    pull(rank, ranks, (1, 1), True)
 
 
-def push(rank, ranks):
+def pull_from_two(rank, ranks):
+    pull(rank, ranks, (2, 1))
+
+
+def pull_to_two(rank, ranks):
+    pull(rank, ranks, (1, 2))
+
+
+def pull_from_two_stages(rank, ranks):
+    pull(rank, ranks, (2, 1), stages=True)
+
+
+def pull_to_two_stages(rank, ranks):
+    pull(rank, ranks, (1, 2), stages=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pull, pull_keys_first, pull_from_two, pull_to_two, pull_from_two_stages, pull_to_two_stages],
+)
+def test_pull(function):
+    jobs.run(function, 2)
+
+
+def kept_alive(rank, ranks):
+    """Heartbeats of a request that waits keep its blocks; a request that is cut off lets go of them."""
     space = shared_space(rank, ranks)
+    engine = Engine(1 + rank)
     if rank == 0:
-        engine = Engine("push", 1, True)
-        params = hand_over(space, None)
-        request = new_request(do_remote_decode=True, **params)
-        blocks = [5, 6, 7, 8, 33]
-        assert engine.schedule(request, blocks) == (0, False)
-        engine.step()
-        assert engine.scheduler.request_finished(request, blocks) == (False, None)
-        hand_over(space, blocks)
+        hand_over(space, engine.prefill("waits", [1, 2, 3, 4, 5]))
+        end = time.monotonic() + 2 * LEASE_S
+        while time.monotonic() < end:
+            assert engine.step()[0].sent == set()
+        hand_over(space, None)
+        engine.until("sent", "waits")
+        assert not engine.said
     else:
-        engine = Engine("push", 2, True)
-        request = new_request(do_remote_push=True)
-        blocks = [63, 0, 12, 13, 30]
-        assert engine.schedule(request, blocks) == (len(PROMPT), True)
-        params = request.kv_transfer_params
-        hand_over(space, {name: params[name] for name in params if name.startswith("decode")})
-        engine.step_until(1, "request-7")
-        check(engine, 1, True, blocks, hand_over(space, None))
+        asked = request_of("here", **hand_over(space, None))
+        engine.scheduler.arrived(asked)
+        engine.step()
+        hand_over(space, None)
+        assert engine.scheduler.finished(asked, [[]], False) == (False, None)
+        engine.step()
     assert space.barrier() == 0
-    engine.worker.shutdown()
+    engine.close()
 
 
-# What the other engine says of its blocks, and is not so here.
-DIFFERENCES = [
-    {"block_size": BLOCK_TOKENS * 2},
-    {"prompt_tokens": len(PROMPT) - 1},
-    {"block_ids": [3, 9, 4, 60]},
-]
+def test_heartbeats():
+    jobs.run(kept_alive, 2)
 
 
-def untouched(engine):
-    for name, cache in caches(2, True).items():
-        assert torch.equal(engine.caches[name], cache), name
-
-
-def pull_of_what_differs(rank, ranks):
-    """Whatever does not fit, all blocks that would have come are named, and nothing is moved."""
+def other_caches(rank, ranks):
     space = shared_space(rank, ranks)
-    engine = Engine("pull", 1 + rank, True)
-    for i, difference in enumerate(DIFFERENCES):
-        blocks = [3, 9, 4, 60, 1]
-        if rank == 0:
-            request = new_request(f"there-{i}", do_remote_decode=True)
-            engine.schedule(request, blocks)
-            engine.step()
-            hand_over(space, engine.scheduler.request_finished(request, blocks)[1])
-            engine.step_until(0, f"there-{i}")  # it need not keep them
-        else:
-            params = hand_over(space, None)
-            params.update({f"remote_{name}": value for name, value in difference.items()})
-            engine.schedule(new_request(f"here-{i}", **params), [10, 11, 40, 2, 7], BLOCK_TOKENS)
-            engine.step_until(1, f"here-{i}")
-            assert engine.worker.get_block_ids_with_load_errors() == {11, 40, 2, 7}
-            untouched(engine)
+    engine = Engine(1 + rank, description={"model": "m", "block size": 16 + rank, "dtype": "x"})
+    if rank == 0:
+        hand_over(space, engine.prefill("there", [1, 2, 3, 4, 5]))
+        engine.until("sent", "there")
+    else:
+        engine.schedule(request_of("here", **hand_over(space, None)), [10, 11, 40, 2, 7])
+        assert engine.until("received", "here") == {0}
+        assert any("block size is 17 here and 16 there" in text for text in engine.said), engine.said
+        check(engine, [], [])
     assert space.barrier() == 0
-    engine.worker.shutdown()
+    engine.close()
 
 
-def push_of_what_differs(rank, ranks):
-    """The prefill engine tells the decode engine, which names the blocks."""
-    space = shared_space(rank, ranks)
-    engine = Engine("push", 1 + rank, True)
-    for i, difference in enumerate(DIFFERENCES):
-        if rank == 0:
-            params = hand_over(space, None)
-            params.update({f"decode_{name}": value for name, value in difference.items()})
-            request = new_request(f"there-{i}", do_remote_decode=True, **params)
-            engine.schedule(request, [5, 6, 7, 8, 33])
-            engine.step()
-            assert space.barrier() == 0
-        else:
-            request = new_request(f"here-{i}", do_remote_push=True)
-            engine.schedule(request, [63, 0, 12, 13, 30])
-            params = request.kv_transfer_params
-            hand_over(space, {name: params[name] for name in params if name.startswith("decode")})
-            assert space.barrier() == 0
-            if i == 1:  # the message comes before the step that begins the request
-                assert engine.worker.get_finished(set()) == (None, None)
-            engine.step_until(1, f"here-{i}")
-            assert engine.worker.get_block_ids_with_load_errors() == {63, 0, 12, 13, 30}
-            untouched(engine)
-        assert space.barrier() == 0
-    engine.worker.shutdown()
+def test_other_caches_are_refused():
+    jobs.run(other_caches, 2)
 
 
-@pytest.mark.parametrize("function", [pull_of_what_differs, push_of_what_differs])
-def test_vllm_fails_requests_whose_blocks_differ(function):
-    jobs.run(function, 2)
+# ---- without processes
+
+GOOD = {
+    "do_remote_prefill": True,
+    "remote_workers": ["127.0.0.1:1/a"],
+    "remote_lease": "3:5",
+    "remote_block_ids": [[1, 2, 3, 4, 5]],
+    "remote_num_tokens": len(PROMPT),
+}
 
 
-def test_vllm_of_both_generations(monkeypatch):
-    """The base's constructor has three arguments (0.32), or two."""
-    sys.path.insert(0, STANDINS)
-    base = importlib.import_module("vllm.distributed.kv_transfer.kv_connector.v1.base")
-    connector = importlib.import_module("memspan.connectors.vllm").MemspanConnector
-    config = types.SimpleNamespace(
-        kv_transfer_config=types.SimpleNamespace(kv_connector_extra_config=None),
-        cache_config=types.SimpleNamespace(block_size=BLOCK_TOKENS, num_gpu_blocks=BLOCKS),
-    )
-    cache = types.SimpleNamespace(num_blocks=BLOCKS)
-    made = connector(config, base.KVConnectorRole.SCHEDULER, cache)
-    assert made._kv_cache_config is cache and made.role is base.KVConnectorRole.SCHEDULER
-    two_groups = types.SimpleNamespace(get_block_ids=lambda: ([1], [2]))
-    with pytest.raises(ValueError, match="2 groups"):
-        made.update_state_after_alloc(new_request(), two_groups, 0)
-
-    def with_two(self, vllm_config, role):
-        self._role = role
-
-    monkeypatch.setattr(base.KVConnectorBase_V1, "__init__", with_two)
-    assert connector(config, base.KVConnectorRole.SCHEDULER).role is base.KVConnectorRole.SCHEDULER
+def pull_of(groups, blocks, tokens=len(PROMPT), **change):
+    scheduler = Scheduler(groups)
+    given = scheduler.finished(request_of("a", do_remote_decode=True), blocks, True)[1]
+    params = {**GOOD, "remote_prompt": given["remote_prompt"], **change}
+    scheduler.orders()
+    scheduler.allocated(request_of("b", **params), blocks, tokens)
+    return scheduler.orders().pulls["b"]
 
 
-@pytest.mark.parametrize("function", [pull, pull_blocks_first, push])
-def test_vllm(function):
-    jobs.run(function, 2)
+def test_a_scheduler_chooses_blocks():
+    group = Group(LAYERS, BLOCK_TOKENS)
+    assert pull_of([group], [[6, 7, 8, 9, 10, 11]]).theirs == [[1, 2, 3, 4, 5]]
+    some = pull_of([group], [[6, 7, 8, 9, 10]], len(PROMPT) - BLOCK_TOKENS)
+    assert (some.mine, some.theirs) == ([[7, 8, 9, 10]], [[2, 3, 4, 5]])
+    # Out of a window of 20 tokens blocks are missing on purpose.
+    groups = [group, Group(("w",), BLOCK_TOKENS, 20)]
+    both = pull_of(groups, [[6, 7, 8, 9, 10]] * 2, remote_block_ids=[[1, 2, 3, 4, 5], [0, 0, 0, 4, 5]])
+    assert (both.mine[1], both.theirs[1]) == ([9, 10], [4, 5])
+    hole = pull_of(groups, [[6, 7, 8, 9, 10]] * 2, remote_block_ids=[[1, 2, 3, 4, 5], [0, 0, 0, 0, 5]])
+    assert hole.failure == "a block of the prompt's window is missing" and hole.theirs == []
 
 
-def test_vllm_says_what_is_wrong():
-    sys.path.insert(0, STANDINS)
-    from memspan.connectors.paged import regions_of
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ({"remote_workers": None}, "remote_workers is missing, allowed is list"),
+        ({"remote_workers": [1]}, "remote_workers has 1, allowed are str"),
+        ({"remote_workers": []}, "remote_workers is empty"),
+        ({"remote_workers": ["x"]}, "'x' names no worker"),
+        ({"remote_lease": "a:1"}, "'a:1' is no lease"),
+        ({"remote_lease": f"{SLOTS}:1"}, "slots are below"),
+        ({"remote_block_ids": [[1, 2]]}, "5 blocks here and 2 in the other engine; the prompt needs 5"),
+        ({"remote_block_ids": [[1, 2, 3, 4, -5]]}, "are numbers of blocks"),
+        ({"remote_block_ids": [[1], [2]]}, "1 groups of caches here and 2 in the other engine"),
+        ({"remote_num_tokens": True}, "remote_num_tokens is True, allowed is int"),
+        ({"remote_num_tokens": 7}, "the prompt has 77 tokens here, and 7 in the other engine"),
+        ({"remote_prompt": "0"}, "is another one here"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_scheduler_says_what_is_wrong(change, sentence):
+    made = pull_of([Group(LAYERS, BLOCK_TOKENS)], [[6, 7, 8, 9, 10]], **change)
+    assert sentence in made.failure
+    assert made.theirs == [] and made.mine == [[6, 7, 8, 9, 10]]
 
+
+def test_roles_and_ends():
+    group = [Group(LAYERS, BLOCK_TOKENS)]
+    producer, consumer = Scheduler(group, takes=False), Scheduler(group, gives=False)
+    producer.allocated(request_of("a", **GOOD), [[1, 2, 3, 4, 5]], 77)
+    assert "kv_producer" in producer.orders().pulls["a"].failure
+    wants = request_of("b", do_remote_decode=True)
+    assert consumer.finished(wants, [[1, 2, 3, 4, 5]], True) == (False, None)
+    assert "kv_consumer" in consumer.warnings[0]
+    assert producer.finished(wants, [[1, 2, 3, 4, 5]], False) == (False, None)  # it was cut off
+    assert producer.finished(wants, [[1, 2]], True) == (False, None)
+    for _ in range(SLOTS):
+        assert producer._leases.give(str(_)) is not None
+    assert producer.finished(wants, [[1, 2, 3, 4, 5]], True) == (False, None)
+    assert "all leases are given" in producer.warnings[-1]
+    # All of it is computed here: nothing is read, and the other engine hears so.
+    producer.allocated(request_of("c", **GOOD), [[1, 2, 3, 4, 5]], 0)
+    orders = producer.orders()
+    assert not orders.pulls and orders.release["c"] == source_of(GOOD)
+
+
+def test_leases():
+    pool, table = LeasePool(), LeaseTable(10)
+    lease, words = pool.give("a"), table.words
+    assert Lease.parse(str(lease)) == lease and lease.is_valid(words[lease.slot], table.epoch)
+    table.begin("a", lease, 0)
+    assert lease.is_valid(words[lease.slot], table.epoch)
+    assert not lease.is_valid(words[lease.slot], table.epoch + 1)  # another process
+    assert table.finished(9.9) == (set(), set())
+    words[lease.slot, 1] = 77  # a heartbeat
+    assert table.finished(12) == (set(), set()) and table.finished(21.9) == (set(), set())
+    assert table.finished(22) == (set(), {"a"}) and table.finished(99) == (set(), set())
+    assert not lease.is_valid(words[lease.slot], table.epoch)
+    table.done(lease, 0, 1)  # too late: it is nobody's any more
+    assert len(table) == 0 and table.finished(99) == (set(), set())
+    # All readers, in whatever order, and some before it has begun here.
+    lease = pool.give("b")
+    table.done(lease, 1, 2)
+    table.begin("b", lease, 0)
+    table.done(lease, 1, 2)
+    assert table.finished(0) == (set(), set())
+    table.done(lease, 0, 2)
+    assert table.finished(0) == ({"b"}, set())
+    # A slot that is given again has another generation.
+    for request in ("a", "b"):
+        pool.take_back(request)
+    while (last := pool.give("c")).slot != lease.slot:
+        pass
+    table.begin("c", last, 0)
+    assert last.is_valid(words[last.slot], table.epoch)
+    assert not lease.is_valid(words[lease.slot], table.epoch)
+    table.done(lease, 0, 1)
+    assert len(table) == 1 and table.end_all() == {"c"} and len(table) == 0
+
+
+def test_where_blocks_lie():
     with pytest.raises(ValueError, match="64 blocks neither"):
         regions_of(torch.zeros(3, 5), 64)
     with pytest.raises(ValueError, match="not contiguous"):
         regions_of(torch.zeros(5, 64).t(), 64)
-    base, stride, bytes_ = regions_of(torch.zeros(2, 8, 4)[:, ::2], 4)[1]
-    assert (stride, bytes_) == (32, 16)
+    with pytest.raises(ValueError, match="head of a cache"):
+        regions_of(torch.zeros(4, 2, 6, 5).transpose(2, 3), 4)
+    (region,) = regions_of(torch.zeros(2, 8, 4)[:, ::2], 4)[1:]
+    assert (region.block_stride, region.bytes, region.heads) == (32, 16, 1)
+    # Heads inside of blocks, heads outside of them, and blocks that a kernel halves.
+    (inside,) = regions_of(torch.zeros(4, 2, 6, 5), 4, 3)
+    assert inside.is_dense and (inside.first_head, inside.heads, inside.bytes) == (6, 2, 120)
+    (outside,) = regions_of(torch.zeros(2, 4, 6, 5).transpose(0, 1), 4)
+    assert not outside.is_whole and outside.head_stride == 4 * 120
+    (halved,) = regions_of(torch.zeros(8, 6, 5), 4)
+    assert halved.is_dense and halved.bytes == 240
+    assert [list(run) for run in runs_of(*(torch.tensor(x).numpy() for x in ([1, 2, 5], [7, 8, 9])))] == [
+        [1, 5], [7, 9], [2, 1]]
+    pieces = Pieces()
+    pieces.add(inside, inside, [0, 1, 3], [1, 2, 0])
+    pieces.add(inside, inside, [0], [2], (7, 8))
+    pieces.add(inside, outside._replace(first_head=6), [0], [2])
+    here, there, sizes = pieces.arrays()
+    assert sizes.tolist() == [480, 240, 120, 120, 120]
+    assert here[2] - inside.base == 120 and there[2] - inside.base == 2 * 240 + 120
+    with pytest.raises(BadParams):
+        source_of({})
+    assert parse_worker(worker_text("[::1]:5", 255)) == ("[::1]:5", 255)
 
 
 class SglangsEngine:
