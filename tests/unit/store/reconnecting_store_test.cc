@@ -235,6 +235,7 @@ TEST(ReconnectingStoreTest, AWatcherThatWaitsForTheStoreGoesOnAtItsReturn) {
                         events.add(change.value);
                         place.await_attempts(2);
                         EXPECT_TRUE(store->set("answer", change.value, soon()).is_ok());
+                        events.add("answers " + change.value);
                       },
                       soon())
                   .is_ok());
@@ -245,7 +246,7 @@ TEST(ReconnectingStoreTest, AWatcherThatWaitsForTheStoreGoesOnAtItsReturn) {
   place.start();
   EXPECT_EQ(*store->get("answer", soon()), "1");
   ASSERT_TRUE(store->set("w", "2", soon()).is_ok());
-  EXPECT_THAT(events.await(2), ElementsAre("1", "2"));
+  EXPECT_THAT(events.await(4), ElementsAre("1", "answers 1", "2", "answers 2"));
 }
 
 TEST(ReconnectingStoreTest, TheEndEndsCallsThatWait) {
