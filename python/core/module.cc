@@ -31,11 +31,12 @@ NB_MODULE(_core, module) {
   auto smem = module.def_submodule(
       "smem",
       "MemFabric's functions, and memspan's own transfers: the C functions of the same names "
-      "(smem/host, memspan/transfer.h). Codes are 0, or below 0.");
+      "(smem/host, memspan/transfer.h, memspan/kv_pool.h). Codes are 0, or below 0.");
   bind_smem(smem);
   bind_bm(smem);
   bind_shm(smem);
   bind_trans(smem);
+  bind_kv(smem);
   // For atexit, while there is an interpreter to call back.
   module.def(
       "end_interpreter",

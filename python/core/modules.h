@@ -16,6 +16,7 @@ void bind_smem(nanobind::module_& module);           // MemFabric: common
 void bind_bm(nanobind::module_& module);
 void bind_shm(nanobind::module_& module);
 void bind_trans(nanobind::module_& module);
+void bind_kv(nanobind::module_& module);
 // At the interpreter's end: no function is called for a peer's end any more. With the GIL.
 void drop_down_functions();
 

@@ -37,7 +37,27 @@ Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline
   auto store = connect_store(access, deadline);
   if (!store.is_ok()) return store.status();
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
-                                            std::move(store).value(), host_identity(),
+                                            std::move(store).value(), nullptr, host_identity(),
+                                            access.endpoint.first()));
+}
+
+Result<std::shared_ptr<Member>> Member::join_for_good(const StoreAccess& access,
+                                                      std::function<void()> before_attempt,
+                                                      Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
+  MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
+  auto first = connect_store(access, deadline);
+  if (!first.is_ok()) return first.status();
+  const auto again = [access, before_attempt = std::move(before_attempt)](Deadline until) {
+    if (before_attempt) before_attempt();
+    return connect_store_once(access, until);
+  };
+  auto store = ReconnectingStore::start(std::move(first).value(),
+                                        {.connect = again, .where = access.endpoint.to_string()});
+  if (!store.is_ok()) return store.status();
+  ReconnectingStore* const reconnecting = store->get();
+  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
+                                            std::move(store).value(), reconnecting, host_identity(),
                                             access.endpoint.first()));
 }
 
@@ -69,8 +89,11 @@ Member::~Member() {
 Status Member::be_reachable(Deadline deadline) {
   MutexLock lock(reaching_);
   if (watch_) return Status::ok();
-  MEMSPAN_TRY(store_->set(presence_key(store_->lease()), host_, deadline, KeyLife::kLease),
-              "becoming reachable for other hosts");
+  const ReconnectingStore::Renewal renewal{.renew = [this](KeyValueStore& session, Deadline until) {
+    return set_presence(session, until);
+  }};
+  if (renewal_ == 0) renewal_ = add_renewal(renewal);
+  MEMSPAN_TRY(set_presence(*store_, deadline), "becoming reachable for other hosts");
   auto watch = store_->watch(
       wanted_key(store_->lease()),
       [this](const StoreChange& change) {
@@ -80,6 +103,10 @@ Status Member::be_reachable(Deadline deadline) {
   if (!watch.is_ok()) return watch.status().annotate("becoming reachable for other hosts");
   watch_ = *watch;
   return Status::ok();
+}
+
+Status Member::set_presence(KeyValueStore& store, const Deadline& deadline) const {
+  return store.set(presence_key(store_->lease()), host_, deadline, KeyLife::kLease);
 }
 
 // When the store does not answer nobody is excluded: nobody can have taken the place either.

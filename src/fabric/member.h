@@ -10,7 +10,9 @@
 //                        ◄──get── member/<session>/address ◄──set──
 //
 // All that stands under member/<session>/ is under that member's lease, presence as well: when the
-// lease has ended, the others let its process in no more, whether it still runs or not.
+// lease of a pool's member has ended, the others let its process in no more, whether it still runs
+// or not. A member that joined for transfers connects to a store that is lost again and again, and
+// keeps the number of its first session (docs/design/0021-stores-that-come-back.md).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -30,6 +33,7 @@
 #include "fabric/services.h"
 #include "node/descriptor_broker.h"
 #include "store/connect.h"
+#include "store/reconnecting_store.h"
 #include "transport/registry.h"
 
 namespace memspan {
@@ -41,11 +45,27 @@ class Member {
   // Connects, as connect_store() does. kInvalidArgument when MEMSPAN_TRANSPORT names
   // something that is no transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
+  // The same, and again whenever the store is lost: store() is a ReconnectingStore.
+  // `before_attempt` is called before each attempt, on its thread.
+  static Result<std::shared_ptr<Member>> join_for_good(const StoreAccess& access,
+                                                       std::function<void()> before_attempt,
+                                                       Deadline deadline);
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
   KeyValueStore& store() { return *store_; }
+  // Ok, or why a call of a store that may come back would wait for it (ReconnectingStore::state()).
+  Status store_state() const {
+    return reconnecting_ == nullptr ? Status::ok() : reconnecting_->state();
+  }
+  // What belongs to this member, for a store that comes back; never called for one that does not.
+  std::uint64_t add_renewal(ReconnectingStore::Renewal renewal) {
+    return reconnecting_ == nullptr ? 0 : reconnecting_->add_renewal(std::move(renewal));
+  }
+  void remove_renewal(std::uint64_t renewal) {
+    if (reconnecting_ != nullptr) reconnecting_->remove_renewal(renewal);
+  }
   DescriptorBroker& broker() { return *broker_; }
   // Members with the same one can share memory.
   const std::string& host() const { return host_; }
@@ -87,12 +107,15 @@ class Member {
 
  private:
   Member(AllowedTransports allowed, std::unique_ptr<DescriptorBroker> broker,
-         std::unique_ptr<KeyValueStore> store, std::string host, Endpoint store_endpoint)
+         std::unique_ptr<KeyValueStore> store, ReconnectingStore* reconnecting, std::string host,
+         Endpoint store_endpoint)
       : allowed_(std::move(allowed)),
         host_(std::move(host)),
         store_endpoint_(std::move(store_endpoint)),
         broker_(std::move(broker)),
-        store_(std::move(store)) {}
+        store_(std::move(store)),
+        reconnecting_(reconnecting) {}
+  Status set_presence(KeyValueStore& store, const Deadline& deadline) const;
   void tell_address();
   Result<std::string> ask_address(const MemberIdentity& who, const CheckPresence& check_presence,
                                   const Deadline& deadline);
@@ -104,11 +127,13 @@ class Member {
   std::unique_ptr<DescriptorBroker> broker_;
   Mutex reaching_;
   Mutex claiming_;
+  std::uint64_t renewal_ MEMSPAN_GUARDED_BY(reaching_) = 0;
   std::optional<std::uint64_t> watch_ MEMSPAN_GUARDED_BY(reaching_);
   Mutex mutex_;
   std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);
-  std::unique_ptr<KeyValueStore> store_;  // its threads call the others
+  std::unique_ptr<KeyValueStore> store_;   // its threads call the others
+  ReconnectingStore* const reconnecting_;  // store_, if it is one
 };
 
 }  // namespace memspan

@@ -37,6 +37,8 @@ bool may_come_later(Code code) {
 // How long a store may be there and not take us, before we believe that it never will: one that
 // begins, ends or is overrun may look so for a moment.
 constexpr Duration kPatienceInVain = std::chrono::milliseconds(800);
+// One address of several, before the next one is tried.
+constexpr Duration kPlacePatience = std::chrono::seconds(1);
 // Of a member or a store on another host.
 constexpr Duration kSilenceElsewhere = std::chrono::seconds(3);
 
@@ -53,8 +55,10 @@ std::uint32_t silence_ms(const StoreAccess& access, int socket) {
       std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
 }
 
+}  // namespace
+
 // One attempt after the other to reach a store.
-class Attempts {
+class StoreClient::Attempts {
  public:
   explicit Attempts(const StoreAccess& access) : access_(access) {}
 
@@ -69,17 +73,49 @@ class Attempts {
     return Status::ok();
   }
 
+  // At each of the addresses, until there is a client. Where one may do better later, its failure.
+  // Each has `opening` to shake hands.
+  Result<std::unique_ptr<StoreClient>> attempt(const Deadline& opening, const Deadline& deadline) {
+    const auto& places = access_.endpoint.endpoints;
+    Status last;
+    for (const Endpoint& place : places) {
+      auto client = attempt_at(place, places.size() == 1 ? opening : opening.within(kPlacePatience),
+                               deadline);
+      if (client.is_ok()) return client;
+      if (last.is_ok() || may_come_later(client.code()) || !may_come_later(last.code()))
+        last = client.status();
+    }
+    return last;
+  }
+
+ private:
+  Result<std::unique_ptr<StoreClient>> attempt_at(const Endpoint& place, const Deadline& opening,
+                                                  const Deadline& deadline) {
+    auto stream = open(place, opening);
+    if (!stream.is_ok()) return stream.status();
+    const StoreHello hello{.member = access_.member,
+                           .job = access_.job,
+                           .rank = access_.rank,
+                           .silence_ms = silence_ms(access_, (*stream)->socket()),
+                           .epoch = access_.epoch};
+    auto connection =
+        Connection::greet(std::move(stream).value(), place.to_string(), hello, deadline);
+    if (!connection.is_ok()) return judge(place, connection.status());
+    return std::unique_ptr<StoreClient>(
+        new StoreClient(std::move(connection).value(), access_.member));
+  }
+
   // A stream that has shaken hands. kUnavailable when a later attempt may do better.
-  Result<std::unique_ptr<StoreStream>> open(const Deadline& deadline) {
-    auto connection = connect_tcp(access_.endpoint.first(), deadline);
+  Result<std::unique_ptr<StoreStream>> open(const Endpoint& place, const Deadline& deadline) {
+    auto connection = connect_tcp(place, deadline);
     if (!connection.is_ok()) {
       patience_ = Deadline::never();  // nobody is there, so nobody turns us away
       return connection.status();
     }
-    if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(*connection);
+    if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(place, *connection);
     if (access_.security.kind == StoreSecurity::Kind::kHostSecret)
-      MEMSPAN_PASS(use_host_secret(*connection));
-    auto stream = tls_->open(std::move(connection->socket), access_.endpoint.first().host);
+      MEMSPAN_PASS(use_host_secret(place, *connection));
+    auto stream = tls_->open(std::move(connection->socket), place.host);
     if (!stream.is_ok()) return stream;
     Status status = finish_handshake(**stream, deadline);
     if (status.is_ok()) {
@@ -88,52 +124,52 @@ class Attempts {
     }
     // The secret may be of a store that was killed here, and the next one about to publish.
     if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
-      return in_vain(status.message());
+      return in_vain(place, status.message());
     return status;
   }
 
   // What a greeting came to that failed.
-  Status judge(const Status& status) {
+  Status judge(const Endpoint& place, const Status& status) {
     // A store that wants TLS closes a plain connection without a word.
     if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
       return status;
-    return in_vain(
-        "it closes every plain connection without a word: it wants TLS, and this "
-        "process was told to do without");
+    return in_vain(place,
+                   "it closes every plain connection without a word: it wants TLS, and this "
+                   "process was told to do without");
   }
 
- private:
   Status use_secret(const std::string& secret) {
     MEMSPAN_TRY_ASSIGN(tls_, TlsContext::from_secret(TlsContext::Side::kClient, secret),
                        "setting up TLS");
     return Status::ok();
   }
 
-  Status use_host_secret(const TcpConnection& connection) {
+  Status use_host_secret(const Endpoint& place, const TcpConnection& connection) {
     if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays)};
     auto secret = read_host_secret(connection.peer);
     if (secret.code() == Code::kNotFound)
-      return in_vain(
-          fmt::format("it shares no secret with this user ({}): it has certificates, "
-                      "does without TLS, is another user's, or is no store at all",
-                      secret.status().message()));
+      return in_vain(place,
+                     fmt::format("it shares no secret with this user ({}): it has certificates, "
+                                 "does without TLS, is another user's, or is no store at all",
+                                 secret.status().message()));
     if (!secret.is_ok()) return secret.status();
     return use_secret(*secret);
   }
 
   // Somebody listens and does not take us: kUnavailable at first, kAuth when that lasts.
-  Status in_vain(std::string_view why) {
+  Status in_vain(const Endpoint& place, std::string_view why) {
     if (patience_.is_never()) patience_ = Deadline::after(kPatienceInVain);
     return {patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
-            fmt::format("somebody listens at {}, but {}", access_.endpoint.to_string(), why)};
+            fmt::format("somebody listens at {}, but {}", place.to_string(), why)};
   }
 
-  Result<std::unique_ptr<StoreStream>> open_plain(TcpConnection& connection) {
+  Result<std::unique_ptr<StoreStream>> open_plain(const Endpoint& place,
+                                                  TcpConnection& connection) {
     if (!connection.is_loopback && !std::exchange(has_warned_, true))
       log_line(LogLevel::kWarn,
                fmt::format("the connection to the store at {} is plain, as it was asked for: "
                            "everybody on the network can read and change what it carries",
-                           access_.endpoint.to_string()));
+                           place.to_string()));
     return make_plain_stream(std::move(connection.socket));
   }
 
@@ -142,8 +178,6 @@ class Attempts {
   Deadline patience_ = Deadline::never();  // runs from the first attempt in vain
   bool has_warned_ = false;
 };
-
-}  // namespace
 
 StoreClient::StoreClient(std::unique_ptr<Connection> connection, std::string member)
     : member_(std::move(member)), connection_(std::move(connection)) {}
@@ -164,30 +198,27 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection), hello.member));
 }
 
+Result<std::unique_ptr<StoreClient>> StoreClient::connect_once(const StoreAccess& access,
+                                                               Deadline deadline) {
+  Attempts attempts(access);
+  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + access.endpoint.to_string());
+  return attempts.attempt(deadline, deadline);
+}
+
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& access,
                                                           Deadline deadline) {
   const Clock::time_point begin = Clock::now();
   const std::string where = access.endpoint.to_string();
-  StoreHello hello{
-      .member = access.member, .job = access.job, .rank = access.rank, .epoch = access.epoch};
   Attempts attempts(access);
-  if (Status status = attempts.prepare(); !status.is_ok())
-    return status.annotate("connecting to the store at " + where);
+  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + where);
   Status last(Code::kTimeout, "the deadline had passed before the first attempt");
   // An attempt may take as long as it may, but not before that was said.
   const Deadline silent = deadline.within(kSilentWait);
   bool has_told = false;
   for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
-    auto stream = attempts.open(has_told ? deadline : silent);
-    last = stream.status();
-    if (stream.is_ok()) {
-      hello.silence_ms = silence_ms(access, (*stream)->socket());
-      auto connection = Connection::greet(std::move(stream).value(), where, hello, deadline);
-      if (connection.is_ok())
-        return std::unique_ptr<StoreClient>(
-            new StoreClient(std::move(connection).value(), access.member));
-      last = attempts.judge(connection.status());
-    }
+    auto client = attempts.attempt(has_told ? deadline : silent, deadline);
+    if (client.is_ok()) return client;
+    last = client.status();
     if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
     if (!has_told && silent.has_passed() && !deadline.has_passed()) {
       has_told = true;

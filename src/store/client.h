@@ -52,8 +52,13 @@ class StoreClient final : public KeyValueStore, public CollectiveService {
   // endpoint and the last reason. Counts as connected only after the server's own welcome was
   // read. Not tried again: kAuth (the sides do not trust each other; or one wants TLS and the
   // other does not), kNotSupported (nothing was given to protect a connection to another host, or
-  // the server speaks another version), kStale (another epoch), kInvalidArgument.
+  // the server speaks another version), kStale (another epoch), kInvalidArgument. Of several
+  // addresses each attempt tries all, in their order.
   static Result<std::unique_ptr<StoreClient>> connect(const StoreAccess& access, Deadline deadline);
+  // One attempt. kUnavailable also for some of what connect() finds out to be kAuth by trying
+  // again.
+  static Result<std::unique_ptr<StoreClient>> connect_once(const StoreAccess& access,
+                                                           Deadline deadline);
   // Takes over a connected stream socket (one half of a socket pair whose other half a
   // StoreServer adopted).
   static Result<std::unique_ptr<StoreClient>> adopt(Fd socket, std::string_view member,
@@ -111,6 +116,7 @@ class StoreClient final : public KeyValueStore, public CollectiveService {
   SessionId session() const;
 
  private:
+  class Attempts;
   class Connection;
   StoreClient(std::unique_ptr<Connection> connection, std::string member);
   const std::string member_;

@@ -13,5 +13,8 @@ namespace memspan {
 
 // As StoreClient::connect() or connect_etcd().
 Result<std::unique_ptr<KeyValueStore>> connect_store(const StoreAccess& access, Deadline deadline);
+// One attempt, as StoreClient::connect_once(); etcd's members are tried until the deadline.
+Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& access,
+                                                          Deadline deadline);
 
 }  // namespace memspan

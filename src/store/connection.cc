@@ -281,10 +281,13 @@ void StoreClient::Connection::await_aloud(const Call& call, const Deadline& dead
   await(call, deadline);
 }
 
+// Who waits for ever leaves the driving to the event thread, which then needs no other thread to
+// learn of an event.
 void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
   bool goes_on = !deadline.has_passed();
   while (!call.is_answered && lost_.is_ok() && goes_on) {
-    if (is_driven_) {
+    if (is_driven_ || (deadline.is_never() && event_thread_ != nullptr)) {
+      if (!is_driven_) changed_.notify_all();
       goes_on = wait_interruptibly(changed_, mutex_, deadline);
     } else {
       drive(until_next_look(deadline));

@@ -34,6 +34,13 @@ std::uint64_t random_epoch() {
   return std::stoull(random_hex(8), nullptr, 16) | 1;  // 0 means any
 }
 
+// Members are known to each other by the numbers of their sessions, also after they have lost the
+// store (ReconnectingStore): those of the next store at the same address are others.
+SessionId random_first_session() {
+  constexpr SessionId kMost = SessionId{1} << 30;
+  return random_epoch() % kMost + 1;
+}
+
 }  // namespace
 
 StoreServer::Loop::Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
@@ -46,7 +53,8 @@ StoreServer::Loop::Loop(std::optional<TcpListener> listener, StoreAuthentication
       secret_(authentication_.secret()),
       listener_(context_, *this),
       admission_(options_.admission),
-      state_(options_.quota, options_.sizes) {
+      state_(options_.quota, options_.sizes),
+      next_session_(random_first_session()) {
   if (listener) {
     endpoint_ = listener->endpoint;
     listener_.start(std::move(listener->socket));

@@ -86,7 +86,7 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   Headroom headroom_;
   // Owned together with Asio's pending handlers.
   std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
-  SessionId next_session_ = 1;
+  SessionId next_session_;
   std::deque<StoreAnswers> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_warning_ = {};

@@ -15,9 +15,10 @@ constexpr std::size_t kMostPrefixBytes = 256;
 
 Status invalid(std::string_view url, std::string_view why) {
   return {Code::kInvalidArgument,
-          fmt::format("\"{}\" is not a store's address ({}); allowed are tcp://HOST:PORT and "
-                      "etcd://HOST:PORT[,HOST:PORT...][/PREFIX]",
-                      url, why)};
+          fmt::format(
+              "\"{}\" is not a store's address ({}); allowed are "
+              "tcp://HOST:PORT[,tcp://HOST:PORT...] and etcd://HOST:PORT[,HOST:PORT...][/PREFIX]",
+              url, why)};
 }
 
 bool is_plain(char c) {
@@ -28,6 +29,29 @@ std::string_view without_slashes(std::string_view text) {
   while (text.starts_with('/')) text.remove_prefix(1);
   while (text.ends_with('/')) text.remove_suffix(1);
   return text;
+}
+
+Result<StoreAddress> parse_servers(std::string_view url) {
+  StoreAddress address;
+  address.endpoints.clear();
+  std::string_view rest = url;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view place = rest.substr(0, comma);
+    is_last = comma == rest.size();
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (place.empty()) return invalid(url, "there is nothing before or behind a comma");
+    auto endpoint = Endpoint::parse(place);
+    if (!endpoint.is_ok()) return endpoint.status();
+    address.endpoints.push_back(std::move(endpoint).value());
+  }
+  if (address.endpoints.size() > kMostEndpoints)
+    return invalid(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
+  const auto has_no_port = [](const Endpoint& endpoint) { return endpoint.port == 0; };
+  if (address.endpoints.size() > 1 &&
+      std::any_of(address.endpoints.begin(), address.endpoints.end(), has_no_port))
+    return invalid(url, "the port is 0, allowed in a list are 1 to 65535");
+  return address;
 }
 
 Result<StoreAddress> parse_etcd(std::string_view url) {
@@ -69,13 +93,23 @@ Result<StoreAddress> StoreAddress::parse(std::string_view url) {
   if (url.starts_with(kEtcd)) return parse_etcd(url);
   if (!url.starts_with("tcp://") && !url.starts_with("tcp6://"))
     return invalid(url, "it begins with neither tcp://, tcp6:// nor etcd://");
-  auto endpoint = Endpoint::parse(url);
-  if (!endpoint.is_ok()) return endpoint.status();
-  return StoreAddress(std::move(endpoint).value());
+  return parse_servers(url);
+}
+
+Status StoreAddress::check_may_be_hosted() const {
+  if (is_etcd() || endpoints.size() == 1) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("{} is a list of addresses, and a store that a member hosts has one: start "
+                      "memspan-store at one of them",
+                      to_string())};
 }
 
 std::string StoreAddress::to_string() const {
-  if (!is_etcd()) return first().to_string();
+  if (!is_etcd()) {
+    std::string text = first().to_string();
+    for (std::size_t i = 1; i < endpoints.size(); ++i) text += "," + endpoints[i].to_string();
+    return text;
+  }
   std::string text(kEtcd);
   for (const Endpoint& endpoint : endpoints)
     text += (text.size() == kEtcd.size() ? "" : ",") + endpoint.place();

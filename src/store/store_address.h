@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the members of a job find their store:
-//   tcp://HOST:PORT                            the built-in server (endpoint.h has all forms)
+//   tcp://HOST:PORT[,tcp://HOST:PORT...]       the built-in server (endpoint.h has all forms), at
+//   one
+//                                              of these addresses: the first that answers
 //   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and what its keys begin with
 #pragma once
 
@@ -26,11 +28,13 @@ struct StoreAddress {
   static Result<StoreAddress> parse(std::string_view url);
   std::string to_string() const;
   const Endpoint& first() const { return endpoints.front(); }
+  // kInvalidArgument for a list: two hosts could each host a store of it.
+  Status check_may_be_hosted() const;
   bool is_etcd() const { return kind == Kind::kEtcd; }
   bool operator==(const StoreAddress&) const = default;
 
   Kind kind = Kind::kServer;
-  std::vector<Endpoint> endpoints = {Endpoint{}};  // one of a server, one and more of etcd
+  std::vector<Endpoint> endpoints = {Endpoint{}};  // at least one
   std::string prefix = {};                         // of etcd, without slashes at its ends
 };
 

@@ -64,6 +64,7 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
   if (joined.rank != 0 || joined.server != nullptr ||
       rendezvous.host == Rendezvous::Host::kElsewhere)
     return Status::ok();
+  MEMSPAN_PASS(rendezvous.store.check_may_be_hosted());
   MEMSPAN_TRY_ASSIGN(joined.server, listen_for_job(rendezvous, rendezvous.store.first()),
                      "hosting the job's store");
   return Status::ok();

@@ -25,7 +25,7 @@ import memspan
 import pytest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["big_memory.md", "kernels.md", "python.md", "shm.md", "store.md", "transfer.md"]
+PAGES = ["big_memory.md", "kernels.md", "kv_pool.md", "python.md", "shm.md", "store.md", "transfer.md"]
 FENCE = re.compile(
     r"^(?:<!-- run: (?P<how>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$"
     r"(?:\n\n```text\n(?P<output>.*?)^```$)?",

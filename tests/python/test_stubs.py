@@ -18,11 +18,14 @@ from memspan import _core
 PACKAGES = ["memspan", "shmem", "mf_smem", "memfabric_hybrid", "mf_adapter"]
 MODULES = PACKAGES + [
     "memspan.connectors",
+    "memspan.connectors.cache_layout",
     "memspan.connectors.kv_regions",
     "memspan.connectors.kv_scheduler",
     "memspan.connectors.kv_transfer",
     "memspan.connectors.leases",
     "memspan.connectors.paged",
+    "memspan.connectors.pool_keys",
+    "memspan.connectors.pool_settings",
     "memspan.connectors.sglang",
     "memspan.connectors.tensor_dicts",
     "memspan.connectors.vllm_backend",
@@ -33,6 +36,7 @@ MODULES = PACKAGES + [
     "memspan.fabric.engine",
     "memspan.fabric.offload",
     "memspan.fabric.shm",
+    "memspan.kv_pool",
     "memspan.mooncake",
     "memspan.programs",
     "memspan.types",

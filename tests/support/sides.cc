@@ -87,15 +87,18 @@ void Side::kill() {
   process_ = 0;
 }
 
-Store::Store()
-    : url_(free_url()),
-      host_(
-          [this] {
-            EXPECT_EQ(smem_create_config_store(url_.c_str()), SMEM_OK) << smem_get_last_err_msg();
-            say(wire_.left(), 'r');
-            pause();
-          },
-          0) {
+Store::Store() : url_(free_url()) {
+  start();
+}
+
+void Store::start() {
+  host_ = std::make_unique<Side>(
+      [this] {
+        EXPECT_EQ(smem_create_config_store(url_.c_str()), SMEM_OK) << smem_get_last_err_msg();
+        say(wire_.left(), 'r');
+        pause();
+      },
+      0);
   hear<char>(wire_.right());
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace sides {
@@ -74,11 +75,15 @@ class Store {
  public:
   Store();
   const char* url() const { return url_.c_str(); }
+  // As a crash would.
+  void kill() { host_->kill(); }
+  // Once it was killed: another one at the same address.
+  void start();
 
  private:
   std::string url_;
   Wire wire_;
-  Side host_;
+  std::unique_ptr<Side> host_;
 };
 
 }  // namespace sides

@@ -24,6 +24,7 @@ from memspan.types import Memory, Numbers
 _c = _core.smem
 
 _SECONDS = 120
+_store_url = ""  # of this process, while it is a member
 
 __all__ = [
     "BigMemory",
@@ -36,6 +37,7 @@ __all__ = [
     "create",
     "create2",
     "initialize",
+    "store_url",
     "uninitialize",
 ]
 
@@ -122,12 +124,23 @@ class CopyData2DParams:
 def initialize(store_url: str, world_size: int, device_id: int, config: BmConfig) -> int:
     """Becomes a member of up to ``world_size``, over the store at ``store_url`` (``tcp://ip:port``). Returns
     0 or a code; ValueError for texts of the configuration that are too long."""
-    return _c.bm_init(store_url, world_size, device_id, config)
+    global _store_url
+    code = _c.bm_init(store_url, world_size, device_id, config)
+    if code == 0 and not _store_url:
+        _store_url = store_url
+    return code
 
 
 def uninitialize(flags: int = 0) -> None:
     """Ends it, and destroys what pools are left."""
+    global _store_url
+    _store_url = ""
     _c.bm_uninit(flags)
+
+
+def store_url() -> str:
+    """Over which store this process is a member; "" before ``initialize``."""
+    return _store_url
 
 
 def bm_rank_id() -> int:

@@ -182,7 +182,9 @@ class TransferEngine(Owner):
     ) -> int:
         """Takes the name ``session_id`` (``ip:port``; without a port the one of ``get_rpc_port`` is
         added) at the store. role: "Prefill" sends, "Decode" receives, "Both". The process of the
-        role ``store_server_role`` hosts the store, when nobody does. Returns 0 or a code."""
+        role ``store_server_role`` hosts the store, when nobody does, and again when it is lost. A store
+        that comes back is found again, also at another address of a list
+        ("tcp://one:8666,tcp://two:8666"). Returns 0 or a code."""
         apply_log_level()
         if self._handle:
             return 0

@@ -75,7 +75,7 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
   }
   const bool may_host = config.startConfigStoreServer && (config.autoRanking || config.rankId == 0);
   auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
-                          std::move(security).value(), deadline);
+                          AfterLoss::kEnds, std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
   auto membership = binding().claim(std::move(member).value(),
                                     config.autoRanking ? -1 : config.rankId, ranks, deadline);

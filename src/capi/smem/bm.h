@@ -4,13 +4,16 @@
 
 #include <smem/host/smem_bm.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "capi/handle_table.h"
 #include "capi/smem/result.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "fabric/async_copies.h"
+#include "fabric/blocks/block_cache.h"
 #include "fabric/pool.h"
 #include "fabric/user_memory.h"
 
@@ -21,6 +24,9 @@ struct BigMemory {
   std::uint32_t id = 0;
   Duration limit = {};  // of operations that wait for others
   std::unique_ptr<Pool> pool;
+  Mutex starting;
+  std::unique_ptr<blocks::BlockCache> blocks MEMSPAN_GUARDED_BY(starting);
+  std::atomic<blocks::BlockCache*> blocks_ready{nullptr};  // the same, once it is there
   UserMemory user_memory;
   AsyncCopies copies;  // ends first: they use the pool
 };

@@ -23,6 +23,7 @@ namespace {
 struct Hosted {
   Mutex mutex;
   std::map<std::string, std::unique_ptr<StoreServer>> servers MEMSPAN_GUARDED_BY(mutex);
+  std::set<std::string> ended MEMSPAN_GUARDED_BY(mutex);  // by the program, and not begun again
   std::set<std::string> users MEMSPAN_GUARDED_BY(mutex);
 };
 
@@ -61,6 +62,7 @@ std::int32_t destroy_store(const char* call, const char* url) {
                           fmt::format("this process hosts no store at {}", url));
     server = std::move(found->second);
     hosted().servers.erase(found);
+    hosted().ended.insert(endpoint->to_string());
   }
   return SMEM_OK;
 }
@@ -80,9 +82,19 @@ Result<StoreAddress> read_url(const char* url) {
 }
 
 Status host_store(const StoreAddress& address, const StoreSecurity& security) {
+  {
+    MutexLock lock(hosted().mutex);
+    hosted().ended.erase(address.to_string());
+  }
+  return host_store_again(address, security);
+}
+
+Status host_store_again(const StoreAddress& address, const StoreSecurity& security) {
   const std::string url = address.to_string();
   if (address.is_etcd()) return Status::ok();
+  MEMSPAN_PASS(address.check_may_be_hosted());
   MutexLock lock(hosted().mutex);
+  if (hosted().ended.contains(url)) return Status::ok();
   if (hosted().servers.contains(url)) return Status::ok();
   auto server = StoreServer::listen(address.first(), StoreServerOptions{.security = security});
   if (!server.is_ok()) return server.status();

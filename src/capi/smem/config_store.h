@@ -16,6 +16,8 @@ Result<StoreAddress> read_url(const char* url);
 // kUnavailable when another socket has it.
 // Thread-safe.
 Status host_store(const StoreAddress& address, const StoreSecurity& security);
+// The same, for a store that is lost. Ok also when this process has ended the one that it hosted.
+Status host_store_again(const StoreAddress& address, const StoreSecurity& security);
 
 // Which parts of MemFabric are initialized here ("bm", "shm", "trans"). When the last of them ends,
 // so do the stores that this process hosts. Thread-safe; a part that is not initialized ends

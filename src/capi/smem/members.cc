@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ namespace {
 struct Place {
   Mutex connecting;
   std::weak_ptr<Member> member;
+  std::atomic<bool> may_host{false};  // somebody said so
 };
 
 // The mutex is held for moments, so that a fork() can wait for it.
@@ -81,22 +83,27 @@ void end_all() {
   for (const auto& member : fork_aware_singleton<Places>().members()) member->store().end();
 }
 
-bool is_alive(Member& member) {
+bool is_of_use(Member& member, AfterLoss after_loss) {
+  if (after_loss == AfterLoss::kReconnects) return true;
   constexpr auto kPatience = std::chrono::seconds(5);
   return member.store().get_now("memspan", Deadline::after(kPatience)).code() == Code::kNotFound;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
+Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, AfterLoss after_loss,
                                           std::optional<StoreSecurity> security,
                                           Deadline deadline) {
   auto endpoint = read_url(url);
   if (!endpoint.is_ok()) return endpoint.status();
   Places& places = fork_aware_singleton<Places>();
-  const std::shared_ptr<Place> place = places.at(endpoint->to_string());
+  const bool reconnects = after_loss == AfterLoss::kReconnects;
+  const std::shared_ptr<Place> place =
+      places.at(endpoint->to_string() + (reconnects ? " for good" : ""));
   MutexLock connecting(place->connecting);
-  if (auto member = places.member_of(*place); member != nullptr && is_alive(*member)) return member;
+  if (hosting == Hosting::kWhenPossible) place->may_host = true;
+  if (auto member = places.member_of(*place); member != nullptr && is_of_use(*member, after_loss))
+    return member;
   if (!security) {
     auto chosen = chosen_security();
     if (!chosen.is_ok()) return chosen.status();
@@ -109,7 +116,11 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
   const StoreAccess access{.endpoint = *endpoint,
                            .security = *security,
                            .member = fmt::format("process {}", ::getpid())};
-  auto member = Member::join(access, deadline);
+  const auto host_again = [place, address = *endpoint, security = *security] {
+    if (place->may_host) static_cast<void>(host_store_again(address, security));
+  };
+  auto member = reconnects ? Member::join_for_good(access, host_again, deadline)
+                           : Member::join(access, deadline);
   if (!member.is_ok()) {
     if (hosted.is_ok() || hosted.code() == Code::kUnavailable) return member.status();
     return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",

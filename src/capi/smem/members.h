@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's memberships, one for each store: Big Memory, Share Memory and Trans at the same
-// address share theirs.
+// This process's memberships, two for each store: Big Memory and Share Memory at the same address
+// share one, which ends with its connection, and all endpoints the other, which connects again.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,16 @@ enum class Hosting {
   kWhenPossible,  // unless somebody has the address already, or it is not this host's
 };
 
+// What becomes of the membership when the store is lost.
+enum class AfterLoss {
+  kEnds,        // it is not shared any more
+  kReconnects,  // Member::join_for_good(); it also hosts the store again when it may
+};
+
 // Connects, or shares what is connected, after hosting the store. `security` empty: as the program
-// chose (store_security.h). kInvalidArgument for the URL; else as connect_store(). A lost
-// connection is not shared any more, nor is a parent's by a child of fork(). Thread-safe.
-Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting,
+// chose (store_security.h). kInvalidArgument for the URL; else as connect_store(). A child of
+// fork() does not share its parent's. Thread-safe.
+Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, AfterLoss after_loss,
                                           std::optional<StoreSecurity> security, Deadline deadline);
 
 // The rank of this process in a scope ("bm") of a store. Given up at its end. Move-only.

@@ -44,8 +44,8 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
                                      const smem_shm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.shmInitTimeout));
   const bool hosts = config.startConfigStoreServer && rank == 0;
-  auto member =
-      member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, std::nullopt, deadline);
+  auto member = member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, AfterLoss::kEnds,
+                          std::nullopt, deadline);
   if (!member.is_ok()) return member.status();
   auto membership =
       binding().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);

@@ -106,7 +106,7 @@ smem_trans_t create(const char* url, const char* name, const smem_trans_config_t
   }
   const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
   auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
-                          std::nullopt, deadline);
+                          AfterLoss::kReconnects, std::nullopt, deadline);
   if (!member.is_ok()) return fail(member.status());
   auto made = Endpoint::open(std::move(member).value(), name, *read_role(*config), deadline);
   if (made.code() == Code::kUnavailable) {

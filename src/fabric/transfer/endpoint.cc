@@ -17,7 +17,6 @@
 #include "device/host/guarded_copy.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/name_claim.h"
 
 namespace memspan::transfer {
 namespace {
@@ -76,8 +75,9 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
       made->record_.published_name(),
       [endpoint = made.get()](std::string_view request) { return endpoint->answer(request); });
   MEMSPAN_PASS(made->member_->be_reachable(deadline));
-  MEMSPAN_PASS(claim_name(*made->member_, made->record_, deadline));
-  made->has_name_ = true;
+  auto name_claim = NameClaim::take(made->member_, made->record_, deadline);
+  if (!name_claim.is_ok()) return name_claim.status();
+  made->name_ = std::move(name_claim).value();
   return made;
 }
 
@@ -114,13 +114,12 @@ Endpoint::~Endpoint() {
     adopted_.remove_all();
   }
   member_->broker().retract(record_.published_name());
-  if (!has_name_) return;
-  // When the store is lost, the name is gone with the session.
+  if (name_ == nullptr) return;
   const Deadline deadline = Deadline::after(kLeavePatience);
   KeyValueStore& store = member_->store();
-  const bool is_told = member_->has_remote_access();
+  const bool is_told = member_->has_remote_access() && member_->store_state().is_ok();
   if (is_told) static_cast<void>(store.set(destroyed_key(record_), "", deadline, KeyLife::kLease));
-  static_cast<void>(store.remove(record_key(record_.name), deadline));
+  name_.reset();
   if (is_told) static_cast<void>(store.remove(destroyed_key(record_), deadline));
 }
 

@@ -16,6 +16,7 @@
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/exposed_registrations.h"
+#include "fabric/transfer/name_claim.h"
 #include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/pieces.h"
@@ -119,7 +120,7 @@ class Endpoint {
   std::map<const void*, std::shared_ptr<std::byte>> device_memory_ MEMSPAN_GUARDED_BY(mutex_);
   ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  bool has_name_ = false;
+  std::unique_ptr<NameClaim> name_;
   const std::shared_ptr<Worker> worker_;  // shared with the peers, which tell it of their ends
   std::unique_ptr<Peers> peers_;
 };

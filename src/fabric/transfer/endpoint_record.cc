@@ -6,7 +6,7 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kFormat = 2;
+constexpr std::uint8_t kFormat = 3;
 
 }  // namespace
 
@@ -44,6 +44,7 @@ std::string encode(const EndpointRecord& record) {
   writer.u64(record.who.session);
   writer.i64(record.who.process);
   writer.text(record.who.host);
+  writer.u32(record.renewals);
   return writer.take();
 }
 
@@ -58,6 +59,7 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
   record.who.session = reader.u64();
   record.who.process = reader.i64();
   record.who.host = reader.text();
+  record.renewals = reader.u32();
   if (!reader.is_finished() || format != kFormat || role < 1 || role > 3)
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
   record.role = static_cast<Role>(role);

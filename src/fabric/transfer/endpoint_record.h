@@ -24,6 +24,7 @@ struct EndpointRecord {
   Role role = Role::kBoth;
   std::string broker_address;  // of its process's broker
   MemberIdentity who;
+  std::uint32_t renewals = 0;  // how often it was written again after the store was lost
 
   // What its broker publishes, and its service for other hosts.
   std::string published_name() const { return "trans/" + generation; }

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/interrupt.h"
+#include "core/log.h"
 #include "core/mutex.h"
 
 namespace memspan::transfer {
@@ -13,6 +16,10 @@ namespace {
 constexpr Duration kAnswerPatience = std::chrono::seconds(2);
 // The store gives up a silent member on another host after 3 s.
 constexpr Duration kDeathPatience = std::chrono::seconds(5);
+// For what a store that is there answers at once.
+constexpr Duration kRenewalPatience = std::chrono::seconds(2);
+// A claim that the loss of the store has cut short is made again so often.
+constexpr int kMostInterruptions = 8;
 
 // Set by the watch at the store, on a thread of the client; shared with it.
 struct Removal {
@@ -54,25 +61,136 @@ Status wait_for_removal(KeyValueStore& store, const std::string& key, const Dead
   return status;
 }
 
-}  // namespace
-
-Status claim_name(Member& member, const EndpointRecord& record, Deadline deadline) {
+// Writes the record under the session's lease, where the key is free or has a record of the same
+// endpoint, be it one of its former session's. Gives who has the name then.
+Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& record,
+                             const Deadline& deadline) {
   const std::string key = record_key(record.name);
   const std::string mine = encode(record);
+  auto got = session.compare_and_swap(key, "", mine, deadline, KeyLife::kLease);
+  if (!got.is_ok()) return got.status();
+  auto holder = decode_record(*got);
+  if (!holder.is_ok() || holder->generation != record.generation) return holder;
+  got = session.compare_and_swap(key, *got, mine, deadline, KeyLife::kLease);
+  return got.is_ok() ? decode_record(*got) : Result<EndpointRecord>(got.status());
+}
+
+}  // namespace
+
+// The mutex is held while a session is written into, which waits for nobody who needs it.
+struct NameClaim::State {
+  explicit State(EndpointRecord mine) : record(std::move(mine)) {}
+  EndpointRecord current() MEMSPAN_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return record;
+  }
+
+  Mutex mutex;
+  EndpointRecord record MEMSPAN_GUARDED_BY(mutex);
+  bool has_name MEMSPAN_GUARDED_BY(mutex) = false;  // had it once
+  bool is_taken MEMSPAN_GUARDED_BY(mutex) = false;  // by another one; told
+  bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
+  std::uint64_t watched_in MEMSPAN_GUARDED_BY(mutex) =
+      0;  // the session that is to say when it is free
+};
+
+Result<std::unique_ptr<NameClaim>> NameClaim::take(std::shared_ptr<Member> member,
+                                                   const EndpointRecord& record,
+                                                   Deadline deadline) {
+  const auto state = std::make_shared<State>(record);
+  std::unique_ptr<NameClaim> made(new NameClaim(std::move(member), state));
+  // Before the first claim: a session that begins in the middle of it has the record, too.
+  made->renewal_ =
+      made->member_->add_renewal({.renew = [state](KeyValueStore& session, Deadline until) {
+        return renew(state, session, until);
+      }});
+  MEMSPAN_PASS(made->claim(deadline));
+  return made;
+}
+
+Status NameClaim::claim(const Deadline& deadline) {
   const Deadline patience = deadline.within(kDeathPatience);
+  int interruptions = 0;
   while (true) {
-    auto got = member.store().compare_and_swap(key, "", mine, deadline, KeyLife::kLease);
-    if (!got.is_ok())
-      return got.status().annotate(fmt::format("claiming the name {}", record.name));
-    if (*got == mine) return Status::ok();
-    const auto holder = decode_record(*got);
-    if (!holder.is_ok()) return holder.status();
-    if (may_be_dead(member, *holder, patience) &&
-        wait_for_removal(member.store(), key, patience).is_ok())
+    const EndpointRecord record = state_->current();
+    const auto holder = write(member_->store(), record, deadline);
+    if (holder.code() == Code::kStoreLost && !deadline.has_passed() &&
+        ++interruptions < kMostInterruptions)
+      continue;
+    if (!holder.is_ok())
+      return holder.status().annotate(fmt::format("claiming the name {}", record.name));
+    if (holder->generation == record.generation) break;
+    if (may_be_dead(*member_, *holder, patience) &&
+        wait_for_removal(member_->store(), record_key(record.name), patience).is_ok())
       continue;
     return {Code::kUnavailable,
             fmt::format("process {} has an endpoint {} already", holder->who.process, record.name)};
   }
+  MutexLock lock(state_->mutex);
+  state_->has_name = true;
+  return Status::ok();
+}
+
+Status NameClaim::renew(const std::shared_ptr<State>& state, KeyValueStore& session,
+                        const Deadline& deadline) {
+  MutexLock lock(state->mutex);
+  if (state->is_over) return Status::ok();
+  EndpointRecord next = state->record;
+  ++next.renewals;
+  auto holder = write(session, next, deadline);
+  const auto is_another = [&] { return holder.is_ok() && holder->generation != next.generation; };
+  if (is_another() && !state->has_name) return Status::ok();  // claim() deals with that
+  if (is_another() && state->watched_in != session.lease()) {
+    auto watch = session.watch(
+        record_key(next.name),
+        [state, &session](const StoreChange& change) {
+          if (change.event == StoreEvent::kRemoved)
+            static_cast<void>(renew(state, session, Deadline::after(kRenewalPatience)));
+        },
+        deadline);
+    if (!watch.is_ok()) return watch.status();
+    state->watched_in = session.lease();
+    holder = write(session, next, deadline);  // it may have become free before the watch began
+  }
+  if (!holder.is_ok()) {
+    if (holder.code() != Code::kStoreLost && holder.code() != Code::kTimeout)
+      log_line(LogLevel::kError,
+               fmt::format("endpoint {} is at the store no more, and new peers cannot find it: {}",
+                           next.name, holder.status().message()));
+    return holder.status();
+  }
+  if (is_another()) {
+    if (!std::exchange(state->is_taken, true))
+      log_line(LogLevel::kError,
+               fmt::format("endpoint {} has lost its name: {} has taken it while the store was "
+                           "away. New peers find that one; transfers from here go on",
+                           next.name, holder->who.name()));
+    return Status::ok();
+  }
+  state->record = std::move(next);
+  state->has_name = true;
+  if (std::exchange(state->is_taken, false))
+    log_line(LogLevel::kWarn, fmt::format("endpoint {} has its name again", state->record.name));
+  return Status::ok();
+}
+
+NameClaim::~NameClaim() {
+  EndpointRecord record;
+  {
+    MutexLock lock(state_->mutex);
+    state_->is_over = true;
+    if (state_->has_name) record = state_->record;
+  }
+  member_->remove_renewal(renewal_);
+  if (record.name.empty() || !member_->store_state().is_ok()) return;
+  const Deadline deadline = Deadline::after(kRenewalPatience);
+  KeyValueStore& store = member_->store();
+  const std::string key = record_key(record.name);
+  const auto bytes = store.get_now(key, deadline);
+  if (!bytes.is_ok()) return;
+  const auto holder = decode_record(*bytes);
+  if (holder.is_ok() && holder->generation == record.generation)
+    static_cast<void>(store.remove(key, deadline));
 }
 
 }  // namespace memspan::transfer

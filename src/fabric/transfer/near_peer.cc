@@ -16,6 +16,8 @@
 namespace memspan::transfer {
 namespace {
 
+constexpr Duration kAskPatience = std::chrono::seconds(1);
+
 const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
   return entry.first < allocation;
 };
@@ -69,6 +71,16 @@ void NearPeer::release() {
 bool NearPeer::is_gone() const {
   pollfd polled{process_handle_.get(), POLLIN, 0};
   return ::poll(&polled, 1, 0) > 0;
+}
+
+// A process that has begun another program has no broker any more. One that is stopped is there.
+Peer::End NearPeer::how_it_left() {
+  if (is_gone()) return End::kDied;
+  const auto answer = member_->broker().fetch_and_wait(
+      record().broker_address, record().published_name(), Deadline::after(kAskPatience));
+  return answer.code() == Code::kNotFound      ? End::kEnded
+         : answer.code() == Code::kUnavailable ? (is_gone() ? End::kDied : End::kLeft)
+                                               : End::kNone;
 }
 
 const MappedAllocation* NearPeer::mapping_of(std::uint32_t allocation) {

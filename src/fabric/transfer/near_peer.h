@@ -33,6 +33,7 @@ class NearPeer final : public Peer {
   NearPeer(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages table,
            FetchedDescriptors answer, std::function<void()> ended);
   bool is_gone() const override;
+  End how_it_left() override;
   void release() override;
   Result<FetchedDescriptors> fetch_published(const std::string& name, Deadline deadline) const;
   void drop_freed_allocations() MEMSPAN_REQUIRES(mutex_);

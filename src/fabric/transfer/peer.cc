@@ -31,8 +31,19 @@ void Peer::end(End why) {
 }
 
 void Peer::note_left() {
-  const bool is_destroyed = state_->load(std::memory_order_acquire) != kOpen;
-  end(is_destroyed ? End::kEnded : how_it_left());
+  if (!is_live()) return;
+  if (const End how = how_it_left(); how != End::kNone) end(how);
+}
+
+void Peer::note_renewals(std::uint32_t renewals) {
+  std::uint32_t known = renewals_.load(std::memory_order_relaxed);
+  while (known < renewals &&
+         !renewals_.compare_exchange_weak(known, renewals, std::memory_order_relaxed)) {
+  }
+}
+
+void Peer::note_replaced() {
+  if (is_live()) end(End::kLeft);
 }
 
 bool Peer::is_live() {

@@ -84,8 +84,14 @@ class Peer {
   Status why_not_live() const;
   // Whether it is there now, as the endpoint itself knows it; ok when it is.
   virtual Status ask() { return is_live() ? Status::ok() : why_not_live(); }
-  // The store has no record of it any more. May ask the peer, for a second at most.
+  // The store has no record of it any more, which it also has not while the peer, or this process,
+  // has lost the store: asks the peer itself, for a second at most.
   void note_left();
+  // The record is there, and was written again so often.
+  void note_renewals(std::uint32_t renewals);
+  std::uint32_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
+  // Another endpoint has its name.
+  void note_replaced();
   // It said so.
   void note_destroyed() { end(End::kEnded); }
   // The way to it is gone.
@@ -118,6 +124,7 @@ class Peer {
   Peer(EndpointRecord record, pid_t process, const std::atomic<std::uint64_t>& state,
        std::function<void()> ended)
       : record_(std::move(record)),
+        renewals_(record_.renewals),
         process_(process),
         device_(other_device()),
         state_(&state),
@@ -126,13 +133,14 @@ class Peer {
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
   // Asks the kernel.
   virtual bool is_gone() const { return false; }
-  // Once the store has no record of it any more.
-  virtual End how_it_left() { return is_gone() ? End::kDied : End::kLeft; }
+  // Once the store has no record of it any more. kNone: it is there all the same.
+  virtual End how_it_left() = 0;
   // Gives memory of the dead back now, not when somebody asks for them again.
   virtual void release() {}
 
  private:
   const EndpointRecord record_;
+  std::atomic<std::uint32_t> renewals_;
   const pid_t process_;
   Device* const device_;
   const std::atomic<std::uint64_t>* const state_;

@@ -13,7 +13,8 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(5);
+// For one record, of a store that is there.
+constexpr Duration kLookPatience = std::chrono::seconds(1);
 // A peer has one spelling, or a few; what is beyond is looked up anew.
 constexpr std::size_t kMostSpellings = 8192;
 // How many of the dead are remembered.
@@ -24,6 +25,7 @@ constexpr std::size_t kMostDeparted = 8192;
 // A watch that runs may ask a peer how it has left, and holds what must not end on its thread: the
 // peer, and with it the member.
 Peers::~Peers() {
+  member_->remove_renewal(renewal_);
   const Deadline deadline = Deadline::after(kPatience);
   MutexLock lock(mutex_);
   for (auto& [name, known] : by_name_) {
@@ -34,7 +36,7 @@ Peers::~Peers() {
   }
 }
 
-Result<std::shared_ptr<Peer>> Peers::find(std::string_view name) {
+Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   std::shared_ptr<Peer> peer;
   {
     MutexLock lock(mutex_);
@@ -47,7 +49,7 @@ Result<std::shared_ptr<Peer>> Peers::find(std::string_view name) {
     return peer;
   auto normal = normal_name(name);
   if (!normal.is_ok()) return normal.status();
-  auto attached = attach(*normal);
+  auto attached = attach(*normal, waiting);
   if (!attached.is_ok()) return attached;
   MutexLock lock(mutex_);
   if (by_spelling_.size() >= kMostSpellings) by_spelling_.clear();
@@ -70,10 +72,16 @@ std::shared_ptr<Peer> Peers::peer_of(Known& known) {
 
 // Threads that want the same peer at the same time may each get as far as the broker; the first
 // that comes back counts.
-Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name) {
+Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting waiting) {
   const Deadline deadline = Deadline::after(kPatience);
   if (auto peer = known_peer(name); peer != nullptr && peer->is_live()) return peer;
   reap(deadline);
+  if (Status away = member_->store_state(); !away.is_ok()) {
+    // Nobody can have taken the name since.
+    if (Status why = departed(name).why; !why.is_ok()) return why;
+    if (waiting == Waiting::kNone)
+      return away.annotate(fmt::format("asking the store for endpoint {}", name));
+  }
   auto record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
@@ -111,8 +119,8 @@ void Peers::reap(Deadline deadline) {
         ++it;
         continue;
       }
-      departed_.insert_or_assign(it->first,
-                                 Departed{peer->record().generation, peer->why_not_live()});
+      departed_.insert_or_assign(
+          it->first, Departed{peer->record().generation, peer->renewals(), peer->why_not_live()});
       ended.push_back(it->second);
       std::erase_if(by_spelling_, [&](const auto& entry) { return entry.second == it->second; });
       it = by_name_.erase(it);
@@ -123,22 +131,27 @@ void Peers::reap(Deadline deadline) {
   }
 }
 
+Peers::Departed Peers::departed(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto found = departed_.find(name);
+  return found != departed_.end() ? found->second : Departed{};
+}
+
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
   auto bytes = member_->store().get_now(record_key(name), deadline);
   if (!bytes.is_ok() && bytes.code() != Code::kNotFound)
     return bytes.status().annotate(fmt::format("asking the store for endpoint {}", name));
-  Departed before;
-  {
-    MutexLock lock(mutex_);
-    if (const auto found = departed_.find(name); found != departed_.end()) before = found->second;
-  }
+  const Departed before = departed(name);
   if (!bytes.is_ok())
     return before.why.is_ok()
                ? Status(Code::kNotFound, fmt::format("there is no endpoint {} at the store", name))
                : before.why;
   auto record = decode_record(*bytes);
-  // Its process has ended and the store has yet to notice.
-  if (record.is_ok() && record->generation == before.generation) return before.why;
+  // Its process has ended and the store has yet to notice. One that has written its record again
+  // since lives.
+  if (record.is_ok() && record->generation == before.generation &&
+      record->renewals <= before.renewals)
+    return before.why;
   return record;
 }
 
@@ -173,6 +186,14 @@ Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, De
   return known;
 }
 
+void Peers::note_record(Peer& peer, std::string_view bytes) {
+  const auto now = decode_record(bytes);
+  if (now.is_ok() && now->generation == peer.record().generation)
+    peer.note_renewals(now->renewals);
+  else
+    peer.note_replaced();
+}
+
 void Peers::note_change(Known& known, const StoreChange& change) {
   std::shared_ptr<Peer> peer;  // ends without the lock
   {
@@ -184,8 +205,28 @@ void Peers::note_change(Known& known, const StoreChange& change) {
     if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
     return;
   }
-  const auto now = decode_record(change.value);
-  if (!now.is_ok() || now->generation != peer->record().generation) peer->note_left();
+  if (change.event == StoreEvent::kRemoved) return peer->note_left();
+  note_record(*peer, change.value);
+}
+
+void Peers::settle() {
+  std::vector<std::shared_ptr<Peer>> live;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, known] : by_name_)
+      if (auto peer = peer_of(*known); peer != nullptr && peer->is_live())
+        live.push_back(std::move(peer));
+  }
+  for (const auto& peer : live) {
+    const auto bytes =
+        member_->store().get_now(record_key(peer->record().name), Deadline::after(kLookPatience));
+    if (bytes.code() == Code::kNotFound) {
+      peer->note_left();
+      continue;
+    }
+    if (!bytes.is_ok()) return;  // lost again
+    note_record(*peer, *bytes);
+  }
 }
 
 }  // namespace memspan::transfer

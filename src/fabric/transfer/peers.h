@@ -28,15 +28,20 @@ class Peers {
       : member_(std::move(member)),
         role_(role),
         patience_(patience),
-        on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))) {}
+        on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))),
+        renewal_(member_->add_renewal({.renew = {}, .settle = [this] { settle(); }})) {}
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
   // Asks the store once when it is not known or has ended, which takes 5 s at most. kNotFound,
   // kPeerLost, kStale; kInvalidArgument: the name or the roles; kTimeout: a process on another host
-  // does not answer.
-  Result<std::shared_ptr<Peer>> find(std::string_view name);
+  // does not answer. A store that is away is waited for, unless the peer is known to have ended;
+  // kStoreLost: in vain, or with Waiting::kNone at once.
+  enum class Waiting { kForStore, kNone };
+  Result<std::shared_ptr<Peer>> find(std::string_view name, Waiting waiting = Waiting::kForStore);
+  // How long find() takes at most.
+  static constexpr Duration kPatience = std::chrono::seconds(5);
 
   // This endpoint has registered something. Where programs do so at both ends and then begin, the
   // peer's registration is about to come: a transfer to what it has not registered waits for it.
@@ -62,6 +67,7 @@ class Peers {
   // The last life of a name, once its peer is given up.
   struct Departed {
     std::string generation;
+    std::uint32_t renewals = 0;
     Status why;
   };
   struct Hash {
@@ -71,16 +77,22 @@ class Peers {
     }
   };
 
-  Result<std::shared_ptr<Peer>> attach(const std::string& name);
+  Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
   static std::shared_ptr<Peer> peer_of(Known& known) MEMSPAN_EXCLUDES(known.mutex);
   std::shared_ptr<Peer> known_peer(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
   // Gives up all that have ended: their memory, descriptors and watches.
   void reap(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Ok when its end is not known.
+  Departed departed(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
   Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
   Status check_reach(const EndpointRecord& record) const;
   Result<std::shared_ptr<Known>> watched(const std::string& name, Deadline deadline);
+  static void note_record(Peer& peer, std::string_view bytes);
   static void note_change(Known& known, const StoreChange& change);
+  // Looks at the records of all that live: what became of them while the store was away was told to
+  // nobody.
+  void settle() MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;
   const Role role_;
@@ -92,6 +104,7 @@ class Peers {
       MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Known>> by_name_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::string, Departed> departed_ MEMSPAN_GUARDED_BY(mutex_);
+  const std::uint64_t renewal_;  // may be called from its beginning on
 };
 
 }  // namespace memspan::transfer

@@ -95,7 +95,8 @@ Status RemoteEndpoint::ask() {
 RemoteEndpoint::End RemoteEndpoint::how_it_left() {
   const auto answer = remote_->call(record().published_name(), encode(EndpointRequest{}),
                                     Deadline::after(kAskPatience));
-  return answer.code() == Code::kNotFound   ? End::kEnded
+  return answer.is_ok()                     ? End::kNone
+         : answer.code() == Code::kNotFound ? End::kEnded
          : answer.code() == Code::kPeerLost ? End::kDied
                                             : End::kLeft;
 }

@@ -116,7 +116,8 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
     if (!is_current(posted)) return Progress::kOver;
   }
   if (posted.peer == nullptr) {
-    auto found = peers.find(peer_name_);
+    auto found = peers.find(peer_name_, Peers::Waiting::kNone);
+    if (found.code() == Code::kStoreLost && may_wait_for_store(posted)) return Progress::kLater;
     if (!found.is_ok()) {
       fail(posted, found.status());
       return Progress::kOver;
@@ -124,6 +125,12 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
     posted.peer = std::move(found).value();
   }
   return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
+}
+
+// Other requests go on meanwhile.
+bool Request::may_wait_for_store(PostedRequest& posted) {
+  if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
+  return !posted.found_by->has_passed();
 }
 
 // Whether a posting that the peer refused is to be tried again.

@@ -35,6 +35,7 @@ struct PostedRequest {
   std::uint64_t number = 0;
   std::shared_ptr<Peer> peer;                  // once it has begun
   std::optional<Deadline> registered_by = {};  // once it waits for a registration
+  std::optional<Deadline> found_by = {};       // once it waits for a store that is away
   Cursor cursor;
 };
 
@@ -87,6 +88,7 @@ class Request {
   // from now on.
   bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  static bool may_wait_for_store(PostedRequest& posted);
   bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);

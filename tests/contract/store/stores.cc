@@ -8,6 +8,7 @@
 #include "store/client.h"
 #include "store/connect.h"
 #include "store/memory_store.h"
+#include "store/reconnecting_store.h"
 #include "store/server.h"
 #include "support/etcd_cluster.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
@@ -63,7 +64,7 @@ class VerbsOnly final : public KeyValueStore {
 
 class ServedStore final : public StoreUnderTest {
  public:
-  explicit ServedStore(bool has_collectives) : has_collectives_(has_collectives) {
+  explicit ServedStore(StoreKind kind) : kind_(kind) {
     auto server = StoreServer::listen({"127.0.0.1", 0}, {.security = plain()});
     EXPECT_TRUE(server.is_ok()) << server.status().to_string();
     server_ = std::move(server).value();
@@ -72,12 +73,22 @@ class ServedStore final : public StoreUnderTest {
     auto client = StoreClient::connect(
         {.endpoint = server_->endpoint(), .security = plain(), .member = member}, soon());
     EXPECT_TRUE(client.is_ok()) << client.status().to_string();
-    if (has_collectives_) return std::move(client).value();
+    if (kind_ == StoreKind::kServer) return std::move(client).value();
+    if (kind_ == StoreKind::kReconnecting) return reconnecting(std::move(client).value());
     return std::make_unique<VerbsOnly>(std::move(client).value());
   }
 
  private:
-  const bool has_collectives_;
+  static std::unique_ptr<KeyValueStore> reconnecting(std::unique_ptr<KeyValueStore> first) {
+    const auto connect = [](Deadline) {
+      return Result<std::unique_ptr<KeyValueStore>>(Status(Code::kUnavailable, "never again"));
+    };
+    auto made =
+        ReconnectingStore::start(std::move(first), {.connect = connect, .where = "the test's"});
+    EXPECT_TRUE(made.is_ok()) << made.status().to_string();
+    return std::move(made).value();
+  }
+  const StoreKind kind_;
   std::unique_ptr<StoreServer> server_;
 };
 
@@ -131,6 +142,8 @@ std::string name_of(const testing::TestParamInfo<StoreKind>& of) {
       return "Server";
     case StoreKind::kServerByVerbs:
       return "ServerByVerbs";
+    case StoreKind::kReconnecting:
+      return "Reconnecting";
     case StoreKind::kMemory:
       return "Memory";
     case StoreKind::kEtcd:
@@ -158,7 +171,7 @@ std::unique_ptr<StoreUnderTest> StoreUnderTest::start(StoreKind kind) {
   if (kind == StoreKind::kEtcd) return std::make_unique<StoreOnEtcd>();
 #endif
   if (kind == StoreKind::kMemory) return std::make_unique<StoreInMemory>();
-  return std::make_unique<ServedStore>(kind == StoreKind::kServer);
+  return std::make_unique<ServedStore>(kind);
 }
 
 void StoreTest::run_members(int size, const std::function<void(KeyValueStore&, int)>& run) {

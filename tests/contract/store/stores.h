@@ -16,6 +16,7 @@ namespace memspan::contract {
 enum class StoreKind {
   kServer,         // the built-in server over TCP, which answers the recipes itself
   kServerByVerbs,  // the same, with recipes by the plain verbs
+  kReconnecting,   // the same, by members that would come back
   kMemory,         // in this process
   kEtcd,           // three processes of etcd
 };
@@ -46,15 +47,19 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
   // Runs `run` in a thread for each rank, with a member "PE rank" of its own, and waits for all.
   void run_members(int size, const std::function<void(KeyValueStore&, int)>& run);
 
+  // Its members wait for another store when this one ends (reconnecting_store_test.cc).
+  bool outlives_the_store() const { return GetParam() == StoreKind::kReconnecting; }
+
   void SetUp() override;
 
   std::unique_ptr<StoreUnderTest> store_ = StoreUnderTest::start(GetParam());
 };
 
-#define MEMSPAN_FOR_ALL_STORES(suite)                                                     \
-  INSTANTIATE_TEST_SUITE_P(All, suite,                                                    \
-                           testing::Values(StoreKind::kServer, StoreKind::kServerByVerbs, \
-                                           StoreKind::kMemory, StoreKind::kEtcd),         \
-                           name_of)
+#define MEMSPAN_FOR_ALL_STORES(suite)                                                          \
+  INSTANTIATE_TEST_SUITE_P(                                                                    \
+      All, suite,                                                                              \
+      testing::Values(StoreKind::kServer, StoreKind::kServerByVerbs, StoreKind::kReconnecting, \
+                      StoreKind::kMemory, StoreKind::kEtcd),                                   \
+      name_of)
 
 }  // namespace memspan::contract

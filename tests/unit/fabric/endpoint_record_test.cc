@@ -11,7 +11,8 @@ EndpointRecord some_record() {
           .generation = "0123456789abcdef",
           .role = Role::kReceiver,
           .broker_address = "socket nonce",
-          .who = {.session = 12, .process = 4711, .host = "host"}};
+          .who = {.session = 12, .process = 4711, .host = "host"},
+          .renewals = 3};
 }
 
 TEST(EndpointRecordTest, IsReadAsItWasWritten) {

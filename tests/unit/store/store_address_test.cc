@@ -17,6 +17,20 @@ TEST(StoreAddressTest, ReadsAServersAddress) {
   EXPECT_EQ(address->to_string(), "tcp://127.0.0.1:8666");
 }
 
+TEST(StoreAddressTest, ReadsAListOfServers) {
+  const char* const text = "tcp://one:8666,tcp://[::1]:8667,tcp://127.0.0.1:1";
+  const auto address = StoreAddress::parse(text);
+  ASSERT_TRUE(address.is_ok()) << address.status().to_string();
+  EXPECT_FALSE(address->is_etcd());
+  EXPECT_THAT(address->endpoints,
+              ElementsAre(Endpoint{"one", 8666}, Endpoint{"::1", 8667}, Endpoint{"127.0.0.1", 1}));
+  EXPECT_EQ(address->to_string(), text);
+  EXPECT_EQ(address->check_may_be_hosted().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(StoreAddress::parse("tcp://one:8666")->check_may_be_hosted().is_ok());
+  EXPECT_EQ(StoreAddress::parse("tcp6://[::1]:1,tcp://one:2")->to_string(),
+            "tcp://[::1]:1,tcp://one:2");
+}
+
 TEST(StoreAddressTest, ReadsEtcdsMembersAndPrefix) {
   const auto address = StoreAddress::parse("etcd://one:2379,[::1]:12379,127.0.0.1:1/jobs/blue/");
   ASSERT_TRUE(address.is_ok()) << address.status().to_string();
@@ -53,6 +67,11 @@ TEST(StoreAddressTest, SaysWhatIsWrong) {
       {"", "neither tcp://"},
       {"tcp://one", "has no port"},
       {"tcp:// :1", "the host has a blank"},
+      {"tcp://one:1,", "behind a comma"},
+      {"tcp://one:1,,tcp://two:2", "behind a comma"},
+      {"tcp://one:1,two:2", "tcp6://"},
+      {"tcp://one:1,etcd://two:2", "tcp6://"},
+      {"tcp://one:0,tcp://two:2", "the port is 0"},
   };
   for (const auto& [url, why] : cases) {
     const auto address = StoreAddress::parse(url);

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fabric/blocks/block_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fabric/blocks/remote_share.h"
+#include "fabric/pool_copy.h"
+
+namespace memspan::blocks {
+namespace {
+
+// A block of this host is copied without waiting for anybody. One of another host is worth less
+// than computing it after so long; who did not answer is left alone for a while.
+constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kRest = std::chrono::seconds(5);
+
+// Holds the window of a rank while it lives.
+class HeldWindow {
+ public:
+  HeldWindow(RankWindows& windows, std::uint32_t rank)
+      : windows_(windows), rank_(rank), mapped_(windows.hold(rank)) {}
+  ~HeldWindow() {
+    if (mapped_ != 0) windows_.release(rank_);
+  }
+  HeldWindow(const HeldWindow&) = delete;
+  HeldWindow& operator=(const HeldWindow&) = delete;
+
+  std::optional<BlockShare> share() const {
+    return mapped_ == 0 ? std::nullopt : BlockShare::open(windows_.begin_of(rank_), mapped_);
+  }
+
+ private:
+  RankWindows& windows_;
+  const std::uint32_t rank_;
+  const std::uint64_t mapped_;
+};
+
+// Whether a copy failed for what the caller gave. Else the share's owner is leaving or gone, and
+// the entry with it.
+bool is_callers(const Status& status) {
+  return status.code() == Code::kInvalidArgument;
+}
+
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t number = 1) {
+  counter.fetch_add(number, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::uint64_t Pieces::bytes() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += sizes[i];
+  return sum;
+}
+
+Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction direction,
+                  Duration limit) {
+  const bool is_in = direction == Direction::kToSlot;
+  const CopyEnds ends =
+      is_in ? CopyEnds{CopyEnd::kLocal, CopyEnd::kPool} : CopyEnds{CopyEnd::kPool, CopyEnd::kLocal};
+  PoolCopier copier(pool, ends, limit, pieces.bytes());
+  std::byte* at = slot;
+  for (std::size_t i = 0; i < pieces.count; ++i) {
+    void* const piece = pieces.addresses[i];
+    if (pieces.sizes[i] == 0) continue;
+    MEMSPAN_PASS(copier.copy({is_in ? piece : at, is_in ? at : piece, pieces.sizes[i]}));
+    at += pieces.sizes[i];
+  }
+  return copier.finish();
+}
+
+Result<std::unique_ptr<BlockCache>> BlockCache::create(Pool& pool, std::uint32_t sections) {
+  const std::uint64_t bytes = pool.contribution(RangeKind::kHost).bytes;
+  if (bytes > 0)
+    MEMSPAN_PASS(
+        BlockShare::format(pool.windows(RangeKind::kHost).begin_of(pool.rank()), bytes, sections));
+  return std::unique_ptr<BlockCache>(new BlockCache(pool));
+}
+
+template <typename Action>
+bool BlockCache::any_share(Action action) {
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
+    if (windows.mapped(rank) == 0) continue;
+    const HeldWindow held(windows, rank);
+    auto share = held.share();
+    if (share && action(*share, rank)) return true;
+  }
+  return false;
+}
+
+bool BlockCache::may_ask(std::uint32_t rank) const {
+  return rank != pool_.rank() && pool_.is_remote(rank) &&
+         Clock::now().time_since_epoch().count() >=
+             asked_again_[rank].load(std::memory_order_relaxed);
+}
+
+void BlockCache::suspend(std::uint32_t rank) {
+  asked_again_[rank].store((Clock::now() + kRest).time_since_epoch().count(),
+                           std::memory_order_relaxed);
+}
+
+// ---- finding
+
+void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes) {
+  std::fill(bytes.begin(), bytes.end(), 0);
+  std::size_t found = 0;
+  any_share([&](const BlockShare& share, std::uint32_t) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (bytes[i] != 0) continue;
+      const auto seen = share.find(keys[i]);
+      if (!seen || seen->word.state() != State::kReady) continue;
+      if (share.is_writable()) BlockShare::touch(*seen);
+      bytes[i] = seen->bytes;
+      ++found;
+    }
+    return found == keys.size();
+  });
+  if (pool_.is_spread()) {
+    for (std::uint32_t rank = 0; rank < pool_.ranks() && found < keys.size(); ++rank) {
+      if (!may_ask(rank)) continue;
+      const auto entries = RemoteShare(pool_, rank, kPatience).find(keys);
+      if (!entries.is_ok()) suspend(rank);
+      for (std::size_t i = 0; entries.is_ok() && i < keys.size(); ++i) {
+        if (bytes[i] != 0 || !(*entries)[i]) continue;
+        bytes[i] = (*entries)[i]->bytes;
+        ++found;
+      }
+    }
+  }
+  add(counters_.looked_up, keys.size());
+  add(counters_.found, found);
+}
+
+// ---- putting
+
+// The shares of this host that may be written to: the one that the key chooses, weighted by size,
+// and those behind it.
+std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
+  std::vector<std::uint32_t> ranks;
+  std::vector<std::uint64_t> ends;
+  std::uint64_t sum = 0;
+  any_share([&](const BlockShare& share, std::uint32_t rank) {
+    if (!share.is_writable()) return false;
+    ranks.push_back(rank);
+    ends.push_back(sum += share.capacity());
+    return false;
+  });
+  if (sum == 0) return {};
+  // Other bits than those that choose the cell.
+  const std::uint64_t chosen = (key.hash() * 0x9e37'79b9'7f4a'7c15 >> 8) % sum;
+  const auto at = std::upper_bound(ends.begin(), ends.end(), chosen) - ends.begin();
+  std::rotate(ranks.begin(), ranks.begin() + at, ranks.end());
+  return ranks;
+}
+
+// The window is held once more by the copy; what is claimed in a share whose owner ends here is
+// lost with it.
+std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
+                                                        std::uint64_t bytes, Room room) {
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  const std::uint64_t mapped = windows.hold(rank);
+  if (mapped == 0) return std::nullopt;
+  std::uint64_t evicted = 0;
+  std::optional<Seen> seen;
+  if (auto share = BlockShare::open(windows.begin_of(rank), mapped))
+    seen = share->claim(key, bytes, room, evicted);
+  add(counters_.evicted, evicted);
+  if (seen) return Claimed{*seen, rank};
+  windows.release(rank);
+  return std::nullopt;
+}
+
+std::optional<BlockCache::Claimed> BlockCache::claim(const Key& key, std::uint64_t bytes) {
+  const auto ranks = shares_for(key);
+  for (const Room room : {Room::kUntouched, Room::kAny})
+    for (const std::uint32_t rank : ranks)
+      if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
+  return std::nullopt;
+}
+
+Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uint64_t bytes) {
+  if (any_share(
+          [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
+    return Outcome::kPresent;
+  const auto claimed = claim(key, bytes);
+  if (!claimed) return Outcome::kNoRoom;
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  const Status status = copy_entry(pool_, claimed->seen.data, from, Direction::kToSlot, kPatience);
+  auto share = BlockShare::open(windows.begin_of(claimed->rank), windows.stride());
+  if (share && status.is_ok()) share->publish(claimed->seen);
+  if (share && !status.is_ok()) share->abandon(claimed->seen);
+  windows.release(claimed->rank);
+  if (status.is_ok()) return Outcome::kDone;
+  return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+}
+
+Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes) {
+  std::fill(outcomes.begin(), outcomes.end(), Outcome::kNoRoom);
+  const std::uint64_t bytes = from.bytes();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto outcome = put_one(keys[i], from.at(i), bytes);
+    if (!outcome.is_ok()) return outcome.status().annotate(fmt::format("key {}", i));
+    outcomes[i] = *outcome;
+    if (*outcome == Outcome::kPresent) add(counters_.present);
+    if (*outcome == Outcome::kNoRoom) add(counters_.no_room);
+    if (*outcome != Outcome::kDone) continue;
+    add(counters_.put);
+    add(counters_.put_bytes, bytes);
+  }
+  return Status::ok();
+}
+
+// ---- getting
+
+Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint64_t bytes) {
+  Status failure;
+  const bool is_got = any_share([&](const BlockShare& share, std::uint32_t) {
+    const auto seen = share.find(key);
+    if (!seen || seen->word.state() != State::kReady) return false;
+    const auto place = share.begin_read(*seen);
+    if (!place) return false;
+    Status status =
+        seen->bytes == bytes
+            ? copy_entry(pool_, seen->data, to, Direction::kFromSlot, kPatience)
+            : Status(Code::kInvalidArgument,
+                     fmt::format("the entry has {} bytes, and the pieces {}", seen->bytes, bytes));
+    if (!share.end_read(*seen, *place)) return false;
+    if (is_callers(status)) failure = status;
+    return status.is_ok() || is_callers(status);
+  });
+  if (!failure.is_ok()) return failure;
+  return is_got ? Outcome::kDone : Outcome::kAbsent;
+}
+
+// Those that are absent so far. What comes is put into a share of this host as well.
+Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
+                           std::span<Outcome> outcomes) {
+  const std::uint64_t bytes = to.bytes();
+  std::vector<std::size_t> places;
+  std::vector<Key> left;
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
+    places.clear();
+    left.clear();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (outcomes[i] == Outcome::kAbsent) {
+        places.push_back(i);
+        left.push_back(keys[i]);
+      }
+    if (left.empty()) return Status::ok();
+    if (!may_ask(rank)) continue;
+    RemoteShare share(pool_, rank, kPatience);
+    const auto entries = share.find(left);
+    if (!entries.is_ok()) suspend(rank);
+    for (std::size_t i = 0; entries.is_ok() && i < left.size(); ++i) {
+      const auto& entry = (*entries)[i];
+      if (!entry || entry->bytes != bytes) continue;
+      const Pieces pieces = to.at(places[i]);
+      auto is_read = share.read(*entry, pieces);
+      if (!is_read.is_ok()) {
+        if (is_callers(is_read.status())) return is_read.status();
+        suspend(rank);
+        break;
+      }
+      if (!*is_read) continue;
+      outcomes[places[i]] = Outcome::kDone;
+      add(counters_.got_remote);
+      auto kept = put_one(left[i], pieces, bytes);
+      if (!kept.is_ok()) return kept.status();
+    }
+  }
+  return Status::ok();
+}
+
+Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes) {
+  std::fill(outcomes.begin(), outcomes.end(), Outcome::kAbsent);
+  const std::uint64_t bytes = to.bytes();
+  Status status;
+  for (std::size_t i = 0; i < keys.size() && status.is_ok(); ++i) {
+    auto outcome = get_near(keys[i], to.at(i), bytes);
+    status = outcome.status().annotate(fmt::format("key {}", i));
+    if (outcome.is_ok()) outcomes[i] = *outcome;
+  }
+  if (status.is_ok() && pool_.is_spread()) status = get_far(keys, to, outcomes);
+  const auto got =
+      static_cast<std::uint64_t>(std::count(outcomes.begin(), outcomes.end(), Outcome::kDone));
+  add(counters_.got, got);
+  add(counters_.got_bytes, got * bytes);
+  add(counters_.missed, keys.size() - got);
+  return status;
+}
+
+bool BlockCache::remove(const Key& key) {
+  bool is_removed = false;
+  any_share([&](BlockShare& share, std::uint32_t) {
+    while (share.remove(key)) is_removed = true;
+    return false;
+  });
+  return is_removed;
+}
+
+ShareUse BlockCache::use(std::uint64_t& shares) {
+  ShareUse sum;
+  shares = 0;
+  any_share([&](const BlockShare& share, std::uint32_t) {
+    const ShareUse use = share.use();
+    sum.sections += use.sections;
+    sum.slots += use.slots;
+    sum.entries += use.entries;
+    sum.bytes += use.bytes;
+    sum.capacity += use.capacity;
+    ++shares;
+    return false;
+  });
+  return sum;
+}
+
+}  // namespace memspan::blocks

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/reconnecting_store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/thread.h"
+
+namespace memspan {
+namespace {
+
+// Nobody sets it: a get of it ends with the session.
+constexpr std::string_view kNeverSet = "memspan/never";
+// A store that is there answers far sooner, and end() waits for no longer.
+constexpr Duration kAttemptPatience = std::chrono::seconds(3);
+// Between two waits for a loss, when the store refuses them.
+constexpr Duration kRefusalPause = std::chrono::seconds(1);
+
+// A quarter more or less, so that members who have lost the store together do not come together.
+Duration jittered(Duration pause) {
+  std::random_device random;
+  const double part = static_cast<double>(random()) / static_cast<double>(random.max());
+  return from_seconds(to_seconds(pause) * (0.75 + part / 2));
+}
+
+// Without what the store was asked.
+Status reason_of(const Status& loss) {
+  const std::string& message = loss.message();
+  const std::size_t end = message.find(": ");
+  const bool has_question = message.starts_with("get of ") && end != std::string::npos;
+  return has_question ? Status(loss.code(), message.substr(end + 2)) : loss;
+}
+
+Status status_of(const Status& status) {
+  return status;
+}
+template <typename T>
+const Status& status_of(const Result<T>& result) {
+  return result.status();
+}
+
+}  // namespace
+
+// A watch over all sessions. Its watcher is called by one session at a time, also where a call of
+// the former session's still runs when the next one begins.
+class ReconnectingStore::Watch {
+ public:
+  Watch(std::string_view prefix, StoreWatcher watcher)
+      : prefix_(prefix), watcher_(std::move(watcher)) {}
+
+  const std::string& prefix() const { return prefix_; }
+
+  void call(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (caller_ && !is_over_) returned_.wait_until(mutex_, Deadline::never());
+    if (is_over_) return;
+    caller_ = std::this_thread::get_id();
+    mutex_.unlock();
+    watcher_(change);
+    mutex_.lock();
+    caller_.reset();
+    returned_.notify_all();
+  }
+
+  // As KeyValueStore::unwatch().
+  Status end(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    is_over_ = true;
+    returned_.notify_all();
+    while (caller_ && *caller_ != std::this_thread::get_id())
+      if (!returned_.wait_until(mutex_, deadline) && caller_)
+        return {Code::kTimeout, "unwatch: the watcher is still running"};
+    return Status::ok();
+  }
+
+  // Where it is watched, both under ReconnectingStore::mutex_.
+  std::uint64_t session = 0;  // 0: nowhere yet
+  std::uint64_t id = 0;       // there
+
+ private:
+  const std::string prefix_;
+  const StoreWatcher watcher_;
+  Mutex mutex_;
+  ConditionVariable returned_;
+  std::optional<std::thread::id> caller_ MEMSPAN_GUARDED_BY(mutex_);  // the watcher runs
+  bool is_over_ MEMSPAN_GUARDED_BY(mutex_) = false;
+};
+
+Result<std::unique_ptr<ReconnectingStore>> ReconnectingStore::start(
+    std::unique_ptr<KeyValueStore> first, Options options) {
+  std::unique_ptr<ReconnectingStore> made(
+      new ReconnectingStore(std::move(first), std::move(options)));
+  auto thread = start_thread("a store that reconnects", [store = made.get()] { store->run(); });
+  if (!thread.is_ok()) return thread.status();
+  MutexLock lock(made->mutex_);
+  made->thread_ = std::move(thread).value();
+  return made;
+}
+
+ReconnectingStore::ReconnectingStore(std::unique_ptr<KeyValueStore> first, Options options)
+    : options_(std::move(options)),
+      member_(first->member()),
+      lease_(first->lease()),
+      process_(::getpid()),
+      session_{.store = std::move(first), .number = 1} {}
+
+ReconnectingStore::~ReconnectingStore() {
+  end();
+}
+
+// fork() did not take the thread along.
+void ReconnectingStore::end() {
+  if (process_ != ::getpid()) return;
+  std::optional<std::thread> thread;
+  std::shared_ptr<KeyValueStore> store;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    thread = std::exchange(thread_, std::nullopt);
+    store = session_.store;
+    changed_.notify_all();
+  }
+  store->end();
+  if (thread) thread->join();
+}
+
+Status ReconnectingStore::check_process() const {
+  if (process_ == ::getpid()) return Status::ok();
+  return {Code::kForked, fmt::format("the connection to the store belongs to process {}, which "
+                                     "made this one by fork()",
+                                     process_)};
+}
+
+std::uint64_t ReconnectingStore::add_renewal(Renewal renewal) {
+  MutexLock lock(mutex_);
+  renewals_.emplace(++last_number_, std::make_shared<const Renewal>(std::move(renewal)));
+  return last_number_;
+}
+
+void ReconnectingStore::remove_renewal(std::uint64_t renewal) {
+  MutexLock lock(mutex_);
+  renewals_.erase(renewal);
+  while (used_renewal_ == renewal) changed_.wait_until(mutex_, Deadline::never());
+}
+
+Status ReconnectingStore::state() const {
+  MutexLock lock(mutex_);
+  return loss_ || is_ending_ ? loss() : Status::ok();
+}
+
+Status ReconnectingStore::loss() const {
+  if (is_ending_) return {Code::kStoreLost, "this member has ended its lease"};
+  const auto waits = [](const Loss& loss) {
+    return loss.attempts == 0 ? std::string("it has yet to be tried again")
+                              : fmt::format("the last of {} attempts to connect failed: {}",
+                                            loss.attempts, loss.last_attempt.message());
+  };
+  if (!loss_) return {Code::kStoreLost, fmt::format("the store at {} is lost", options_.where)};
+  return {Code::kStoreLost, fmt::format("the store at {} is lost since {:.1f} s ({}); {}",
+                                        options_.where, to_seconds(Clock::now() - loss_->since),
+                                        loss_->why.message(), waits(*loss_))};
+}
+
+Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_t after,
+                                                                    const Deadline& deadline) {
+  MEMSPAN_PASS(check_process());
+  MutexLock lock(mutex_);
+  while (!is_ending_ && (loss_ || session_.number <= after)) {
+    // The next session is this thread's to begin.
+    if (std::this_thread::get_id() == thread_id_) return loss();
+    if (wait_interruptibly(changed_, mutex_, deadline)) continue;
+    if (is_ending_ || (!loss_ && session_.number > after)) break;
+    const Status why = end_of_wait({});
+    return why.code() == Code::kTimeout ? loss() : why;
+  }
+  if (is_ending_) return loss();
+  return session_;
+}
+
+template <typename Answer, typename Call>
+Answer ReconnectingStore::repeat(const Deadline& deadline, Call call) {
+  for (std::uint64_t used = 0;;) {
+    auto session = await_session(used, deadline);
+    if (!session.is_ok()) return session.status();
+    Answer answer = call(*session->store);
+    if (status_of(answer).code() != Code::kStoreLost) return answer;
+    used = session->number;
+  }
+}
+
+Status ReconnectingStore::set(std::string_view key, std::string_view value, Deadline deadline,
+                              KeyLife life) {
+  return repeat<Status>(
+      deadline, [&](KeyValueStore& store) { return store.set(key, value, deadline, life); });
+}
+
+Result<std::string> ReconnectingStore::get(std::string_view key, Deadline deadline) {
+  return repeat<Result<std::string>>(
+      deadline, [&](KeyValueStore& store) { return store.get(key, deadline); });
+}
+
+Result<std::string> ReconnectingStore::get_now(std::string_view key, Deadline deadline) {
+  return repeat<Result<std::string>>(
+      deadline, [&](KeyValueStore& store) { return store.get_now(key, deadline); });
+}
+
+Result<std::string> ReconnectingStore::compare_and_swap(std::string_view key,
+                                                        std::string_view expected,
+                                                        std::string_view desired, Deadline deadline,
+                                                        KeyLife life) {
+  auto session = await_session(0, deadline);
+  if (!session.is_ok()) return session.status();
+  return session->store->compare_and_swap(key, expected, desired, deadline, life);
+}
+
+Result<bool> ReconnectingStore::remove(std::string_view key, Deadline deadline) {
+  return repeat<Result<bool>>(deadline,
+                              [&](KeyValueStore& store) { return store.remove(key, deadline); });
+}
+
+Result<StoreListing> ReconnectingStore::list(std::string_view prefix, Deadline deadline) {
+  return repeat<Result<StoreListing>>(
+      deadline, [&](KeyValueStore& store) { return store.list(prefix, deadline); });
+}
+
+// It is among the watches before it is watched: a session that begins meanwhile takes it along.
+Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWatcher watcher,
+                                               Deadline deadline) {
+  const auto watch = std::make_shared<Watch>(prefix, std::move(watcher));
+  std::uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    number = ++last_number_;
+    watches_.emplace(number, watch);
+  }
+  const auto fail = [&](const Status& why) {
+    MutexLock lock(mutex_);
+    watches_.erase(number);
+    return why;
+  };
+  for (std::uint64_t used = 0;;) {
+    auto session = await_session(used, deadline);
+    if (!session.is_ok()) return fail(session.status());
+    {
+      MutexLock lock(mutex_);
+      if (watch->session >= session->number) return number;
+    }
+    auto id = session->store->watch(
+        prefix, [watch](const StoreChange& change) { watch->call(change); }, deadline);
+    if (!id.is_ok() && id.code() != Code::kStoreLost) return fail(id.status());
+    used = session->number;
+    if (!id.is_ok()) continue;
+    MutexLock lock(mutex_);
+    if (session_.number != session->number) continue;
+    watch->session = session->number;
+    watch->id = *id;
+    return number;
+  }
+}
+
+Status ReconnectingStore::unwatch(std::uint64_t watch, Deadline deadline) {
+  MEMSPAN_PASS(check_process());
+  std::shared_ptr<Watch> over;
+  Session session;
+  std::uint64_t id = 0;
+  {
+    MutexLock lock(mutex_);
+    const auto found = watches_.find(watch);
+    if (found == watches_.end())
+      return {Code::kNotFound, fmt::format("unwatch: there is no watch {}", watch)};
+    over = std::move(found->second);
+    watches_.erase(found);
+    session = session_;
+    id = over->session == session.number ? over->id : 0;
+    if (loss_) id = 0;
+  }
+  Status status = over->end(deadline);
+  if (id == 0) return status;
+  const Status there = session.store->unwatch(id, deadline);
+  // With a session its watches go, too.
+  if (status.is_ok() && there.code() != Code::kStoreLost) status = there;
+  return status;
+}
+
+void ReconnectingStore::run() {
+  for (;;) {
+    Session session;
+    {
+      MutexLock lock(mutex_);
+      thread_id_ = std::this_thread::get_id();
+      if (is_ending_) return;
+      session = session_;
+    }
+    const Clock::time_point began = Clock::now();
+    const Status why = await_loss(session);
+    if (why.is_ok()) return;
+    // One that does not last is not sought without a pause again and again.
+    if (Clock::now() - began > options_.longest_pause) next_pause_ = Duration::zero();
+    settles_.reset();
+    note_loss(why);
+    if (!reconnect()) return;
+  }
+}
+
+// Ok after end().
+Status ReconnectingStore::await_loss(const Session& session) {
+  for (;;) {
+    const Status over =
+        session.store->get(kNeverSet, settles_.value_or(Deadline::never())).status();
+    {
+      MutexLock lock(mutex_);
+      if (is_ending_) return Status::ok();
+    }
+    if (over.code() == Code::kStoreLost) return over;
+    if (settles_ && settles_->has_passed()) {
+      settles_.reset();
+      settle();
+    } else if (!pause(kRefusalPause)) {
+      return Status::ok();
+    }
+  }
+}
+
+void ReconnectingStore::note_loss(const Status& over) {
+  const Status why = reason_of(over);
+  {
+    MutexLock lock(mutex_);
+    loss_ = Loss{.since = Clock::now(), .why = why};
+    changed_.notify_all();
+  }
+  log_line(
+      LogLevel::kWarn,
+      fmt::format("the store at {} is lost and will be sought again; transfers among those who "
+                  "know each other go on: {}",
+                  options_.where, why.message()));
+}
+
+void ReconnectingStore::note_attempt(const Status& failed) {
+  MutexLock lock(mutex_);
+  if (!loss_) return;
+  ++loss_->attempts;
+  loss_->last_attempt = failed;
+}
+
+bool ReconnectingStore::reconnect() {
+  for (;;) {
+    if (next_pause_ != Duration::zero() && !pause(jittered(next_pause_))) return false;
+    next_pause_ = std::clamp(2 * next_pause_, options_.first_pause, options_.longest_pause);
+    auto store = options_.connect(Deadline::after(kAttemptPatience));
+    Status begun = store.status();
+    if (store.is_ok()) begun = begin_session(std::move(store).value());
+    if (begun.is_ok()) return true;
+    note_attempt(begun);
+    MutexLock lock(mutex_);
+    if (is_ending_) return false;
+  }
+}
+
+Status ReconnectingStore::begin_session(const std::shared_ptr<KeyValueStore>& store) {
+  const Deadline deadline = Deadline::after(kAttemptPatience);
+  std::map<std::uint64_t, std::shared_ptr<Watch>> watches;
+  {
+    MutexLock lock(mutex_);
+    watches = watches_;
+  }
+  Status status;
+  std::map<std::uint64_t, std::uint64_t> ids;
+  for (const auto& [number, watch] : watches) {
+    auto id = store->watch(
+        watch->prefix(), [watch = watch](const StoreChange& change) { watch->call(change); },
+        deadline);
+    status = id.status();
+    if (!status.is_ok()) break;
+    ids[number] = *id;
+  }
+  if (status.is_ok()) status = renew(*store, deadline);
+  if (status.is_ok()) status = publish(store, ids);
+  if (!status.is_ok()) store->end();
+  return status;
+}
+
+Status ReconnectingStore::renew(KeyValueStore& store, const Deadline& deadline) {
+  std::vector<std::uint64_t> numbers;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [number, renewal] : renewals_)
+      if (renewal->renew) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) {
+    Status status;
+    use_renewal(number, [&](const Renewal& renewal) { status = renewal.renew(store, deadline); });
+    if (status.code() == Code::kStoreLost || status.code() == Code::kTimeout) return status;
+  }
+  return Status::ok();
+}
+
+template <typename Call>
+void ReconnectingStore::use_renewal(std::uint64_t number, Call call) {
+  std::shared_ptr<const Renewal> renewal;
+  {
+    MutexLock lock(mutex_);
+    const auto found = renewals_.find(number);
+    if (found == renewals_.end()) return;
+    renewal = found->second;
+    used_renewal_ = number;
+  }
+  call(*renewal);
+  MutexLock lock(mutex_);
+  used_renewal_ = 0;
+  changed_.notify_all();
+}
+
+// Watches that ended meanwhile end in this session, too. The former session ends last: a watcher of
+// it may wait for this one.
+Status ReconnectingStore::publish(const std::shared_ptr<KeyValueStore>& store,
+                                  const std::map<std::uint64_t, std::uint64_t>& watches) {
+  std::vector<std::uint64_t> over;
+  std::shared_ptr<KeyValueStore> former;
+  Duration away{};
+  {
+    MutexLock lock(mutex_);
+    if (is_ending_) return loss();
+    former = std::exchange(session_.store, store);
+    ++session_.number;
+    for (const auto& [number, id] : watches) {
+      const auto found = watches_.find(number);
+      if (found == watches_.end()) {
+        over.push_back(id);
+        continue;
+      }
+      found->second->session = session_.number;
+      found->second->id = id;
+    }
+    away = Clock::now() - loss_->since;
+    loss_.reset();
+    changed_.notify_all();
+  }
+  const Deadline deadline = Deadline::after(kAttemptPatience);
+  for (const std::uint64_t id : over) static_cast<void>(store->unwatch(id, deadline));
+  former->end();
+  settles_ = Deadline::after(options_.settling);
+  log_line(LogLevel::kWarn,
+           fmt::format("the store at {} is back after {:.1f} s", options_.where, to_seconds(away)));
+  return Status::ok();
+}
+
+void ReconnectingStore::settle() {
+  std::vector<std::uint64_t> numbers;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [number, renewal] : renewals_)
+      if (renewal->settle) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers)
+    use_renewal(number, [](const Renewal& renewal) { renewal.settle(); });
+}
+
+bool ReconnectingStore::pause(Duration duration) {
+  const Deadline deadline = Deadline::after(duration);
+  MutexLock lock(mutex_);
+  while (!is_ending_ && !deadline.has_passed()) changed_.wait_until(mutex_, deadline);
+  return !is_ending_;
+}
+
+}  // namespace memspan
