@@ -57,6 +57,7 @@ def work(given):
     dist.barrier()
     torch.ops._C.join_shm_manager(handle, name)
     dist.barrier()
+    Path(f"/dev/shm/{name}_{rank}").unlink()  # mapped by all, and left by nobody
     alternating.bind(rank, ranks)
     collectives = Collectives(dist.group.WORLD)
 
