@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes build/engines, a virtual environment with vLLM for CPUs, NIXL and a wheel of memspan, for tests/engines/
+# Makes build/engines, a virtual environment with vLLM for CPUs, SGLang's package, NIXL and a wheel of memspan, for tests/engines/
 # and benchmarks/engines/; it takes some minutes the first time. With a WHEEL only memspan is put in anew where the
 # rest is there.
 #
@@ -43,5 +43,7 @@ metadata.write_text(re.sub(r"(?m)^Version: .*", f"Version: {sys.argv[1]}+cpu", t
 (target / "RECORD").unlink(missing_ok=True)
 PYTHON
   "${pip[@]}" -r "$environment/requirements.txt" nixl pytest
+  # The package alone: what it needs besides is for GPUs, or is here already.
+  "${pip[@]}" --no-deps sglang==0.5.23 orjson IPython traitlets gguf
 fi
 "${pip[@]}" --no-deps --force-reinstall "$1"

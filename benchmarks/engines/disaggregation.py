@@ -126,7 +126,10 @@ def measure(layers, tokens, rounds, folder):
     with contextlib.ExitStack() as stack:
         store = Store(folder / "store.log")
         stack.callback(store.close)
-        nixl_ports = [{"VLLM_NIXL_SIDE_CHANNEL_PORT": str(free_port())} for _ in range(2)]
+        # Without the second one NIXL's UCX takes a peer that was stopped for dead, and stalls for seconds.
+        nixl_ports = [
+            {"VLLM_NIXL_SIDE_CHANNEL_PORT": str(free_port()), "UCX_KEEPALIVE_INTERVAL": "inf"} for _ in range(2)
+        ]
         pairs = []
         for kind, name, config, environments in (
             (Pair, "memspan", transfer(store), [{}, {}]),
@@ -134,10 +137,12 @@ def measure(layers, tokens, rounds, folder):
         ):
             pair = kind(model, folder, f"{name}-{layers}", config, environments)
             stack.callback(pair.close)
+            pairs.append(pair)
+        for pair in pairs:
             pair.ready()
+        for pair in pairs:
             pair.round([prompt(1, tokens)])  # the first takes connections and pages
             pair.round([prompt(2, tokens)])
-            pairs.append(pair)
         rows = []
         for turn in range(rounds):
             prompts = [prompt(100 * turn + seed + 10, tokens) for seed in range(REQUESTS)]
@@ -167,6 +172,7 @@ def main():
     parser.add_argument("--layers", default="4,61", help="of the models, separated by commas")
     parser.add_argument("--tokens", type=int, default=512, help="of a prompt")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the engines end, too
     lines = []
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         for layers in (int(text) for text in given.layers.split(",")):
