@@ -137,12 +137,10 @@ def measure(layers, tokens, rounds, folder):
         ):
             pair = kind(model, folder, f"{name}-{layers}", config, environments)
             stack.callback(pair.close)
-            pairs.append(pair)
-        for pair in pairs:
             pair.ready()
-        for pair in pairs:
             pair.round([prompt(1, tokens)])  # the first takes connections and pages
-            pair.round([prompt(2, tokens)])
+            pair.round([prompt(2, tokens)])  # its processes are stopped then, and leave the next pair the cores
+            pairs.append(pair)
         rows = []
         for turn in range(rounds):
             prompts = [prompt(100 * turn + seed + 10, tokens) for seed in range(REQUESTS)]
