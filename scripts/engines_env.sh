@@ -7,7 +7,11 @@
 #   engines_env.sh WHEEL
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-if (($# != 1)); then
+if [[ ${1-} == -h || ${1-} == --help ]]; then
+  sed -n '3,7s/^# \{0,1\}//p' scripts/engines_env.sh
+  exit 0
+fi
+if (($# != 1)) || [[ $1 == -* ]]; then
   echo 'usage: engines_env.sh WHEEL' >&2
   exit 2
 fi
