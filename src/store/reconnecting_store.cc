@@ -26,7 +26,8 @@ constexpr Duration kRefusalPause = std::chrono::seconds(1);
 // A quarter more or less, so that members who have lost the store together do not come together.
 Duration jittered(Duration pause) {
   std::random_device random;
-  const double part = static_cast<double>(random()) / static_cast<double>(random.max());
+  const double part =
+      static_cast<double>(random()) / static_cast<double>(std::random_device::max());
   return from_seconds(to_seconds(pause) * (0.75 + part / 2));
 }
 
@@ -312,8 +313,7 @@ void ReconnectingStore::run() {
 // Ok after end().
 Status ReconnectingStore::await_loss(const Session& session) {
   for (;;) {
-    const Status over =
-        session.store->get(kNeverSet, settles_.value_or(Deadline::never())).status();
+    Status over = session.store->get(kNeverSet, settles_.value_or(Deadline::never())).status();
     {
       MutexLock lock(mutex_);
       if (is_ending_) return Status::ok();
