@@ -20,11 +20,20 @@ smem_trans_t create(const char* url, const char* name, smem_trans_role_t role) {
   return handle;
 }
 
-unsigned char* fresh_pages(std::size_t bytes, int byte) {
-  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static unsigned char* pages_at(void* wanted, std::size_t bytes, int byte) {
+  void* made = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT_NE(made, MAP_FAILED);
   std::memset(made, byte, bytes);
   return static_cast<unsigned char*>(made);
+}
+
+unsigned char* fresh_pages(std::size_t bytes, int byte) { return pages_at(nullptr, bytes, byte); }
+
+unsigned char* lone_pages(std::size_t bytes, int byte) {
+  void* const low = reinterpret_cast<void*>(0x5000'0000);  // free for programs under all sanitizers
+  unsigned char* const made = pages_at(low, bytes, byte);
+  EXPECT_EQ(made, low);
+  return made;
 }
 
 unsigned char* offer_pages(smem_trans_t endpoint, std::size_t bytes, int wire) {

@@ -28,6 +28,10 @@ smem_trans_t create(const char* url, const char* name, smem_trans_role_t role = 
 // Pages of their own, of which a part in the middle can be given away; filled with `byte`.
 unsigned char* fresh_pages(std::size_t bytes, int byte);
 
+// The same where the kernel puts nothing by itself: what is unmapped of them stays so, although
+// other threads map memory meanwhile. Once at a time in a process.
+unsigned char* lone_pages(std::size_t bytes, int byte);
+
 // Such pages full of 7, registered, and said to the other end of the wire.
 unsigned char* offer_pages(smem_trans_t endpoint, std::size_t bytes, int wire);
 

@@ -137,7 +137,7 @@ TEST(TransMoveTest, ABatchNamesItsFirstBadPieceAndMovesThoseBefore) {
 
 TEST(TransMoveTest, NamesThePieceWhoseMemoryIsNotThere) {
   with_target([](smem_trans_t handle, unsigned char* remote) {
-    auto* mine = fresh_pages(1 << 16, 1);
+    auto* mine = lone_pages(1 << 16, 1);
     ASSERT_EQ(munmap(mine + 8192, 4096), 0);
     const void* from[4] = {mine, mine + 4000, mine + 8000, mine + 16384};
     void* there[4] = {remote + kEdge, remote + kEdge + 64, remote + kEdge + 128,
@@ -167,12 +167,12 @@ TEST(TransMoveTest, NamesThePieceWhoseMemoryIsNotThereForLibraryMemory) {
   Side initiator([&] {
     const auto handle = create(store.url(), kInitiator);
     auto* remote = hear<unsigned char*>(wire.right());
-    auto* gone = fresh_pages(1 << 16, 1);
+    auto* gone = lone_pages(1 << 16, 1);
     auto* mine = fresh_pages(4096, 1);
     auto* closed = fresh_pages(4096, 1);
     ASSERT_EQ(mprotect(closed, 4096, PROT_NONE), 0);
     ASSERT_EQ(smem_trans_write(handle, mine, kTarget, remote, 1), SMEM_OK);
-    ASSERT_EQ(munmap(gone, 1 << 16), 0);  // nothing is mapped from now on that could lie there
+    ASSERT_EQ(munmap(gone, 1 << 16), 0);
     EXPECT_EQ(smem_trans_write(handle, gone, kTarget, remote, 8), SMEM_INVALID_PARAM);
     EXPECT_TRUE(says("piece 0") && says("there is no memory at") && says("of this process"));
     EXPECT_EQ(smem_trans_read(handle, gone, kTarget, remote, 1 << 16), SMEM_INVALID_PARAM);

@@ -269,7 +269,7 @@ TEST(TransRequestTest, TellsTheFailedPieceAndHowManyWereMoved) {
     EXPECT_EQ(std::memcmp(back, memory + 8 * 2221, 8), 0);
     EXPECT_TRUE(all_are(back + 16, 8, 7));
     // A page of ours that is not there, far behind the first share.
-    auto* large = fresh_pages(kBytes, 1);
+    auto* large = lone_pages(kBytes, 1);
     ASSERT_EQ(munmap(large + kBytes - 4096, 4096), 0);
     const auto faulty = write_request(handle, large, remote, kBytes);
     ASSERT_EQ(memspan_transfer_post(faulty), SMEM_OK);
