@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting that is quick when the answer is near and cheap when it is not: spin for about a
-// microsecond (not at all when there are more processes than cores), then let others run, then
-// sleep on the process's doorbell.
+// microsecond, or for longer where that helps (spin_budget.h; not at all when there are more
+// processes than cores), then let others run, then sleep on the process's doorbell.
 //
 // A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
 // when a peer asked the job to end, with kTimeout at its deadline. In a program that survives
@@ -22,6 +22,7 @@
 #include "core/cpu.h"
 #include "core/status.h"
 #include "node/segment.h"
+#include "node/spin_budget.h"
 
 namespace memspan {
 
@@ -65,7 +66,7 @@ struct WaitContext {
   const NodeSegment* segment = nullptr;
   PeerSlot* self = nullptr;
   int rank = 0;
-  int spins = 0;                 // looks before the first sched_yield
+  int spins = 0;                 // looks before the slow path; zero: nobody spins
   std::uint32_t generation = 0;  // of `self` in the job
   // Deaths and requests up to this count of NodeHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
@@ -77,6 +78,7 @@ struct WaitContext {
   std::atomic<bool> has_threads{true};
   std::atomic<bool> has_warned_of_end{false};
   std::atomic<std::uint32_t> stuck_waits{0};  // how often PeerSlot::stuck was set
+  SpinBudget spin_budget;                     // of the slow path
 
   // Each may be empty, and is in a job on one node. They are set before the first wait.
   ProgressEngine* engine = nullptr;
@@ -141,6 +143,7 @@ class SlowPath {
   SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline deadline,
            bool knows_whom_it_needs);
   ~SlowPath() {
+    if (spins_until_) place_.spin_budget.spun_well();
     if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
   }
   SlowPath(const SlowPath&) = delete;
@@ -149,12 +152,13 @@ class SlowPath {
   bool has_losses() const {
     return place_.segment->header().deaths.load() != 0 || place_.has_ends();
   }
-  // One more pause: a yield or, later, a sleep. Not ok when the wait has to end; `lost` is the rank
-  // of a peer that is gone and without whom it cannot end well, or -1. The condition must be looked
-  // at between any two calls.
+  // One more pause: a spin, a yield or, later, a sleep. Not ok when the wait has to end; `lost` is
+  // the rank of a peer that is gone and without whom it cannot end well, or -1. The condition must
+  // be looked at between any two calls.
   Status pause(int lost);
 
  private:
+  bool spins_on();
   Status pause_by_the_clock();
   double seconds() const;  // since the first look at the clock
   Status alarm_status() const;
@@ -177,6 +181,8 @@ class SlowPath {
   const bool knows_whom_it_needs_;
   const Deadline deadline_;
   std::optional<Clock::time_point> since_;  // the first look at the clock
+  std::optional<Clock::time_point> spins_until_;
+  Duration awake_{};  // sleeps after so long
   int reports_ = 0;
   int yields_ = 0;
   bool is_patient_ = false;  // sleeps
