@@ -261,7 +261,7 @@ install_wheel() {
     -e 's#build_wheel.sh#& --out build/dist#') || return 1
   rm -rf -- "$environment"
   bash -euc "$lines" || return 1
-  "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" pytest
+  "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" prometheus-client pytest
 }
 # The tree that the install tests have installed.
 packages_with_wheel() {

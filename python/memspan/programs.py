@@ -35,3 +35,8 @@ def store() -> NoReturn:
 def kernels() -> NoReturn:
     """Compiles sources in AscendC: ``memspan-kernels c++ ...``."""
     _become("memspan-kernels")
+
+
+def top() -> NoReturn:
+    """Shows what running jobs and pools do."""
+    _become("memspan-top")

@@ -7,6 +7,7 @@
 
 #include "capi/access.h"
 #include "capi/polling.h"
+#include "node/recorded_call.h"
 #include "pgas/atomic.h"
 
 namespace memspan::capi {
@@ -17,6 +18,16 @@ namespace memspan::capi {
 template <AtomicKind kind, typename T>
 [[gnu::cold, gnu::noinline]] T atomic_value_slow_path(const char* call, const T* target, T operand,
                                                       T compare, int pe, ContextNumber context) {
+  if (is_recording()) {
+    const Route* const route = process_state.routes.find_mapped_recorded(target, sizeof(T), pe);
+    if (route != nullptr && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0) {
+      const RecordedCall recorded(CallKind::kAtomic, call, pe, sizeof(T));
+      T before;
+      require(call,
+              pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
+      return before;
+    }
+  }
   using Word = pgas::WordOf<T>;
   AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
   return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));

@@ -11,6 +11,7 @@
 
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
+#include "node/recorded_call.h"
 #include "pgas/call_signature.h"
 #include "pgas/collective/device_collectives.h"
 
@@ -120,18 +121,21 @@ bool is_on_device(const Elements& elements) {
 }  // namespace
 
 Status barrier(const char* call, Team& team) {
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
   MEMSPAN_PASS(compare(call, team));
   if (process_state.has_links) finish_device_requests();
   return pgas::barrier(team, call);
 }
 
 Status sync(const char* call, Team& team) {
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
   MEMSPAN_PASS(compare(call, team));
   return pgas::sync(team, call);
 }
 
 Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_dest) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   if (root < 0 || root >= team.size())
     end_for_bad_number(call, "PE_root", root, 0, team.size() - 1);
   const std::size_t bytes = bytes_of(collective);
@@ -146,6 +150,7 @@ Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_d
 // How much comes from the others is only known in the call itself.
 Status collect(const Collective& collective) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
@@ -157,6 +162,7 @@ Status collect(const Collective& collective) {
 
 Status fcollect(const Collective& collective) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
   if (is_on_device(elements)) [[unlikely]]
@@ -166,6 +172,7 @@ Status fcollect(const Collective& collective) {
 
 Status alltoall(const Collective& collective) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   const std::size_t all = capi::bytes_of(bytes, members(team));
   MEMSPAN_PASS(check(collective, "nelems", {all, all}));
@@ -177,6 +184,7 @@ Status alltoall(const Collective& collective) {
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                  std::ptrdiff_t source_stride) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const Sizes bytes{strided_bytes(collective, "dst", dest_stride),
                     strided_bytes(collective, "sst", source_stride)};
   MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
@@ -190,6 +198,7 @@ Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
 
 Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]
@@ -201,6 +210,7 @@ Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel)
 Status scan(const Collective& collective, pgas::ScanKind kind,
             const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
+  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]

@@ -13,6 +13,7 @@
 #include "capi/process_state.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "node/trace.h"
 #include "node/wait.h"
 
 namespace memspan::capi {
@@ -59,6 +60,7 @@ void end_process_if_asked() {
   const NodeHeader& header = process_state.world->segment().header();
   // Pairs with the release of NodeSegment::request_exit().
   if (header.exit_requested.load(std::memory_order_acquire) != 2) return;
+  write_trace();
   std::fflush(nullptr);
   _exit(header.exit_code.load(std::memory_order_relaxed));
 }
@@ -73,6 +75,7 @@ void end_process(const char* call, const Status& status) {
     handler(call, end_reason(status), status.message().c_str());
   }
   log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
+  write_trace();
   std::fflush(nullptr);
   _exit(1);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "capi/access.h"
+#include "node/recorded_call.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {
@@ -32,10 +33,15 @@ inline bool is_empty(const Strides& strides) {
   return strides.count == 0 || strides.block == 0;
 }
 
+inline std::size_t moved_bytes(const Strides& strides, std::size_t element_bytes) {
+  return bytes_of(bytes_of(strides.count, strides.block), element_bytes);
+}
+
 inline void put_strided(const char* call, void* dest, const void* source, const Strides& strides,
                         std::size_t element_bytes, int pe,
                         ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
+  const RecordedCall recorded(CallKind::kPut, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
   const Route& route = reach(call, "dest", extent.first, extent.bytes, pe);
   require_not_null(call, "source", source);
@@ -46,6 +52,7 @@ inline void get_strided(const char* call, void* dest, const void* source, const 
                         std::size_t element_bytes, int pe,
                         ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
+  const RecordedCall recorded(CallKind::kGet, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(source, strides.source, strides, element_bytes);
   const Route& route = reach(call, "source", extent.first, extent.bytes, pe);
   require_not_null(call, "dest", dest);

@@ -70,6 +70,7 @@ class Member {
   // Members with the same one can share memory.
   const std::string& host() const { return host_; }
   MemberIdentity identity() const;
+  const Endpoint& store_endpoint() const { return store_endpoint_; }
   bool is_near(const MemberIdentity& other) const { return other.host == host_; }
   // Which of the transports, best first, leads to a member. kUnreachable names both processes.
   Result<std::string_view> choose_transport(

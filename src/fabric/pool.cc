@@ -71,6 +71,19 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange ran
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
 
+Status Pool::list() {
+  const Endpoint& store = member_->store_endpoint();
+  MEMSPAN_TRY_ASSIGN(
+      listed_,
+      ListedMember::list(MemberKind::kPool, fmt::format("{}@{}", options_.name, store.to_string()),
+                         static_cast<int>(rank()), static_cast<int>(ranks())),
+      "naming it");
+  const std::uint64_t given =
+      contribution(RangeKind::kHost).bytes + contribution(RangeKind::kDevice).bytes;
+  listed_.set_memory(given, given);
+  return Status::ok();
+}
+
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
   catch_copy_faults();
@@ -93,6 +106,7 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   if (!mappers.is_ok()) return mappers.status();
   std::unique_ptr<Pool> pool(new Pool(std::move(member), std::move(options),
                                       std::move(range).value(), std::move(mappers).value()));
+  MEMSPAN_TRY(pool->list(), "listing the pool");
   for (const RangeKind kind : kRangeKinds)
     MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
   return pool;

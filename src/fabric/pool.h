@@ -28,6 +28,7 @@
 #include "fabric/member.h"
 #include "fabric/rank_windows.h"
 #include "fabric/tags.h"
+#include "node/counters.h"
 #include "node/mapper_table.h"
 
 namespace memspan {
@@ -140,6 +141,7 @@ class Pool {
     return options_.name + "/" + std::to_string(rank);
   }
   static Status gone(std::uint32_t rank);
+  Status list();
   Status give(RangeKind kind);
   Status give_pages(RangeKind kind, std::uint64_t bytes);
   Result<std::unique_ptr<DeviceMemory>> adopt(RangeKind kind, Fd descriptor, const Record& record);
@@ -174,6 +176,8 @@ class Pool {
   MapperTable mappers_;
   std::atomic<bool> is_restricted_{false};
   std::atomic<bool> is_spread_{false};
+
+  ListedMember listed_;
 
   Mutex joining_;  // one join or leave at a time
   std::uint64_t watch_ MEMSPAN_GUARDED_BY(joining_) = 0;

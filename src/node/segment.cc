@@ -6,8 +6,10 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "core/random.h"
+#include "core/siphash.h"
 #include "node/futex.h"
 
 namespace memspan {
@@ -19,6 +21,12 @@ constexpr std::uint32_t kVersion = 5;
 Status not_a_segment(const char* why) {
   return {Code::kInvalidArgument,
           fmt::format("the descriptor is not a node segment of this memspan: {}", why)};
+}
+
+// A keyed hash, and the secret is too long to be guessed from it.
+std::string name_of_job(const NodeHeader& header) {
+  constexpr SipKey kAnyKey{.low = 1, .high = 2};
+  return fmt::format("job-{:016x}", siphash(kAnyKey, std::as_bytes(std::span(header.secret))));
 }
 
 }  // namespace
@@ -59,6 +67,27 @@ Result<NodeSegment> NodeSegment::attach(Fd descriptor) {
       kPeersAt + header.peers * sizeof(PeerSlot) > segment.pages_.bytes())
     return not_a_segment("its number of peers does not fit its size");
   return segment;
+}
+
+SegmentSeen NodeSegment::look(const void* mapped, std::size_t bytes) {
+  SegmentSeen seen;
+  const auto* const base = static_cast<const std::byte*>(mapped);
+  if (bytes < kPeersAt) return seen;
+  const auto& header = *reinterpret_cast<const NodeHeader*>(base);
+  const std::uint32_t peers = header.peers;
+  if (header.magic != kMagic || header.version != kVersion || peers > kMostPeers ||
+      kPeersAt + peers * sizeof(PeerSlot) > bytes)
+    return seen;
+  seen.job = name_of_job(header);
+  const auto* const slots = reinterpret_cast<const PeerSlot*>(base + kPeersAt);
+  for (std::uint32_t rank = 0; rank < peers; ++rank)
+    seen.peers.push_back(
+        {slots[rank].state.load(std::memory_order_acquire), slots[rank].pid.load()});
+  return seen;
+}
+
+std::string NodeSegment::job_name() const {
+  return name_of_job(header());
 }
 
 void NodeSegment::add_cores(const CoreSet& cores) const {

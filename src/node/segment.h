@@ -13,6 +13,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/cpu.h"
 #include "core/status.h"
@@ -94,6 +96,16 @@ struct PeerSlot {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(sizeof(PeerSlot) == 2 * kFalseSharingRange);
 
+// What an outsider sees of a segment. Values.
+struct SlotSeen {
+  PeerState state;
+  std::int32_t process;
+};
+struct SegmentSeen {
+  std::string job;  // NodeSegment::job_name(); empty: it is no segment of this version
+  std::vector<SlotSeen> peers;
+};
+
 // Owns the mapping and the descriptor. What it shows is shared memory: every member function is
 // thread-safe and process-safe.
 class NodeSegment {
@@ -102,6 +114,9 @@ class NodeSegment {
   // Maps what another process created; kInvalidArgument when it is not a node segment of this
   // version.
   static Result<NodeSegment> attach(Fd descriptor);
+
+  // Of bytes that an outsider has mapped, to read.
+  static SegmentSeen look(const void* mapped, std::size_t bytes);
 
   NodeHeader& header() const { return *reinterpret_cast<NodeHeader*>(where_.base()); }
   PeerSlot& peer(int rank) const {
@@ -112,6 +127,9 @@ class NodeSegment {
     return header().oversubscribed.load(std::memory_order_relaxed) != 0;
   }
   int descriptor() const { return pages_.descriptor(); }
+  // "job-1f2e...": the same in all processes of the job that have its secret, and in no other job.
+  // Says nothing of the secret.
+  std::string job_name() const;
 
   // A launcher may have bound each process to cores of its own. So each adds those that it may use
   // when it joins, and once all have, all decide, and alike, whether they are enough.

@@ -12,6 +12,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "node/futex.h"
+#include "node/recorded_call.h"
 
 namespace memspan {
 namespace {
@@ -130,10 +131,24 @@ SlowPath::SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
       deadline_(within_limit(deadline, place.limit)) {
-  if (!deadline_.is_never()) since_ = Clock::now();
+  if (!deadline_.is_never() || is_recording()) since_ = Clock::now();
   const Duration spin = place.spins > 0 ? place.spin_budget.next() : Duration::zero();
   if (spin > Duration::zero()) spins_until_ = since_.value_or(Clock::now()) + spin;
   awake_ = spin == SpinBudget::kSpin ? kAwakeWhereSpinsHelp : kAwake;
+}
+
+SlowPath::~SlowPath() {
+  if (spins_until_) place_.spin_budget.spun_well();
+  if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
+  if (is_recording() && since_)
+    record_wait(what_, *since_,
+                told_ == nullptr ? kNobodyNamed : told_->awaited.load(std::memory_order_relaxed));
+  if (told_ != nullptr) told_->end_wait();
+}
+
+void SlowPath::tell() {
+  told_ = &thread_counters();
+  told_->begin_wait(what_, nanoseconds_of(*since_));
 }
 
 void SlowPath::note_loss(int rank) {
@@ -188,6 +203,7 @@ Status SlowPath::pause_by_the_clock() {
     if (Status status = end_status(now - *since_); !status.is_ok()) return status;
   is_patient_ = now - *since_ > awake_;
   nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
+  if (is_patient_ && told_ == nullptr) tell();
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();

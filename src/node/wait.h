@@ -21,6 +21,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/status.h"
+#include "node/counters.h"
 #include "node/segment.h"
 #include "node/spin_budget.h"
 
@@ -136,16 +137,24 @@ struct AnybodyIsNeeded {
   int operator()() const { return -1; }
 };
 
+// For a wait that can also tell those who look from outside whom it waits for: `awaited` gives a
+// rank that has not done its part yet, gone or not, or -1.
+template <typename Lost, typename Awaited>
+struct Needs {
+  Lost lost;
+  Awaited awaited;
+  int operator()() const { return lost(); }
+};
+template <typename Lost, typename Awaited>
+Needs(Lost, Awaited) -> Needs<Lost, Awaited>;
+
 // The slow path of one wait; lives on the waiter's stack.
 class SlowPath {
  public:
   // `what` names the call, for messages and the line that is logged every 60 s.
   SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline deadline,
            bool knows_whom_it_needs);
-  ~SlowPath() {
-    if (spins_until_) place_.spin_budget.spun_well();
-    if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
-  }
+  ~SlowPath();
   SlowPath(const SlowPath&) = delete;
   SlowPath& operator=(const SlowPath&) = delete;
 
@@ -156,10 +165,14 @@ class SlowPath {
   // the rank of a peer that is gone and without whom it cannot end well, or -1. The condition must
   // be looked at between any two calls.
   Status pause(int lost);
+  // Whether it lasts so long that others are told of it (node/counters.h), and for whom it waits.
+  bool is_told() const { return told_ != nullptr; }
+  void tell_awaited(int rank) { told_->awaited.store(rank, std::memory_order_relaxed); }
 
  private:
   bool spins_on();
   Status pause_by_the_clock();
+  void tell();
   double seconds() const;  // since the first look at the clock
   Status alarm_status() const;
   Status exit_status() const;
@@ -183,6 +196,7 @@ class SlowPath {
   std::optional<Clock::time_point> since_;  // the first look at the clock
   std::optional<Clock::time_point> spins_until_;
   Duration awake_{};  // sleeps after so long
+  ThreadCounters* told_ = nullptr;          // of this thread
   int reports_ = 0;
   int yields_ = 0;
   bool is_patient_ = false;  // sleeps
@@ -210,6 +224,8 @@ Status wait_for(WaitContext& place, WaitsFor kind, const char* what, Deadline de
     // Who has left for good may have done its part just before: it is not lost to anybody then.
     if (gone >= 0 && ready()) break;
     if (Status status = slow.pause(gone); !status.is_ok()) return ready() ? Status::ok() : status;
+    if constexpr (requires { lost.awaited(); })
+      if (slow.is_told()) slow.tell_awaited(lost.awaited());
   }
   return Status::ok();
 }

@@ -65,7 +65,8 @@ Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamSha
     MEMSPAN_PASS(wait_for(
         world_.waiting(), WaitsFor::kData, what, Deadline::never(),
         [&] { return (told = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != 0; },
-        [&] { return world_.waiting().is_gone(first) ? first : -1; }));
+        Needs{[&] { return world_.waiting().is_gone(first) ? first : -1; },
+              [&] { return first; }}));
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
   }
   if (told == kNoRoom) return Status(Code::kOutOfMemory, "no room for another active set");

@@ -111,7 +111,10 @@ Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
   Status own = block != nullptr ? Status::ok() : no_room(heap, bytes);
   Status all = worse(own, agree(world_team, what, {Step::kAllocate, bytes, alignment}, own.code()));
   if (all.is_ok()) all = commit_together(world_team, what, block, bytes);
-  if (all.is_ok()) return static_cast<void*>(block);
+  if (all.is_ok()) {
+    world_team.world().tell_heap_use();
+    return static_cast<void*>(block);
+  }
   if (block != nullptr) heap.free(block);
   return all;
 }
@@ -126,6 +129,7 @@ Status free(Team& world_team, const char* what, void* pointer) {
                    fmt::format("{} is not the start of an allocated symmetric block", pointer));
   MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFree, offset, 0}, own.code())));
   heap.free(pointer);
+  world_team.world().tell_heap_use();
   return Status::ok();
 }
 
@@ -141,7 +145,10 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kReallocate, offset, bytes}, own.code())));
   if (heap.resize(pointer, bytes)) {
     Status committed = commit_together(world_team, what, pointer, bytes);
-    if (committed.is_ok()) return pointer;
+    if (committed.is_ok()) {
+      world_team.world().tell_heap_use();
+      return pointer;
+    }
     heap.resize(pointer, *old_bytes);
     return committed;
   }
@@ -151,6 +158,7 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   // Every process copies its own block; nobody may reuse the old one before all are done.
   MEMSPAN_PASS(world_team.barrier(what));
   heap.free(pointer);
+  world_team.world().tell_heap_use();
   return moved;
 }
 

@@ -165,6 +165,8 @@ class Team {
   // A peer that is gone and without whom barrier `sequence` cannot be, or -1. So a barrier is over
   // for all the living, or fails for all: who entered it and died then does not fail it.
   int missing_from_flags(std::uint64_t sequence) const;
+  // The first member that has not entered a barrier, gone or not; -1 when all have.
+  int first_absent(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
   int missing_on_node(std::uint64_t sequence) const;
   // first_lost() among the members.

@@ -128,7 +128,8 @@ Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequenc
     Status status = wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        [&] { return first_lost_of(missing_from_flags(sequence)); });
+        Needs{[&] { return first_lost_of(missing_from_flags(sequence)); },
+              [&] { return peer_of(member); }});
     if (!status.is_ok()) return status;
   }
   return Status::ok();
@@ -145,7 +146,8 @@ Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence
   return wait_for(
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
-      [&] { return first_lost_of(missing_from_counter(sequence)); });
+      Needs{[&] { return first_lost_of(missing_from_counter(sequence)); },
+            [&] { return first_absent(sequence); }});
 }
 
 void Team::release(std::uint64_t sequence) {
@@ -166,6 +168,12 @@ int Team::missing_from_flags(std::uint64_t sequence) const {
     if (world_.waiting().is_gone(peer_of(member)) &&
         area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)
       return peer_of(member);
+  return -1;
+}
+
+int Team::first_absent(std::uint64_t sequence) const {
+  for (int member = 0; member < size(); ++member)
+    if (!has_entered(member, sequence)) return peer_of(member);
   return -1;
 }
 

@@ -30,11 +30,12 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
     const Status status = wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        [&] {
-          return world_.waiting().is_gone(peer_of(root)) && !has_entered(root, sequence)
-                     ? peer_of(root)
-                     : -1;
-        });
+        Needs{[&] {
+                return world_.waiting().is_gone(peer_of(root)) && !has_entered(root, sequence)
+                           ? peer_of(root)
+                           : -1;
+              },
+              [&] { return peer_of(root); }});
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
@@ -50,7 +51,8 @@ Status Team::await_entered(const char* what, std::uint64_t sequence) {
     const Status status = wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return has_entered(member, sequence); },
-        [&] { return first_lost_of(missing_from_flags(sequence)); });
+        Needs{[&] { return first_lost_of(missing_from_flags(sequence)); },
+              [&] { return peer_of(member); }});
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   MEMSPAN_PASS(check_broadcasts(sequence));

@@ -52,11 +52,17 @@ Status Team::follow_leader(const char* what, std::uint64_t sequence) {
   MEMSPAN_PASS(wait_for(
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return is_over() || header.failure.load(std::memory_order_acquire) != 0; },
-      [&] {
-        int missing = missing_on_node(sequence);
-        if (missing < 0 && world_.waiting().is_gone(leader)) missing = leader;
-        return first_lost_of(missing);
-      }));
+      Needs{[&] {
+              int missing = missing_on_node(sequence);
+              if (missing < 0 && world_.waiting().is_gone(leader)) missing = leader;
+              return first_lost_of(missing);
+            },
+            // The leader, once all of the node have come: it waits for other nodes.
+            [&] {
+              for (const int member : nodes_->near())
+                if (!has_entered(member, sequence)) return peer_of(member);
+              return leader;
+            }}));
   return is_over() ? Status::ok() : failure_of_leader();
 }
 
@@ -84,15 +90,16 @@ Status Team::gather_near(const char* what, std::uint64_t sequence) {
     MEMSPAN_PASS(wait_for(
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return has_entered(member, sequence); },
-        [&] {
-          int missing = missing_on_node(sequence);
-          // A member of another node that is gone may have entered, but then the others of its node
-          // have not got past this barrier: it fails for all.
-          for (int other = 0; missing < 0 && other < size(); ++other)
-            if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
-              missing = peer_of(other);
-          return first_lost_of(missing);
-        }));
+        Needs{[&] {
+                int missing = missing_on_node(sequence);
+                // A member of another node that is gone may have entered, but then the others of
+                // its node have not got past this barrier: it fails for all.
+                for (int other = 0; missing < 0 && other < size(); ++other)
+                  if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
+                    missing = peer_of(other);
+                return first_lost_of(missing);
+              },
+              [&] { return peer_of(member); }}));
   return Status::ok();
 }
 

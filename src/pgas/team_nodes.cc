@@ -175,7 +175,11 @@ class LeaderRound {
                       if (taken.is_ok()) taken = poll(from);
                       return from.empty() || !taken.is_ok();
                     },
-                    [&] { return first_lost(world_, place_.shape, missing(from)); }),
+                    Needs{[&] { return first_lost(world_, place_.shape, missing(from)); },
+                          [&] {
+                            return from.empty() ? -1
+                                                : place_.shape.peer_of(nodes_.leader(from.front()));
+                          }}),
                 "waiting for another node");
     return taken;
   }

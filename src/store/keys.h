@@ -38,6 +38,10 @@ class StoreKeys {
   std::optional<Clock::time_point> next_deadline() const;
   // Of how many waits and watches a change of the key may bring answers, at most.
   std::size_t listeners(const std::string& key) const;
+  std::size_t size() const { return entries_.size(); }
+  std::size_t bytes() const { return bytes_; }  // of keys and values
+  std::size_t waits() const { return waits_.size(); }
+  std::size_t watches() const { return watches_.size(); }
 
  private:
   using WaitId = std::uint64_t;

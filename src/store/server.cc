@@ -58,6 +58,10 @@ const std::string& StoreServer::secret() const {
   return loop_->secret();
 }
 
+Result<StoreStatistics> StoreServer::statistics(Duration patience) {
+  return loop_->statistics(patience);
+}
+
 Status StoreServer::reload(const StoreSecurity& security) {
   return loop_->reload(security);
 }

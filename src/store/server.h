@@ -34,6 +34,21 @@ struct StoreServerOptions {
   std::map<std::string, std::uint32_t> sizes = {};  // of scopes of ranks, where the host knows them
 };
 
+// What a store holds and has done. A value.
+struct StoreStatistics {
+  std::size_t members = 0;      // sessions that have said who they are
+  std::size_t connections = 0;  // those and the others
+  std::size_t keys = 0;
+  std::size_t key_bytes = 0;  // of keys and values
+  std::size_t waits = 0;
+  std::size_t watches = 0;
+  std::size_t session_bytes = 0;  // what is kept for sessions
+  std::size_t unread_bytes = 0;   // answers and events that members have not read yet
+  std::uint64_t accepted = 0;     // connections ever
+  std::uint64_t refused = 0;      // of them, for what they said or did not say
+  std::uint64_t requests = 0;
+};
+
 // Thread-safe. Runs one thread of its own from creation to destruction; destruction closes all
 // connections, so that every client's pending call returns kStoreLost.
 class StoreServer {
@@ -58,6 +73,8 @@ class StoreServer {
   // after the return; connections whose certificate is not good any more are closed by then. On
   // failure nothing changes.
   Status reload(const StoreSecurity& security);
+  // Waits for the store's thread; kTimeout when that is busy for longer than `patience`.
+  Result<StoreStatistics> statistics(Duration patience);
 
  private:
   class Loop;

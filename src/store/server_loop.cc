@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <new>
 
 #include "core/log.h"
@@ -115,6 +116,30 @@ Status StoreServer::Loop::reload(const StoreSecurity& security) {
   return Status::ok();
 }
 
+Result<StoreStatistics> StoreServer::Loop::statistics(Duration patience) {
+  // Owners: this and the handler, which may come after the patience is over.
+  auto promise = std::make_shared<std::promise<StoreStatistics>>();
+  std::future<StoreStatistics> counted = promise->get_future();
+  asio::post(context_, [this, promise] { promise->set_value(count()); });
+  if (counted.wait_for(patience) == std::future_status::ready) return counted.get();
+  return Status(Code::kTimeout,
+                fmt::format("the store's thread was busy for {} s", to_seconds(patience)));
+}
+
+StoreStatistics StoreServer::Loop::count() const {
+  return {.members = state_.sessions(),
+          .connections = sessions_.size(),
+          .keys = state_.keys().size(),
+          .key_bytes = state_.keys().bytes(),
+          .waits = state_.keys().waits(),
+          .watches = state_.keys().watches(),
+          .session_bytes = state_.charged(),
+          .unread_bytes = backlog_.bytes(),
+          .accepted = accepted_,
+          .refused = refused_,
+          .requests = requests_};
+}
+
 void StoreServer::Loop::trust(std::shared_ptr<const TlsContext> tls) {
   authentication_.trust(std::move(tls), next_session_);
   std::map<SessionId, Status> refused;
@@ -143,8 +168,10 @@ void StoreServer::Loop::end(SessionId id, const Status& why) {
 
 void StoreServer::Loop::accept(Fd socket) {
   const SessionId id = next_session_++;
+  ++accepted_;
   if (auto replaced = admission_.accept(id, peer_address(socket.get()), Clock::now())) {
     warn_limited("there are too many connections that have not said who they are");
+    ++refused_;
     if (*replaced == id) return;
     end(*replaced,
         {Code::kUnavailable, "newer connections took its place before it said who it is"});
@@ -152,6 +179,7 @@ void StoreServer::Loop::accept(Fd socket) {
   tune_connection(socket.get());
   auto stream = authentication_.open(std::move(socket));
   if (stream.is_ok()) return add(id, std::move(stream).value());
+  ++refused_;
   admission_.release(id);
 }
 
@@ -194,6 +222,7 @@ void StoreServer::Loop::spoke(SessionId from) {
 }
 
 void StoreServer::Loop::serve(SessionId from, StoreRequest request) {
+  ++requests_;
   if (!headroom_.free_for(state_.memory_for(request))) throw std::bad_alloc();
   deliver(state_.apply(from, std::move(request), Clock::now()));
   headroom_.hold();
@@ -204,6 +233,7 @@ void StoreServer::Loop::closed(SessionId id, const Status& why) {
   sessions_.erase(id);
   headroom_.free();
   try {
+    if (why.code() == Code::kAuth) ++refused_;
     if (why.code() == Code::kAuth) warn_limited("a connection was refused: " + why.message());
     if (why.code() == Code::kOutOfMemory)
       warn_limited("a member's session was ended: " + why.message());

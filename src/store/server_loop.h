@@ -38,10 +38,12 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   const std::string& secret() const { return secret_; }
   Status adopt(Fd socket);
   Status reload(const StoreSecurity& security);
+  Result<StoreStatistics> statistics(Duration patience);
 
  private:
   void run();
   void stop();
+  StoreStatistics count() const;
   void add(SessionId id, std::unique_ptr<StoreStream> stream);
   void end(SessionId id, const Status& why);
   void trust(std::shared_ptr<const TlsContext> tls);
@@ -90,6 +92,9 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   std::deque<StoreAnswers> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_warning_ = {};
+  std::uint64_t accepted_ = 0;
+  std::uint64_t refused_ = 0;
+  std::uint64_t requests_ = 0;
   bool is_stopping_ = false;
   std::thread thread_;
 };

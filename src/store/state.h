@@ -62,6 +62,9 @@ class StoreState {
   StoreAnswers disconnect(SessionId session, const std::string& why);
   // What is due at `now`: time-outs, and sessions that were silent for too long.
   Expired expire(Clock::time_point now);
+  std::size_t sessions() const { return sessions_.size(); }
+  const StoreKeys& keys() const { return keys_; }
+  std::size_t charged() const { return charges_.all(); }  // bytes kept for sessions
   // When expire() will next have something to do, or earlier.
   std::optional<Clock::time_point> next_deadline() const;
 

@@ -80,7 +80,7 @@ class Messages {
           if (!taken) taken = poll(from, key);
           return taken.has_value();
         },
-        lost));
+        Needs{lost, [from] { return from; }}));
     return std::move(*taken);
   }
   // What has come by now; takes frames first.

@@ -66,6 +66,8 @@ struct RouteTable {
   SymmetricRegion heap;
   SymmetricRegion data;  // global and static variables of the main program
   std::uint32_t peers = 0;
+  // The same, or 0: then no call takes its in-line path (node/counters.h).
+  std::uint32_t inline_peers = 0;
   OperationContext* operations = nullptr;  // the default context's
   // The symmetric heap in memory of a device: null before it is made, which may be while others
   // read this. Itself null in a job without a device, and in the library's own table.
@@ -97,11 +99,16 @@ struct RouteTable {
   bool is_in_heap(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - heap.base <= heap.bytes - kBytes;
   }
-  const Route* mapped_route(int peer) const {
-    if (static_cast<std::uint32_t>(peer) >= peers) [[unlikely]]
+  const Route* mapped_route(int peer) const { return mapped_route(peer, inline_peers); }
+  const Route* mapped_route(int peer, std::uint32_t among) const {
+    if (static_cast<std::uint32_t>(peer) >= among) [[unlikely]]
       return nullptr;
     const Route* route = &heap.routes[static_cast<std::uint32_t>(peer)];
     return route->is_direct() ? route : nullptr;
+  }
+  // What find_mapped() would give if it were not for inline_peers; `bytes` are more than 0.
+  const Route* find_mapped_recorded(const void* address, std::size_t bytes, int peer) const {
+    return heap.contains(address, bytes) ? mapped_route(peer, peers) : nullptr;
   }
   // Not in the heap.
   const Route* find_elsewhere(const void* address, std::size_t length, int peer) const;

@@ -10,6 +10,7 @@
 #include "memory/address_plan.h"
 #include "memory/budget.h"
 #include "node/futex.h"
+#include "node/trace.h"
 #include "transport/mapped/mapped_transport.h"
 #include "transport/registry.h"
 #include "world/static_sharing.h"
@@ -90,6 +91,7 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   MEMSPAN_TRY(check_heap_size(heap_bytes, stride, mode), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.segment, heap_bytes), "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
+  MEMSPAN_PASS(world->list());
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
   MEMSPAN_PASS(world->choose_transports());
   MEMSPAN_TRY(world->map_node(), "connecting to the peers");
@@ -113,6 +115,15 @@ World::World(Membership membership, std::size_t heap_bytes, CommitMode mode,
   waiting_.rank = membership_.rank;
   waiting_.generation = waiting_.self->generation.load(std::memory_order_relaxed);
   waiting_.spins = is_oversubscribed() ? 0 : kSpins;
+}
+
+Status World::list() {
+  MEMSPAN_TRY_ASSIGN(listed_,
+                     ListedMember::list(MemberKind::kJob, segment().job_name(), rank(), size()),
+                     "listing the job");
+  listed_.set_memory(heap_bytes_, 0);
+  if (!nodes().is_one()) use_wall_clock_in_trace();
+  return Status::ok();
 }
 
 World::~World() {
@@ -226,6 +237,7 @@ void World::fill_table() {
   table_.heap = {reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
                  routes_.data(), 0};
   table_.peers = static_cast<std::uint32_t>(size());
+  table_.inline_peers = is_recording() ? 0 : table_.peers;
   table_.operations = &operations_;
   const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
@@ -407,13 +419,15 @@ Status World::wait_for_ends(const char* what) {
     return Status::ok();
   }
   const Status status =
-      wait_for(waiting_, WaitsFor::kSync, what, Deadline::never(), all_have_come, [&] {
-        for (int peer = next; peer < size(); ++peer)
-          if (segment.peer(peer).death.load(std::memory_order_acquire) != 0 &&
-              segment.peer(peer).ended.load(std::memory_order_acquire) < generation)
-            return peer;
-        return -1;
-      });
+      wait_for(waiting_, WaitsFor::kSync, what, Deadline::never(), all_have_come,
+               Needs{[&] {
+                       for (int peer = next; peer < size(); ++peer)
+                         if (segment.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+                             segment.peer(peer).ended.load(std::memory_order_acquire) < generation)
+                           return peer;
+                       return -1;
+                     },
+                     [&] { return next; }});
   return status.is_ok() ? status : explain_end(status);
 }
 

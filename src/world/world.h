@@ -17,6 +17,7 @@
 #include "memory/allocator.h"
 #include "memory/static_segment.h"
 #include "memory/symmetric_heap.h"
+#include "node/counters.h"
 #include "node/segment.h"
 #include "node/wait.h"
 #include "transport/registry.h"
@@ -71,6 +72,8 @@ class World {
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
   WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
+  // Says to those who watch how much of the heap is in use now.
+  void tell_heap_use() const { listed_.set_memory(heap_bytes_, heap_->allocator().bytes_in_use()); }
   // Whether the job may use memory of another device: MEMSPAN_DEVICE says so here.
   bool wants_device() const { return device_routes_ != nullptr; }
   // The heap in memory of the device; null before it is made.
@@ -121,6 +124,7 @@ class World {
  private:
   World(Membership membership, std::size_t heap_bytes, CommitMode mode,
         const CommitSettings& settings);
+  Status list();
   Status map_segments(StaticVariables variables);
   Status choose_transports();
   Status map_node();
@@ -131,6 +135,8 @@ class World {
   Status wait_for_ends(const char* what);
   Status explain_end(const Status& status) const;
 
+  // First: the end of the others is still seen.
+  ListedMember listed_;
   Membership membership_;
   std::size_t heap_bytes_;
   CommitMode commit_mode_;

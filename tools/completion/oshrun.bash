@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Completion of oshrun, memspan-store and memspan-info for bash; bash-completion loads it by itself from
+# Completion of oshrun, memspan-store, memspan-top and memspan-info for bash; bash-completion loads it by itself from
 # share/bash-completion/completions, and `source` does without.
 
 _memspan_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}"); }
@@ -36,7 +36,7 @@ _memspan_oshrun() {
     *)
       case ${COMP_WORDS[COMP_CWORD]} in
         -*)
-          _memspan_words '-n -np --env -x -wdir --label --tag-output --output --timeout --bind --bind-to
+          _memspan_words '-n -np --env -x -wdir --label --tag-output --output --timeout --stacks-on-timeout --get-stack-traces --bind --bind-to
             --keep-going --simulate-hosts --version --help -V -h -H --hosts
             --hostfile --remote-shell --remote-oshrun --oversubscribe --allow-run-as-root --'
           ;;
@@ -50,8 +50,18 @@ _memspan_store() {
   case ${COMP_WORDS[COMP_CWORD - 1]} in
     --secret-file | --address-file) _memspan_files -f ;;
     --listen) _memspan_words 'tcp://127.0.0.1:0 tcp://127.0.0.1:8666' ;;
+    --metrics) _memspan_words '127.0.0.1:9464 127.0.0.1:0' ;;
     --job | --tls-info) COMPREPLY=() ;;
-    *) _memspan_words '--listen --job --secret-file --tls-info --plain --address-file --version --help' ;;
+    *) _memspan_words '--listen --job --secret-file --tls-info --plain --address-file --metrics --version --help' ;;
+  esac
+}
+
+_memspan_top() {
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --sort) _memspan_words 'rank calls bytes waits' ;;
+    --interval) _memspan_words '0.5 1 2 10' ;;
+    --metrics) _memspan_words '127.0.0.1:9464 127.0.0.1:0' ;;
+    *) _memspan_words '--interval --sort --once --json --metrics --version --help' ;;
   esac
 }
 
@@ -59,4 +69,5 @@ _memspan_info() { _memspan_words '--routes --version --help'; }
 
 complete -o filenames -F _memspan_oshrun oshrun shmemrun
 complete -o filenames -F _memspan_store memspan-store
+complete -F _memspan_top memspan-top
 complete -F _memspan_info memspan-info

@@ -31,6 +31,9 @@ Result<Nodes> Nodes::make(const std::vector<int>& hosts, int processes) {
   const bool oversubscribed = processes > usable_cores();
   for (int node = 0; node < nodes.map_.count(); ++node)
     MEMSPAN_PASS(nodes.add(node, oversubscribed));
+  // One job, as on real hosts.
+  const auto& secret = nodes.nodes_.front().segment.header().secret;
+  nodes.set_secret(std::string(secret, sizeof secret));
   return nodes;
 }
 

@@ -30,7 +30,7 @@ class Nodes {
   // One of several hosts. PEs of the others have slots in its segment, too.
   static Result<Nodes> make_one(NodeMap map, int node);
 
-  // For the segments' headers, instead of a fresh secret each; as long as that.
+  // For the segments' headers, instead of a fresh one; as long as that.
   void set_secret(const std::string& secret) const;
 
   const NodeMap& map() const { return map_; }

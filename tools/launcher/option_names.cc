@@ -35,6 +35,8 @@ constexpr Name kNames[] = {
     {"prepend-rank", Meaning::kLabel},
     {"output", Meaning::kOutput},
     {"timeout", Meaning::kTimeout},
+    {"stacks-on-timeout", Meaning::kStacks},
+    {"get-stack-traces", Meaning::kStacks},
     {"bind", Meaning::kBind},
     {"bind-to", Meaning::kBind},
     {"keep-going", Meaning::kKeepGoing},
@@ -133,6 +135,8 @@ std::string_view help_text() {
          "                       through a pipe and in a file; the processes see a terminal.\n"
          "                       buffered: the processes see what oshrun's own output is\n"
          "  --timeout S          end the job after this many seconds\n"
+         "  --stacks-on-timeout  before that, each process says for whom it waits, and prints its\n"
+         "                       stacks; SIGUSR2 to oshrun does so at any time\n"
          "  --bind core|none     core: each process keeps to a core of its own (the default where\n"
          "                       there are enough; also --bind-to)\n"
          "  --keep-going         do not end the job when a process fails: for programs that\n"

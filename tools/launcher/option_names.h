@@ -18,6 +18,7 @@ enum class Meaning {
   kLabel,
   kOutput,
   kTimeout,
+  kStacks,
   kBind,
   kKeepGoing,
   kHosts,     // a list of hosts

@@ -159,6 +159,9 @@ Status apply(const Option& option, Program& program, Options& options, HostList&
                                    {"buffered", Buffering::kBuffered});
     case Meaning::kTimeout:
       return set_timeout(option, options);
+    case Meaning::kStacks:
+      options.on_timeout = OnTimeout::kTellStacks;
+      break;
     case Meaning::kBind:
       return set_choice<Binding>(option, options.binding, {"core", Binding::kCore},
                                  {"none", Binding::kNone});
@@ -267,6 +270,8 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
       std::puts("oshrun (memspan) " MEMSPAN_VERSION);
     return std::optional<Options>();
   } while (!words.is_empty());
+  if (options.on_timeout == OnTimeout::kTellStacks && !options.timeout)
+    return invalid("--stacks-on-timeout needs --timeout S, which says when");
   MEMSPAN_PASS(place_on_hosts(hosts, options));
   if (options.host_names.empty()) MEMSPAN_PASS(spread_over_hosts(options));
   return std::optional<Options>(std::move(options));

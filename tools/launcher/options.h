@@ -30,6 +30,11 @@ enum class OnFailure {
   kKeepGoing,  // the others are told, and decide themselves
 };
 
+enum class OnTimeout {
+  kEndJob,
+  kTellStacks,  // and then end it
+};
+
 // One of the programs of a job (MPMD).
 struct Program {
   int processes = 0;
@@ -45,6 +50,7 @@ struct Options {
   Binding binding = Binding::kWhenItFits;
   OnFailure on_failure = OnFailure::kEndJob;
   std::optional<Duration> timeout;
+  OnTimeout on_timeout = OnTimeout::kEndJob;
   // How many processes each host has, in the order of ranks; empty: all are on this one.
   std::vector<int> hosts = {};
   // The hosts' names; empty: they are simulated.

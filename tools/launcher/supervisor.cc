@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
+// Processes print their stacks within milliseconds, when they get a core.
+constexpr Duration kStacksPatience = milliseconds(1000);
 // How long, after --timeout, somebody may take to read what the job printed.
 constexpr Duration kReaderPatience = milliseconds(2000);
 
@@ -190,7 +192,17 @@ void Supervisor::check_timeout() {
       "the job did not end within {} s (--timeout); {}", to_seconds(*options_.timeout),
       running.empty() ? "it has not started" : "still running: PE " + format_ranks(running)));
   result_ = 124;
+  if (options_.on_timeout == OnTimeout::kTellStacks) return tell_stacks(running);
   end_job(Phase::kTerminating, kTerminatePatience);
+}
+
+// A process that is in no job says nothing: the signal ends it.
+void Supervisor::tell_stacks(const std::vector<int>& running) {
+  if (const std::vector<int> absent = judge_.not_joined(running); !absent.empty())
+    say(fmt::format("not in the job, since shmem_init has not been called: PE {}",
+                    format_ranks(absent)));
+  executor_.signal_all(SIGUSR2);
+  end_job(Phase::kSurviving, kStacksPatience);
 }
 
 Deadline Supervisor::next_deadline() const {

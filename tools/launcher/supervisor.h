@@ -4,6 +4,7 @@
 //   running --(a process failed)------> surviving: 0.6 s in which the others notice and say so
 //      |  \--(shmem_global_exit)------> surviving, 0.2 s
 //      |                                   |
+//      |  \--(--stacks-on-timeout)----> surviving, 1 s: SIGUSR2 has been sent
 //      +--(--timeout, second signal)--> terminating: SIGTERM has been sent
 //                                          |
 //                                       killing: SIGKILL has been sent
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/clock.h"
 #include "launcher/executor.h"
@@ -52,6 +54,7 @@ class Supervisor {
   void end_job(Phase phase, Duration patience);
   void escalate();
   void check_timeout();
+  void tell_stacks(const std::vector<int>& running);
   Deadline next_deadline() const;
 
   const Options& options_;

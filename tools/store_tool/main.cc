@@ -8,9 +8,13 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "core/log.h"
+#include "node/counters_metrics.h"
 #include "store/server.h"
+#include "store_tool/metrics.h"
 #include "store_tool/options.h"
 
 namespace memspan {
@@ -41,9 +45,17 @@ Status serve(const store_tool::Options& options) {
       std::unique_ptr<StoreServer> server,
       StoreServer::listen(options.listen, {.security = std::move(security), .job = options.job}),
       "hosting the store");
+  std::unique_ptr<MetricsServer> metrics;
+  if (!options.metrics.empty()) {
+    auto served = serve_metrics("--metrics", options.metrics,
+                                [&server] { return store_tool::metrics_of(*server); });
+    if (!served.is_ok()) return served.status();
+    metrics = std::move(served).value();
+  }
   const std::string address = server->endpoint().to_string();
   if (!options.address_file.empty())
     MEMSPAN_TRY(write_address(options.address_file, address), "publishing the address");
+  if (metrics) std::printf("memspan-store: metrics at port %d\n", metrics->port());
   std::printf("memspan-store: listening at %s\n", address.c_str());
   std::fflush(stdout);
   for (;;) {

@@ -19,6 +19,7 @@ struct Options {
   std::string secret_file;   // at most one of these three
   std::string tls_info;
   bool is_plain = false;
+  std::string metrics;  // HOST:PORT to serve them at; empty: nowhere
 
   // What the files say now; may be asked again while the store runs.
   Result<StoreSecurity> security() const;

@@ -6,6 +6,7 @@
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "capi/polling.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -27,12 +28,18 @@ struct Signal {
                                                        const void* source, std::size_t bytes,
                                                        Signal signal, int pe,
                                                        ContextNumber context) {
+  const RecordedCall recorded(CallKind::kSignal, call, pe, bytes + sizeof *signal.word);
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   if (bytes != 0) require_not_null(call, "source", source);
-  require(call, pgas::put_signal(routes_of(context), {to_data, to_signal}, dest, source, bytes,
-                                 signal.word, signal.value, op));
+  const pgas::PutSignalRoutes ways{to_data, to_signal};
+  if (to_data.is_direct() && to_signal.is_direct())
+    require(call, pgas::put_signal(process_state.routes, ways, dest, source, bytes, signal.word,
+                                   signal.value, op));
+  else
+    require(call, pgas::put_signal(routes_of(context), ways, dest, source, bytes, signal.word,
+                                   signal.value, op));
 }
 
 template <std::size_t kElementBytes>
@@ -51,6 +58,7 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
             ContextNumber context = kDefaultContext) {
+  const RecordedCall recorded(CallKind::kSignal, call, pe, sizeof *word);
   const Route& route = reach_word(call, "sig_addr", word, pe);
   if (route.is_direct()) [[likely]]
     require(call, pgas::signal(process_state.routes, route, word, value, op));

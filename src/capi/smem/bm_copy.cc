@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "capi/smem/bm.h"
 #include "capi/smem/number_of.h"
 #include "fabric/pool_copy.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -60,6 +62,12 @@ Status check_results(const smem_batch_copy_result* results, std::uint32_t count,
 
 CopyPiece piece_of(const smem_batch_copy_params& params, std::size_t i) {
   return {params.sources[i], params.destinations[i], params.dataSizes[i]};
+}
+
+// For those who count.
+std::uint64_t bytes_of(const smem_batch_copy_params& params) {
+  if (!is_recording()) return 0;
+  return std::accumulate(params.dataSizes, params.dataSizes + params.batchSize, std::uint64_t{0});
 }
 
 Status name_element(const Status& status, std::size_t i, std::size_t count) {
@@ -131,6 +139,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
     return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
+    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, piece.bytes);
     const CopyEnds ends = kEnds[t];
     if ((flags & ASYNC_COPY_FLAG) == 0)
       return smem_result(kCall, copy_one(memory, ends, piece, memory.limit));
@@ -147,6 +156,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
+    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
     return smem_result(kCall, (flags & ASYNC_COPY_FLAG) == 0
                                   ? copy_batch(memory, *params, kEnds[t])
                                   : begin_batch(memory, *params, kEnds[t]));
@@ -162,6 +172,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
   if (!status.is_ok()) return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
+    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     Status first;

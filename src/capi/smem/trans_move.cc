@@ -4,6 +4,7 @@
 #include <smem/host/smem_trans.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "capi/smem/streams.h"
 #include "core/log.h"
 #include "device/choice.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -40,11 +42,18 @@ Status check(const Arguments& given) {
   return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
 }
 
+// For those who count.
+std::uint64_t bytes_of(const Arguments& given) {
+  if (!is_recording()) return 0;
+  return std::accumulate(given.bytes, given.bytes + given.count, std::uint64_t{0});
+}
+
 std::int32_t move(const Arguments& given) {
   if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   auto endpoint = endpoints().use(given.handle);
   if (!endpoint) return bad_endpoint(given.call, given.handle);
+  const RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
   return smem_result(given.call, endpoint->transfer(given.direction, given.peer, pieces));
 }

@@ -60,6 +60,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   std::unique_ptr<Endpoint> made(
       new Endpoint(std::move(member), std::move(record), std::move(table).value(),
                    std::move(notifications).value(), std::move(worker).value(), *patience));
+  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, *normal, 0, 1),
+                     "making an endpoint");
   std::vector<Fd> descriptors;
   {
     MutexLock lock(made->mutex_);

@@ -26,6 +26,7 @@
 #include "fabric/transfer/request.h"
 #include "fabric/transfer/stream_transfer.h"
 #include "fabric/transfer/worker.h"
+#include "node/counters.h"
 
 namespace memspan::transfer {
 
@@ -121,6 +122,7 @@ class Endpoint {
   ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<NameClaim> name_;
+  ListedMember listed_;
   const std::shared_ptr<Worker> worker_;  // shared with the peers, which tell it of their ends
   std::unique_ptr<Peers> peers_;
 };

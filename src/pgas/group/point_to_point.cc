@@ -149,7 +149,8 @@ Status PointToPoint::wait(const std::shared_ptr<Message>& message, Deadline dead
   MEMSPAN_PASS(wait_for(
       group_.world().waiting(), WaitsFor::kSync, is_send ? "send" : "receive", deadline,
       [&] { return test(message).code() != Code::kUnavailable; },
-      [&] { return lost_for(*message); }));
+      Needs{[&] { return lost_for(*message); },
+            [&] { return message->member == kAnybody ? -1 : message->member; }}));
   return test(message);
 }
 

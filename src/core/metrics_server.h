@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers GET /metrics over HTTP with a text in Prometheus's format 0.0.4.
+//
+// Whoever connects has not said who it is, so all that it can take is bounded: kMostConnections at
+// a time, of which a newer one replaces the oldest; kMostRequestBytes of a request; kPatience for
+// all of it, answer included. The text is made at most every kFreshness. One thread serves all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/event_loop.h"
+#include "core/fd.h"
+#include "core/status.h"
+
+namespace memspan {
+
+// Thread-safe. Runs a thread of its own from listen() to destruction.
+class MetricsServer {
+ public:
+  static constexpr std::size_t kMostConnections = 16;
+  static constexpr std::size_t kMostRequestBytes = 8192;
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+  static constexpr Duration kFreshness = std::chrono::milliseconds(100);
+  // Makes the text, on the thread of the server; may wait for a little.
+  using MakeText = std::function<std::string()>;
+
+  // At a numeric address; port 0 picks one. kUnavailable when it is taken.
+  static Result<std::unique_ptr<MetricsServer>> listen(const std::string& host, std::uint16_t port,
+                                                       MakeText make_text);
+  ~MetricsServer();
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  // Whether only processes of this host reach it.
+  bool is_loopback() const { return is_loopback_; }
+
+ private:
+  struct Connection;
+  MetricsServer(Fd listener, std::uint16_t port, bool is_loopback, MakeText make_text);
+  Status start();
+  void watch_listener();
+  void accept();
+  void add(Fd socket);
+  void end(std::uint64_t id);
+  void serve(std::uint64_t id, std::uint32_t events);
+  void read_request(std::uint64_t id, Connection& connection);
+  void write_answer(std::uint64_t id, Connection& connection);
+  std::string answer_to(const std::string& request);
+  const std::string& text();
+
+  const Fd listener_;
+  const std::uint16_t port_;
+  const bool is_loopback_;
+  const MakeText make_text_;
+  // Of the loop's thread alone.
+  std::string text_;
+  Clock::time_point made_;
+  std::uint64_t next_ = 1;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by age
+  EventLoop::Token accepting_ = 0;
+  std::shared_ptr<EventLoop> loop_;  // ends first
+};
+
+// A text in the format, metric by metric.
+class MetricsText {
+ public:
+  enum class Type { kCounter, kGauge };
+  // Before its values. `help` is one sentence.
+  void begin(std::string_view name, Type type, std::string_view help);
+  // Of the metric that was begun last. `labels` are pairs of a name and a value, which may be any.
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  void add(Labels labels, double value);
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+}  // namespace memspan

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/counters.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "core/environment.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "device/pages.h"
+#include "node/counters_metrics.h"
+#include "node/stacks.h"
+#include "node/trace.h"
+
+namespace memspan {
+
+constinit Recording recording{};
+constinit thread_local ThreadCounters* own_thread_counters = nullptr;
+
+namespace {
+
+// Set once; what is mapped there changes.
+constinit std::atomic<CountersRegion*> the_region{nullptr};
+
+struct State {
+  Mutex mutex;
+  std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
+  std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
+  int listed MEMSPAN_GUARDED_BY(mutex) = 0;
+};
+constinit State state;
+
+// For threads that find no slot: they lose each other's counts, and nobody reads them.
+constinit ThreadCounters spilled{};
+
+std::size_t mapped_bytes() {
+  return align_up(sizeof(CountersRegion), page_size());
+}
+
+Status map_at(void* place, int fixed, int descriptor) {
+  const int flags = fixed | (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+  void* const mapped = mmap(place, mapped_bytes(), PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  if (mapped == MAP_FAILED) return Status::from_errno("mmap");
+  if (fixed == 0) the_region.store(static_cast<CountersRegion*>(mapped), std::memory_order_release);
+  return Status::ok();
+}
+
+// What was counted stays. Nobody is in a call that counts.
+Status put_at(CountersRegion& region, int descriptor) {
+  const auto kept = std::make_unique<std::byte[]>(mapped_bytes());
+  std::memcpy(kept.get(), static_cast<void*>(&region), mapped_bytes());
+  MEMSPAN_PASS(map_at(&region, MAP_FIXED, descriptor));
+  std::memcpy(static_cast<void*>(&region), kept.get(), mapped_bytes());
+  return Status::ok();
+}
+
+// Another process: it begins anew, and writes nothing into its parent's.
+void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  state.pages.reset();
+  state.metrics.reset();
+  new (&state) State;  // a thread of the parent may have held the mutex
+  own_thread_counters = nullptr;
+  forget_trace_in_child();
+  static_cast<void>(map_at(the_region.load(), MAP_FIXED, -1));
+}
+
+Status show(CountersRegion& region) MEMSPAN_REQUIRES(state.mutex) {
+  auto pages = Pages::create(mapped_bytes(), kCountersLabel);
+  if (!pages.is_ok()) return pages.status();
+  MEMSPAN_PASS(put_at(region, pages->descriptor()));
+  region.header.version = kCountersVersion;
+  region.header.process = getpid();
+  region.header.magic = kCountersMagic;
+  state.pages = std::move(pages).value();
+  return Status::ok();
+}
+
+Status read_settings(CountersRegion& region) {
+  auto counts = environment_integer("MEMSPAN_COUNTERS", 0, 1);
+  if (!counts.is_ok()) return counts.status();
+  MEMSPAN_TRY_ASSIGN(const bool traces, read_trace_settings(), "reading the settings of traces");
+  const bool is_on = traces || counts->value_or(0) == 1;
+  recording.traces.store(traces, std::memory_order_relaxed);
+  recording.is_on.store(is_on, std::memory_order_relaxed);
+  region.header.counts_calls.store(is_on ? 1 : 0, std::memory_order_relaxed);
+  return Status::ok();
+}
+
+int free_slot(const CountersRegion& region) {
+  for (std::size_t i = 0; i < kMostListed; ++i)
+    if (region.members[i].kind.load(std::memory_order_relaxed) == MemberKind::kNone)
+      return static_cast<int>(i);
+  return -1;
+}
+
+// Gives the slot back when the thread ends.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (own_thread_counters != &spilled)
+      own_thread_counters->thread.store(0, std::memory_order_release);
+    own_thread_counters = &spilled;  // for what its other destructors call
+  }
+};
+
+}  // namespace
+
+std::string_view name_of(CallKind kind) {
+  constexpr std::array<std::string_view, kCallKinds> kNames{
+      "put", "get", "atomic", "signal", "collective", "copy", "transfer"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(MemberKind kind) {
+  constexpr std::array<std::string_view, 4> kNames{"none", "job", "pool", "endpoint"};
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kNames.size() ? kNames[number] : "unknown";
+}
+
+void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
+  char text[sizeof what] = {};
+  std::memcpy(text, call, std::min(strlen(call), sizeof text - 1));
+  for (std::size_t i = 0; i < std::size(what); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text + i * sizeof word, sizeof word);
+    what[i].store(word, std::memory_order_relaxed);
+  }
+  awaited.store(kNobodyNamed, std::memory_order_relaxed);
+  waiting_since.store(since_ns, std::memory_order_release);  // pairs with readers' acquire
+}
+
+ThreadCounters& take_thread_counters() {
+  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  if (region == nullptr) return spilled;
+  thread_local ThreadEnd end;  // whose destructor runs from here on
+  static_cast<void>(&end);
+  const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+  for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
+    std::int32_t none = 0;
+    // Pairs with the release of the thread that had it: counts go on from where it stopped.
+    if (!region->threads[i].thread.compare_exchange_strong(none, thread, std::memory_order_acquire))
+      continue;
+    std::atomic<std::uint32_t>& used = region->header.threads;
+    std::uint32_t now = used.load(std::memory_order_relaxed);
+    while (now <= i && !used.compare_exchange_weak(now, i + 1, std::memory_order_relaxed)) {
+    }
+    return *(own_thread_counters = &region->threads[i]);
+  }
+  region->header.uncounted.fetch_add(1, std::memory_order_relaxed);
+  return *(own_thread_counters = &spilled);
+}
+
+const CountersRegion* own_counters() {
+  return the_region.load(std::memory_order_acquire);
+}
+
+Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank,
+                                        int size) {
+  MutexLock lock(state.mutex);
+  if (the_region.load() == nullptr) {
+    MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
+    pthread_atfork(nullptr, nullptr, forget_in_child);
+  }
+  CountersRegion& region = *the_region.load();
+  if (state.listed == 0) {
+    MEMSPAN_PASS(read_settings(region));
+    MEMSPAN_PASS(answer_stack_requests(kind, rank));
+    set_trace_owner(kind, name, rank);
+    MEMSPAN_TRY_ASSIGN(state.metrics, serve_own_metrics(), "serving metrics");
+    if (Status shown = show(region); !shown.is_ok())
+      log_line(LogLevel::kWarn,
+               fmt::format("memspan-top will not see this process: {}", shown.message()));
+  }
+  ++state.listed;
+  const int slot = free_slot(region);
+  if (slot < 0) return ListedMember(kUnlisted);
+  MemberSlot& member = region.members[slot];
+  std::memset(member.name, 0, sizeof member.name);
+  std::memcpy(member.name, name.data(), std::min(name.size(), sizeof member.name - 1));
+  member.rank.store(rank, std::memory_order_relaxed);
+  member.size.store(size, std::memory_order_relaxed);
+  member.memory_bytes.store(0, std::memory_order_relaxed);
+  member.memory_used.store(0, std::memory_order_relaxed);
+  member.kind.store(kind, std::memory_order_release);
+  return ListedMember(slot);
+}
+
+ListedMember::ListedMember(ListedMember&& other) noexcept
+    : slot_(std::exchange(other.slot_, kNone)) {}
+
+ListedMember& ListedMember::operator=(ListedMember&& other) noexcept {
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+ListedMember::~ListedMember() {
+  if (slot_ == kNone) return;
+  MutexLock lock(state.mutex);
+  CountersRegion& region = *the_region.load();
+  if (slot_ >= 0) region.members[slot_].kind.store(MemberKind::kNone, std::memory_order_release);
+  if (state.listed == 0 || --state.listed > 0) return;
+  write_trace();
+  state.metrics.reset();
+  if (!state.pages) return;
+  static_cast<void>(put_at(region, -1));
+  state.pages.reset();
+}
+
+void ListedMember::set_memory(std::uint64_t bytes, std::uint64_t used) const {
+  if (slot_ < 0) return;
+  MemberSlot& member = the_region.load(std::memory_order_relaxed)->members[slot_];
+  member.memory_bytes.store(bytes, std::memory_order_relaxed);
+  member.memory_used.store(used, std::memory_order_relaxed);
+}
+
+}  // namespace memspan

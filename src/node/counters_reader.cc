@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/counters_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "node/recorded_call.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::string_view kCountersLink = "/memfd:memspan-counters (deleted)";
+constexpr std::string_view kNodeLink = "/memfd:memspan-node (deleted)";
+
+std::string printable(const char* text, std::size_t room) {
+  std::string result(text, strnlen(text, room));
+  for (char& letter : result)
+    if (std::isprint(static_cast<unsigned char>(letter)) == 0) letter = '?';
+  return result;
+}
+
+// The names of a folder of /proc that are numbers.
+std::vector<std::int32_t> numbers_in(const std::string& folder) {
+  std::vector<std::int32_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+  if (open == nullptr) return numbers;
+  while (const dirent* entry = readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    std::int32_t number = 0;
+    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::string link_of(const std::string& path) {
+  char target[128];
+  const ssize_t length = readlink(path.c_str(), target, sizeof target);
+  return length < 0 ? std::string() : std::string(target, static_cast<std::size_t>(length));
+}
+
+std::string first_bytes_of(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t length = file.is_valid() ? read(file.get(), text, sizeof text) : -1;
+  return length < 0 ? std::string() : std::string(text, static_cast<std::size_t>(length));
+}
+
+// A memfd of another process, mapped to read. Move-only.
+class Window {
+ public:
+  static std::optional<Window> open(const std::string& path, std::size_t least_bytes) {
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!file.is_valid() || fstat(file.get(), &status) != 0) return std::nullopt;
+    // Memory that its owner could shrink would end us when we read it.
+    const int seals = fcntl(file.get(), F_GET_SEALS);
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || bytes < least_bytes) return std::nullopt;
+    void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (mapped == MAP_FAILED) return std::nullopt;
+    return Window(mapped, bytes, static_cast<std::uint64_t>(status.st_ino));
+  }
+  Window(Window&& other) noexcept
+      : mapped_(std::exchange(other.mapped_, nullptr)),
+        bytes_(other.bytes_),
+        number_(other.number_) {}
+  Window& operator=(Window&&) = delete;
+  ~Window() {
+    if (mapped_ != nullptr) munmap(mapped_, bytes_);
+  }
+
+  const void* begin() const { return mapped_; }
+  std::size_t bytes() const { return bytes_; }
+  std::uint64_t number() const { return number_; }
+
+ private:
+  Window(void* mapped, std::size_t bytes, std::uint64_t number)
+      : mapped_(mapped), bytes_(bytes), number_(number) {}
+  void* mapped_;
+  std::size_t bytes_;
+  std::uint64_t number_;
+};
+
+WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint64_t now) {
+  char text[sizeof thread.what];
+  for (std::size_t i = 0; i < std::size(thread.what); ++i) {
+    const std::uint64_t word = thread.what[i].load(std::memory_order_relaxed);
+    std::memcpy(text + i * sizeof word, &word, sizeof word);
+  }
+  return {.thread = thread.thread.load(std::memory_order_relaxed),
+          .call = printable(text, sizeof text),
+          .awaited = thread.awaited.load(std::memory_order_relaxed),
+          .nanoseconds = now > since ? now - since : 0};
+}
+
+// The letter behind the command, which stands in parentheses and may have any in it.
+char state_in(const std::string& stat) {
+  const std::size_t end = stat.rfind(')');
+  return end == std::string::npos || end + 2 >= stat.size() ? '?' : stat[end + 2];
+}
+
+}  // namespace
+
+CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
+  CountersSeen seen;
+  seen.process = region.header.process;
+  seen.counts_calls = region.header.counts_calls.load(std::memory_order_relaxed) != 0;
+  seen.uncounted_threads = region.header.uncounted.load(std::memory_order_relaxed);
+  for (const MemberSlot& slot : region.members) {
+    const MemberKind kind = slot.kind.load(std::memory_order_acquire);
+    if (kind == MemberKind::kNone) continue;
+    seen.members.push_back({kind, printable(slot.name, sizeof slot.name),
+                            slot.rank.load(std::memory_order_relaxed),
+                            slot.size.load(std::memory_order_relaxed),
+                            slot.memory_bytes.load(std::memory_order_relaxed),
+                            slot.memory_used.load(std::memory_order_relaxed)});
+  }
+  const std::size_t threads = std::min<std::size_t>(
+      region.header.threads.load(std::memory_order_relaxed), kMostCountedThreads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    const ThreadCounters& thread = region.threads[i];
+    for (std::size_t kind = 0; kind < kCallKinds; ++kind) {
+      seen.calls[kind].calls += thread.calls[kind].load(std::memory_order_relaxed);
+      seen.calls[kind].bytes += thread.bytes[kind].load(std::memory_order_relaxed);
+    }
+    seen.waits += thread.waits.load(std::memory_order_relaxed);
+    seen.waited_ns += thread.waited_ns.load(std::memory_order_relaxed);
+    if (thread.thread.load(std::memory_order_relaxed) != 0) ++seen.threads;
+    // Pairs with the release of begin_wait().
+    const std::uint64_t since = thread.waiting_since.load(std::memory_order_acquire);
+    if (since == 0) continue;
+    seen.waiting.push_back(read_wait(thread, since, now_ns));
+    if (seen.counts_calls) seen.waited_ns += seen.waiting.back().nanoseconds;
+  }
+  std::sort(seen.waiting.begin(), seen.waiting.end(),
+            [](const WaitSeen& one, const WaitSeen& other) {
+              return one.nanoseconds > other.nanoseconds;
+            });
+  return seen;
+}
+
+struct CountersReader::Mapped {
+  Window counters;
+  std::uint64_t file;  // the path's number of it, to notice another one
+  std::string path;
+  std::string node_path;
+};
+
+CountersReader::CountersReader() = default;
+CountersReader::~CountersReader() = default;
+
+void CountersReader::find(std::int32_t process) {
+  const std::string folder = fmt::format("/proc/{}/fd", process);
+  std::string counters;
+  std::string node;
+  for (const std::int32_t number : numbers_in(folder)) {
+    const std::string path = fmt::format("{}/{}", folder, number);
+    const std::string target = link_of(path);
+    if (target == kCountersLink) counters = path;
+    if (target == kNodeLink) node = path;
+  }
+  if (counters.empty()) return;
+  auto window = Window::open(counters, sizeof(CountersRegion));
+  if (!window) return;
+  const auto& header = static_cast<const CountersRegion*>(window->begin())->header;
+  if (header.magic != kCountersMagic || header.version != kCountersVersion) return;
+  const std::uint64_t file = window->number();
+  found_[process] = std::make_unique<Mapped>(
+      Mapped{std::move(*window), file, std::move(counters), std::move(node)});
+}
+
+std::vector<ProcessSeen> CountersReader::look() {
+  std::map<std::int32_t, std::unique_ptr<Mapped>> before;
+  before.swap(found_);
+  std::vector<std::int32_t> processes = numbers_in("/proc");
+  std::sort(processes.begin(), processes.end());
+  std::vector<ProcessSeen> seen;
+  std::map<std::uint64_t, std::shared_ptr<const SegmentSeen>> nodes;
+  const std::uint64_t now = nanoseconds_of(Clock::now());
+  for (const std::int32_t process : processes) {
+    const auto known = before.find(process);
+    struct stat status {};
+    if (known != before.end() && stat(known->second->path.c_str(), &status) == 0 &&
+        status.st_ino == known->second->file)
+      found_[process] = std::move(known->second);
+    else
+      find(process);
+    const auto mapped = found_.find(process);
+    if (mapped == found_.end()) continue;
+    ProcessSeen one;
+    one.counters =
+        read_counters(*static_cast<const CountersRegion*>(mapped->second->counters.begin()), now);
+    // A child that fork() made has its parent's descriptor until it runs another program.
+    if (one.counters.members.empty()) continue;
+    one.counters.process = process;
+    const std::string command = first_bytes_of(fmt::format("/proc/{}/comm", process));
+    one.command = printable(command.c_str(), command.empty() ? 0 : command.size() - 1);
+    one.state = state_in(first_bytes_of(fmt::format("/proc/{}/stat", process)));
+    if (!mapped->second->node_path.empty()) {
+      const auto window = Window::open(mapped->second->node_path, 1);
+      if (window) {
+        auto& node = nodes[window->number()];
+        if (node == nullptr)
+          node = std::make_shared<SegmentSeen>(NodeSegment::look(window->begin(), window->bytes()));
+        one.node = node;
+      }
+    }
+    seen.push_back(std::move(one));
+  }
+  return seen;
+}
+
+}  // namespace memspan

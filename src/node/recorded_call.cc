@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/recorded_call.h"
+
+namespace memspan {
+
+void record_wait(const char* call, Clock::time_point since, int awaited) {
+  const std::uint64_t begin = nanoseconds_of(since);
+  const std::uint64_t end = nanoseconds_of(Clock::now());
+  ThreadCounters& own = thread_counters();
+  add_own(own.waits, 1);
+  add_own(own.waited_ns, end - begin);
+  if (recording.traces.load(std::memory_order_relaxed)) trace_wait(call, awaited, begin, end);
+}
+
+}  // namespace memspan

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/trace.h"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/environment.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "node/recorded_call.h"
+#include "node/trace_file.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::int64_t kDefaultEvents = 65536;  // 40 bytes each
+constexpr std::int64_t kMostEvents = 1 << 26;
+constexpr std::size_t kMostRings = 256;
+constexpr std::uint8_t kWait = kCallKinds;  // in the place of a CallKind
+
+struct Event {
+  const char* name;
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t bytes;
+  std::int32_t peer;
+  std::uint8_t kind;
+};
+
+// The last events of a thread, which alone writes it; of one that ended, too, until it is written.
+struct Ring {
+  Ring(std::int64_t of_thread, std::size_t room) : thread(of_thread), events(room) {}
+  const std::int64_t thread;
+  std::vector<Event> events;
+  std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the room
+  std::uint64_t written = 0;            // of them
+};
+
+struct State {
+  Mutex mutex;
+  std::string file MEMSPAN_GUARDED_BY(mutex);
+  std::atomic<std::size_t> room{0};
+  std::vector<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);
+  TraceOwner owner MEMSPAN_GUARDED_BY(mutex);
+  bool has_wall_clock MEMSPAN_GUARDED_BY(mutex) = false;
+  std::atomic<std::uint64_t> unkept{0};  // events of threads without a ring
+};
+
+// Never destroyed: threads may end after the process's own objects.
+State& state() {
+  static State* const only = new State;
+  return *only;
+}
+
+constinit thread_local Ring* own_ring = nullptr;
+
+Ring* make_ring() {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  if (its.rings.size() >= kMostRings) return nullptr;
+  its.rings.push_back(std::make_unique<Ring>(syscall(SYS_gettid), its.room.load()));
+  return own_ring = its.rings.back().get();
+}
+
+void add(const Event& event) {
+  Ring* ring = own_ring;
+  if (ring == nullptr) ring = make_ring();
+  if (ring == nullptr) {
+    state().unkept.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t count = ring->count.load(std::memory_order_relaxed);
+  ring->events[count % ring->events.size()] = event;
+  ring->count.store(count + 1, std::memory_order_release);  // pairs with the acquire in take()
+}
+
+// What JSON has of a number of nanoseconds: microseconds.
+std::string microseconds(std::uint64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+}
+
+std::string line_of(const Event& event, int process, std::int64_t thread, std::int64_t shift) {
+  const bool is_wait = event.kind == kWait;
+  const std::string_view category = is_wait ? "wait" : name_of(static_cast<CallKind>(event.kind));
+  std::string arguments;
+  if (is_wait) {
+    if (event.peer != kNobodyNamed) arguments = fmt::format(R"("for":{})", event.peer);
+  } else {
+    arguments = fmt::format(R"("bytes":{})", event.bytes);
+    if (event.peer != kNobodyNamed) arguments += fmt::format(R"(,"peer":{})", event.peer);
+  }
+  return fmt::format(
+      R"({{"ph":"X","cat":"{}","name":"{}{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+      category, is_wait ? "wait in " : "", event.name, process, thread,
+      microseconds(event.begin + static_cast<std::uint64_t>(shift)),
+      microseconds(event.end - event.begin), arguments);
+}
+
+// Appends the events of a ring that were not written yet; how many are lost.
+std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std::string>& lines) {
+  const std::uint64_t count = ring.count.load(std::memory_order_acquire);
+  const std::uint64_t room = ring.events.size();
+  std::uint64_t next = ring.written;
+  const std::uint64_t lost = count - next > room ? count - next - room : 0;
+  for (next += lost; next < count; ++next)
+    lines.push_back(line_of(ring.events[next % room], process, ring.thread, shift));
+  ring.written = count;
+  return lost;
+}
+
+std::int64_t wall_clock_shift() {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count() -
+         static_cast<std::int64_t>(nanoseconds_of(Clock::now()));
+}
+
+}  // namespace
+
+Result<bool> read_trace_settings() {
+  State& its = state();
+  const auto room = environment_integer("MEMSPAN_TRACE_EVENTS", 1, kMostEvents);
+  if (!room.is_ok()) return room.status();
+  MutexLock lock(its.mutex);
+  its.file = environment_or("MEMSPAN_TRACE", "");
+  its.room = static_cast<std::size_t>(room->value_or(kDefaultEvents));
+  its.owner = {};
+  its.has_wall_clock = false;
+  return !its.file.empty();
+}
+
+void set_trace_owner(MemberKind kind, std::string_view name, int rank) {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  its.owner = {.kind = kind, .name = std::string(name), .rank = rank};
+}
+
+void use_wall_clock_in_trace() {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  its.has_wall_clock = true;
+}
+
+void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
+                std::uint64_t begin_ns) {
+  add({.name = call,
+       .begin = begin_ns,
+       .end = nanoseconds_of(Clock::now()),
+       .bytes = bytes,
+       .peer = peer,
+       .kind = static_cast<std::uint8_t>(kind)});
+}
+
+void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  add({.name = call, .begin = begin_ns, .end = end_ns, .bytes = 0, .peer = awaited, .kind = kWait});
+}
+
+void write_trace() {
+  if (!recording.traces.load(std::memory_order_relaxed)) return;
+  State& its = state();
+  MutexLock lock(its.mutex);
+  if (its.file.empty() || its.owner.kind == MemberKind::kNone) return;
+  const int process = trace_process_of(its.owner);
+  const std::int64_t shift = its.has_wall_clock ? wall_clock_shift() : 0;
+  std::vector<std::string> lines;
+  std::uint64_t lost = its.unkept.exchange(0);
+  for (const std::unique_ptr<Ring>& ring : its.rings) lost += take(*ring, process, shift, lines);
+  if (lines.empty()) return;
+  const Status written = append_to_trace(its.file, its.owner, lines, lost);
+  if (!written.is_ok())
+    log_line(LogLevel::kWarn, fmt::format("the trace is lost: {}", written.message()));
+}
+
+void forget_trace_in_child() {
+  own_ring = nullptr;
+  new (&state()) State;  // the parent's threads may hold it; its rings are not ours to free
+}
+
+}  // namespace memspan

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oshrun --stacks-on-timeout, and SIGUSR2 to oshrun: who waits where, and for whom."""
+
+import re
+import signal
+import unittest
+
+from jobs.launcher import SECONDS, run, start_shells
+from watched import WATCHED, end, watched
+
+WAIT = r"PE (\d) \(process \d+\): thread \d+ waits in shmem_barrier_all for PE 1, for \d+\.\d s"
+
+
+class StacksTest(unittest.TestCase):
+    def check(self, text, waiters):
+        self.assertEqual({int(rank) for rank in re.findall(WAIT, text)}, waiters, text)
+        self.assertRegex(text, r"PE 1 \(process \d+\): thread \d+ waits for nobody in memspan")
+        for rank in waiters:
+            self.assertRegex(text, rf"(?m)^PE {rank}:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
+        self.assertRegex(text, r"(?m)^PE 1:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
+
+    def test_the_one_who_never_comes_is_named(self):
+        for options in ([], ["--simulate-hosts", "2"]):
+            with self.subTest(options=options):
+                with watched(3, "--timeout", "2", "--stacks-on-timeout", *options) as job:
+                    job.wait(SECONDS)
+                    errors = job.stderr.read().decode()
+                self.assertEqual(job.returncode, 124, errors)
+                self.assertIn("still running: PE 0-2", errors)
+                if options:
+                    self.assertRegex(errors, r"PE 2 .* waits in shmem_barrier_all for PE \d")
+                else:
+                    self.check(errors, {0, 2})
+
+    def test_a_signal_to_oshrun_asks_a_job_that_goes_on(self):
+        with watched(3) as job:
+            text = ""
+            job.send_signal(signal.SIGUSR2)
+            while len(re.findall(r"(?m)^PE \d \(", text)) < 3 or not re.search(WAIT, text):
+                line = job.stderr.readline().decode()
+                self.assertNotEqual(line, "", text)
+                text += line
+            self.assertIsNone(job.poll())
+            code, rest = end(job)
+            self.assertEqual(code, 0, text + rest)
+            self.assertRegex(text + rest, r"(?m)^PE \d:   #\d+ ")
+
+    def test_who_has_not_joined_is_told_by_oshrun(self):
+        job = start_shells(2, "exec sleep 60", "--timeout", "0.5", "--stacks-on-timeout")
+        _, errors = job.communicate(timeout=SECONDS)
+        self.assertEqual(job.returncode, 124)
+        self.assertIn("not in the job, since shmem_init has not been called: PE 0-1", errors.decode())
+
+    def test_a_program_can_keep_the_signal(self):
+        with watched(2, MEMSPAN_STACKS="0") as job:
+            job.send_signal(signal.SIGUSR2)
+            self.assertEqual(job.wait(SECONDS), 128 + signal.SIGUSR2)
+
+    def test_it_needs_a_time(self):
+        code, _, errors = run("-n", 1, "--stacks-on-timeout", WATCHED)
+        self.assertEqual(code, 2)
+        self.assertIn("--stacks-on-timeout needs --timeout S", errors)

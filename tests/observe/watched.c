@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A job whose calls can be counted from outside: each PE makes so many calls of each kind to the
+ * next one, prints "ready", and all but PE 1 wait for it in a barrier; PE 1 (PE 0, when it is
+ * alone) reads the pipe WATCHED_HOLD to its end before. Without that variable there is no such
+ * barrier. "pool URL" is the member of a pool instead, until its stdin ends. */
+#include <fcntl.h>
+#include <shmem.h>
+#include <smem/host/smem.h>
+#include <smem/host/smem_bm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kPuts = 1000, kGets = 300, kAtomics = 200, kSignals = 100, kBarriers = 5 };
+
+static void read_to_the_end(int descriptor) {
+  char byte;
+  while (read(descriptor, &byte, 1) > 0) {
+  }
+}
+
+static int be_a_member(const char* url) {
+  smem_bm_config_t config;
+  smem_bm_create_option_t option;
+  memset(&option, 0, sizeof option);
+  option.maxDramSize = option.localDRAMSize = 4 << 20;
+  option.dataOpType = SMEMB_DATA_OP_SDMA;
+  void* own = NULL;
+  if (smem_init(0) != 0 || smem_bm_config_init(&config) != 0) return 1;
+  config.autoRanking = false;
+  config.rankId = 0;
+  config.startConfigStoreServer = true;
+  if (smem_bm_init(url, 1, 0, &config) != 0) return 2;
+  smem_bm_t pool = smem_bm_create2(7, &option);
+  if (pool == NULL || smem_bm_join(pool, 0, &own) != 0) return 3;
+  static char local[4096];
+  smem_copy_params copy = {local, own, sizeof local};
+  for (int i = 0; i < kPuts; i++)
+    if (smem_bm_copy(pool, &copy, SMEMB_COPY_H2G, 0) != 0) return 4;
+  printf("ready\n");
+  fflush(stdout);
+  read_to_the_end(STDIN_FILENO);
+  smem_bm_destroy(pool);
+  smem_bm_uninit(0);
+  smem_uninit();
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "pool") == 0) return be_a_member(argv[2]);
+  shmem_init();
+  const int me = shmem_my_pe();
+  const int next = (me + 1) % shmem_n_pes();
+  static long word;
+  long* words = shmem_calloc(64, sizeof *words);
+  uint64_t* signal = shmem_calloc(1, sizeof *signal);
+  long value = 0;
+  for (int i = 0; i < kPuts / 2; i++) shmem_long_p(words, i, next);
+  for (int i = 0; i < kPuts / 2; i++) shmem_long_put(words, words + 32, 1, next);
+  for (int i = 0; i < kGets; i++) shmem_long_get(&value, words, 1, next);
+  for (int i = 0; i < kAtomics / 2; i++) shmem_long_atomic_inc(words + 1, next);
+  for (int i = 0; i < kAtomics / 2; i++) value += shmem_long_atomic_fetch_add(&word, 1, next);
+  for (int i = 0; i < kSignals; i++)
+    shmem_putmem_signal(words + 2, words + 32, 8, signal, 1, SHMEM_SIGNAL_ADD, next);
+  for (int i = 0; i < kBarriers; i++) shmem_barrier_all();
+  if (words[1] != kAtomics / 2 || *signal != kSignals || word != kAtomics / 2) return 9;
+  const char* hold = getenv("WATCHED_HOLD");
+  if (hold != NULL) {
+    printf("ready\n");
+    fflush(stdout);
+    if (me == 1 || next == me) read_to_the_end(open(hold, O_RDONLY));
+    shmem_barrier_all();
+  }
+  shmem_finalize();
+  return 0;
+}

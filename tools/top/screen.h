@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terminal while memspan-top runs on it: its other screen, keys one at a time, and everything
+// as it was at the end, also when a signal ends us.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/status.h"
+
+namespace memspan::top {
+
+// One at a time in a process; one thread.
+class Screen {
+ public:
+  // kNotSupported when stdin or stdout is no terminal.
+  static Status check();
+  Screen();
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  // As many lines and columns as there is room for.
+  void show(const std::vector<std::string>& lines);
+  // The next key; 0 when none came in time or the size has changed, 'q' when we are asked to end.
+  char key(Deadline deadline);
+};
+
+}  // namespace memspan::top
