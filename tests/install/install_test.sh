@@ -277,7 +277,7 @@ case_uninstall() { with_own_records install_and_uninstall; }
 # Each option that the help knows is in the manual page and in the completion.
 case_manual() {
   local pages=$prefix/share/man/man1 program option word
-  for program in oshrun memspan-store; do
+  for program in oshrun memspan-store memspan-info; do
     "$prefix/bin/$program" --help >"$work/help"
     for option in $(grep -Eo -- '(^|[ ,])--?[a-z][a-z-]+' "$work/help" | tr -d ' ,' | sort -u); do
       grep -qF -e "$option" <<<"$(sed 's/\\//g' "$pages/$program.1")" || fail "$program.1 does not have $option"

@@ -55,8 +55,17 @@ _memspan_store() {
   esac
 }
 
-_memspan_info() { _memspan_words '--routes --version --help'; }
+_memspan_info() {
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --secret-file) _memspan_files -f ;;
+    --tls-info) COMPREPLY=() ;;
+    --route) mapfile -t COMPREPLY < <(compgen -A hostname -- "${COMP_WORDS[COMP_CWORD]}") ;;
+    *)
+      _memspan_words '--json --diagnose --devices --route --routes --tls --tls-info --secret-file --version --help -h'
+      ;;
+  esac
+}
 
 complete -o filenames -F _memspan_oshrun oshrun shmemrun
 complete -o filenames -F _memspan_store memspan-store
-complete -F _memspan_info memspan-info
+complete -o filenames -F _memspan_info memspan-info
