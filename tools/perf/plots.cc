@@ -3,8 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace memspan::perf {
 namespace {
+
+// A group as a heading.
+std::string_view title_of(std::string_view group) {
+  constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
+      {"rma", "puts, gets and signals"},
+      {"collectives", "collectives of OpenSHMEM"},
+      {"groups", "collectives of ordinary memory"},
+      {"pools", "pools (Big Memory)"}};
+  for (const auto& [name, title] : kTitles)
+    if (name == group) return title;
+  return group;
+}
 
 // What is drawn of a time: itself, or the speed that it is.
 double drawn(const Test& test, std::size_t bytes, double ns) {
@@ -43,7 +57,7 @@ NamedPlot line_plot(const Test& test, const Run& here, const Run* there, Place p
     plot.series.push_back(series_of(*there, test, Look::kThere, "the other"));
   if (Series bound = bound_of(here, test); !bound.points.empty())
     plot.series.push_back(std::move(bound));
-  return {std::string(test.name), std::string(test.group), to_svg(plot, place)};
+  return {std::string(test.name), std::string(title_of(test.group)), to_svg(plot, place)};
 }
 
 DotRow dot_row(const Run& run, const Test& test, const Figures& one, Look look) {

@@ -13,7 +13,7 @@ namespace memspan::perf {
 // A value: `name` is that of the file.
 struct NamedPlot {
   std::string name;
-  std::string group;  // of tests
+  std::string group;  // of tests, as a heading
   std::string svg;
 };
 

@@ -18,7 +18,7 @@ std::string three(double value) {
 
 std::string time_text(double ns) {
   if (ns < 999.5) return three(ns) + " ns";
-  if (ns < 999.5e3) return three(ns / 1e3) + " us";
+  if (ns < 999.5e3) return three(ns / 1e3) + " µs";
   if (ns < 999.5e6) return three(ns / 1e6) + " ms";
   return three(ns / 1e9) + " s";
 }

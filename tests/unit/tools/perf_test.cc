@@ -76,8 +76,8 @@ TEST(PlanTest, ComesBackFromItsText) {
 
 TEST(UnitsTest, HaveThreeDigits) {
   EXPECT_EQ(time_text(3.456), "3.46 ns");
-  EXPECT_EQ(time_text(999.6), "1.00 us");
-  EXPECT_EQ(time_text(45678), "45.7 us");
+  EXPECT_EQ(time_text(999.6), "1.00 µs");
+  EXPECT_EQ(time_text(45678), "45.7 µs");
   EXPECT_EQ(time_text(2.5e9), "2.50 s");
   EXPECT_EQ(speed_text(12.34), "12.3 GB/s");
   EXPECT_EQ(speed_text(0.5), "500 MB/s");
