@@ -121,7 +121,8 @@ std::string ratio_table(const Run& run, const Compared& compared) {
     html += fmt::format("<p>The machine's own limits differ by {:.3f} between the two runs.</p>\n",
                         machine);
   html +=
-      "<div class=\"scroll\"><table class=\"figures\"><thead><tr><th>test</th><th>size</th>"
+      "<details open><summary>Ratios</summary><div class=\"scroll\"><table "
+      "class=\"figures\"><thead><tr><th>test</th><th>size</th>"
       "<th>ratio</th><th>quartiles</th></tr></thead><tbody>\n";
   for (const Ratio& one : compared.ratios) {
     const char* const mark = one.high < 0.97 ? "better" : one.low > 1.03 ? "worse" : "level";
@@ -130,7 +131,7 @@ std::string ratio_table(const Run& run, const Compared& compared) {
                         cell(is_alternating ? fmt::format("{:.3f} to {:.3f}", one.low, one.high)
                                             : std::string("-")));
   }
-  return html + "</tbody></table></div>\n";
+  return html + "</tbody></table></div></details>\n";
 }
 
 }  // namespace
