@@ -76,6 +76,7 @@ bash scripts/build.sh
 for python in "${pythons[@]}"; do
   name=$("$python" -c 'import sys; print(f"{sys.version_info[0]}.{sys.version_info[1]}")')
   say "the wheel for Python $name"
+  rm -rf -- build/wheel # CMake remembers the last one's headers
   environment=$(bash scripts/python_env.sh --python "$python" "$work/env-$name")
   bash scripts/build_wheel.sh --python "$environment" --out "$out"
 done

@@ -27,8 +27,8 @@ fresh() { rm -rf -- "$1" && mkdir -p -- "$1"; }
 
 case_make() {
   rm -rf -- "$first"
-  fresh "$area/first work"
-  bash "$root/scripts/release.sh" --out "$first" --work "$area/first work"
+  fresh "$area/first-work"
+  bash "$root/scripts/release.sh" --out "$first" --work "$area/first-work"
   (cd -- "$first" && sha256sum --quiet -c SHA256SUMS)
   local file
   for file in "SHMEM_${version}_linux-*.run" "mxc-memfabric-hybrid-${version}_linux_*.run" "libmemspan0_${version}-1_*.deb" \
@@ -75,7 +75,7 @@ case_sbom() {
   "$python" "$here/sbom_test.py" "$first" "$first/memspan-$version.spdx.json"
 }
 
-case_debs() { bash "$here/debs_test.sh" "$first" "$area/first work/tree"; }
+case_debs() { bash "$here/debs_test.sh" "$first" "$area/first-work/tree"; }
 case_life() { bash "$here/debs_life_test.sh" "$first"; }
 
 case_dockerfile() {
@@ -90,7 +90,7 @@ case_dockerfile() {
 
 case_again() {
   local place file
-  place=$(mktemp -d -p /var/tmp "memspan elsewhere.XXXXXX")
+  place=$(mktemp -d -p /var/tmp "memspan-elsewhere.XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf -- '$place'" EXIT
   CCACHE_DISABLE=1 bash "$root/scripts/release.sh" --out "$place/out" --work "$place/work"
