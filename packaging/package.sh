@@ -61,6 +61,11 @@ if [[ $(diff /usr/share/makeself/makeself-header.sh "$work/header" | grep -c '^>
   fail "this makeself is not one that we know: $(makeself --version)"
 fi
 
+# Of a gzip that writes no time, which makeself cannot ask for.
+mkdir -- "$work/bin"
+printf '#!/bin/sh\nexec %q -n "$@"\n' "$(command -v gzip)" >"$work/bin/gzip"
+chmod 755 "$work/bin/gzip"
+
 describe() { # NAME
   printf 'Name: %s\nVersion: %s\nPlatform: linux-%s\nCommitId: %s\n' "$1" "$version" "$arch" \
     "$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
@@ -85,7 +90,7 @@ finish() {
   sed -e "s|@NAME@|$name|g" -e "s|@FILE@|${file##*/}|g" -e "s|@WHERE@|$(where "$place/package")|g" \
     "$root/packaging/help.txt" >"$work/help"
   chmod -R u=rwX,go=rX -- "$place"
-  makeself --quiet --sha256 --nox11 --noprogress --tar-quietly --packaging-date "$(date -u -R -d "@$time")" \
+  PATH=$work/bin:$PATH makeself --quiet --sha256 --nox11 --noprogress --tar-quietly --packaging-date "$(date -u -R -d "@$time")" \
     --tar-extra "--sort=name --mtime=@$time --owner=0 --group=0 --numeric-owner" --header "$work/header" --help-header "$work/help" \
     "$place" "$file" "$name $version" bash ./installer.sh >"$work/log" 2>&1 || fail "makeself: $(tail -n 3 "$work/log")"
   rm -rf -- "$place"
