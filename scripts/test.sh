@@ -25,6 +25,7 @@
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 # And, only when it is named:
 #   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
+#   release   everything that is shipped, made twice and compared, installed, used and removed: an hour; needs root
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -48,7 +49,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 all=(format layers shell dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
-by_name=(engines)
+by_name=(engines release)
 parts=()
 long=false
 torch=false
@@ -57,7 +58,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,37s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,38s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -346,6 +347,15 @@ part_engines() {
   need_dev_tests || return 0
   step 'environment of engines' engines_environment || return 0
   run_pytest engines build/engines/bin/python tests/engines
+}
+# What scripts/release.sh makes of the last commit.
+part_release() {
+  local each
+  step 'what a release needs' bash scripts/install_deps.sh --release || return 0
+  step 'release make' bash tests/packages/release_test.sh make || return 0
+  for each in wheels sdist sbom debs life dockerfile again; do
+    step "release $each" bash tests/packages/release_test.sh "$each" || true
+  done
 }
 part_tidy() {
   need_dev || return 0
