@@ -16,7 +16,7 @@ _NOISE = re.compile(
     r"#endif */[*/] MEMSPAN_\w+_H.*|#ifdef __cplusplus|extern \"C\" \{|\}  ?/[*/] extern \"C\".*)$"
 )
 _COMMENT = re.compile(r"/\*.*?\*/[ \t]*\n|(?://[^\n]*\n)+", flags=re.S)
-_TITLE = re.compile(r"^-{2,} *(?P<title>[^\n]*?) *-{2,}$", flags=re.M)
+_TITLE = re.compile(r"^-{2,} *(?P<title>[^\n]*?) *-*$", flags=re.M)
 # A function: a name before a bracket, at the beginning of a declaration of C.
 _DECLARED = re.compile(r"\b([a-z_]\w{3,})\(")
 _OTHER_NAMES = re.compile(r"^(?:#define|struct|enum(?: class)?|class|template|using)\s+(\w{4,})")
