@@ -60,6 +60,11 @@ class Links(unittest.TestCase):
         self.assertEqual(out, "[a](../cann.md#sources-in-ascendc)")
 
 
+    def test_bars_in_code_of_a_table_are_bars(self):
+        self.assertEqual(repository.with_bars_in_code("| a | `x\\|<y>` |\n"), "| a | <code>x&#124;&lt;y&gt;</code> |\n")
+        self.assertEqual(repository.with_bars_in_code("`x\\|y`\n"), "`x\\|y`\n")
+
+
 class Pictures(unittest.TestCase):
     def test_numbers_and_units_of_cells(self):
         self.assertEqual(plots.number("1,838", None), 1838)

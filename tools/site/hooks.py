@@ -116,4 +116,4 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     markdown = repository.with_links_of_site(path, uri, markdown)
     markdown += _added.get(path, "")
-    return diagrams.with_pictures(plots.with_plots(markdown), uri)
+    return repository.with_bars_in_code(diagrams.with_pictures(plots.with_plots(markdown), uri))

@@ -42,6 +42,10 @@ def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 11) 
     )
 
 
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _scale(values: list[float], is_log: bool):
     high = max(values)
     if not is_log:
@@ -70,8 +74,8 @@ def svg(table: str, how: dict[str, str]) -> str:
     out.append(_text(0, 14, how.get("title", ""), size=13))
     for k, column in enumerate(columns):
         if len(columns) > 1:
-            out.append(f'<rect x="{k * 180}" y="{y - 4}" width="10" height="10" fill="{_COLOURS[k]}"/>')
-            out.append(_text(k * 180 + 15, y + 5, re.sub(r"[`*]", "", head[column])[:28]))
+            out.append(f'<rect x="{k * 240}" y="{y - 4}" width="10" height="10" fill="{_COLOURS[k]}"/>')
+            out.append(_text(k * 240 + 15, y + 5, re.sub(r"[`*]", "", head[column])[:34]))
     y += 16 if len(columns) > 1 else 0
     top = y
     for label, values in drawn:
@@ -79,7 +83,7 @@ def svg(table: str, how: dict[str, str]) -> str:
         for k, value in enumerate(values):
             if value is not None:
                 out.append(f'<rect x="{_LEFT}" y="{y:.1f}" width="{max(x(value), 1):.1f}" height="{_BAR - 1}" fill="{_COLOURS[k]}"/>')
-                out.append(_text(_LEFT + max(x(value), 1) + 4, y + _BAR - 2, f"{value:.3g} {unit or ''}".strip(), size=10))
+                out.append(_text(_LEFT + max(x(value), 1) + 4, y + _BAR - 2, f"{_short(value)} {unit or ''}".strip(), size=10))
             y += _BAR
         y += _GAP
     if "line" in how:

@@ -5,6 +5,7 @@ Pages of docs/ keep their place. What lies elsewhere and is linked to becomes a 
 another text under project/, a source file under files/, as it stands. So no link leads out of the site.
 """
 
+import html
 import os
 import pathlib
 import re
@@ -81,6 +82,18 @@ def with_links_of_site(path: str, page: str, text: str) -> str:
     return "".join(
         piece if is_code else _LINK.sub(link_of_site, piece) for is_code, piece in outside_code(text)
     )
+
+
+def with_bars_in_code(text: str) -> str:
+    r"""`a\|b` in a row of a table is a|b to GitHub, and to MkDocs only when it is written as HTML."""
+
+    def code(span: re.Match) -> str:
+        return f"<code>{html.escape(span[1], quote=False).replace(chr(92) + '|', '&#124;')}</code>" if "\\|" in span[1] else span[0]
+
+    def row(line: re.Match) -> str:
+        return re.sub(r"`([^`\n]+)`", code, line[0])
+
+    return "".join(piece if is_code else re.sub(r"^\|.*\|$", row, piece, flags=re.M) for is_code, piece in outside_code(text))
 
 
 def page_text(path: str) -> str:
