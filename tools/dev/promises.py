@@ -85,12 +85,15 @@ def cells_of(promise: dict) -> list[str]:
 def write(results: dict[str, tuple[str, str]]) -> None:
     """results: command -> (result, when)."""
     before = {tuple(cells[:3]): cells for cells in kept()}
+    measured = of_page()
     lines = ["| promise | of | command | last result | date, commit |", "|---|---|---|---|---|"]
     for promise in promises():
         cells = cells_of(promise)
         cells = before.get(tuple(cells[:3]), cells)
         if command_of(promise) in results:
             cells[3:] = results[command_of(promise)]
+        elif promise.get("rows") in measured and not cells[4]:
+            cells[3:] = measured[promise["rows"]]
         lines.append("| " + " | ".join(cells) + " |")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(text[: text.index(BEGIN)] + BEGIN + "\n" + "\n".join(lines) + "\n" + text[text.index(END) :], encoding="utf-8")
@@ -121,6 +124,20 @@ def of_row(result: dict) -> str:
         return f"**not shown**: {result['failures']} of {result['n']} rounds failed"
     longest = f", longest {result['max_ms']:.1f} ms" if result.get("max_ms") is not None else ""
     return f"shown: {result['n']} rounds{longest}"
+
+
+def of_page() -> dict[str, tuple[str, str]]:
+    """The rows that stand in docs/reliability.md, as they were measured: row -> (result, when)."""
+    text = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+    head, table = text[: text.index("<!-- rows:begin -->")], text.split("<!-- rows:begin -->")[1].split("<!-- rows:end -->")[0]
+    when = re.findall(r"\d{4}-\d{2}-\d{2}", head.split("## Results")[1])[-1]
+    out = {}
+    for line in table.strip().split("\n")[2:]:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) > 6:
+            longest = f", longest {cells[6]} ms" if cells[6] else ""
+            out[cells[0]] = (f"{cells[2]}: {cells[3]} rounds{longest}", when)
+    return out
 
 
 def run(build: pathlib.Path, folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
