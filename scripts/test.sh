@@ -58,7 +58,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,38s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,40s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
