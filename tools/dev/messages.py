@@ -127,11 +127,11 @@ def page() -> str:
             out.append(f"\n### {cure.title}\n\n{cure.means}\n\n**Do:** {cure.do}\n")
             shown = dict.fromkeys((m.text, m.code) for m in cure.messages)
             rows = "".join(f"<li><code>{_shown(text)}</code>{f' <small>{code}</small>' if code else ''}</li>\n" for text, code in shown)
-            out.append(f'<details markdown="0"><summary>{len(shown)} message{"s" * (len(shown) != 1)}</summary>\n<ul>\n{rows}</ul></details>\n')
+            out.append(f'<details><summary>{len(shown)} message{"s" * (len(shown) != 1)}</summary>\n<ul>\n{rows}</ul></details>\n')
     for kind, title in (("system", "What was asked of the system"), ("doing", "What was being done")):
         texts = sorted({m.text for m in every if m.kind == kind}, key=str.lower)
         rows = "".join(f"<li><code>{_shown(text)}</code></li>\n" for text in texts)
-        out.append(f'\n## {title}\n\n<details markdown="0"><summary>{len(texts)} texts</summary>\n<ul>\n{rows}</ul></details>\n')
+        out.append(f'\n## {title}\n\n<details><summary>{len(texts)} texts</summary>\n<ul>\n{rows}</ul></details>\n')
     return "\n".join(out)
 
 

@@ -5,7 +5,6 @@ Pages of docs/ keep their place. What lies elsewhere and is linked to becomes a 
 another text under project/, a source file under files/, as it stands. So no link leads out of the site.
 """
 
-import html
 import os
 import pathlib
 import re
@@ -88,7 +87,10 @@ def with_bars_in_code(text: str) -> str:
     r"""`a\|b` in a row of a table is a|b to GitHub, and to MkDocs only when it is written as HTML."""
 
     def code(span: re.Match) -> str:
-        return f"<code>{html.escape(span[1], quote=False).replace(chr(92) + '|', '&#124;')}</code>" if "\\|" in span[1] else span[0]
+        if "\\|" not in span[1]:
+            return span[0]
+        plain = span[1].replace("\\|", "|")
+        return "<code>" + re.sub(r"[^\w\s]", lambda sign: f"&#{ord(sign[0])};", plain).replace("_", "&#95;") + "</code>"
 
     def row(line: re.Match) -> str:
         return re.sub(r"`([^`\n]+)`", code, line[0])
