@@ -3,12 +3,13 @@
 # Makes a Python environment with what building the wheel needs, from PyPI, and
 # prints its interpreter's path. Does nothing, offline and at once, when it is there.
 #
-#   python_env.sh [--lint | --sbom] [--python PYTHON] [FOLDER]
+#   python_env.sh [--lint | --sbom | --site] [--python PYTHON] [FOLDER]
 #
 #   --lint            with the linters of Dockerfiles and examples/kubernetes instead
 #   --sbom            with what validates a bill of materials instead
+#   --site            with what builds the documentation's site (scripts/site.sh) instead
 #   --python PYTHON   whose environment it is (python3)
-#   FOLDER            where (build/python-env, build/lint-env, build/sbom-env)
+#   FOLDER            where (build/python-env, build/lint-env, build/sbom-env, build/site-env)
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -36,8 +37,12 @@ while (($# > 0)); do
       needed=(spdx-tools==0.8.5)
       default=$root/build/sbom-env
       ;;
+    --site | -site)
+      needed=(mkdocs==1.6.1 mkdocs-material==9.8.2)
+      default=$root/build/site-env
+      ;;
     --help | -h)
-      sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     -*)

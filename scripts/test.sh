@@ -8,6 +8,7 @@
 #   format    clang-format changes nothing
 #   layers    no include that src/README.md does not allow
 #   shell     the scripts' syntax, and no finding of shellcheck where that is installed
+#   site      the documents as one site, strictly; every message has a cure, every block says how it is run
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
@@ -48,7 +49,7 @@ source tests/support/readme.sh
 # shellcheck source=tests/support/counts.sh
 source tests/support/counts.sh
 
-all=(format layers shell dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
+all=(format layers shell site dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
 by_name=(engines release)
 parts=()
 long=false
@@ -58,7 +59,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,38s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,41s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -235,6 +236,11 @@ need_dev_tests() { [[ -f build/tests/cuda_driver/libcuda.so.1 ]] && need_dev || 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
 part_shell() { step 'shell' check_shell || true; }
+site_tests() { PYTHONDONTWRITEBYTECODE=1 python3 -m unittest discover -s tests/site -t tests/site; }
+part_site() {
+  step 'documents' site_tests || true
+  step 'site' bash scripts/site.sh || true
+}
 part_dev() {
   step 'build dev' build_preset dev ON ON || return 0
   begin_ahead clang asan tsan aarch64
