@@ -195,8 +195,8 @@ class SlowPath {
   const Deadline deadline_;
   std::optional<Clock::time_point> since_;  // the first look at the clock
   std::optional<Clock::time_point> spins_until_;
-  Duration awake_{};  // sleeps after so long
-  ThreadCounters* told_ = nullptr;          // of this thread
+  Duration awake_{};                // sleeps after so long
+  ThreadCounters* told_ = nullptr;  // of this thread
   int reports_ = 0;
   int yields_ = 0;
   bool is_patient_ = false;  // sleeps
