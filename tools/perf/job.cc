@@ -17,8 +17,6 @@
 #include "core/environment.h"
 #include "core/fd.h"
 
-extern char** environ;
-
 namespace memspan::perf {
 namespace {
 

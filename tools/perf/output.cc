@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "perf/plots.h"
 #include "perf/table.h"
-
-extern char** environ;
 
 namespace memspan::perf {
 namespace {

@@ -106,7 +106,7 @@ std::string series_svg(const Series& series, const LinePlot& plot, const LogAxis
     line += fmt::format("{:.1f},{:.1f} ", x.place(point.x), y.place(point.y));
     if (point.high <= 0) continue;
     band += fmt::format("{:.1f},{:.1f} ", x.place(point.x), y.place(point.y));
-    back = fmt::format("{:.1f},{:.1f} ", x.place(point.x), y.place(point.high)) + back;
+    back.insert(0, fmt::format("{:.1f},{:.1f} ", x.place(point.x), y.place(point.high)));
   }
   const std::string_view look = look_class(series.look);
   if (!band.empty())
