@@ -26,7 +26,7 @@
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 # And, only when it is named:
 #   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
-#   release   everything that is shipped, made twice and compared, installed, used and removed: an hour; needs root
+#   debs      the Debian packages, installed into an empty system, used, upgraded and removed; needs root
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -50,7 +50,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 all=(format layers shell site dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
-by_name=(engines release)
+by_name=(engines debs)
 parts=()
 long=false
 torch=false
@@ -354,14 +354,13 @@ part_engines() {
   step 'environment of engines' engines_environment || return 0
   run_pytest engines build/engines/bin/python tests/engines
 }
-# What scripts/release.sh makes of the last commit.
-part_release() {
-  local each
-  step 'what a release needs' bash scripts/install_deps.sh --release || return 0
-  step 'release make' bash tests/packages/release_test.sh make || return 0
-  for each in wheels sdist sbom debs life dockerfile again; do
-    step "release $each" bash tests/packages/release_test.sh "$each" || true
-  done
+# All of them, in an empty Debian.
+make_debs() { rm -rf -- build/debs && bash packaging/deb.sh --out build/debs; }
+part_debs() {
+  need_dev || return 0
+  step 'what Debian packages need' bash scripts/install_deps.sh --release || return 0
+  step 'Debian packages' make_debs || return 0
+  step 'life of Debian packages' bash tests/packages/debs_life_test.sh build/debs || true
 }
 part_tidy() {
   need_dev || return 0

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of `shmem.core` share: buffers, exceptions, the log."""
 
-from __future__ import annotations
-
 import logging
-from typing import Union
 
 from memspan import _core
 from memspan.errors import Error as AclshmemError
@@ -43,7 +40,7 @@ class Buffer:
 
 
 # What stands for memory here, beside a Buffer: an object with the buffer protocol.
-BufferOrBytes = Union[Buffer, _Bytes]
+BufferOrBytes = Buffer | _Bytes
 
 
 def check(code: int) -> None:
