@@ -71,8 +71,8 @@ if(MEMSPAN_BUILD_PYTHON)
   memspan_add_package(python3 python3-memspan python "one span of memory across processes and hosts (Python 3)"
     "${about} / . / These are the Python packages shmem, mf_smem, memfabric_hybrid, mf_adapter and / memspan, for the Python of the distribution."
     PACKAGE_DEPENDS "${library}, python3 (>= 3.${Python3_VERSION_MINOR}~), python3 (<< 3.${next_minor})"
-    PACKAGE_RECOMMENDS "memspan-openshmem, python3-numpy" PACKAGE_SUGGESTS libmemspan-dev
-    PACKAGE_CONTROL_EXTRA "${folder}/python3/postinst;${folder}/python3/prerm")
+    PACKAGE_RECOMMENDS "memspan-openshmem, python3-numpy" PACKAGE_SUGGESTS libmemspan-dev)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA ${folder}/python3/postinst ${folder}/python3/prerm)
 endif()
 
 include(CPack)

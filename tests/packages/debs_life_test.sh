@@ -78,9 +78,10 @@ PYTHON
   there sh -ec 'oshrun -n 2 --timeout 60 python3 /root/ring.py | sort'
   [[ $(wc -l <"$work/out") == 2 ]] && grep -qx "PE 1 of 2, memspan $version" "$work/out" || fail "Python's program printed: $(cat "$work/out")"
   there python3 -m memspan
-  there shmem-config version
+  there shmem-config --version
   # A program in C with what Python says of where the library is.
-  there sh -ec 'cd /root/ring && cc -o by-python ring.c -I"$(shmem-config include)" $(shmem-config ldflags) && ./by-python'
+  there sh -ec 'cd /root/ring && say() { python3 -c "import memspan; print(memspan.get_$1_path())"; }
+    cc -o by-python ring.c -I"$(say include)" -L"$(say lib)" -lmemspan && ./by-python'
 }
 
 make_root "$system"

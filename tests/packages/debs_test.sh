@@ -70,6 +70,10 @@ relations() {
   ! has memspan-ucx || needs memspan-ucx Depends libucx0
   ! has memspan-etcd || needs memspan-etcd Depends 'libcurl4 '
   ! has python3-memspan || needs python3-memspan Depends 'python3 (>= 3.' 'python3 (<< 3.'
+  if has python3-memspan; then
+    dpkg-deb -e "$debs/python3-memspan_${version}_$arch.deb" "$work/scripts"
+    [[ -x $work/scripts/postinst && -x $work/scripts/prerm ]] || fail "python3-memspan does not compile and clean up: $(ls "$work/scripts")"
+  fi
   dpkg-deb -e "$debs/libmemspan0_${version}_$arch.deb" "$work/control"
   grep -qx "libmemspan 0 libmemspan0 (= $version)" "$work/control/shlibs" || fail "shlibs: $(cat "$work/control/shlibs" 2>&1)"
   grep -qx 'activate-noawait ldconfig' "$work/control/triggers" || fail "triggers: $(cat "$work/control/triggers" 2>&1)"
