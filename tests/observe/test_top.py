@@ -31,7 +31,7 @@ class TopTest(unittest.TestCase):
         return found[0]
 
     def test_calls_bytes_memory_and_waits(self):
-        with watched(3, MEMSPAN_COUNTERS="1", SHMEM_SYMMETRIC_SIZE="1m") as job:
+        with watched(3, MEMSPAN_COUNTERS="1", SHMEM_SYMMETRIC_SIZE="2m") as job:
             group = self.wait_until_told(job, 0, 2)
             self.assertEqual((group["kind"], group["size"]), ("job", 3))
             self.assertEqual([member["rank"] for member in group["members"]], [0, 1, 2])
@@ -39,7 +39,7 @@ class TopTest(unittest.TestCase):
                 calls = {kind: (count["calls"], count["bytes"]) for kind, count in member["calls"].items()}
                 self.assertEqual({kind: calls[kind] for kind in DONE}, DONE)
                 self.assertTrue(member["counted"])
-                self.assertEqual(member["memory_bytes"], 1 << 20)
+                self.assertEqual(member["memory_bytes"], 2 << 20)
                 self.assertEqual(member["memory_used"], 64 * 8 + 16)
                 self.assertEqual(member["command"], os.path.basename(WATCHED)[:15])
             self.assertEqual(group["members"][0]["calls"]["collective"]["calls"], 5)  # the last goes on
@@ -81,7 +81,7 @@ class TopTest(unittest.TestCase):
             self.assertEqual(read_lines(member.stdout, 1), ["ready"])
             (group,) = groups(str(member.pid))
             self.assertEqual(group["kind"], "pool")
-            self.assertRegex(group["name"], r"^bm/7@127\.0\.0\.1:\d+$")
+            self.assertRegex(group["name"], r"^bm/7@tcp://127\.0\.0\.1:\d+$")
             (row,) = group["members"]
             self.assertEqual(row["calls"]["copy"], {"calls": 1000, "bytes": 1000 * 4096})
             self.assertEqual(row["memory_bytes"], 4 << 20)

@@ -2,6 +2,7 @@
 """MEMSPAN_TRACE: one timeline of a job in the trace-event format."""
 
 import collections
+import decimal
 import json
 import os
 import signal
@@ -32,7 +33,7 @@ class TraceTest(unittest.TestCase):
 
     def read(self, file=None):
         with open(file or self.file, encoding="utf-8") as text:
-            return json.load(text)
+            return json.load(text, parse_float=decimal.Decimal)  # a double has no nanoseconds of the wall clock
 
     def check_nesting(self, track):
         """Events of a thread lie within each other or apart; times are whole nanoseconds."""
