@@ -27,7 +27,9 @@ static unsigned char* pages_at(void* wanted, std::size_t bytes, int byte) {
   return static_cast<unsigned char*>(made);
 }
 
-unsigned char* fresh_pages(std::size_t bytes, int byte) { return pages_at(nullptr, bytes, byte); }
+unsigned char* fresh_pages(std::size_t bytes, int byte) {
+  return pages_at(nullptr, bytes, byte);
+}
 
 unsigned char* lone_pages(std::size_t bytes, int byte) {
   void* const low = reinterpret_cast<void*>(0x5000'0000);  // free for programs under all sanitizers

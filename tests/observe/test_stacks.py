@@ -6,7 +6,7 @@ import signal
 import unittest
 
 from jobs.launcher import SECONDS, run, start_shells
-from watched import WATCHED, end, watched
+from watched import WATCHED, end, wait_until_told, watched
 
 WAIT = r"PE (\d) \(process \d+\): thread \d+ waits in shmem_barrier_all for PE 1, for \d+\.\d s"
 
@@ -35,6 +35,7 @@ class StacksTest(unittest.TestCase):
     def test_a_signal_to_oshrun_asks_a_job_that_goes_on(self):
         with watched(3) as job:
             text = ""
+            wait_until_told(job, 0, 2)
             job.send_signal(signal.SIGUSR2)
             while len(re.findall(r"(?m)^PE \d \(", text)) < 3 or not re.search(WAIT, text):
                 line = job.stderr.readline().decode()
