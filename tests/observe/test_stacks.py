@@ -6,7 +6,7 @@ import signal
 import unittest
 
 from jobs.launcher import SECONDS, run, start_shells
-from watched import WATCHED, end, watched
+from watched import WATCHED, end, wait_until_told, watched
 
 WAIT = r"PE (\d) \(process \d+\): thread \d+ waits in shmem_barrier_all for PE 1, for \d+\.\d s"
 
@@ -34,15 +34,13 @@ class StacksTest(unittest.TestCase):
 
     def test_a_signal_to_oshrun_asks_a_job_that_goes_on(self):
         with watched(3) as job:
-            text, asked = "", 0
-            # A member may be asked just before it waits.
-            while not re.search(WAIT, text):
-                job.send_signal(signal.SIGUSR2)
-                asked += 1
-                while len(re.findall(r"(?m)^PE \d \(", text)) < 3 * asked:
-                    line = job.stderr.readline().decode()
-                    self.assertNotEqual(line, "", text)
-                    text += line
+            text = ""
+            wait_until_told(job, 0, 2)
+            job.send_signal(signal.SIGUSR2)
+            while len(re.findall(r"(?m)^PE \d \(", text)) < 3 or not re.search(WAIT, text):
+                line = job.stderr.readline().decode()
+                self.assertNotEqual(line, "", text)
+                text += line
             self.assertIsNone(job.poll())
             code, rest = end(job)
             self.assertEqual(code, 0, text + rest)

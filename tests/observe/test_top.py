@@ -14,25 +14,13 @@ import unittest
 
 from jobs.launcher import SECONDS, environment, read_lines, until
 from jobs.ports import free_port
-from watched import DONE, TOP, WATCHED, end, groups, jobs_of, top, watched
+from watched import DONE, TOP, WATCHED, end, groups, jobs_of, top, wait_until_told, watched
 
 
 class TopTest(unittest.TestCase):
-    def wait_until_told(self, job, *waiters):
-        """The job's group, once these ranks wait for PE 1."""
-        found = []
-
-        def is_told():
-            found[:] = jobs_of(job.pid)
-            waits = {member["rank"]: member["waiting"] for group in found for member in group["members"]}
-            return all(waits.get(rank) and waits[rank][0]["for"] == 1 for rank in waiters)
-
-        until(SECONDS, f"{waiters} wait for PE 1", is_told)
-        return found[0]
-
     def test_calls_bytes_memory_and_waits(self):
         with watched(3, MEMSPAN_COUNTERS="1", SHMEM_SYMMETRIC_SIZE="2m") as job:
-            group = self.wait_until_told(job, 0, 2)
+            group = wait_until_told(job, 0, 2)
             self.assertEqual((group["kind"], group["size"]), ("job", 3))
             self.assertEqual([member["rank"] for member in group["members"]], [0, 1, 2])
             for member in group["members"]:
@@ -54,14 +42,14 @@ class TopTest(unittest.TestCase):
 
     def test_waits_are_told_without_counting(self):
         with watched(2) as job:
-            group = self.wait_until_told(job, 0)
+            group = wait_until_told(job, 0)
             for member in group["members"]:
                 self.assertFalse(member["counted"])
                 self.assertEqual({count["calls"] for count in member["calls"].values()}, {0})
 
     def test_ranks_that_are_lost_or_stopped(self):
         with watched(3, "--keep-going") as job:
-            group = self.wait_until_told(job, 0, 2)
+            group = wait_until_told(job, 0, 2)
             pids = {member["rank"]: member["pid"] for member in group["members"]}
             os.kill(pids[2], signal.SIGSTOP)
             until(SECONDS, "PE 2 is stopped", lambda: jobs_of(job.pid)[0]["members"][2]["state"] == "stopped")
@@ -71,7 +59,7 @@ class TopTest(unittest.TestCase):
 
     def test_rates(self):
         with watched(2, MEMSPAN_COUNTERS="1") as job:
-            name = self.wait_until_told(job, 0)["name"]
+            name = wait_until_told(job, 0)["name"]
             text = top("--once", "--interval", "0.2", name)
             self.assertRegex(text, r"(?m)^ +0 +\d+ .* waits .* 0 +0 +\d+% shmem_barrier_all")
 

@@ -2,7 +2,6 @@
 """MEMSPAN_TRACE: one timeline of a job in the trace-event format."""
 
 import collections
-import decimal
 import json
 import os
 import signal
@@ -33,7 +32,7 @@ class TraceTest(unittest.TestCase):
 
     def read(self, file=None):
         with open(file or self.file, encoding="utf-8") as text:
-            return json.load(text, parse_float=decimal.Decimal)  # a double has no nanoseconds of the wall clock
+            return json.load(text)
 
     def check_nesting(self, track):
         """Events of a thread lie within each other or apart; times are whole nanoseconds."""

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 
-from jobs.launcher import SECONDS, environment, read_lines, start
+from jobs.launcher import SECONDS, environment, read_lines, start, until
 
 TOP = os.environ.get("MEMSPAN_TOP", "memspan-top")
 WATCHED = os.environ.get("MEMSPAN_WATCHED", "observe_watched")
@@ -51,6 +51,19 @@ def top(*options):
 
 def groups(*options):
     return json.loads(top("--once", "--json", "--interval", "0", *options))["groups"]
+
+
+def wait_until_told(job, *waiters):
+    """The job's group, once these ranks wait for PE 1."""
+    found = []
+
+    def is_told():
+        found[:] = jobs_of(job.pid)
+        waits = {member["rank"]: member["waiting"] for group in found for member in group["members"]}
+        return all(waits.get(rank) and waits[rank][0]["for"] == 1 for rank in waiters)
+
+    until(SECONDS, f"{waiters} wait for PE 1", is_told)
+    return found[0]
 
 
 def jobs_of(parent):
