@@ -3,6 +3,13 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
+# Each file is of one component: library, ucx, etcd, development, openshmem (the launcher and the compilers
+# that OpenSHMEM names), tools (what is of no other), python (a wheel), python3 (packages for the system's Python).
+# cmake/MemspanPackages.cmake makes a Debian package of each.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
+# Where libmemspan.so looks for its modules: beside it, or in the folder memspan there (src/core/module.cc).
+set(MEMSPAN_INSTALL_MODULEDIR ${CMAKE_INSTALL_LIBDIR} CACHE STRING "Where modules of the library are installed")
+
 set(MEMSPAN_TEMPLATES ${CMAKE_CURRENT_LIST_DIR})
 set(generated ${PROJECT_BINARY_DIR}/generated)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/memspan)
@@ -32,15 +39,15 @@ target_include_directories(memspan INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(memspan PROPERTIES EXPORT_NAME openshmem)
 install(TARGETS memspan EXPORT memspanTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
 if(MEMSPAN_TLS)
-  install(TARGETS memspan_tls LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS memspan_tls LIBRARY DESTINATION ${MEMSPAN_INSTALL_MODULEDIR} COMPONENT library)
 endif()
 if(MEMSPAN_HAS_ETCD)
-  install(TARGETS memspan_etcd LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS memspan_etcd LIBRARY DESTINATION ${MEMSPAN_INSTALL_MODULEDIR} COMPONENT etcd)
 endif()
 if(MEMSPAN_HAS_UCX)
-  install(TARGETS memspan_ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS memspan_ucx LIBRARY DESTINATION ${MEMSPAN_INSTALL_MODULEDIR} COMPONENT ucx)
 endif()
 # The other faces, of the same library.
 add_library(memspan_smem INTERFACE)
@@ -69,16 +76,17 @@ foreach(folder smem/host smem/device hybm)
 endforeach()
 install(TARGETS memspan_smem memspan_aclshmem memspan_cann EXPORT memspanTargets)
 install(FILES ${PROJECT_BINARY_DIR}/lib/libshmem.so ${PROJECT_BINARY_DIR}/lib/libmf_smem.so
-  ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  ${PROJECT_BINARY_DIR}/lib/libmf_hybm_core.so DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
 # OpenSHMEM's own folder vanishes: users write <shmem.h>.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openshmem/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/include/shmem_api.h ${PROJECT_SOURCE_DIR}/include/aclshmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openshmem/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/include/shmem_api.h ${PROJECT_SOURCE_DIR}/include/aclshmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development)
 # MemFabric's documents compile with the folders smem/host, smem/device and hybm, CANN SHMEM's with aclshmem.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/memspan ${PROJECT_SOURCE_DIR}/include/smem
   ${PROJECT_SOURCE_DIR}/include/hybm ${PROJECT_SOURCE_DIR}/include/aclshmem
   ${PROJECT_SOURCE_DIR}/include/cann DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+  COMPONENT development FILES_MATCHING PATTERN "*.h")
 
 # ---- MemFabric's layout ---------------------------------------------------------------------------
 # Its documents' compile and link lines, and programs that load the library by its path, look below
@@ -87,10 +95,13 @@ function(memspan_add_layout_link name target)
   file(RELATIVE_PATH there ${CMAKE_INSTALL_PREFIX}/${platform} ${target})
   file(MAKE_DIRECTORY ${generated}/${platform})
   file(CREATE_LINK ${there} ${generated}/${platform}/${name} SYMBOLIC)
-  install(FILES ${generated}/${platform}/${name} DESTINATION ${platform})
+  install(FILES ${generated}/${platform}/${name} DESTINATION ${platform} COMPONENT development)
 endfunction()
-memspan_add_layout_link(include ${CMAKE_INSTALL_FULL_INCLUDEDIR})
-memspan_add_layout_link(lib64 ${CMAKE_INSTALL_FULL_LIBDIR})
+# Not below /usr.
+if(NOT MEMSPAN_DEB)
+  memspan_add_layout_link(include ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  memspan_add_layout_link(lib64 ${CMAKE_INSTALL_FULL_LIBDIR})
+endif()
 
 # ---- programs -------------------------------------------------------------------------------------
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX})
@@ -100,59 +111,76 @@ file(RELATIVE_PATH library ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 # memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc...): a compiler wrapper and its other names.
 function(memspan_add_wrapper name variable compiler)
   configure_file(${PROJECT_SOURCE_DIR}/tools/wrappers/oshcc.in ${generated}/${name} @ONLY)
-  install(PROGRAMS ${generated}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(PROGRAMS ${generated}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT openshmem)
   foreach(alias IN LISTS ARGN)
-    memspan_add_link(${CMAKE_INSTALL_BINDIR} ${name} ${alias})
+    memspan_add_link(${CMAKE_INSTALL_BINDIR} ${name} ${alias} openshmem)
   endforeach()
 endfunction()
 
-# memspan_add_link(FOLDER NAME OTHER): in this folder of the installation OTHER is a link to NAME.
-function(memspan_add_link folder name other)
+# memspan_add_link(FOLDER NAME OTHER COMPONENT): in this folder of the installation OTHER is a link to NAME.
+function(memspan_add_link folder name other component)
   file(MAKE_DIRECTORY ${generated}/links/${folder})
   file(CREATE_LINK ${name} ${generated}/links/${folder}/${other} SYMBOLIC)
-  install(FILES ${generated}/links/${folder}/${other} DESTINATION ${folder})
+  install(FILES ${generated}/links/${folder}/${other} DESTINATION ${folder} COMPONENT ${component})
 endfunction()
 
 memspan_add_wrapper(oshcc MEMSPAN_CC cc shmemcc)
 memspan_add_wrapper(oshc++ MEMSPAN_CXX c++ oshcxx oshCC shmemc++ shmemcxx shmemCC)
 if(TARGET oshrun)
-  install(TARGETS oshrun memspan-info memspan-store memspan-kernels memspan-top RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  memspan_add_link(${CMAKE_INSTALL_BINDIR} oshrun shmemrun)
+  install(TARGETS memspan-info memspan-store memspan-kernels memspan-top RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET memspan-perf)
+    install(TARGETS memspan-perf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+  install(TARGETS oshrun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT openshmem)
+  memspan_add_link(${CMAKE_INSTALL_BINDIR} oshrun shmemrun openshmem)
 endif()
 
 # ---- what people read ------------------------------------------------------------------------------
-foreach(page oshrun oshcc memspan-info memspan-store memspan-kernels memspan-top)
+function(memspan_add_page page component)
   configure_file(${PROJECT_SOURCE_DIR}/docs/man/${page}.1.in ${generated}/${page}.1 @ONLY)
-  install(FILES ${generated}/${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${generated}/${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${component})
+endfunction()
+foreach(page memspan-info memspan-perf memspan-store memspan-kernels memspan-top)
+  memspan_add_page(${page} tools)
 endforeach()
+memspan_add_page(oshrun openshmem)
+memspan_add_page(oshcc openshmem)
 foreach(other oshc++ oshcxx oshCC shmemcc shmemc++ shmemcxx shmemCC)
-  memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshcc.1 ${other}.1)
+  memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshcc.1 ${other}.1 openshmem)
 endforeach()
-memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshrun.1 shmemrun.1)
-install(FILES ${PROJECT_SOURCE_DIR}/tools/completion/oshrun.bash DESTINATION ${completion_dir} RENAME oshrun)
-foreach(other shmemrun memspan-info memspan-store memspan-top)
-  memspan_add_link(${completion_dir} oshrun ${other})
+memspan_add_link(${CMAKE_INSTALL_MANDIR}/man1 oshrun.1 shmemrun.1 openshmem)
+# One file for all programs, under the name of each.
+install(FILES ${PROJECT_SOURCE_DIR}/tools/completion/oshrun.bash DESTINATION ${completion_dir} RENAME memspan-info)
+foreach(other memspan-perf memspan-store memspan-top)
+  memspan_add_link(${completion_dir} memspan-info ${other} tools)
 endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/VERSION DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(other oshrun shmemrun)
+  memspan_add_link(${completion_dir} memspan-info ${other} openshmem)
+endforeach()
+# A Debian package has these in its own way.
+if(NOT MEMSPAN_DEB)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/packaging/copyright ${PROJECT_SOURCE_DIR}/VERSION
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
 
 # ---- find_package(memspan) ------------------------------------------------------------------------
-install(EXPORT memspanTargets NAMESPACE memspan:: DESTINATION ${package_dir})
+install(EXPORT memspanTargets NAMESPACE memspan:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(${MEMSPAN_TEMPLATES}/memspanConfig.cmake.in ${generated}/memspanConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${generated}/memspanConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${generated}/memspanConfig.cmake ${generated}/memspanConfigVersion.cmake
-  ${MEMSPAN_TEMPLATES}/MemspanKernels.cmake DESTINATION ${package_dir})
+  ${MEMSPAN_TEMPLATES}/MemspanKernels.cmake DESTINATION ${package_dir} COMPONENT development)
 
 # ---- pkg-config -----------------------------------------------------------------------------------
 file(RELATIVE_PATH from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${MEMSPAN_TEMPLATES}/memspan.pc.in ${generated}/memspan.pc @ONLY)
-install(FILES ${generated}/memspan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${generated}/memspan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 # memspan_add_alias(PACKAGE FACE [FOLDER...]): the package of a face; the folders are of headers.
 function(memspan_add_alias package face)
   list(TRANSFORM ARGN PREPEND "-I\${includedir}/" OUTPUT_VARIABLE flags)
   list(JOIN flags " " flags)
   configure_file(${MEMSPAN_TEMPLATES}/alias.pc.in ${generated}/${package}.pc @ONLY)
-  install(FILES ${generated}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${generated}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()
 memspan_add_alias(shmem OpenSHMEM)
 memspan_add_alias(openshmem OpenSHMEM)

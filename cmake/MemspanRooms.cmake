@@ -14,6 +14,8 @@ target_compile_options(memspan_flags INTERFACE -Wall -Wextra -Wshadow
 target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
   MEMSPAN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
+# The same bytes wherever the sources lie; debuggers of other configurations want to know where.
+target_compile_options(memspan_flags INTERFACE $<$<CONFIG:Release>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
 # A static libfmt is linked. Debian has none, and a shared one would be one more thing that users must
 # install and every process loads: then fmt is compiled once (core/fmt.cc).
 get_target_property(fmt_type fmt::fmt TYPE)
@@ -38,15 +40,15 @@ endif()
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 set(memspan_object_flags "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} TLS=${MEMSPAN_TLS} PMIX=${MEMSPAN_HAS_PMIX} FMT=${MEMSPAN_LINKS_FMT} ${MEMSPAN_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 
-# A wheel is linked from the objects of build/ where scripts/build.sh made it with the same flags,
-# after what changed has been compiled there.
+# A wheel and Debian packages are linked from the objects of build/ where scripts/build.sh made it with the
+# same flags, after what changed has been compiled there.
 set(MEMSPAN_TAKES_OBJECTS FALSE)
 set(others ${PROJECT_SOURCE_DIR}/build)
-if(SKBUILD AND EXISTS ${others}/objects.cmake)
+if((SKBUILD OR MEMSPAN_DEB) AND EXISTS ${others}/objects.cmake)
   include(${others}/objects.cmake)
   if(memspan_object_flags_there STREQUAL memspan_object_flags)
     message(STATUS "The library's objects are those of ${others}")
-    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan launcher_parts
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan launcher_parts info_parts json_parts
       COMMAND_ERROR_IS_FATAL ANY)
     include(${others}/objects.cmake)
     set(MEMSPAN_TAKES_OBJECTS TRUE)
@@ -133,12 +135,14 @@ endfunction()
 # is needed, of the room core and the sources; FOLDER/etcd_module.map says what it exports.
 function(memspan_module name folder)
   cmake_parse_arguments(MODULE "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_library(memspan_${name} MODULE ${MODULE_SOURCES} $<TARGET_OBJECTS:memspan_room_core>)
+  set(others ${MODULE_SOURCES})
+  list(FILTER others INCLUDE REGEX "TARGET_OBJECTS")
+  list(FILTER MODULE_SOURCES EXCLUDE REGEX "TARGET_OBJECTS")
+  memspan_add_library_objects(memspan_${name}_parts SOURCES ${MODULE_SOURCES} LIBRARIES ${MODULE_LIBRARIES})
+  add_library(memspan_${name} MODULE $<TARGET_OBJECTS:memspan_${name}_parts> ${others} $<TARGET_OBJECTS:memspan_room_core>)
   target_link_libraries(memspan_${name} PRIVATE memspan_flags ${MODULE_LIBRARIES})
-  target_compile_options(memspan_${name} PRIVATE -fno-rtti)
   set_target_properties(memspan_${name} PROPERTIES OUTPUT_NAME memspan_${name} LINKER_LANGUAGE CXX
-    CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-    LINK_DEPENDS ${folder}/${name}_module.map)
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${folder}/${name}_module.map)
   target_link_options(memspan_${name} PRIVATE LINKER:--version-script=${folder}/${name}_module.map)
   add_dependencies(memspan memspan_${name})
 endfunction()

@@ -9,8 +9,9 @@
 #   --out DIR      where they go (dist)
 #   --version V    their version (that of the file VERSION)
 #
-# They are SHMEM_VERSION_linux-ARCH.run and mxc-memfabric-hybrid-VERSION_linux_ARCH.run. The last
-# two lines are their paths.
+# The time in them is $SOURCE_DATE_EPOCH, else that of the last commit. They are
+# SHMEM_VERSION_linux-ARCH.run and mxc-memfabric-hybrid-VERSION_linux_ARCH.run. The last two lines are
+# their paths.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -32,7 +33,7 @@ while (($# > 0)); do
       shift
       ;;
     --help | -h)
-      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; allowed are --tree, --wheel, --out and --version" ;;
@@ -46,20 +47,28 @@ libraries=$(dirname -- "$library")
 [[ -z $wheel || -f $wheel ]] || fail "--wheel is \"$wheel\", which is no file"
 [[ $version =~ ^[0-9A-Za-z][0-9A-Za-z.+~_-]*$ ]] || fail "--version is \"$version\"; allowed are letters, digits and . + ~ _ -"
 
+# The same bytes whenever and wherever they are made.
+time=$(bash "$root/packaging/source_date.sh")
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 mkdir -p -- "$out"
 # Options that makeself does not know are the installer's, which refuses what it does not know either;
-# a damaged file does not leave the folder behind that was made for it.
+# a damaged file does not leave the folder behind that was made for it. The command line has paths of here.
 sed -e '/^    -\*)$/,/;;/c\    -*)\n\tbreak ;;' \
-  -e 's/^    MS_Check "\\$0"$/    (MS_Check "\\$0") || { rmdir "\\$tmpdir"; exit 2; }/' /usr/share/makeself/makeself-header.sh >"$work/header"
-if [[ $(diff /usr/share/makeself/makeself-header.sh "$work/header" | grep -c '^>') != 2 ]]; then
+  -e 's/^    MS_Check "\\$0"$/    (MS_Check "\\$0") || { rmdir "\\$tmpdir"; exit 2; }/' \
+  -e 's/\$MS_COMMAND/packaging\/package.sh/' /usr/share/makeself/makeself-header.sh >"$work/header"
+if [[ $(diff /usr/share/makeself/makeself-header.sh "$work/header" | grep -c '^>') != 3 ]]; then
   fail "this makeself is not one that we know: $(makeself --version)"
 fi
 
+# Of a gzip that writes no time, which makeself cannot ask for.
+mkdir -- "$work/bin"
+printf '#!/bin/sh\nexec %q -n "$@"\n' "$(command -v gzip)" >"$work/bin/gzip"
+chmod 755 "$work/bin/gzip"
+
 describe() { # NAME
-  printf 'Name: %s\nVersion: %s\nPlatform: linux-%s\nKernel: %s\nCommitId: %s\n' "$1" "$version" "$arch" \
-    "$(uname -r)" "$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
+  printf 'Name: %s\nVersion: %s\nPlatform: linux-%s\nCommitId: %s\n' "$1" "$version" "$arch" \
+    "$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)"
 }
 
 # finish NAME FILE LIBDIR LINE...: what both have, in $work/NAME; the lines are the installer's variables.
@@ -73,14 +82,16 @@ finish() {
   sed "s|@LIBDIR@|$libdir|g" "$root/packaging/set_env.sh.in" >"$place/tree/set_env.sh"
   describe "$name" >"$place/tree/version.info"
   cp -- "$root/packaging/uninstall.sh" "$place/tree/"
-  cp -- "$root/LICENSE" "$place/tree/"
+  cp -- "$root/LICENSE" "$root/packaging/copyright" "$place/tree/"
   chmod 755 "$place/tree/uninstall.sh"
   cp -- "$root/packaging/installer.sh" "$place/"
   printf '%s\n' "name=$name" "version=$version" "arch=$arch" "$@" >"$place/package"
   # Its text stands in single quotes.
   sed -e "s|@NAME@|$name|g" -e "s|@FILE@|${file##*/}|g" -e "s|@WHERE@|$(where "$place/package")|g" \
     "$root/packaging/help.txt" >"$work/help"
-  makeself --quiet --sha256 --nox11 --noprogress --tar-quietly --header "$work/header" --help-header "$work/help" \
+  chmod -R u=rwX,go=rX -- "$place"
+  PATH=$work/bin:$PATH makeself --quiet --sha256 --nox11 --noprogress --tar-quietly --packaging-date "$(date -u -R -d "@$time")" \
+    --tar-extra "--sort=name --mtime=@$time --owner=0 --group=0 --numeric-owner" --header "$work/header" --help-header "$work/help" \
     "$place" "$file" "$name $version" bash ./installer.sh >"$work/log" 2>&1 || fail "makeself: $(tail -n 3 "$work/log")"
   rm -rf -- "$place"
 }

@@ -14,9 +14,9 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
-targets=(frames message store_state tls_info)
+targets=(frames message records store_state tls_info)
 # Of an input: a TLS text may have 10 KiB and is refused beyond; long sequences are only slow.
-declare -A most_bytes=([frames]=4096 [message]=4096 [store_state]=1024 [tls_info]=12288 [etcd]=4096)
+declare -A most_bytes=([frames]=4096 [message]=4096 [records]=1024 [store_state]=1024 [tls_info]=12288 [etcd]=4096)
 seconds=60
 record=false
 while (($# > 0)); do

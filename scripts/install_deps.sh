@@ -3,14 +3,15 @@
 # Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
 # when all of it is there.
 #
-#   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--list]
+#   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--release] [--list]
 #
 #   --examples  also what the examples multiply with
 #   --tests     also what the tests need
 #   --python    also what building the wheel needs (the rest comes by scripts/python_env.sh)
-#   --package   also what makes the .run packages
+#   --package   also what makes the .run and Debian packages
 #   --dev       all of these, and what the checks and the benchmarks' rival need
 #   --cross     also what building for aarch64 and running that needs (scripts/cross.sh)
+#   --release   also what looks at packages (scripts/test.sh debs)
 #   --list      print the packages' names and install nothing
 set -euo pipefail
 
@@ -24,7 +25,7 @@ tests=(
   openssh-client openssh-server # jobs on several hosts
 )
 python=(python3-venv python3-dev)
-package=(makeself)
+package=(makeself dpkg-dev file)
 dev=(
   "${examples[@]}" "${tests[@]}" "${python[@]}" "${package[@]}"
   clang clang-tidy clang-format libclang-rt-14-dev
@@ -36,6 +37,10 @@ dev=(
   libucx-dev                 # the carrier over UCX, which is built where this is
   libcurl4-openssl-dev nlohmann-json3-dev # the store on etcd, which is built where these are
   etcd-server nftables                    # three of it are a store in tests; what cuts one off
+)
+release=(
+  "${package[@]}" "${python[@]}" git
+  lintian debootstrap # what judges Debian packages, and empty systems to install them into
 )
 cross=(
   g++-aarch64-linux-gnu qemu-user
@@ -59,12 +64,13 @@ for option in "$@"; do
     --package | -package) wanted+=("${package[@]}") ;;
     --dev | -dev) wanted+=("${dev[@]}") ;;
     --cross | -cross) wanted+=("${cross[@]}") ;;
+    --release | -release) wanted+=("${release[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross and --list" ;;
+    *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross, --release and --list" ;;
   esac
 done
 if $list; then

@@ -8,6 +8,7 @@
 #   format    clang-format changes nothing
 #   layers    no include that src/README.md does not allow
 #   shell     the scripts' syntax, and no finding of shellcheck where that is installed
+#   site      the documents as one site, strictly; every message has a cure, every block says how it is run
 #   dev       build, every test (install tests too)
 #   run       scripts/run.sh on two ranks
 #   example   the fused matmul + allreduce, verified
@@ -25,6 +26,7 @@
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 # And, only when it is named:
 #   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
+#   debs      the Debian packages, installed into an empty system, used, upgraded and removed; needs root
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -47,8 +49,8 @@ source tests/support/readme.sh
 # shellcheck source=tests/support/counts.sh
 source tests/support/counts.sh
 
-all=(format layers shell dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
-by_name=(engines)
+all=(format layers shell site dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
+by_name=(engines debs)
 parts=()
 long=false
 torch=false
@@ -57,7 +59,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,37s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,41s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -234,6 +236,11 @@ need_dev_tests() { [[ -f build/tests/cuda_driver/libcuda.so.1 ]] && need_dev || 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
 part_shell() { step 'shell' check_shell || true; }
+site_tests() { PYTHONDONTWRITEBYTECODE=1 python3 -m unittest discover -s tests/site -t tests/site; }
+part_site() {
+  step 'documents' site_tests || true
+  step 'site' bash scripts/site.sh || true
+}
 part_dev() {
   step 'build dev' build_preset dev ON ON || return 0
   begin_ahead clang asan tsan aarch64
@@ -346,6 +353,14 @@ part_engines() {
   need_dev_tests || return 0
   step 'environment of engines' engines_environment || return 0
   run_pytest engines build/engines/bin/python tests/engines
+}
+# All of them, in an empty Debian.
+make_debs() { rm -rf -- build/debs && bash packaging/deb.sh --out build/debs; }
+part_debs() {
+  need_dev || return 0
+  step 'what Debian packages need' bash scripts/install_deps.sh --release || return 0
+  step 'Debian packages' make_debs || return 0
+  step 'life of Debian packages' bash tests/packages/debs_life_test.sh build/debs || true
 }
 part_tidy() {
   need_dev || return 0

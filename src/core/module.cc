@@ -31,10 +31,22 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+// From the folder of the library, and from that of a program: where installations have their
+// libraries.
+constexpr const char* kFolders[] = {"",
+                                    "memspan/",
+                                    "../lib/",
+                                    "../lib64/",
+#ifdef MEMSPAN_LIBRARY_ARCHITECTURE
+                                    "../lib/" MEMSPAN_LIBRARY_ARCHITECTURE "/",
+                                    "../lib/" MEMSPAN_LIBRARY_ARCHITECTURE "/memspan/"
+#endif
+};
+
 }  // namespace
 
 std::string find_module(const char* file) {
-  for (const char* where : {"", "../lib/"}) {
+  for (const char* where : kFolders) {
     std::string path = fmt::format("{}/{}{}", own_folder(), where, file);
     if (::access(path.c_str(), R_OK) == 0) return path;
   }

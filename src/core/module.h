@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the library that are shared objects of their own, since few processes need what they are
-// linked with. They stand beside the library (or, for a program of the build tree, in ../lib).
+// linked with. They stand beside the library or in the folder memspan there; for
+// a program that is ../lib, ../lib64 or Debian's ../lib/x86_64-linux-gnu.
 #pragma once
 
 #include <string>

@@ -108,7 +108,8 @@ int free_slot(const CountersRegion& region) {
 // Gives the slot back when the thread ends.
 struct ThreadEnd {
   ~ThreadEnd() {
-    if (own_thread_counters != &spilled)
+    // A child of fork() may end without a slot of its own.
+    if (own_thread_counters != nullptr && own_thread_counters != &spilled)
       own_thread_counters->thread.store(0, std::memory_order_release);
     own_thread_counters = &spilled;  // for what its other destructors call
   }
@@ -130,7 +131,7 @@ std::string_view name_of(MemberKind kind) {
 
 void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
   char text[sizeof what] = {};
-  std::memcpy(text, call, std::min(strlen(call), sizeof text - 1));
+  std::copy_n(call, std::min(strlen(call), sizeof text - 1), text);
   for (std::size_t i = 0; i < std::size(what); ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, text + i * sizeof word, sizeof word);

@@ -19,6 +19,8 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
+// Where spinning goes on to help, who sleeps finds its core taken, or is woken on that of the peer.
+constexpr auto kAwakeWhereSpinsHelp = std::chrono::milliseconds(10);
 // A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;
 // Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself: it comes late by
@@ -130,9 +132,13 @@ SlowPath::SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline
       knows_whom_it_needs_(knows_whom_it_needs),
       deadline_(within_limit(deadline, place.limit)) {
   if (!deadline_.is_never() || is_recording()) since_ = Clock::now();
+  const Duration spin = place.spins > 0 ? place.spin_budget.next() : Duration::zero();
+  if (spin > Duration::zero()) spins_until_ = since_.value_or(Clock::now()) + spin;
+  awake_ = spin == SpinBudget::kSpin ? kAwakeWhereSpinsHelp : kAwake;
 }
 
 SlowPath::~SlowPath() {
+  if (spins_until_) place_.spin_budget.spun_well();
   if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
   if (is_recording() && since_)
     record_wait(what_, *since_,
@@ -166,11 +172,21 @@ Status SlowPath::pause(int lost) {
     if (place_.segment->peer(lost).death.load(std::memory_order_acquire) == 0) note_loss(lost);
     return death_status(lost);
   }
+  if (spins_on()) return Status::ok();
   if (!is_patient_ && deadline_.is_never() && ++yields_ % kYieldsPerLook != 0) {
     sched_yield();
     return Status::ok();
   }
   return pause_by_the_clock();
+}
+
+bool SlowPath::spins_on() {
+  if (!spins_until_) return false;
+  cpu_pause();
+  if (Clock::now() < *spins_until_) return true;
+  spins_until_.reset();
+  place_.spin_budget.spun_in_vain();
+  return false;
 }
 
 Status SlowPath::pause_by_the_clock() {
@@ -185,7 +201,7 @@ Status SlowPath::pause_by_the_clock() {
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
   if (!knows_whom_it_needs_ && place_.has_ends())
     if (Status status = end_status(now - *since_); !status.is_ok()) return status;
-  is_patient_ = now - *since_ > kAwake;
+  is_patient_ = now - *since_ > awake_;
   nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
   if (is_patient_ && told_ == nullptr) tell();
   if (is_patient_ && is_interrupted()) return interruption();

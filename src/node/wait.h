@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting that is quick when the answer is near and cheap when it is not: spin for about a
-// microsecond (not at all when there are more processes than cores), then let others run, then
-// sleep on the process's doorbell.
+// microsecond, or for longer where that helps (spin_budget.h; not at all when there are more
+// processes than cores), then let others run, then sleep on the process's doorbell.
 //
 // A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
 // when a peer asked the job to end, with kTimeout at its deadline. In a program that survives
@@ -23,6 +23,7 @@
 #include "core/status.h"
 #include "node/counters.h"
 #include "node/segment.h"
+#include "node/spin_budget.h"
 
 namespace memspan {
 
@@ -66,7 +67,7 @@ struct WaitContext {
   const NodeSegment* segment = nullptr;
   PeerSlot* self = nullptr;
   int rank = 0;
-  int spins = 0;                 // looks before the first sched_yield
+  int spins = 0;                 // looks before the slow path; zero: nobody spins
   std::uint32_t generation = 0;  // of `self` in the job
   // Deaths and requests up to this count of NodeHeader::alarms are known and end no wait.
   std::atomic<std::uint32_t> known_alarms{0};
@@ -78,6 +79,7 @@ struct WaitContext {
   std::atomic<bool> has_threads{true};
   std::atomic<bool> has_warned_of_end{false};
   std::atomic<std::uint32_t> stuck_waits{0};  // how often PeerSlot::stuck was set
+  SpinBudget spin_budget;                     // of the slow path
 
   // Each may be empty, and is in a job on one node. They are set before the first wait.
   ProgressEngine* engine = nullptr;
@@ -159,15 +161,16 @@ class SlowPath {
   bool has_losses() const {
     return place_.segment->header().deaths.load() != 0 || place_.has_ends();
   }
-  // One more pause: a yield or, later, a sleep. Not ok when the wait has to end; `lost` is the rank
-  // of a peer that is gone and without whom it cannot end well, or -1. The condition must be looked
-  // at between any two calls.
+  // One more pause: a spin, a yield or, later, a sleep. Not ok when the wait has to end; `lost` is
+  // the rank of a peer that is gone and without whom it cannot end well, or -1. The condition must
+  // be looked at between any two calls.
   Status pause(int lost);
   // Whether it lasts so long that others are told of it (node/counters.h), and for whom it waits.
   bool is_told() const { return told_ != nullptr; }
   void tell_awaited(int rank) { told_->awaited.store(rank, std::memory_order_relaxed); }
 
  private:
+  bool spins_on();
   Status pause_by_the_clock();
   void tell();
   double seconds() const;  // since the first look at the clock
@@ -191,7 +194,9 @@ class SlowPath {
   const bool knows_whom_it_needs_;
   const Deadline deadline_;
   std::optional<Clock::time_point> since_;  // the first look at the clock
-  ThreadCounters* told_ = nullptr;          // of this thread
+  std::optional<Clock::time_point> spins_until_;
+  Duration awake_{};                // sleeps after so long
+  ThreadCounters* told_ = nullptr;  // of this thread
   int reports_ = 0;
   int yields_ = 0;
   bool is_patient_ = false;  // sleeps

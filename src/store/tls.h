@@ -7,7 +7,7 @@
 // than 128 bits' worth of security nor SHA-1 is accepted. A server answers nothing to who does
 // not begin with a TLS record.
 //
-//   tls_context.cc, tls_files.cc, tls_stream.cc   by OpenSSL
+//   tls_context.cc, tls_files.cc, tls_stream.cc, tls_summary.cc   by OpenSSL
 //   tls_linked.cc    programs that have these linked (memspan-store, tests)
 //   tls_loaded.cc    libmemspan.so and oshrun: libmemspan_tls.so (tls_module.cc) has them and is
 //                    loaded when a connection first needs it, since a process that starts under
@@ -24,6 +24,7 @@
 #include "core/status.h"
 #include "store/security.h"
 #include "store/stream.h"
+#include "store/tls_summary.h"
 
 namespace memspan {
 
@@ -57,6 +58,8 @@ class TlsContext {
   TlsContext() = default;
 };
 
+using CertificateSummarizer = Result<CertificateSummary> (*)(const std::string& path);
+
 // Who makes contexts, as a value that can cross from one loaded library into another.
 struct TlsFactory {
   const char* version;  // MEMSPAN_VERSION of who made it
@@ -64,7 +67,9 @@ struct TlsFactory {
                                                            std::string_view secret);
   Result<std::shared_ptr<const TlsContext>> (*from_certificates)(
       TlsContext::Side side, const StoreCertificates& certificates);
+  CertificateSummarizer summarize;
 };
+CertificateSummarizer openssl_summarizer();
 const TlsFactory& openssl_tls_factory();
 // What libmemspan_tls.so exports: a function of this type.
 inline constexpr const char* kTlsModuleEntry = "memspan_tls_factory";

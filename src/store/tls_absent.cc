@@ -22,4 +22,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(Side,
   return absent();
 }
 
+Result<CertificateSummary> summarize_certificate(const std::string&) {
+  return absent();
+}
+
 }  // namespace memspan

@@ -176,7 +176,8 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
 }  // namespace
 
 const TlsFactory& openssl_tls_factory() {
-  static constexpr TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates};
+  static const TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates,
+                                   openssl_summarizer()};
   return kFactory;
 }
 

@@ -14,4 +14,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
   return openssl_tls_factory().from_certificates(side, certificates);
 }
 
+Result<CertificateSummary> summarize_certificate(const std::string& path) {
+  return openssl_tls_factory().summarize(path);
+}
+
 }  // namespace memspan

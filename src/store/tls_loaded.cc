@@ -38,4 +38,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
   return (*factory())->from_certificates(side, certificates);
 }
 
+Result<CertificateSummary> summarize_certificate(const std::string& path) {
+  if (!factory().is_ok()) return factory().status();
+  return (*factory())->summarize(path);
+}
+
 }  // namespace memspan

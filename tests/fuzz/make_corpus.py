@@ -178,6 +178,26 @@ def message():
     yield "region", b"\15" + struct.pack("<IIQB", 1, 7, 4096, 0) + text(b"key")
 
 
+def endpoint_record(role=1, format=3):
+    who = struct.pack("<qq", 5, 4711) + text(b"host-a")
+    return bytes([format]) + text(b"10.0.0.1:6001") + text(b"g1") + bytes([role]) + text(b"memspan-1f") + who + struct.pack("<I", 0)
+
+
+def records():
+    for name, content in {
+        "integer": b"4096", "negative": b"-5", "size": b"1.5g", "size_mib": b".5MiB", "time": b"500ms", "hour": b"3600s",
+        "store": b"tcp://127.0.0.1:8666", "store_v6": b"tcp://[::1]:8666", "store_list": b"tcp://one:8666,tcp://two:8666",
+        "etcd": b"etcd://one:2379,two:2379/jobs/a", "networks": b"10.0.0.0/8,fd00::/8", "all_networks": b"1",
+        "identity": b"4711 4026531836", "tags": b"prefill\nprefill:HOST_TCP:decode,a_1:DEVICE_RDMA:b_2",
+    }.items():  # fmt: skip
+        yield name, content
+    region = struct.pack("<IIQB", 1, 7, 4096, 0) + text(b"key")
+    yield "region", region
+    yield "endpoint", endpoint_record()
+    yield "endpoint_role", endpoint_record(role=9)
+    yield "introduction", (struct.pack("<IQIQ", 4711, 1 << 30, 0, 99) + text(b"tcp:10.0.0.1:999") + text(region) + text(b"")).hex().encode()
+
+
 def etcd():
     header = b'"header":{"cluster_id":"1","member_id":"2","revision":"7","raft_term":"3"}'
     key = b'{"key":"a2V5","create_revision":"5","mod_revision":"7","version":"2","value":"dmFsdWU=","lease":"9"}'
@@ -196,7 +216,7 @@ def etcd():
 
 def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
-    for target in (frames, message, store_state, tls_info, etcd):
+    for target in (frames, message, records, store_state, tls_info, etcd):
         folder = root / target.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in target():

@@ -6,9 +6,10 @@ Every block of a program has a line before it that says how it is run:
     <!-- run: processes=2 rank certificates -->
 
 processes=N: started N times at once; oshrun=N, torchrun=N: by that launcher. rank: each is given its number.
-certificates: me.pem, me.key and ca/ca.pem are in the folder. installed: needs the package's entry points. A
-block of text right after it is what all of them print, in any order. Only ports are others than the
-printed ones, since other programs of this machine may have those.
+certificates: me.pem, me.key and ca/ca.pem are in the folder. installed: needs the package's entry points.
+compile=device: device code of CANN SHMEM, which is only compiled. A block of text right after it is what all of
+them print, in any order. Only ports are others than the printed ones, since other programs of this machine may
+have those. tests/site/test_blocks.py says which blocks are run elsewhere, or not.
 """
 
 import os
@@ -25,9 +26,8 @@ import memspan
 import pytest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["big_memory.md", "kernels.md", "kv_pool.md", "python.md", "shm.md", "store.md", "transfer.md"]
 FENCE = re.compile(
-    r"^(?:<!-- run: (?P<how>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$"
+    r"^(?:<!-- (?:(?P<elsewhere>run by|not run)|run): (?P<how>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$"
     r"(?:\n\n```text\n(?P<output>.*?)^```$)?",
     flags=re.S | re.M,
 )
@@ -35,12 +35,11 @@ LANGUAGES = {"c": "c", "python": "py", "py": "py", "cpp": "cc"}
 
 
 def blocks():
-    for page in PAGES:
-        found = FENCE.finditer((DOCS / page).read_text(encoding="utf-8"))
-        programs = [block for block in found if block["language"] in LANGUAGES]
-        assert programs, f"{page} has no program any more"
+    for page in sorted(DOCS.rglob("*.md")):
+        found = FENCE.finditer(page.read_text(encoding="utf-8"))
+        programs = [block for block in found if block["language"] in LANGUAGES and not block["elsewhere"]]
         for number, block in enumerate(programs):
-            yield pytest.param(block, id=f"{page}-{number}")
+            yield pytest.param(block, id=f"{page.relative_to(DOCS)}-{number}")
 
 
 def compiled(source):
@@ -56,6 +55,12 @@ def compiled(source):
         timeout=jobs.LIMIT_S,
     )
     return [str(program)]
+
+
+def compile_device_code(source):
+    folders = ["-I", os.path.join(memspan.get_include_path(), "aclshmem")]
+    options = ["-std=c++17", "-DMEMSPAN_DEVICE_CODE", "-c", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["c++", *options, *folders, "-o", source.with_suffix(".o"), source], check=True, timeout=jobs.LIMIT_S)
 
 
 def make_certificates(folder):
@@ -96,6 +101,9 @@ def test_a_program(block, tmp_path):
         pytest.skip("memspan is imported from its build: only an installed package has entry points")
     source = tmp_path / f"program.{LANGUAGES[block['language']]}"
     source.write_text(re.sub(r"127\.0\.0\.1:8\d{3}", f"127.0.0.1:{jobs.free_port()}", block["text"]))
+    if how.get("compile") == "device":
+        compile_device_code(source)
+        return
     if "certificates" in how:
         make_certificates(tmp_path)
     program = [sys.executable, str(source)] if source.suffix == ".py" else compiled(source)

@@ -155,8 +155,11 @@ def test_the_package_says_what_it_is():
         [sys.executable, "-m", "memspan"], capture_output=True, text=True, timeout=jobs.LIMIT_S
     )
     assert ended.returncode == 0, ended.stderr
-    said = dict(line.split(None, 1) for line in ended.stdout.splitlines())
-    assert said["memspan"] == said["version"] == shmem.__version__
+    said = {}
+    for line in ended.stdout.splitlines():  # those of memspan-info come last
+        said.setdefault(*line.split(None, 1))
+    assert said["memspan"] == shmem.__version__
+    assert f"version: {shmem.__version__}" in ended.stdout
     assert os.path.isdir(said["headers"]) and os.path.isdir(said["libraries"])
     assert os.access(said["oshrun"], os.X_OK)
     assert said["numpy"] == np.__version__

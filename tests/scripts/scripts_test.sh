@@ -45,7 +45,7 @@ as_stranger() {
 
 case_help() {
   local script
-  for script in "$root"/scripts/*.sh "$root/packaging/package.sh" "$root/examples/matmul_allreduce/scripts/run.sh"; do
+  for script in "$root"/scripts/*.sh "$root"/packaging/{package,deb}.sh "$root/examples/matmul_allreduce/scripts/run.sh"; do
     [[ $script != */need_writable.sh ]] || continue
     gives 0 bash "$script" --help
     said "${script##*/}"
@@ -143,6 +143,20 @@ SH
   said '^failed: dev: t\.never'
   said '^failed: dev: t\.race'
   [[ $(tail -n 1 "$work/out") == '0 passed, 2 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
+}
+
+# The version stands in the file VERSION alone.
+case_version() {
+  local version
+  version=$(<"$root/VERSION")
+  git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || {
+    echo 'not tried: git says nothing about this source tree'
+    return
+  }
+  # Tables say with which one they were measured.
+  git -C "$root" grep -nIE "(^|[^0-9.])${version//./\\.}(\$|[^0-9.])" -- . ':!VERSION' ':!CHANGELOG.md' ':!benchmarks/*.json' |
+    grep -v "^[^:]*\.md:.*memspan $version" >"$work/out" || return 0
+  fail "the version is repeated: $(cat "$work/out")"
 }
 
 # The README's lines for Python, as they are pasted: a wheel that cannot be built is no success.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Completion of oshrun, memspan-store, memspan-top and memspan-info for bash; bash-completion loads it by itself from
+# Completion of oshrun, memspan-store, memspan-info, memspan-perf and memspan-top for bash; bash-completion loads it by itself from
 # share/bash-completion/completions, and `source` does without.
 
 _memspan_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}"); }
@@ -65,9 +65,43 @@ _memspan_top() {
   esac
 }
 
-_memspan_info() { _memspan_words '--routes --version --help'; }
+_memspan_info() {
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --secret-file) _memspan_files -f ;;
+    --tls-info) COMPREPLY=() ;;
+    --route) mapfile -t COMPREPLY < <(compgen -A hostname -- "${COMP_WORDS[COMP_CWORD]}") ;;
+    *)
+      _memspan_words '--json --diagnose --devices --route --routes --tls --tls-info --secret-file --version --help -h'
+      ;;
+  esac
+}
+
+_memspan_perf() {
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    -n | --pes) _memspan_words "2 4 8 $(nproc)" ;;
+    -s | --sizes) _memspan_words '8:1m 8:4m:4 8,64,1k' ;;
+    --simulate-hosts) _memspan_words '2 1+1 2+2' ;;
+    --library | --compare | --save | --report | --oshrun) _memspan_files -f ;;
+    --svg | --png) _memspan_files -d ;;
+    -r | --rounds | --samples | --seconds | --warm-up | --window | --batch | --hosts | --store | --timeout) COMPREPLY=() ;;
+    *)
+      case ${COMP_WORDS[COMP_CWORD]} in
+        -*)
+          _memspan_words '-n --pes -s --sizes -r --rounds --samples --seconds --warm-up --window --batch --simulate-hosts
+            --hosts --store --oshrun --timeout --library --compare --save --json --report --svg --png --version --help -h'
+          ;;
+        *)
+          _memspan_words 'list all rma atomics collectives groups pools transfers put get put-bandwidth get-bandwidth
+            put-rate ping-pong put-signal barrier broadcast reduce alltoall collect fcollect bm-write bm-read bm-batch
+            trans-write trans-read trans-batch-write trans-batch-read'
+          ;;
+      esac
+      ;;
+  esac
+}
 
 complete -o filenames -F _memspan_oshrun oshrun shmemrun
 complete -o filenames -F _memspan_store memspan-store
 complete -F _memspan_top memspan-top
-complete -F _memspan_info memspan-info
+complete -o filenames -F _memspan_info memspan-info
+complete -o filenames -F _memspan_perf memspan-perf

@@ -1,98 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 // memspan-info: what memspan is and finds on this host, for people and bug reports.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <string>
-#include <string_view>
 
-#include "core/cpu.h"
-#include "core/environment.h"
-#include "device/choice.h"
-#include "device/cuda/driver.h"
+#include "info/options.h"
+#include "info/print.h"
+#include "info/route.h"
 #include "info/routes.h"
-#include "memory/budget.h"
-#include "node/host_identity.h"
-#include "transport/message/ucx/ucx_carrier.h"
-#include "transport/registry.h"
 
-namespace memspan {
+namespace memspan::info {
 namespace {
 
-void line(std::string_view what, std::string_view value) {
-  fmt::print("{:<12} {}\n", what, value);
+void append(Findings& all, Findings more) {
+  for (Finding& finding : more) all.push_back(std::move(finding));
 }
 
-// What pools and spaces take their device memory from.
-void show_devices() {
-  const Result<Device*> chosen = chosen_device();
-  line("device", chosen.is_ok() ? fmt::format("{}: in use", (*chosen)->name())
-                                : fmt::format("none: {}", chosen.status().message()));
-  const Result<std::string> cuda = cuda::describe_devices();
-  line("", fmt::format("cuda: {}",
-                       cuda.is_ok() ? *cuda + " (MEMSPAN_DEVICE=cuda)" : cuda.status().message()));
+// All that is known of this machine; a group's findings stand together.
+Findings gather_all(AskDevices ask) {
+  const SystemFiles files;
+  Findings all{
+      {.group = "memspan", .key = "version", .text = MEMSPAN_VERSION, .value = MEMSPAN_VERSION}};
+  append(all, gather_host(files));
+  append(all, gather_budget());
+  append(all, gather_memory(files));
+  append(all, gather_limits(files));
+  append(all, gather_kernel(files));
+  append(all, gather_devices(files, ask));
+  append(all, gather_transports());
+  append(all, gather_tls({}));
+  return all;
 }
 
-Status show() {
-  line("version", MEMSPAN_VERSION);
-  line("host", host_identity());
-  line("cores",
-       fmt::format("{} usable of {} online", usable_cores(), sysconf(_SC_NPROCESSORS_ONLN)));
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
-  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  line("memory", fmt::format("{} available of {}, bounded by {}", format_size(budget.available),
-                             format_size(budget.total), budget.source));
-
-  MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::from_environment(),
-                     "choosing a transport");
-  std::string_view what = "transport";
-  for (const TransportEntry& entry : transports()) {
-    line(what,
-         fmt::format("{}: {}{}", entry.name, entry.what,
-                     allowed.has(entry.name) ? "" : " (MEMSPAN_TRANSPORT does not allow it)"));
-    what = "";
+// The exit code.
+int show(const Options& options) {
+  using Task = Options::Task;
+  if (options.task == Task::kRoutes) {
+    const Status status = show_routes(options.is_json ? RoutesFormat::kJson : RoutesFormat::kText);
+    if (status.is_ok()) return 0;
+    fmt::print(stderr, "memspan-info: {}\n", status.message());
+    return 1;
   }
-  line("engine MTE", allowed.has("mapped") ? "in use: the caller's own loads and stores"
-                                           : "no: peers are not mapped");
-  show_devices();
-  line("engine SDMA", "the copy engines of a CUDA device, for its memory; else the caller copies");
-  line("carrier", "socket: Unix sockets in one network namespace, else TCP");
-  line("", has_ucx_module() ? "ucx: what UCX finds on the network (MEMSPAN_CARRIER=ucx)"
-                            : "ucx: not in this installation (libmemspan_ucx.so is missing)");
-  line("engine RoCE", "not by itself; the carrier ucx uses RDMA where UCX finds it");
-  return Status::ok();
+  Findings findings;
+  if (options.task == Task::kRoute) {
+    auto route = gather_route(options.ends[0], options.ends[1]);
+    if (!route.is_ok()) {
+      fmt::print(stderr, "memspan-info: --route: {}\n", route.status().message());
+      return route.code() == Code::kInvalidArgument ? 2 : 1;
+    }
+    findings = std::move(route).value();
+  } else {
+    findings = options.task == Task::kTls ? gather_tls(options.tls) : gather_all(options.devices);
+  }
+  if (options.is_json)
+    print(to_json(findings));
+  else
+    print(options.task == Task::kDiagnose ? to_diagnosis(findings) : to_text(findings));
+  const bool is_judged = options.task != Task::kShow;
+  if (is_judged && !options.is_json && options.task != Task::kDiagnose &&
+      verdict_of(findings) != Judgement::kGood)
+    print(to_diagnosis(findings));
+  return is_judged && verdict_of(findings) == Judgement::kProblem ? 1 : 0;
 }
 
 }  // namespace
-}  // namespace memspan
-
-namespace {
-
-int fail(const memspan::Status& status) {
-  std::fprintf(stderr, "memspan-info: %s\n", status.message().c_str());
-  return 1;
-}
-
-}  // namespace
+}  // namespace memspan::info
 
 int main(int argc, char** argv) {
-  const std::string_view word = argc > 1 ? argv[1] : "";
-  if (word.empty() || word == "--routes") {
-    const memspan::Status status = word.empty() ? memspan::show() : memspan::show_routes();
-    return status.is_ok() ? 0 : fail(status);
-  }
-  if (word == "--version") {
-    std::puts("memspan-info " MEMSPAN_VERSION);
-  } else if (word == "--help" || word == "-h") {
-    std::puts(
-        "Usage: memspan-info [--routes | --version]\nSays what memspan finds on this host.\n"
-        "--routes, in a job (oshrun -n 4 memspan-info --routes): which transport is between which "
-        "PEs.");
-  } else {
-    std::fprintf(stderr, "memspan-info: there is no option \"%s\"; see memspan-info --help\n",
-                 argv[1]);
+  const auto options = memspan::info::parse_options(argc, argv);
+  if (!options.is_ok()) {
+    std::fprintf(stderr, "memspan-info: %s; see memspan-info --help\n",
+                 options.status().message().c_str());
     return 2;
   }
-  return 0;
+  return options->has_value() ? memspan::info::show(**options) : 0;
 }

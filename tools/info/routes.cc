@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "world/membership.h"
 #include "world/world.h"
 
@@ -59,9 +61,35 @@ void print(const World& world, const std::vector<std::string>& rows) {
   for (const std::string& reason : reasons) print_line(reason);
 }
 
+// {"pes": [{"pe": 0, "host": "a", "routes": ["own", "mapped"]}], "nodes": 1, "reasons": [...]}
+void print_json(const World& world, const std::vector<std::string>& rows) {
+  json::Value pes{json::Value::Array()};
+  std::set<std::string> reasons;
+  for (std::size_t peer = 0; peer < rows.size(); ++peer) {
+    std::istringstream lines(rows[peer]);
+    std::string line;
+    std::getline(lines, line);
+    json::Value routes{json::Value::Array()};
+    std::istringstream words(line);
+    for (std::string word; words >> word;) routes.add(word);
+    while (std::getline(lines, line)) reasons.insert(line);
+    pes.add(json::Value()
+                .set("pe", peer)
+                .set("host", world.nodes().host_of(static_cast<int>(peer)))
+                .set("routes", std::move(routes)));
+  }
+  json::Value texts{json::Value::Array()};
+  for (const std::string& reason : reasons) texts.add(reason);
+  fmt::print("{}\n", json::Value()
+                         .set("pes", std::move(pes))
+                         .set("nodes", world.nodes().count())
+                         .set("reasons", std::move(texts))
+                         .pretty());
+}
+
 }  // namespace
 
-Status show_routes() {
+Status show_routes(RoutesFormat format) {
   MEMSPAN_TRY_ASSIGN(Membership membership, join_from_environment(kJoinLimit, {}), "joining");
   const Exchange exchange = membership.exchange;
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
@@ -71,7 +99,8 @@ Status show_routes() {
   if (world->size() > 1) {
     MEMSPAN_TRY_ASSIGN(rows, agree(exchange, rows[0], "PE"), "collecting the routes");
   }
-  if (world->rank() == 0) print(*world, rows);
+  if (world->rank() == 0)
+    format == RoutesFormat::kJson ? print_json(*world, rows) : print(*world, rows);
   MEMSPAN_TRY(world->end("memspan-info", EndKind::kFinalize), "leaving");
   world->leave();
   return leave_rendezvous(world->membership(), kJoinLimit);

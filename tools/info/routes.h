@@ -6,7 +6,9 @@
 
 namespace memspan {
 
+enum class RoutesFormat { kText, kJson };
+
 // Joins the job of this process, of one where there is none. PE 0 prints.
-Status show_routes();
+Status show_routes(RoutesFormat format);
 
 }  // namespace memspan

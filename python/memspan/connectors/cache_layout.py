@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["BlockPiece", "layout_of", "pieces_of"]
+__all__ = ["BlockPiece", "by_blocks", "layout_of", "pieces_of"]
 
 _MOST_PIECES = 64
 
@@ -25,7 +25,7 @@ class BlockPiece:
     bytes: int
 
 
-def _by_blocks(tensor: "torch.Tensor", blocks: int) -> tuple["torch.Tensor", int]:
+def by_blocks(tensor: "torch.Tensor", blocks: int) -> tuple["torch.Tensor", int]:
     """The tensor with a dimension of just so many blocks, and which one that is: the first, or the
     second behind keys and values. An attention kernel's blocks may be smaller than the scheduler's, so that
     several are one. ValueError for other shapes."""
@@ -58,7 +58,7 @@ def _of_a_block(tensor: "torch.Tensor", dimension: int) -> list[tuple[int, int]]
 def pieces_of(tensor: "torch.Tensor", blocks: int) -> list[BlockPiece]:
     """The pieces of a block of the tensor, in the order of their addresses. ValueError
     for shapes without so many blocks, for blocks in more than 64 pieces or of elements that overlap."""
-    tensor, dimension = _by_blocks(tensor, blocks)
+    tensor, dimension = by_blocks(tensor, blocks)
     element = tensor.element_size()
     run, outer = 1, []
     for stride, size in _of_a_block(tensor, dimension):
@@ -89,7 +89,7 @@ def layout_of(tensor: "torch.Tensor", blocks: int) -> dict[str, Any]:
     """What the bytes of a block mean, whatever the number of blocks and wherever they lie: equal in two
     processes when blocks can go from one to the other. Raises as ``pieces_of``."""
     pieces = [piece.bytes for piece in pieces_of(tensor, blocks)]
-    tensor, dimension = _by_blocks(tensor, blocks)
+    tensor, dimension = by_blocks(tensor, blocks)
     inner = [(tensor.shape[i], tensor.stride(i)) for i in range(tensor.dim()) if i != dimension]
     order = sorted(range(len(inner)), key=lambda i: (inner[i][1], i))
     return {

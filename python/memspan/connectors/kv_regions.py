@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the blocks of a layer's cache lie in memory."""
+"""Where the blocks of a layer's cache lie in memory, by heads, and the pieces that move some of them."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from memspan.connectors.cache_layout import by_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,37 +40,21 @@ def regions_of(tensor: "torch.Tensor", blocks: int, shard: int = 0) -> list[Regi
     its first dimension, or keys and values there and the blocks in the second, whose blocks have one part.
     ``shard``: which of the equal shares of the model's heads it is. ValueError for other shapes, and for
     parts that are not contiguous."""
-    count, shape = tensor.shape[0], tuple(tensor.shape)
     element = tensor.element_size()
-    if tensor.dim() == 4 and count == blocks:
+    if tensor.dim() == 4 and tensor.shape[0] == blocks:
         if not tensor[0, 0].is_contiguous():
             raise ValueError(f"a head of a cache of strides {tensor.stride()} is not contiguous")
-        return [
-            Region(
-                tensor.data_ptr(),
-                tensor.stride(0) * element,
-                tensor.stride(1) * element,
-                tensor[0, 0].numel() * element,
-                shape[1],
-                shard * shape[1],
-            )
-        ]
-    if count % blocks == 0 and count > 0:
-        parts = [tensor]
-    elif tensor.dim() > 1 and shape[0] == 2 and shape[1] % blocks == 0:
-        parts = [tensor[0], tensor[1]]
-    else:
-        raise ValueError(
-            f"a cache of shape {shape} has {blocks} blocks neither in its first dimension nor in its second"
-        )
+        heads = tensor.shape[1]
+        between, next_head = (tensor.stride(i) * element for i in (0, 1))
+        size = tensor[0, 0].numel() * element
+        return [Region(tensor.data_ptr(), between, next_head, size, heads, shard * heads)]
+    tensor, dimension = by_blocks(tensor, blocks)
     found = []
-    for part in parts:
-        pieces = part.shape[0] // blocks  # an attention kernel's blocks may be smaller
-        size = part[0].numel()
-        if not part[0].is_contiguous() or (pieces > 1 and part.stride(0) != size):
+    for part in [tensor] if dimension == 0 else [tensor[0], tensor[1]]:
+        if not part[0].is_contiguous():
             raise ValueError(f"blocks of a cache of strides {tensor.stride()} are not contiguous")
-        stride = pieces * part.stride(0) * element
-        found.append(Region(part.data_ptr(), stride, 0, pieces * size * element, 1, shard))
+        size = part[0].numel() * element
+        found.append(Region(part.data_ptr(), part.stride(0) * element, 0, size, 1, shard))
     return found
 
 

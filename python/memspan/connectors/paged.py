@@ -236,6 +236,11 @@ class KvWorker:
             where = "here" if layer not in self.layers else f"at worker {peer.name}"
             raise ValueError(f"there is no layer {layer} {where}")
         pairs = list(zip(self.layers[layer], peer.layers[layer]))
+        if len(self.layers[layer]) != len(peer.layers[layer]):
+            raise Error(
+                f"blocks of layer {layer} have {len(self.layers[layer])} parts here and "
+                f"{len(peer.layers[layer])} at worker {peer.name}"
+            )
         for here, there in pairs:
             if (here.bytes, here.heads, here.first_head) != (there.bytes, there.heads, there.first_head):
                 raise Error(

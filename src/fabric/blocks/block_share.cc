@@ -172,12 +172,13 @@ std::optional<std::uint32_t> BlockShare::begin_read(const Seen& seen) const {
 }
 
 bool BlockShare::end_read(const Seen& seen, std::uint32_t place) const {
-  // For a reader without a place. A read-modify-write that releases is not done before the reads
-  // that stand above it; memory of another namespace is not written to, and an acquire load there
-  // is as good on processors that do not reorder loads.
+  // For a reader without a place: the copy's loads stand before the look at the word. A
+  // read-modify-write that releases orders them, also for the thread sanitizer; memory of another
+  // namespace is not written to.
+  if (!is_writable_) std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t word = is_writable_
                                  ? seen.descriptor->word.fetch_or(0, std::memory_order_acq_rel)
-                                 : seen.descriptor->word.load(std::memory_order_seq_cst);
+                                 : seen.descriptor->word.load(std::memory_order_relaxed);
   if (place < kReaders) seen.descriptor->readers[place].store(0, std::memory_order_release);
   return word == seen.word.bits;
 }

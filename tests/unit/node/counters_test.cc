@@ -38,6 +38,19 @@ class CountersTest : public testing::Test {
   }
 };
 
+// Its thread had a slot before fork(), which the child does not have.
+TEST_F(CountersTest, AChildThatCountedNothingEndsWell) {
+  auto job = ListedMember::list(MemberKind::kJob, "job-1", 0, 1);
+  ASSERT_TRUE(job.is_ok()) << job.status().to_string();
+  count_call(CallKind::kPut, 1);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) std::exit(0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(CountersTest, IsSeenWhileItIsAMemberAndNoLonger) {
   EXPECT_FALSE(seen_by_others());
   {

@@ -1,0 +1,40 @@
+# CPack runs this when the components lie in ${CPACK_TEMPORARY_DIRECTORY}/<component>, before they are packed: what
+# each Debian package has besides its files, and the times that make two builds the same.
+set(deb ${CPACK_MEMSPAN_SOURCE_DIR}/packaging/deb)
+if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
+  message(FATAL_ERROR "SOURCE_DATE_EPOCH is not set: packaging/deb.sh sets it")
+endif()
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  set(place ${CPACK_TEMPORARY_DIRECTORY}/${component})
+  string(TOUPPER ${component} COMPONENT)
+  set(package ${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})
+  set(doc ${place}/usr/share/doc/${package})
+  file(MAKE_DIRECTORY ${doc})
+  file(COPY_FILE ${CPACK_MEMSPAN_SOURCE_DIR}/packaging/copyright ${doc}/copyright)
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH
+  file(WRITE ${doc}/changelog.Debian
+    "memspan (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n  * Version ${CPACK_PACKAGE_VERSION}; CHANGELOG.md of the sources says what is new.\n\n -- ${CPACK_DEBIAN_PACKAGE_MAINTAINER}  ${date}\n")
+  run(gzip -9n ${doc}/changelog.Debian)
+  if(EXISTS ${deb}/${package}.lintian-overrides)
+    file(MAKE_DIRECTORY ${place}/usr/share/lintian/overrides)
+    file(COPY_FILE ${deb}/${package}.lintian-overrides ${place}/usr/share/lintian/overrides/${package})
+  endif()
+  # Manual pages are compressed, and links to them named as they are.
+  file(GLOB pages ${place}/usr/share/man/man1/*.1)
+  foreach(page IN LISTS pages)
+    if(IS_SYMLINK ${page})
+      file(READ_SYMLINK ${page} target)
+      file(REMOVE ${page})
+      file(CREATE_LINK ${target}.gz ${page}.gz SYMBOLIC)
+    else()
+      run(gzip -9n ${page})
+    endif()
+  endforeach()
+  run(chmod -R u=rwX,go=rX ${place})
+  run(find ${place} -exec touch --no-dereference --date=@$ENV{SOURCE_DATE_EPOCH} {} +)
+endforeach()

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memspan-perf: every test once on two processes, its JSON, its report, comparisons, and what it refuses.
+What the figures are is not looked at, but that they can be such."""
+
+import html.parser
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from jobs.launcher import environment
+
+PERF = os.environ["MEMSPAN_PERF"]
+OSHRUN = os.environ["MEMSPAN_OSHRUN"]
+LIBRARY = os.environ["MEMSPAN_LIBRARY"]
+ON_HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support", "oshrun_on_hosts.sh")
+QUICK = ["-r", "1", "--samples", "20", "--seconds", "0.002", "--warm-up", "2", "--window", "4", "--batch", "4"]
+LIMIT_S = 150
+IS_SANITIZED = bool(os.environ.get("MEMSPAN_SANITIZE"))
+GROUPS = ("rma", "atomics", "collectives", "groups", "pools", "transfers")
+
+
+def start(command, variables=None):
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                           stdin=subprocess.DEVNULL, env=variables or environment())
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def perf(*words):
+    return start([PERF, *words])
+
+
+def listed():
+    """{group: names}"""
+    groups = {}
+    for line in perf("list")[1].splitlines():
+        if line and not line.startswith(" "):
+            names = groups.setdefault(line, [])
+        elif line:
+            names.append(line.split()[0])
+    return groups
+
+
+class Page(html.parser.HTMLParser):
+    """Which elements a page has, and that each that is opened is closed."""
+
+    VOID = {"meta", "link", "br", "line", "circle", "rect", "polyline", "polygon"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.count, self.references, self.wrong = [], {}, [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        self.references += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+class PerfTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def measured(self, *words):
+        """The document that --json prints."""
+        code, out, errors = perf(*words, *QUICK, "--json")
+        self.assertEqual((code, errors), (0, ""))
+        return json.loads(out)
+
+    def check_figures(self, run, names, sizes):
+        rows = {(row["test"], row["bytes"]): row for row in run["figures"]}
+        self.assertEqual({name for name, _ in rows}, set(names))
+        for (name, size), row in rows.items():
+            with self.subTest(name, size=size):
+                self.assertIn(size, [0, *sizes])
+                times = [row["ns"][key] for key in ("min", "p50", "p90", "p99", "p99.9", "max")]
+                self.assertEqual(times, sorted(times))
+                self.assertGreater(times[0], 0)
+                self.assertTrue(all(map(math.isfinite, times)))
+                self.assertGreaterEqual(row["ns"]["samples"], 5)
+
+    def test_every_group(self):
+        groups = listed()
+        self.assertEqual(tuple(groups), GROUPS)
+        for group, names in groups.items():
+            with self.subTest(group):
+                run = self.measured(group, "-n", "2", "-s", "8,4k")["run"]
+                self.assertEqual((run["pes"], run["rounds"], run["one_host"]), (2, 1, True))
+                self.check_figures(run, names, (8, 4096))
+                self.assertGreater(run["limits"]["copies"][0]["ns"], 0)
+
+    def test_three_processes(self):
+        run = self.measured("barrier", "alltoall", "group-all-reduce", "bm-write", "-n", "3", "-s", "64")["run"]
+        self.check_figures(run, ("barrier", "alltoall", "group-all-reduce", "bm-write"), (64,))
+
+    def test_simulated_hosts(self):
+        run = self.measured("put", "atomic-fetch-add", "reduce", "bm-write", "trans-write", "-s", "8", "--simulate-hosts", "1+1")["run"]
+        self.check_figures(run, ("put", "atomic-fetch-add", "reduce", "bm-write", "trans-write"), (8,))
+        self.assertFalse(run["one_host"])
+
+    def test_in_a_job_of_the_launcher(self):
+        """On the hosts of the test session, where it has some."""
+        code, out, errors = start(["sh", ON_HOSTS, OSHRUN, "-n", "2", "--simulate-hosts", "1+1", PERF, "put", "barrier",
+                                   "-s", "8", *QUICK[2:], "--json"], dict(os.environ))
+        self.assertEqual(code, 0, errors)
+        self.check_figures(json.loads(out)["run"], ("put", "barrier"), (8,))
+
+    def test_a_table(self):
+        code, out, errors = perf("put", "put-rate", "barrier", "-s", "8,1k", *QUICK)
+        self.assertEqual((code, errors), (0, ""))
+        for pattern in (r"^put: ", r"^ +8 B +\d", r"^ +1 KiB +\d", r"p99\.9", r"memcpy", r"M/s", r"cache line from one core"):
+            self.assertRegex(out, re.compile(pattern, re.M))
+
+    def test_the_report_is_one_page(self):
+        report = os.path.join(self.folder, "report.html")
+        code, _, errors = perf("put", "put-bandwidth", "barrier", "atomics", "-s", "8:64k:8", *QUICK,
+                               "--report", report, "--svg", self.folder)
+        self.assertEqual((code, errors), (0, ""))
+        with open(report, encoding="utf-8") as file:
+            text = file.read()
+        page = Page()
+        page.feed(text)
+        self.assertEqual((page.wrong, page.open), ([], []))
+        self.assertEqual(page.count["svg"], 3)
+        self.assertNotIn("script", page.count)
+        self.assertTrue(all(reference.startswith("#") for reference in page.references), page.references)
+        self.assertNotRegex(text.lower(), r"\b(nan|inf)\b")
+        self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.endswith(".svg")),
+                         ["put-bandwidth.svg", "put.svg", "single-operations.svg"])
+
+    def test_two_libraries_alternate(self):
+        if IS_SANITIZED:  # a preloaded library comes before the sanitizer's
+            return
+        other = os.path.join(self.folder, "libmemspan.so.0")
+        shutil.copy(os.path.realpath(LIBRARY), other)
+        report = os.path.join(self.folder, "report.html")
+        words = ["put", "barrier", "-s", "8", *QUICK[2:], "-r", "2", "--library", other, "--json", "--report", report]
+        code, out, errors = perf(*words)
+        self.assertEqual((code, errors), (0, ""))
+        document = json.loads(out)
+        self.assertEqual(document["other"]["library"], os.path.realpath(other))
+        self.assertEqual(document["run"]["library"], os.path.realpath(LIBRARY))
+        self.assertEqual(document["pairing"], "alternating")
+        self.assertEqual([(ratio["test"], ratio["bytes"]) for ratio in document["ratios"]], [("put", 8), ("barrier", 0)])
+        for ratio in document["ratios"]:
+            low, high = ratio["quartiles"]
+            self.assertTrue(0 < low <= ratio["ratio"] <= high)
+        with open(report, encoding="utf-8") as file:
+            self.assertIn('id="comparison"', file.read())
+
+    def test_a_saved_run_is_compared_with(self):
+        saved = os.path.join(self.folder, "run.json")
+        self.assertEqual(perf("put", "-s", "8,64", *QUICK, "--save", saved)[0], 0)
+        code, out, errors = perf("put", "-s", "64,1k", *QUICK, "--compare", saved)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertRegex(out, r"put +64 B +\d+\.\d{3}\n")
+        self.assertIn("the machine's own limits differ by", out)
+
+    def test_what_is_wrong_is_named(self):
+        wrong = os.path.join(self.folder, "wrong.json")
+        with open(wrong, "w") as file:
+            file.write("{}")
+        for words, part in ((["pigeon"], '"pigeon"'), ([], "no test is named"), (["put", "-s", "many"], '"many"'),
+                            (["put", "-s", "8:4"], "larger than the last"), (["put", "-s", "2g"], "too much"),
+                            (["put", "-n", "1"], "2 PEs at least"), (["put", "-n", "x"], "x"),
+                            (["put", "--samples", "0"], "--samples"), (["put", "-pigeon"], '"-pigeon"'),
+                            (["put", "--library", "/no/such.so"], "/no/such.so"), (["put", "--compare", "/no/run"], "/no/run"),
+                            (["put", "--svg", "/no/folder"], "/no/folder")):
+            with self.subTest(words):
+                code, out, errors = perf(*words)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(part, errors)
+                self.assertIn("see memspan-perf --help", errors)
+        code, _, errors = perf("put", "-s", "8", *QUICK, "--compare", wrong)
+        self.assertEqual(code, 2)
+        self.assertIn("wrong.json", errors)
+
+    def test_a_job_of_one_is_refused(self):
+        code, _, errors = start([OSHRUN, "-n", "1", PERF, "put", *QUICK[2:]])
+        self.assertEqual(code, 2)
+        self.assertIn("needs 2 at least", errors)
+
+    def test_options_of_jobs_are_refused_in_one(self):
+        code, _, errors = start([OSHRUN, "-n", "2", PERF, "put", "-r", "3"])
+        self.assertEqual(code, 2)
+        self.assertIn("--rounds", errors)
+
+    def test_a_job_that_fails_is_told(self):
+        code, _, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false")
+        self.assertEqual(code, 1)
+        self.assertIn("the job ended with code 1", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What memspan asks of a machine, found out without changing it and in a few milliseconds.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "info/finding.h"
+#include "info/system_files.h"
+
+namespace memspan::info {
+
+// ---- from files, which tests replace
+
+// Kernel, processor, cores, control group's share of them, NUMA nodes.
+Findings gather_host(const SystemFiles& files);
+// Huge pages, overcommitment, the mappings that a process may have, /dev/shm.
+Findings gather_memory(const SystemFiles& files);
+// What a process may have: descriptors, addresses, sizes of files, locked memory, processes.
+Findings gather_limits(const SystemFiles& files);
+// Whom Yama lets into a process's memory.
+Finding gather_ptrace_scope(const SystemFiles& files);
+
+// ---- from the kernel and the library
+
+// What heaps may have (memory/budget.h).
+Findings gather_budget();
+// The system calls that memspan uses where they are there, each tried.
+Findings gather_kernel(const SystemFiles& files);
+// Asking a CUDA device for its name starts its driver, which may take a second: that is left out on
+// a machine with a GPU unless somebody wants it.
+enum class AskDevices { kIfQuick, kAlways };
+Findings gather_devices(const SystemFiles& files, AskDevices ask);
+// Transports, carriers, engines.
+Findings gather_transports();
+
+// ---- TLS
+
+// What a start is given; the environment says the rest. A value.
+struct TlsWish {
+  std::string url = {};          // of the store; empty: MEMSPAN_STORE, or none
+  std::string tls_info = {};     // certificates, as shmem_set_conf_store_tls() takes them
+  std::string secret_file = {};  // instead of MEMSPAN_JOB_SECRET_FILE
+};
+// What protects the connection to the store, and whether it can.
+Findings gather_tls(const TlsWish& wish);
+
+}  // namespace memspan::info

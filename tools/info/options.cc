@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "info/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+namespace memspan::info {
+namespace {
+
+// What of one command line decides the task; the parser fills it.
+struct Asked {
+  bool diagnose = false;
+  bool routes = false;
+  bool devices = false;
+};
+
+void describe(CLI::App& app, Asked& asked, Options& options) {
+  app.set_help_flag("-h,--help", "print this");
+  app.set_version_flag("--version", "memspan-info " MEMSPAN_VERSION);
+  app.add_flag("--json", options.is_json, "as JSON");
+  auto* diagnose = app.add_flag("--diagnose", asked.diagnose,
+                                "only what is not good, what is wanted, and what mends it; exit "
+                                "code 1 for problems");
+  auto* tls = app.add_option("--tls", options.tls.url,
+                             "what protects the connection to the store at this address, or at "
+                             "MEMSPAN_STORE")
+                  ->expected(0, 1)
+                  ->type_name("[URL]");
+  auto* info = app.add_option("--tls-info", options.tls.tls_info,
+                              "with --tls: certificates, \"tlsCert: FILE; tlsPk: FILE; tlsCaPath: "
+                              "FOLDER; tlsCaFile: NAME; ...\"");
+  app.add_option("--secret-file", options.tls.secret_file,
+                 "with --tls: this file instead of MEMSPAN_JOB_SECRET_FILE")
+      ->excludes(info)
+      ->needs(tls);
+  info->needs(tls);
+  auto* route = app.add_option("--route", options.ends,
+                               "the way between two processes of this host, by their numbers, or "
+                               "from here to a host")
+                    ->expected(2)
+                    ->type_name("PID_OR_HOST");
+  auto* routes =
+      app.add_flag("--routes", asked.routes,
+                   "in a job (oshrun -n 4 memspan-info --routes): which transport is between "
+                   "which PEs");
+  app.add_flag("--devices", asked.devices, "ask the GPU, too, which may take a second");
+  for (auto* one : {route, routes})
+    for (auto* other : {diagnose, tls}) one->excludes(other);
+  route->excludes(routes);
+  tls->excludes(diagnose);
+}
+
+// The parser would read "-routes" as "-r" and more.
+Status check_words(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
+      return {Code::kInvalidArgument, fmt::format("there is no option \"{}\"", word)};
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<std::optional<Options>> parse_options(int argc, const char* const* argv) {
+  CLI::App app("Says what memspan finds on this host, for people and for reports of a fault.");
+  Asked asked;
+  Options options;
+  describe(app, asked, options);
+  MEMSPAN_PASS(check_words(argc, argv));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    app.exit(success);
+    return std::optional<Options>();
+  } catch (const CLI::ParseError& error) {
+    return Status(Code::kInvalidArgument, error.what());
+  }
+  if (asked.diagnose) options.task = Options::Task::kDiagnose;
+  if (asked.routes) options.task = Options::Task::kRoutes;
+  if (app.count("--tls") != 0) options.task = Options::Task::kTls;
+  if (!options.ends.empty()) options.task = Options::Task::kRoute;
+  if (asked.devices) options.devices = AskDevices::kAlways;
+  return std::optional<Options>(std::move(options));
+}
+
+}  // namespace memspan::info

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "info/route.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "core/environment.h"
+#include "node/host_identity.h"
+#include "transport/registry.h"
+#include "world/carrier_choice.h"
+#include "world/own_addresses.h"
+
+namespace memspan::info {
+namespace {
+
+constexpr std::uint64_t kPtraceCapability = std::uint64_t{1} << 19;  // CAP_SYS_PTRACE
+
+// Of "NAME=value" texts with zero bytes between them.
+std::optional<std::string> variable_of(std::string_view all, std::string_view name) {
+  while (!all.empty()) {
+    const std::size_t end = std::min(all.find('\0'), all.size());
+    const std::string_view one = all.substr(0, end);
+    all.remove_prefix(std::min(end + 1, all.size()));
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
+      return std::string(one.substr(name.size() + 1));
+  }
+  return std::nullopt;
+}
+
+// "net:[4026531840]"; empty when it cannot be read.
+std::string namespace_of(const SystemFiles& files, std::uint64_t process, std::string_view kind) {
+  char text[64] = {};
+  const std::string path = files.path(fmt::format("/proc/{}/ns/{}", process, kind));
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text - 1);
+  return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return value;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Why process_vm_readv would not reach; empty where it does.
+std::string why_no_access(const SystemFiles& files, const ProcessFacts& from,
+                          const ProcessFacts& to) {
+  if (!from.is_process || !to.is_process) return {};  // nothing is known of it
+  if (from.pid_namespace != to.pid_namespace) return "they are in different pid namespaces";
+  for (const auto& [one, other] : {std::pair(&from, &to), std::pair(&to, &from)}) {
+    const bool may_trace = (one->capabilities & kPtraceCapability) != 0;
+    if (one->user != other->user && !may_trace)
+      return fmt::format("{} is user {}'s and {} user {}'s", one->name, one->user, other->name,
+                         other->user);
+    const auto scope = files.number("/proc/sys/kernel/yama/ptrace_scope");
+    if (scope.value_or(0) >= 3 || (scope.value_or(0) == 2 && !may_trace))
+      return fmt::format("kernel.yama.ptrace_scope is {}", *scope);
+  }
+  return {};
+}
+
+bool are_near(const ProcessFacts& from, const ProcessFacts& to) {
+  if (from.is_process && to.is_process) return from.host == to.host;
+  return from.is_this_host && to.is_this_host;
+}
+
+std::string carrier_text(const ProcessFacts& from, const ProcessFacts& to) {
+  // Where both share a network namespace Unix sockets reach.
+  const bool is_one_kernel =
+      from.is_process && to.is_process ? from.network == to.network : are_near(from, to);
+  std::optional<Endpoint> there;
+  if (!is_one_kernel && !to.is_process) there = Endpoint{to.host, 1};
+  const auto chosen = choose_carrier(is_one_kernel ? Reach::kOneKernel : Reach::kNetwork, there);
+  if (!chosen.is_ok()) return chosen.status().message();
+  if (chosen->kind == CarrierOptions::Kind::kUcx)
+    return fmt::format("ucx from {} (interface {})", chosen->ucx.host,
+                       interface_of(chosen->ucx.host));
+  if (chosen->sockets.family != SocketOptions::Family::kTcp) return "Unix sockets";
+  const std::string interface = interface_of(chosen->sockets.host);
+  return fmt::format("TCP from {}{}{}", chosen->sockets.host,
+                     interface.empty() ? "" : " (interface " + interface + ")",
+                     chosen->encrypts ? ", under TLS" : "");
+}
+
+Result<ProcessFacts> facts_of_host(const std::string& name) {
+  ProcessFacts facts{.name = "host " + name, .host = name};
+  const Endpoint there{name, 1};
+  const auto towards = address_towards(there);
+  if (!towards)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("\"{}\" is neither a process of this host nor a host that is known "
+                              "and to which there is a way",
+                              name));
+  facts.is_this_host = name == "localhost" || name == host_name() || *towards == name ||
+                       towards->starts_with("127.") || *towards == "::1";
+  return facts;
+}
+
+Result<ProcessFacts> facts_of(const std::string& end) {
+  if (!is_digits(end)) return facts_of_host(end);
+  const auto process = number_of(end, 10);
+  if (!process)
+    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is no process's number", end));
+  return facts_of_process(SystemFiles(), *process);
+}
+
+Result<Finding> way(std::string key, const Pair& pair, const AllowedTransports& allowed,
+                    std::initializer_list<std::string_view> candidates,
+                    const std::string& carrier) {
+  Finding finding{.group = "route", .key = std::move(key)};
+  const auto choice = allowed.choose(pair, {candidates.begin(), candidates.size()});
+  if (!choice.is_ok()) {
+    finding.text = choice.status().message();
+    return judged(std::move(finding), Judgement::kProblem, "a transport that both may use",
+                  "unset MEMSPAN_TRANSPORT");
+  }
+  const bool is_carried = choice->name == "message";
+  finding.text = fmt::format("{}{}", choice->why, is_carried ? ", by " + carrier : "");
+  finding.value = json::Value().set("transport", choice->name);
+  if (is_carried) finding.value.set("carrier", carrier);
+  return finding;
+}
+
+}  // namespace
+
+Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t process) {
+  const std::string folder = fmt::format("/proc/{}/", process);
+  if (!files.has(folder + "status"))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("there is no process {} on this host", process));
+  ProcessFacts facts{
+      .name = fmt::format("process {} ({})", process, files.line(folder + "comm")),
+      .is_process = true,
+      .host = {},
+      .pid_namespace = namespace_of(files, process, "pid"),
+      .user = number_of(files.field(folder + "status", "Uid"), 10).value_or(0),
+      .capabilities = number_of(files.field(folder + "status", "CapEff"), 16).value_or(0),
+      .transports = {}};
+  const std::string network = namespace_of(files, process, "net");
+  const std::string environment = files.text(folder + "environ");
+  if (network.empty())
+    return Status(Code::kAuth,
+                  fmt::format("{} is not this user's: its namespaces cannot be read", facts.name));
+  facts.network = network;
+  facts.host = variable_of(environment, "MEMSPAN_HOST_ID").value_or(network);
+  facts.transports = variable_of(environment, "MEMSPAN_TRANSPORT").value_or("");
+  return facts;
+}
+
+Result<Findings> compare(const SystemFiles& files, const ProcessFacts& from,
+                         const ProcessFacts& to) {
+  Findings findings;
+  findings.push_back({.group = "route",
+                      .key = "ends",
+                      .text = fmt::format("{} and {}", from.name, to.name),
+                      .value = json::Value().set("from", from.name).set("to", to.name)});
+  const bool is_near = are_near(from, to);
+  std::string why = is_near ? "one node: they share memory" : "two nodes: nothing is mapped";
+  if (!is_near && from.is_process && to.is_process)
+    why += fmt::format(" ({} and {})", from.host, to.host);
+  findings.push_back({.group = "route", .key = "same_node", .text = why, .value = is_near});
+  const Pair pair{.from = from.name,
+                  .to = to.name,
+                  .same_node = is_near,
+                  .no_process_access = {},
+                  .no_message_address = {}};
+  const std::string text =
+      !from.transports.empty() ? from.transports : environment_or("MEMSPAN_TRANSPORT", "");
+  MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::parse(text),
+                     "choosing a transport");
+  const std::string carrier = carrier_text(from, to);
+  MEMSPAN_TRY_ASSIGN(
+      Finding heap, way("heaps_and_pools", pair, allowed, {"mapped", "message"}, carrier), "heaps");
+  MEMSPAN_TRY_ASSIGN(Finding registered,
+                     way("registered_memory", pair, allowed, {"cma", "message"}, carrier),
+                     "transfers");
+  // The library takes cma on one node without asking the kernel first.
+  const bool is_by_kernel = registered.value["transport"].text() == "cma";
+  if (const std::string forbids = why_no_access(files, from, to);
+      is_by_kernel && !forbids.empty()) {
+    registered.text = fmt::format("cma, which the kernel does not allow: {}", forbids);
+    registered = judged(std::move(registered), Judgement::kProblem,
+                        "two processes of one user in one pid namespace, or CAP_SYS_PTRACE",
+                        "take the memory from smem_trans_malloc, which needs none of this");
+  }
+  findings.push_back(std::move(heap));
+  findings.push_back(std::move(registered));
+  return findings;
+}
+
+Result<Findings> gather_route(const std::string& from, const std::string& to) {
+  auto one = facts_of(from);
+  if (!one.is_ok()) return one.status();
+  auto other = facts_of(to);
+  if (!other.is_ok()) return other.status();
+  return compare(SystemFiles(), *one, *other);
+}
+
+}  // namespace memspan::info

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// memspan-info --route A B: the way between two processes, or from this host to another one,
+// without a job.
+#pragma once
+
+#include <string>
+
+#include "info/finding.h"
+#include "info/system_files.h"
+
+namespace memspan::info {
+
+// Each end is the number of a process of this host that runs, or a host's name or address. Two
+// ways: of memory that memspan allocated, and of memory that a program registered for transfers.
+// kInvalidArgument names an end that is neither.
+Result<Findings> gather_route(const std::string& from, const std::string& to);
+
+// What decides how two processes stand to each other. A value.
+struct ProcessFacts {
+  std::string name = {};      // "process 4711 (python3)"
+  bool is_process = false;    // else a host, of which nothing else is known
+  bool is_this_host = false;  // of a host
+  std::string host = {};      // MEMSPAN_HOST_ID, or the network namespace
+  std::string network = {};   // its namespace
+  std::string pid_namespace = {};
+  std::uint64_t user = 0;
+  std::uint64_t capabilities = 0;  // effective
+  std::string transports = {};     // its MEMSPAN_TRANSPORT
+};
+// Of a process, from /proc/PID. kInvalidArgument when there is none, kAuth when it is not ours to
+// look at.
+Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t process);
+// The judgement on two of them: the ways, and why they are these.
+Result<Findings> compare(const SystemFiles& files, const ProcessFacts& from,
+                         const ProcessFacts& to);
+
+}  // namespace memspan::info

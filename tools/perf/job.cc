@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "core/environment.h"
+#include "core/fd.h"
+
+namespace memspan::perf {
+namespace {
+
+constexpr const char* kHeapVariable = "SHMEM_SYMMETRIC_SIZE";
+
+std::string own_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+// What the largest of the tests takes, and as much again.
+std::string heap_size(const JobOptions& options, const Plan& plan) {
+  constexpr std::size_t kLeast = std::size_t{64} << 20;
+  const std::size_t largest = plan.sizes.empty() ? 0 : plan.sizes.back();
+  return std::to_string(std::max(kLeast, 4 * largest * static_cast<std::size_t>(options.pes)));
+}
+
+std::vector<std::string> words_of(const std::string& oshrun, const JobOptions& options,
+                                  const Plan& plan) {
+  std::vector<std::string> words{oshrun, "-n", std::to_string(options.pes), "--timeout",
+                                 fmt::format("{:.0f}", options.timeout_s)};
+  if (!options.simulate_hosts.empty())
+    words.insert(words.end(), {"--simulate-hosts", options.simulate_hosts});
+  if (!options.hosts.empty()) words.insert(words.end(), {"--hosts", options.hosts});
+  if (!environment(kHeapVariable))
+    words.insert(words.end(),
+                 {"--env", fmt::format("{}={}", kHeapVariable, heap_size(options, plan))});
+  if (!options.library.empty())
+    words.insert(words.end(), {"--env", "LD_PRELOAD=" + options.library});
+  words.insert(words.end(), {own_path(), "--worker", to_json(plan).compact()});
+  return words;
+}
+
+// A process whose output is read. Ends it when it goes, if it has not ended.
+class Child {
+ public:
+  static Result<Child> start(std::vector<std::string> words) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
+    Fd read(ends[0]);
+    const Fd write(ends[1]);
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    pid_t process = -1;
+    const int error =
+        ::posix_spawn(&process, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) return Status::from_errno("starting " + words[0], error);
+    return Child(process, std::move(read));
+  }
+  Child(Child&& other) noexcept
+      : process_(std::exchange(other.process_, -1)), output_(std::move(other.output_)) {}
+  Child& operator=(Child&&) = delete;
+  ~Child() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGTERM);
+    static_cast<void>(wait());
+  }
+
+  // Bytes that came; empty at the end.
+  std::string read() const {
+    char bytes[65536];
+    for (;;) {
+      const ssize_t size = ::read(output_.get(), bytes, sizeof bytes);
+      if (size >= 0) return {bytes, static_cast<std::size_t>(size)};
+      if (errno != EINTR) return {};
+    }
+  }
+  // As waitpid(2) says.
+  int wait() {
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    }
+    process_ = -1;
+    return status;
+  }
+
+ private:
+  Child(pid_t process, Fd output) : process_(process), output_(std::move(output)) {}
+  pid_t process_;
+  Fd output_;
+};
+
+// Gives each whole line to `take`, which says whether to go on.
+Status take_lines(std::string& bytes, const std::function<Status(const json::Value&)>& take) {
+  for (std::size_t end = bytes.find('\n'); end != std::string::npos; end = bytes.find('\n')) {
+    const std::string line = bytes.substr(0, end);
+    bytes.erase(0, end + 1);
+    const auto event = json::parse(line);
+    if (!event.is_ok())
+      return {Code::kInternal, fmt::format("the job said \"{}\"", line.substr(0, 200))};
+    MEMSPAN_PASS(take(*event));
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<std::string> find_oshrun(const std::string& given) {
+  if (!given.empty()) {
+    if (::access(given.c_str(), X_OK) == 0) return given;
+    return Status::from_errno(given).annotate("--oshrun");
+  }
+  const std::string own = own_path();
+  std::string beside = own.substr(0, own.rfind('/') + 1) + "oshrun";
+  if (::access(beside.c_str(), X_OK) == 0) return beside;
+  return Status(Code::kNotFound, fmt::format("there is no {}; --oshrun names another one", beside));
+}
+
+Status run_job(const JobOptions& options, const Plan& plan,
+               const std::function<Status(const json::Value&)>& take) {
+  MEMSPAN_TRY_ASSIGN(const std::string oshrun, find_oshrun(options.oshrun), "starting a job");
+  MEMSPAN_TRY_ASSIGN(Child child, Child::start(words_of(oshrun, options, plan)), "starting a job");
+  std::string bytes;
+  for (std::string more = child.read(); !more.empty(); more = child.read()) {
+    bytes += more;
+    MEMSPAN_PASS(take_lines(bytes, take));
+  }
+  const int status = child.wait();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Status::ok();
+  return {Code::kUnavailable, WIFEXITED(status)
+                                  ? fmt::format("the job ended with code {}", WEXITSTATUS(status))
+                                  : fmt::format("the job ended by signal {}", WTERMSIG(status))};
+}
+
+}  // namespace memspan::perf

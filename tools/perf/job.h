@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job of memspan-perf's own: oshrun with this program as its processes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "perf/plan.h"
+
+namespace memspan::perf {
+
+// A value.
+struct JobOptions {
+  std::string oshrun = {};  // empty: beside this program, else in PATH
+  int pes = 2;
+  std::string simulate_hosts = {};
+  std::string hosts = {};
+  std::string library = {};  // another libmemspan.so; empty: this program's
+  double timeout_s = 600;
+};
+
+// Runs one and gives each event of PE 0's to `take`, whose failure ends it. A failure has what the
+// job said at its end.
+Status run_job(const JobOptions& options, const Plan& plan,
+               const std::function<Status(const json::Value&)>& take);
+
+// The oshrun that a job is started by; kNotFound names where it was looked for.
+Result<std::string> find_oshrun(const std::string& given);
+
+}  // namespace memspan::perf

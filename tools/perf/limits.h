@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine itself allows, measured in the same run as the figures that are drawn beside it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace memspan::perf {
+
+// A value; 0 is not measured. Nanoseconds.
+struct Limits {
+  double clock = 0;       // reading the clock
+  double cache_line = 0;  // a line handed from one core to the other, one way
+  double yield = 0;       // from one thread to another of the same core, by sched_yield, one way
+  double loopback = 0;    // 8 bytes through a TCP socket of the loopback, one way
+  struct Copy {
+    std::size_t bytes;
+    double ns;
+  };
+  std::vector<Copy> copies = {};  // memcpy between two buffers, warm, by size
+};
+
+// On the calling thread, whose core it is, and a second thread of the same core; all but
+// `cache_line`.
+Limits measure_limits(const std::vector<std::size_t>& sizes);
+
+// Nanoseconds one way when two processes hand `line` over and back, by plain loads and stores; both
+// call it at the same time, one of them as the first, and `line` is 0 before.
+enum class Turn { kFirst, kSecond };
+double measure_cache_line(std::atomic<std::uint64_t>& line, Turn turn);
+
+}  // namespace memspan::perf

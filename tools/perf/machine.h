@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine and the software that figures were measured on, for their readers.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace memspan::perf {
+
+// What and its value, in the order in which they are read: processor, cores, caches, memory,
+// kernel.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+Facts describe_machine();
+
+// "2026-11-25 02:44:04 UTC"
+std::string time_now();
+
+}  // namespace memspan::perf

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// memspan-perf: what memspan does in a second on this machine, next to what the machine allows.
+//
+// The program is three in one: who measures (a process of a job, --worker or started by a
+// launcher), who starts such jobs and collects what they tell, and who prints, draws and saves.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/environment.h"
+#include "perf/options.h"
+#include "perf/output.h"
+#include "perf/progress.h"
+#include "perf/worker.h"
+
+namespace memspan::perf {
+namespace {
+
+// A process that a launcher started: oshrun, or another one that says so.
+bool is_in_job() {
+  for (const char* name :
+       {"MEMSPAN_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
+    if (environment(name)) return true;
+  return false;
+}
+
+std::string command_of(int argc, const char* const* argv) {
+  std::string command = "memspan-perf";
+  for (int i = 1; i < argc; ++i) command += fmt::format(" {}", argv[i]);
+  return command;
+}
+
+// Events go to stdout, each at once.
+int work_for_parent(const std::string& text) {
+  const auto plan = plan_from_json(text);
+  Status status = plan.is_ok() ? work(*plan,
+                                      [](const json::Value& event) {
+                                        std::puts(event.compact().c_str());
+                                        std::fflush(stdout);
+                                      })
+                               : plan.status();
+  if (status.is_ok()) return 0;
+  fmt::print(stderr, "memspan-perf: {}\n", status.message());
+  return 1;
+}
+
+std::string row_name(const json::Value& event) {
+  const auto bytes = static_cast<std::size_t>(event["bytes"].number());
+  return bytes == 0 ? event["test"].text() : fmt::format("{} of {} B", event["test"].text(), bytes);
+}
+
+std::size_t rows_of(const Plan& plan) {
+  std::size_t rows = 0;
+  for (const std::string& name : plan.tests)
+    rows += find_test(name)->has_sizes ? plan.sizes.size() : 1;
+  return rows;
+}
+
+// One side's job, told to its collector.
+Status run_side(const JobOptions& job, const Plan& plan, Collector& collector, Progress& progress) {
+  return run_job(job, plan, [&](const json::Value& event) {
+    if (event["event"].text() == "row") progress.row(row_name(event));
+    return collector.take(event);
+  });
+}
+
+// Rounds of one library, or of two that alternate: A B, B A, A B.
+Result<Measured> measure(const Options& options, const std::string& command) {
+  const bool has_other = !options.other.empty();
+  Collector here;
+  Collector there;
+  JobOptions other = options.job;
+  other.library = options.other;
+  Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
+  for (std::size_t round = 0; round < options.rounds; ++round)
+    for (const bool is_first : {true, false}) {
+      const bool is_here = is_first == (round % 2 == 0);
+      if (!is_here && !has_other) continue;
+      MEMSPAN_TRY(
+          run_side(is_here ? options.job : other, options.plan, is_here ? here : there, progress),
+          fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
+    }
+  Measured measured{.here = here.finish(command), .compared = {}};
+  if (has_other) {
+    Run run = there.finish(command);
+    auto ratios = compare(measured.here, run, Pairing::kAlternating);
+    measured.compared = Compared{std::move(run), Pairing::kAlternating, std::move(ratios)};
+  }
+  return measured;
+}
+
+// In a job of somebody else's launcher: one round, of which PE 0 tells. The others measure only.
+Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command) {
+  Collector collector;
+  bool tells = false;
+  Progress progress(rows_of(options.plan));
+  Status taken;
+  MEMSPAN_TRY(work(options.plan,
+                   [&](const json::Value& event) {
+                     tells = true;
+                     if (event["event"].text() == "row") progress.row(row_name(event));
+                     if (taken.is_ok()) taken = collector.take(event);
+                   }),
+              "measuring");
+  MEMSPAN_PASS(taken);
+  if (!tells) return std::optional<Measured>();
+  return std::optional<Measured>(Measured{.here = collector.finish(command), .compared = {}});
+}
+
+Status add_saved_run(const Options& options, Measured& measured) {
+  if (options.compare.empty()) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(Run saved, load_run(options.compare), "--compare");
+  auto ratios = compare(measured.here, saved, Pairing::kSaved);
+  measured.compared = Compared{std::move(saved), Pairing::kSaved, std::move(ratios)};
+  return Status::ok();
+}
+
+Status run(const Options& options, const std::string& command, bool in_job) {
+  std::optional<Measured> measured;
+  if (in_job) {
+    MEMSPAN_TRY_ASSIGN(measured, measure_in_job(options, command), "memspan-perf");
+  } else {
+    MEMSPAN_TRY_ASSIGN(measured, measure(options, command), "memspan-perf");
+  }
+  if (!measured) return Status::ok();
+  MEMSPAN_PASS(add_saved_run(options, *measured));
+  return write_all(options, *measured);
+}
+
+}  // namespace
+}  // namespace memspan::perf
+
+int main(int argc, char** argv) {
+  using namespace memspan::perf;
+  const bool in_job = is_in_job();
+  const auto options = parse_options(argc, argv, in_job);
+  if (!options.is_ok()) {
+    fmt::print(stderr, "memspan-perf: {}; see memspan-perf --help\n", options.status().message());
+    return 2;
+  }
+  if (!options->has_value()) return 0;
+  if (!(*options)->worker.empty()) return work_for_parent((*options)->worker);
+  const memspan::Status status = run(**options, command_of(argc, argv), in_job);
+  if (status.is_ok()) return 0;
+  fmt::print(stderr, "memspan-perf: {}\n", status.message());
+  return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
+}

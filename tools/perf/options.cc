@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string_view>
+
+#include "core/environment.h"
+#include "perf/table.h"
+#include "perf/test_table.h"
+
+namespace memspan::perf {
+namespace {
+
+constexpr int kMostPes = 4096;
+
+// Texts that are looked at after the parser.
+struct Texts {
+  std::vector<std::string> tests;
+  std::string sizes = "8:4m:4";
+};
+
+void describe(CLI::App& app, Texts& texts, Options& options) {
+  app.set_help_flag("-h,--help", "print this");
+  app.set_version_flag("--version", "memspan-perf " MEMSPAN_VERSION);
+  app.add_option("TEST", texts.tests,
+                 "tests and groups of them (" + group_names() + ", all), or list");
+  app.add_option("-n,--pes", options.job.pes, "PEs of the job")->capture_default_str();
+  app.add_option("-s,--sizes", texts.sizes, "bytes: 8:1m, 8:1m:4 or 8,64,1k")
+      ->capture_default_str();
+  app.add_option("-r,--rounds", options.rounds, "jobs of each side")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--samples", options.plan.samples, "samples of a row, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(5, 1000000));
+  app.add_option("--seconds", options.plan.seconds, "seconds of a row, about")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 3600.0));
+  app.add_option("--warm-up", options.plan.warm_up, "samples of a row that do not count")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("--window", options.plan.window,
+                 "operations between two waits, of bandwidths and rates")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--batch", options.plan.batch, "pieces of bm-batch and trans-batch-*")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--simulate-hosts", options.job.simulate_hosts, "as of oshrun: 2, 1+1, 3+1")
+      ->excludes(app.add_option("--hosts", options.job.hosts, "as of oshrun: a:1,b:1"));
+  app.add_option("--store", options.plan.store,
+                 "of pools and transfers, tcp://HOST:PORT; else PE 0 hosts one on its loopback");
+  app.add_option("--oshrun", options.job.oshrun,
+                 "the oshrun to start jobs by; else the one beside");
+  app.add_option("--timeout", options.job.timeout_s, "seconds that a job may take")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 86400.0));
+  app.add_option("--library", options.other,
+                 "a second libmemspan.so, whose jobs alternate with this one's");
+  app.add_option("--compare", options.compare, "a run that --save wrote")
+      ->excludes(app.get_option("--library"));
+  app.add_option("--save", options.save, "write the run as JSON, for --compare");
+  app.add_flag("--json", options.is_json, "print JSON instead of tables");
+  app.add_option("--report", options.report, "write a page with plots and tables (HTML)");
+  app.add_option("--svg", options.svg, "write the plots into this folder");
+  app.add_option("--png", options.png, "the same as PNG, by rsvg-convert");
+  app.add_option("--worker", options.worker)->group("");
+}
+
+Status wrong(std::string text) {
+  return {Code::kInvalidArgument, std::move(text)};
+}
+
+// A single dash with a word behind it is a mistake, not many options of one letter.
+Status check_words(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool has_letter_behind =
+        word.size() > 2 && word[0] == '-' && word[1] != '-' &&
+        std::string_view("0123456789").find(word[2]) == std::string_view::npos;
+    if (has_letter_behind) return wrong(fmt::format("there is no option \"{}\"", word));
+  }
+  return Status::ok();
+}
+
+// What only a process that starts its own jobs can do.
+Status check_outside(const CLI::App& app) {
+  for (const char* name :
+       {"--pes", "--simulate-hosts", "--hosts", "--library", "--oshrun", "--rounds", "--timeout"})
+    if (app.count(name) != 0)
+      return wrong(
+          fmt::format("{} is for memspan-perf that starts its jobs itself, and this is a "
+                      "process of one",
+                      name));
+  return Status::ok();
+}
+
+Status check_files(const Options& options) {
+  if (!options.other.empty() && ::access(options.other.c_str(), R_OK) != 0)
+    return wrong(Status::from_errno("--library " + options.other).message());
+  if (!options.compare.empty() && ::access(options.compare.c_str(), R_OK) != 0)
+    return wrong(Status::from_errno("--compare " + options.compare).message());
+  for (const std::string& folder : {options.svg, options.png})
+    if (!folder.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
+      return wrong(Status::from_errno("the folder " + folder).message());
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<std::optional<Options>> parse_options(int argc, const char* const* argv, bool is_in_job) {
+  CLI::App app(
+      "Measures memspan between processes: latency, bandwidth, rates, atomics, collectives, pools "
+      "and transfers.\nIt starts its jobs by itself (memspan-perf put -n 2), or measures in the "
+      "job "
+      "that it is started in (oshrun -n 2 memspan-perf put).");
+  Texts texts;
+  Options options;
+  describe(app, texts, options);
+  MEMSPAN_PASS(check_words(argc, argv));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    app.exit(success);
+    return std::optional<Options>();
+  } catch (const CLI::ParseError& error) {
+    return wrong(error.what());
+  }
+  if (!options.worker.empty()) return std::optional<Options>(std::move(options));
+  if (texts.tests == std::vector<std::string>{"list"}) {
+    std::fputs(list_text().c_str(), stdout);
+    return std::optional<Options>();
+  }
+  if (texts.tests.empty())
+    return wrong("no test is named; memspan-perf list prints them, \"all\" are all of them");
+  auto tests = choose_tests(texts.tests);
+  if (!tests.is_ok()) return tests.status();
+  options.plan.tests = *tests;
+  auto sizes = parse_sizes(texts.sizes);
+  if (!sizes.is_ok()) return sizes.status();
+  options.plan.sizes = *sizes;
+  if (options.job.pes < 2 || options.job.pes > kMostPes)
+    return wrong(fmt::format("-n {}: a measurement needs 2 PEs at least, and {} at most",
+                             options.job.pes, kMostPes));
+  if (is_in_job) MEMSPAN_PASS(check_outside(app));
+  MEMSPAN_PASS(check_files(options));
+  return std::optional<Options>(std::move(options));
+}
+
+}  // namespace memspan::perf

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/environment.h"
+
+namespace memspan::perf {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostSizes = 64;
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::size_t end = std::min(text.find(at), text.size());
+    parts.emplace_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Status wrong(std::string_view text, std::string_view why) {
+  return {
+      Code::kInvalidArgument,
+      fmt::format("--sizes \"{}\": {}; allowed are 8:1m, 8:1m:4 and 8,64,1k, of 1 byte to 1 GiB",
+                  text, why)};
+}
+
+Result<std::size_t> size_of(std::string_view whole, const std::string& text) {
+  const auto bytes = parse_size("--sizes", text);
+  if (!bytes.is_ok()) return wrong(whole, fmt::format("\"{}\" is no size", text));
+  if (*bytes > kMostBytes) return wrong(whole, fmt::format("\"{}\" is too much", text));
+  return *bytes;
+}
+
+Result<std::vector<std::size_t>> range(std::string_view whole,
+                                       const std::vector<std::string>& parts) {
+  MEMSPAN_TRY_ASSIGN(const std::size_t first, size_of(whole, parts[0]), "sizes");
+  MEMSPAN_TRY_ASSIGN(const std::size_t last, size_of(whole, parts[1]), "sizes");
+  std::size_t factor = 2;
+  if (parts.size() == 3) {
+    const auto given = parse_integer("--sizes", parts[2], 2, 1024);
+    if (!given.is_ok())
+      return wrong(whole, fmt::format("\"{}\" is no factor of 2 to 1024", parts[2]));
+    factor = static_cast<std::size_t>(*given);
+  }
+  if (first > last) return wrong(whole, "the first is larger than the last");
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = first; bytes <= last; bytes *= factor) sizes.push_back(bytes);
+  return sizes;
+}
+
+}  // namespace
+
+Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
+  const auto colons = split(text, ':');
+  if (colons.size() > 3) return wrong(text, "there are more than two colons");
+  if (colons.size() > 1) return range(text, colons);
+  std::vector<std::size_t> sizes;
+  for (const std::string& part : split(text, ',')) {
+    MEMSPAN_TRY_ASSIGN(const std::size_t bytes, size_of(text, part), "sizes");
+    sizes.push_back(bytes);
+  }
+  if (sizes.size() > kMostSizes) return wrong(text, "there are more than 64");
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+json::Value to_json(const Plan& plan) {
+  json::Value tests{json::Value::Array()};
+  for (const std::string& test : plan.tests) tests.add(test);
+  json::Value sizes{json::Value::Array()};
+  for (const std::size_t bytes : plan.sizes) sizes.add(bytes);
+  return json::Value()
+      .set("tests", std::move(tests))
+      .set("sizes", std::move(sizes))
+      .set("samples", plan.samples)
+      .set("seconds", plan.seconds)
+      .set("warm_up", plan.warm_up)
+      .set("window", plan.window)
+      .set("batch", plan.batch)
+      .set("store", plan.store);
+}
+
+Result<Plan> plan_from_json(std::string_view text) {
+  MEMSPAN_TRY_ASSIGN(const json::Value value, json::parse(text), "reading the plan");
+  Plan plan;
+  for (const json::Value& test : value["tests"].array()) plan.tests.push_back(test.text());
+  for (const json::Value& bytes : value["sizes"].array())
+    plan.sizes.push_back(static_cast<std::size_t>(bytes.number()));
+  plan.samples = static_cast<std::size_t>(value["samples"].number());
+  plan.seconds = value["seconds"].number();
+  plan.warm_up = static_cast<std::size_t>(value["warm_up"].number());
+  plan.window = static_cast<std::size_t>(value["window"].number());
+  plan.batch = static_cast<std::size_t>(value["batch"].number());
+  plan.store = value["store"].text();
+  return plan;
+}
+
+}  // namespace memspan::perf

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A measurement as a whole: what is printed, drawn, saved and compared.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "perf/limits.h"
+#include "perf/machine.h"
+#include "perf/samples.h"
+#include "perf/test_table.h"
+
+namespace memspan::perf {
+
+// A test at a size. A value.
+struct Figures {
+  std::string test;
+  std::size_t bytes = 0;             // 0: of no size
+  std::size_t batch = 1;             // operations of a sample, in the last round
+  Summary ns;                        // of all rounds together
+  std::vector<double> medians = {};  // of each round
+};
+
+// One side of a comparison, or the only one. A value.
+struct Run {
+  std::string library;  // the file of libmemspan.so
+  std::string when;
+  std::string command;
+  int pes = 0;
+  bool one_host = true;
+  std::size_t rounds = 0;
+  Facts machine = {};
+  Limits limits = {};                 // of each, the median of the rounds
+  std::vector<Figures> figures = {};  // in the order of the tests and sizes
+
+  const Figures* find(std::string_view test, std::size_t bytes) const;
+  // Those of one test.
+  std::vector<const Figures*> of(std::string_view test) const;
+  // The time of the bound at a size; 0: not known.
+  double bound(const Test& test, std::size_t bytes) const;
+};
+
+// Collects the events of a side's jobs, a job a round.
+class Collector {
+ public:
+  // kInvalidArgument for a line that is no event.
+  Status take(const json::Value& event);
+  // After the last job.
+  Run finish(std::string command) const;
+  std::size_t rows() const { return rows_; }
+
+ private:
+  struct Pooled {
+    std::string test;
+    std::size_t bytes = 0;
+    std::size_t batch = 1;
+    std::vector<double> ns;
+    std::vector<double> medians;
+  };
+  Run run_;
+  std::vector<Limits> limits_;
+  std::vector<Pooled> pooled_;
+  std::size_t rows_ = 0;
+};
+
+inline constexpr int kFormat = 1;
+json::Value to_json(const Limits& limits);
+json::Value to_json(const Run& run);
+// kInvalidArgument when it is another format.
+Result<Run> run_from_json(const json::Value& value);
+// Of a file that --save wrote; it names the file.
+Result<Run> load_run(const std::string& path);
+Status save_text(const std::string& path, const std::string& text);
+
+}  // namespace memspan::perf

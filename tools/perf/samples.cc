@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace memspan::perf {
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto size = static_cast<double>(sorted.size());
+  const double rank = std::ceil(share * size - 1e-9);
+  const auto at = static_cast<std::size_t>(std::clamp(rank, 1.0, size)) - 1;
+  return sorted[at];
+}
+
+Summary summarize(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  return {.samples = samples.size(),
+          .least = samples.front(),
+          .p50 = percentile(samples, 0.5),
+          .p90 = percentile(samples, 0.9),
+          .p99 = percentile(samples, 0.99),
+          .p999 = percentile(samples, 0.999),
+          .most = samples.back(),
+          .mean = std::accumulate(samples.begin(), samples.end(), 0.0) /
+                  static_cast<double>(samples.size())};
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+json::Value to_json(const Summary& summary) {
+  return json::Value()
+      .set("samples", summary.samples)
+      .set("min", summary.least)
+      .set("p50", summary.p50)
+      .set("p90", summary.p90)
+      .set("p99", summary.p99)
+      .set("p99.9", summary.p999)
+      .set("max", summary.most)
+      .set("mean", summary.mean);
+}
+
+Summary summary_from_json(const json::Value& value) {
+  return {.samples = static_cast<std::size_t>(value["samples"].number()),
+          .least = value["min"].number(),
+          .p50 = value["p50"].number(),
+          .p90 = value["p90"].number(),
+          .p99 = value["p99"].number(),
+          .p999 = value["p99.9"].number(),
+          .most = value["max"].number(),
+          .mean = value["mean"].number()};
+}
+
+}  // namespace memspan::perf

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Percentiles of the samples of a row.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "json/json.h"
+
+namespace memspan::perf {
+
+// A value: nanoseconds of one operation.
+struct Summary {
+  std::size_t samples = 0;
+  double least = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double p99 = 0;
+  double p999 = 0;
+  double most = 0;
+  double mean = 0;
+};
+
+// The value below or at which this share of the samples lies: the sample at rank ceil(share * n).
+// `sorted` is not empty.
+double percentile(const std::vector<double>& sorted, double share);
+// Zeros of no samples.
+Summary summarize(std::vector<double> samples);
+double median(std::vector<double> values);
+
+json::Value to_json(const Summary& summary);
+Summary summary_from_json(const json::Value& value);
+
+}  // namespace memspan::perf

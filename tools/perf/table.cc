@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/table.h"
+
+#include <fmt/format.h>
+
+#include "perf/units.h"
+
+namespace memspan::perf {
+namespace {
+
+constexpr int kColumn = 11;
+
+// A test as a table of its sizes.
+std::string table_of(const Run& run, const Test& test, const std::vector<const Figures*>& rows) {
+  const bool has_speed = test.figure != Figure::kLatency;
+  const char* const speed = test.figure == Figure::kRate ? "rate" : "bandwidth";
+  std::string text = fmt::format("\n{}: {}\n", test.name, test.what);
+  if (test.has_sizes) text += fmt::format("{:>{}}", "size", kColumn);
+  if (has_speed) text += fmt::format("{:>{}}", speed, kColumn);
+  for (const char* const head : {"p50", "p90", "p99", "p99.9", "max"})
+    text += fmt::format("{:>{}}", head, kColumn);
+  const bool has_bound = test.bound != Bound::kNone && run.bound(test, rows.front()->bytes) > 0;
+  if (has_bound)
+    text += fmt::format("{:>{}}",
+                        test.bound == Bound::kCopy ? "memcpy"
+                        : run.one_host             ? "cache line"
+                                                   : "TCP socket",
+                        kColumn + 1);
+  text += "\n";
+  for (const Figures* row : rows) {
+    if (test.has_sizes) text += fmt::format("{:>{}}", bytes_text(row->bytes), kColumn);
+    if (has_speed)
+      text += fmt::format("{:>{}}", figure_text(test, row->bytes, row->ns.p50), kColumn);
+    for (const double ns : {row->ns.p50, row->ns.p90, row->ns.p99, row->ns.p999, row->ns.most})
+      text += fmt::format("{:>{}}", time_text(ns), kColumn);
+    const double bound = run.bound(test, row->bytes);
+    const bool is_speed = test.figure == Figure::kBandwidth;
+    if (has_bound)
+      text +=
+          fmt::format("{:>{}}", is_speed ? figure_text(test, row->bytes, bound) : time_text(bound),
+                      kColumn + 1);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string limits_text(const Run& run) {
+  const Limits& limits = run.limits;
+  std::string text = "\nthe machine's own limits, measured in the same run\n";
+  const auto line = [&](std::string_view what, double ns) {
+    if (ns > 0) text += fmt::format("  {:<48} {}\n", what, time_text(ns));
+  };
+  line("a cache line from one core to the other", limits.cache_line);
+  line("from one thread to another by sched_yield", limits.yield);
+  line("8 bytes through a TCP socket of the loopback", limits.loopback);
+  line("reading the clock", limits.clock);
+  if (!limits.copies.empty()) {
+    const Limits::Copy& last = limits.copies.back();
+    text += fmt::format("  {:<48} {}\n", fmt::format("memcpy of {}", bytes_text(last.bytes)),
+                        speed_text(static_cast<double>(last.bytes) / last.ns));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Run& run) {
+  std::string text = fmt::format("memspan-perf, {} PEs{}, {} round{}, {}\n{}\n", run.pes,
+                                 run.one_host ? " on one host" : " on several hosts", run.rounds,
+                                 run.rounds == 1 ? "" : "s", run.when, run.library);
+  for (const Test& test : all_tests())
+    if (const auto rows = run.of(test.name); !rows.empty()) text += table_of(run, test, rows);
+  return text + limits_text(run);
+}
+
+std::string to_text(const std::vector<Ratio>& ratios, const Run& here, const Run& there,
+                    Pairing pairing) {
+  const bool is_alternating = pairing == Pairing::kAlternating;
+  std::string text =
+      fmt::format("\ntime here / time there, median{}\n  here:  {}, {}\n  there: {}, {}\n",
+                  is_alternating ? " of the rounds (quartiles)" : "", here.library, here.when,
+                  there.library, there.when);
+  for (const Ratio& one : ratios) {
+    text += fmt::format("  {:<22}{:>10}  {:.3f}", one.test, bytes_text(one.bytes), one.middle);
+    if (is_alternating) text += fmt::format(" ({:.3f} to {:.3f})", one.low, one.high);
+    text += "\n";
+  }
+  if (ratios.empty()) text += "  nothing that both measured\n";
+  if (const double machine = machine_ratio(here, there); !is_alternating && machine > 0)
+    text += fmt::format("  the machine's own limits differ by {:.3f}\n", machine);
+  return text;
+}
+
+std::string list_text() {
+  std::string text;
+  std::string_view group;
+  for (const Test& test : all_tests()) {
+    if (test.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", test.group);
+    group = test.group;
+    text += fmt::format("  {:<22}{}\n", test.name, test.what);
+  }
+  return text;
+}
+
+}  // namespace memspan::perf

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them: three digits and a unit.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "perf/run.h"
+
+namespace memspan::perf {
+
+std::string time_text(double ns);           // "1.23 us"
+std::string bytes_text(std::size_t bytes);  // "64 KiB"; "-" for 0
+std::string speed_text(double bytes_a_ns);  // "12.3 GB/s"
+std::string rate_text(double ns);           // "45.6 M/s"
+// What a test is told by: its time, its speed or its rate, of one operation in so many ns.
+std::string figure_text(const Test& test, std::size_t bytes, double ns);
+
+}  // namespace memspan::perf

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/worker.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <shmem.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "core/cpu.h"
+#include "perf/limits.h"
+#include "perf/meter.h"
+#include "perf/run.h"
+
+namespace memspan::perf {
+namespace {
+
+// The file that shmem_init() came from: which of two libraries this is.
+std::string library() {
+  Dl_info about = {};
+  // Not &shmem_init, which may be a place in this program.
+  if (::dladdr(::dlsym(RTLD_DEFAULT, "shmem_init"), &about) == 0) return "unknown";
+  char* const resolved = ::realpath(about.dli_fname, nullptr);
+  std::string path = resolved == nullptr ? about.dli_fname : resolved;
+  std::free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): because realpath(3) says so
+  return path;
+}
+
+// By plain loads and stores to a word of PE 0's; 0 where the last PE has none of its memory mapped,
+// or is on the same core.
+double cache_line(Meter& meter) {
+  auto* const words = static_cast<long*>(shmem_calloc(1, 2 * kFalseSharingRange));
+  auto* const core = words + kFalseSharingRange / sizeof(long);
+  *core = ::sched_getcpu();
+  shmem_barrier_all();
+  const bool is_apart = shmem_long_g(core, 0) != shmem_long_g(core, meter.far());
+  void* const line = shmem_ptr(words, 0);
+  double ns = 0;
+  const bool takes_part = meter.rank() == 0 || meter.rank() == meter.far();
+  shmem_barrier_all();
+  // Both come to the same answer: the memory of one host is mapped both ways.
+  if (takes_part && is_apart && line != nullptr && shmem_ptr(words, meter.far()) != nullptr)
+    ns = measure_cache_line(*static_cast<std::atomic<std::uint64_t>*>(line),
+                            meter.rank() == 0 ? Turn::kFirst : Turn::kSecond);
+  shmem_barrier_all();
+  shmem_free(words);
+  return ns;
+}
+
+// Nobody else of the job computes meanwhile.
+void tell_start(Meter& meter, const Tell& tell) {
+  auto* const word = static_cast<long*>(shmem_malloc(sizeof(long)));
+  const bool is_near = shmem_ptr(word, meter.far()) != nullptr;
+  const double line = cache_line(meter);
+  if (meter.rank() == 0) {
+    Limits limits = measure_limits(meter.plan().sizes);
+    limits.cache_line = line;
+    tell(json::Value()
+             .set("event", "start")
+             .set("library", library())
+             .set("pes", meter.size())
+             .set("one_host", is_near)
+             .set("limits", to_json(limits)));
+  }
+  shmem_free(word);
+}
+
+json::Value to_json(const Row& row) {
+  json::Value ns{json::Value::Array()};
+  for (const double one : row.ns) ns.add(one);
+  return json::Value()
+      .set("event", "row")
+      .set("test", row.test)
+      .set("bytes", row.bytes)
+      .set("batch", row.batch)
+      .set("ns", std::move(ns));
+}
+
+}  // namespace
+
+Status work(const Plan& plan, const Tell& tell) {
+  shmem_init();
+  if (shmem_n_pes() < 2)
+    return {Code::kInvalidArgument,
+            fmt::format("there is {} PE, and a measurement needs 2 at least", shmem_n_pes())};
+  Status status;
+  {
+    Meter meter(plan, [&](const Row& row) { tell(to_json(row)); });
+    tell_start(meter, tell);
+    for (const std::string& name : plan.tests) {
+      const Test& test = *find_test(name);
+      status = test.run(meter, test).annotate(name);
+      if (!status.is_ok()) break;
+      meter.free_symmetric();
+    }
+    if (!status.is_ok()) {
+      // The other PEs may wait for this one.
+      fmt::print(stderr, "memspan-perf: PE {}: {}\n", meter.rank(), status.message());
+      shmem_global_exit(1);
+    }
+    if (meter.rank() == 0) tell(json::Value().set("event", "end"));
+  }
+  shmem_finalize();
+  return status;
+}
+
+}  // namespace memspan::perf

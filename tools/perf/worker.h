@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process of a job that measures. PE 0 tells what it finds, a JSON object a line:
+//
+//   {"event": "start", "library": PATH, "pes": 2, "limits": {...}}
+//   {"event": "row", "test": "put", "bytes": 8, "batch": 100, "ns": [...]}
+//   {"event": "end"}
+#pragma once
+
+#include <functional>
+
+#include "json/json.h"
+#include "perf/plan.h"
+
+namespace memspan::perf {
+
+using Tell = std::function<void(const json::Value&)>;
+
+// Joins the job, measures what the plan says, and leaves. `tell` is called on PE 0. A failure names
+// the test; the job has then been ended, unless this is its last step.
+Status work(const Plan& plan, const Tell& tell);
+
+}  // namespace memspan::perf
