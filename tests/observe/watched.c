@@ -68,9 +68,10 @@ int main(int argc, char** argv) {
   if (words[1] != kAtomics / 2 || *signal != kSignals || word != kAtomics / 2) return 9;
   const char* hold = getenv("WATCHED_HOLD");
   if (hold != NULL) {
+    const int held = open(hold, O_RDONLY); /* now: who holds it may be gone after "ready" */
     printf("ready\n");
     fflush(stdout);
-    if (me == 1 || next == me) read_to_the_end(open(hold, O_RDONLY));
+    if (me == 1 || next == me) read_to_the_end(held);
     shmem_barrier_all();
   }
   shmem_finalize();
