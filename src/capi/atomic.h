@@ -7,7 +7,7 @@
 
 #include "capi/access.h"
 #include "capi/polling.h"
-#include "node/recorded_call.h"
+#include "node/counters.h"
 #include "pgas/atomic.h"
 
 namespace memspan::capi {
@@ -18,16 +18,6 @@ namespace memspan::capi {
 template <AtomicKind kind, typename T>
 [[gnu::cold, gnu::noinline]] T atomic_value_slow_path(const char* call, const T* target, T operand,
                                                       T compare, int pe, ContextNumber context) {
-  if (is_recording()) {
-    const Route* const route = process_state.routes.find_mapped_recorded(target, sizeof(T), pe);
-    if (route != nullptr && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0) {
-      const RecordedCall recorded(CallKind::kAtomic, call, pe, sizeof(T));
-      T before;
-      require(call,
-              pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
-      return before;
-    }
-  }
   using Word = pgas::WordOf<T>;
   AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
   return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
@@ -40,12 +30,29 @@ inline const Route* find_word(const T* word, int pe) {
   return reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0 ? route : nullptr;
 }
 
+// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+template <AtomicKind kind, typename T>
+[[gnu::noinline]] T atomic_elsewhere(const char* call, const T* target, T operand, T compare,
+                                     int pe, ContextNumber context) {
+  if (only_counts()) [[likely]] {
+    const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(target, pe);
+    if (route != nullptr && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0) [[likely]] {
+      T before;
+      require(call,
+              pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
+      count_call(CallKind::kAtomic, sizeof(T));
+      return before;
+    }
+  }
+  return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
+}
+
 template <AtomicKind kind, typename T>
 inline T fetch_atomic_once(const char* call, const T* target, T operand, T compare, int pe,
                            ContextNumber context) {
   const Route* route = find_word(target, pe);
   if (route == nullptr) [[unlikely]]
-    return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
+    return atomic_elsewhere<kind>(call, target, operand, compare, pe, context);
   T before;
   require(call,
           pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));
@@ -75,7 +82,7 @@ inline void change_atomic(const char* call, T* target, T operand, int pe,
                           ContextNumber context = kDefaultContext) {
   const Route* route = find_word(target, pe);
   if (route == nullptr) [[unlikely]] {
-    atomic_value_slow_path<kind>(call, target, operand, T{}, pe, context);
+    atomic_elsewhere<kind>(call, target, operand, T{}, pe, context);
     return;
   }
   require(call, pgas::atomic<kind, T>(process_state.routes, *route, target, operand, T{}, nullptr));

@@ -9,6 +9,7 @@
 
 #include "capi/access.h"
 #include "capi/polling.h"
+#include "node/counters.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {
@@ -17,6 +18,11 @@ namespace memspan::capi {
                                  std::size_t bytes, int pe, ContextNumber context);
 [[gnu::cold]] void get_slow_path(const char* call, void* dest, const void* source,
                                  std::size_t bytes, int pe, ContextNumber context);
+// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context);
+void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context);
 
 // `count` elements.
 template <std::size_t kElementBytes>
@@ -24,7 +30,7 @@ inline void put(const char* call, void* dest, const void* source, std::size_t co
                 ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(dest, count, pe);
   if (route == nullptr || is_null(source)) [[unlikely]]
-    return put_slow_path(call, dest, source, bytes_of(count, kElementBytes), pe, context);
+    return put_elsewhere(call, dest, source, bytes_of(count, kElementBytes), pe, context);
   require(call, pgas::put(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
@@ -33,7 +39,7 @@ inline void get(const char* call, void* dest, const void* source, std::size_t co
                 ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(source, count, pe);
   if (route == nullptr || is_null(dest)) [[unlikely]]
-    return get_slow_path(call, dest, source, bytes_of(count, kElementBytes), pe, context);
+    return get_elsewhere(call, dest, source, bytes_of(count, kElementBytes), pe, context);
   require(call, pgas::get(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
@@ -72,11 +78,37 @@ inline T load_element(const T* place) {
 }
 
 template <typename T>
+[[gnu::noinline]] void put_value_elsewhere(const char* call, T* dest, T value, int pe,
+                                           ContextNumber context) {
+  if (only_counts()) [[likely]] {
+    if (const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(dest, pe)) {
+      store_element(route->address(dest), value);
+      count_call(CallKind::kPut, sizeof(T));
+      return route->notify();
+    }
+  }
+  put_value_slow_path(call, dest, value, pe, context);
+}
+template <typename T>
+[[gnu::noinline]] T get_value_elsewhere(const char* call, const T* source, int pe,
+                                        ContextNumber context) {
+  if (only_counts()) [[likely]] {
+    if (const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(source, pe)) {
+      const T value = load_element(route->address(source));
+      pgas::complete_get();
+      count_call(CallKind::kGet, sizeof(T));
+      return value;
+    }
+  }
+  return get_value_slow_path(call, source, pe, context);
+}
+
+template <typename T>
 inline void put_value(const char* call, T* dest, T value, int pe,
                       ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(dest, pe);
   if (route == nullptr) [[unlikely]]
-    return put_value_slow_path(call, dest, value, pe, context);
+    return put_value_elsewhere(call, dest, value, pe, context);
   store_element(route->address(dest), value);
   route->notify();
 }
@@ -85,7 +117,7 @@ template <typename T>
 inline T get_value_once(const char* call, const T* source, int pe, ContextNumber context) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
   if (route == nullptr) [[unlikely]]
-    return get_value_slow_path(call, source, pe, context);
+    return get_value_elsewhere(call, source, pe, context);
   const T value = load_element(route->address(source));
   pgas::complete_get();
   return value;

@@ -10,10 +10,9 @@
 
 namespace memspan::capi {
 
-namespace {
-
-void put_anywhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                  ContextNumber context) {
+void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context) {
+  const RecordedCall recorded(CallKind::kPut, call, pe, bytes);
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "dest", dest, bytes, pe);
@@ -21,38 +20,39 @@ void put_anywhere(const char* call, void* dest, const void* source, std::size_t 
   require(call, pgas::put(routes_of(context), route, dest, source, bytes));
 }
 
-void get_anywhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                  ContextNumber context) {
+void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                   ContextNumber context) {
+  const RecordedCall recorded(CallKind::kGet, call, pe, bytes);
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
   require(call, pgas::get(routes_of(context), route, dest, source, bytes));
 }
 
-}  // namespace
-
-void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (!is_recording()) return put_anywhere(call, dest, source, bytes, pe, context);
-  const RecordedCall recorded(CallKind::kPut, call, pe, bytes);
-  const RouteTable& routes = process_state.routes;
-  const Route* const route = bytes == 0 ? nullptr : routes.find_mapped_recorded(dest, bytes, pe);
-  if (route == nullptr || is_null(source))
-    return put_anywhere(call, dest, source, bytes, pe, context);
-  copy_bytes(route->address(static_cast<std::byte*>(dest)), source, bytes);
-  route->notify();
+  if (only_counts() && !is_null(source)) [[likely]] {
+    const Route* route = process_state.routes.find_mapped_recorded(dest, bytes, pe);
+    if (route != nullptr) [[likely]] {
+      copy_bytes(route->address(static_cast<std::byte*>(dest)), source, bytes);
+      count_call(CallKind::kPut, bytes);
+      return route->notify();
+    }
+  }
+  put_slow_path(call, dest, source, bytes, pe, context);
 }
 
-void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (!is_recording()) return get_anywhere(call, dest, source, bytes, pe, context);
-  const RecordedCall recorded(CallKind::kGet, call, pe, bytes);
-  const RouteTable& routes = process_state.routes;
-  const Route* const route = bytes == 0 ? nullptr : routes.find_mapped_recorded(source, bytes, pe);
-  if (route == nullptr || is_null(dest))
-    return get_anywhere(call, dest, source, bytes, pe, context);
-  copy_bytes(dest, route->address(static_cast<const std::byte*>(source)), bytes);
-  pgas::complete_get();
+  if (only_counts() && !is_null(dest)) [[likely]] {
+    const Route* route = process_state.routes.find_mapped_recorded(source, bytes, pe);
+    if (route != nullptr) [[likely]] {
+      copy_bytes(dest, route->address(static_cast<const std::byte*>(source)), bytes);
+      pgas::complete_get();
+      return count_call(CallKind::kGet, bytes);
+    }
+  }
+  get_slow_path(call, dest, source, bytes, pe, context);
 }
 
 std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void* target, int pe,

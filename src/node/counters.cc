@@ -92,6 +92,7 @@ Status read_settings(CountersRegion& region) {
   MEMSPAN_TRY_ASSIGN(const bool traces, read_trace_settings(), "reading the settings of traces");
   const bool is_on = traces || counts->value_or(0) == 1;
   recording.traces.store(traces, std::memory_order_relaxed);
+  recording.only_counts.store(is_on && !traces, std::memory_order_relaxed);
   recording.is_on.store(is_on, std::memory_order_relaxed);
   region.header.counts_calls.store(is_on ? 1 : 0, std::memory_order_relaxed);
   return Status::ok();

@@ -99,12 +99,17 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // What is switched on for this process. Changes only before its first call.
 struct Recording {
-  std::atomic<bool> is_on;   // calls are counted: MEMSPAN_COUNTERS=1, or there is a trace
-  std::atomic<bool> traces;  // MEMSPAN_TRACE
+  std::atomic<bool> is_on;        // calls are counted: MEMSPAN_COUNTERS=1, or there is a trace
+  std::atomic<bool> traces;       // MEMSPAN_TRACE
+  std::atomic<bool> only_counts;  // the first without the second
 };
 extern constinit Recording recording [[gnu::visibility("hidden")]];
 inline bool is_recording() {
   return recording.is_on.load(std::memory_order_relaxed);
+}
+
+inline bool only_counts() {
+  return recording.only_counts.load(std::memory_order_relaxed);
 }
 
 // musl loads no library that has such variables.

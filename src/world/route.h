@@ -107,6 +107,10 @@ struct RouteTable {
     return route->is_direct() ? route : nullptr;
   }
   // What find_mapped() would give if it were not for inline_peers; `bytes` are more than 0.
+  template <std::size_t kBytes>
+  const Route* find_mapped_recorded(const void* address, int peer) const {
+    return is_in_heap<kBytes>(address) ? mapped_route(peer, peers) : nullptr;
+  }
   const Route* find_mapped_recorded(const void* address, std::size_t bytes, int peer) const {
     return heap.contains(address, bytes) ? mapped_route(peer, peers) : nullptr;
   }

@@ -42,6 +42,24 @@ struct Signal {
                                    signal.value, op));
 }
 
+// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+[[gnu::noinline]] void put_signal_elsewhere(const char* call, void* dest, const void* source,
+                                            std::size_t bytes, const Signal& signal, int pe,
+                                            ContextNumber context) {
+  const RouteTable& routes = process_state.routes;
+  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
+  if (only_counts() && bytes != 0 && !is_null(source) &&
+      routes.is_in_heap<sizeof *signal.word>(signal.word) && word % sizeof *signal.word == 0)
+      [[likely]] {
+    if (const Route* route = routes.find_mapped_recorded(dest, bytes, pe)) {
+      require(call, pgas::put_signal(routes, {*route, *route}, dest, source, bytes, signal.word,
+                                     signal.value, signal_op(call, signal.op)));
+      return count_call(CallKind::kSignal, bytes + sizeof *signal.word);
+    }
+  }
+  put_signal_slow_path(call, dest, source, bytes, signal, pe, context);
+}
+
 template <std::size_t kElementBytes>
 inline void put_signal(const char* call, void* dest, const void* source, std::size_t count,
                        const Signal& signal, int pe, ContextNumber context = kDefaultContext) {
@@ -50,7 +68,7 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
   const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (route == nullptr || is_null(source) || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
       word % sizeof *signal.word != 0) [[unlikely]]
-    return put_signal_slow_path(call, dest, source, bytes_of(count, kElementBytes), signal, pe,
+    return put_signal_elsewhere(call, dest, source, bytes_of(count, kElementBytes), signal, pe,
                                 context);
   require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,
                                  signal.word, signal.value, signal_op(call, signal.op)));
