@@ -35,6 +35,8 @@ constinit std::atomic<CountersRegion*> the_region{nullptr};
 
 struct State {
   Mutex mutex;
+  // While threads take slots, give them back, or all of them move. Taken behind `mutex`.
+  Mutex slots;
   std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
   std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
   int listed MEMSPAN_GUARDED_BY(mutex) = 0;
@@ -56,8 +58,9 @@ Status map_at(void* place, int fixed, int descriptor) {
   return Status::ok();
 }
 
-// What was counted stays. Nobody is in a call that counts.
+// What was counted stays. Nobody is in a call that counts, but threads may begin and end.
 Status put_at(CountersRegion& region, int descriptor) {
+  MutexLock lock(state.slots);
   const auto kept = std::make_unique<std::byte[]>(mapped_bytes());
   std::memcpy(kept.get(), static_cast<void*>(&region), mapped_bytes());
   MEMSPAN_PASS(map_at(&region, MAP_FIXED, descriptor));
@@ -108,9 +111,10 @@ int free_slot(const CountersRegion& region) {
 // Gives the slot back when the thread ends.
 struct ThreadEnd {
   ~ThreadEnd() {
+    MutexLock lock(state.slots);
     // A child of fork() may end without a slot of its own.
     if (own_thread_counters != nullptr && own_thread_counters != &spilled)
-      own_thread_counters->thread.store(0, std::memory_order_release);
+      own_thread_counters->thread.store(0, std::memory_order_relaxed);
     own_thread_counters = &spilled;  // for what its other destructors call
   }
 };
@@ -146,16 +150,14 @@ ThreadCounters& take_thread_counters() {
   if (region == nullptr) return spilled;
   thread_local ThreadEnd end;  // whose destructor runs from here on
   static_cast<void>(&end);
+  MutexLock lock(state.slots);
   const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
-    std::int32_t none = 0;
-    // Pairs with the release of the thread that had it: counts go on from where it stopped.
-    if (!region->threads[i].thread.compare_exchange_strong(none, thread, std::memory_order_acquire))
-      continue;
+    // Of a thread that ended: counts go on from where it stopped.
+    if (region->threads[i].thread.load(std::memory_order_relaxed) != 0) continue;
+    region->threads[i].thread.store(thread, std::memory_order_relaxed);
     std::atomic<std::uint32_t>& used = region->header.threads;
-    std::uint32_t now = used.load(std::memory_order_relaxed);
-    while (now <= i && !used.compare_exchange_weak(now, i + 1, std::memory_order_relaxed)) {
-    }
+    used.store(std::max(used.load(std::memory_order_relaxed), i + 1), std::memory_order_relaxed);
     return *(own_thread_counters = &region->threads[i]);
   }
   region->header.uncounted.fetch_add(1, std::memory_order_relaxed);

@@ -104,6 +104,24 @@ TEST_F(CountersTest, WhatWasCountedStaysFromOneMembershipToTheNext) {
   }
 }
 
+// The slots move when the first membership begins and when the last one ends.
+TEST_F(CountersTest, ThreadsThatEndMeanwhileGiveTheirSlotsBack) {
+  std::atomic<bool> is_over{false};
+  std::thread others([&is_over] {
+    while (!is_over.load())
+      std::thread([] { count_call(CallKind::kAtomic, 1); }).join();
+  });
+  for (int i = 0; i < 3000; ++i)
+    ASSERT_TRUE(ListedMember::list(MemberKind::kJob, "job-1", 0, 1).is_ok());
+  is_over = true;
+  others.join();
+  const CountersRegion& region = *own_counters();
+  for (std::uint32_t i = 0; i < region.header.threads.load(); ++i) {
+    const std::int32_t thread = region.threads[i].thread.load();
+    EXPECT_TRUE(thread == 0 || thread == gettid()) << "slot " << i;
+  }
+}
+
 TEST_F(CountersTest, ThreadsBeyondTheSlotsAreToldOf) {
   auto job = ListedMember::list(MemberKind::kJob, "job-1", 0, 1);
   ASSERT_TRUE(job.is_ok());
