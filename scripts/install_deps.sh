@@ -11,7 +11,7 @@
 #   --package   also what makes the .run and Debian packages
 #   --dev       all of these, and what the checks and the benchmarks' rival need
 #   --cross     also what building for aarch64 and running that needs (scripts/cross.sh)
-#   --release   also what looks at packages (scripts/test.sh debs)
+#   --release   also what a release and its tests need (scripts/release.sh)
 #   --list      print the packages' names and install nothing
 set -euo pipefail
 

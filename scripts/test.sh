@@ -27,6 +27,7 @@
 # And, only when it is named:
 #   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
 #   debs      the Debian packages, installed into an empty system, used, upgraded and removed; needs root
+#   release   everything that is shipped, made twice and compared, installed, used and removed: an hour; needs root
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -50,7 +51,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 all=(format layers shell site dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
-by_name=(engines debs)
+by_name=(engines debs release)
 parts=()
 long=false
 torch=false
@@ -59,7 +60,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,41s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,42s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
@@ -361,6 +362,15 @@ part_debs() {
   step 'what Debian packages need' bash scripts/install_deps.sh --release || return 0
   step 'Debian packages' make_debs || return 0
   step 'life of Debian packages' bash tests/packages/debs_life_test.sh build/debs || true
+}
+# What scripts/release.sh makes of the last commit.
+part_release() {
+  local each
+  step 'what a release needs' bash scripts/install_deps.sh --release || return 0
+  step 'release make' bash tests/packages/release_test.sh make || return 0
+  for each in wheels sdist sbom debs life dockerfile again; do
+    step "release $each" bash tests/packages/release_test.sh "$each" || true
+  done
 }
 part_tidy() {
   need_dev || return 0

@@ -12,6 +12,8 @@ or none. ``python -m memspan.kv_pool --share 8G`` is a member that gives memory 
 that what engines put survives them. docs/kv_pool.md says how it is meant.
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import signal

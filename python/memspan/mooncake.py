@@ -11,6 +11,8 @@ tcp://127.0.0.1:8571, which the first engine of the host hosts. Any other text i
 Protocols: "shm" and "tcp" are taken and mean what is fastest, "rdma", "ascend" and "sdma" as well.
 """
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
 import itertools

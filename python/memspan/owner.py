@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What objects have that stand for something of the library's."""
 
+from __future__ import annotations
+
 from types import TracebackType
 from typing import NoReturn, TypeVar
 

@@ -2,7 +2,7 @@
 """What annotations of memspan's packages name."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Union
 
 __all__ = ["Array", "Buffer", "Memory", "Numbers"]
 
@@ -26,8 +26,8 @@ class Array(Protocol):
         ...
 
 
-Memory = int | Buffer | Array
+Memory = Union[int, Buffer, Array]
 """An address, or an object, whose size is then checked."""
 
-Numbers = Sequence[int] | Buffer | Array
+Numbers = Union[Sequence[int], Buffer, Array]
 """Addresses or sizes: a list of ints, or an array of 64-bit integers, which is used where it lies."""

@@ -27,6 +27,8 @@ The parts, all of whose names are here, too:
 listed below; ``from shmem._pyshmem import *`` takes the names of each type as well.
 """
 
+from __future__ import annotations
+
 import contextlib as _contextlib
 from collections.abc import Iterator as _Iterator
 

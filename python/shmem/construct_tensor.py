@@ -2,6 +2,8 @@
 """PyTorch's tensors on the symmetric heap, as the later generation of the interface makes them. PyTorch
 is imported when the first is made."""
 
+from __future__ import annotations
+
 import ctypes
 import math
 from typing import TYPE_CHECKING, Any
@@ -62,7 +64,7 @@ def _span(extents: tuple[int, ...], stride: tuple[int, ...] | None, offset: int)
         return offset + math.prod(extents)
     if len(stride) != len(extents):
         raise ValueError(f"stride is {stride}, needed is one for each of {len(extents)} extents")
-    return offset + 1 + sum((n - 1) * step for n, step in zip(extents, stride, strict=True))
+    return offset + 1 + sum((n - 1) * step for n, step in zip(extents, stride))
 
 
 def _bytes_at(address: int, size: int) -> Any:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The symmetric heap: addresses, and arrays on it."""
 
+from __future__ import annotations
+
 import math
 from typing import TYPE_CHECKING, Any
 

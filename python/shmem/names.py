@@ -2,6 +2,8 @@
 """Names that the functions of `shmem` have in other generations of the interface, beside those of
 ``shmem.typed``: ``aclshmem_`` for ``shmem_``, and some ``aclshmemx_``."""
 
+from __future__ import annotations
+
 from memspan import _core
 from memspan.errors import Error
 from shmem import memory, moves, startup, streams, teams

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start, end, and settings before the start. Codes are 0, or below 0 for what failed."""
 
+from __future__ import annotations
+
 import math
 import os
 import sys

@@ -11,6 +11,8 @@ both may be left out.
 A word shorter than 4 bytes, or a float, is waited for by the 32-bit words that it lies in.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -165,7 +167,7 @@ def _many(function: Callable[..., Any], form: str) -> Callable[..., Any]:
     def many(ivars: Memory, nelems: int, *rest: Any, **named: Any) -> Any:
         given = len(rest) + len(named)
         names = early if given == len(early) and "res_out" not in named else later
-        arguments = {**dict(zip(names, rest, strict=False)), **named}
+        arguments = {**dict(zip(names, rest)), **named}
         if given > len(names) or set(arguments) != set(names):
             raise TypeError(f"needed are ivars, nelems, {', '.join(names)}")
         result = function(ivars, nelems, *(arguments[name] for name in early))

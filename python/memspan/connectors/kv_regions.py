@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the blocks of a layer's cache lie in memory, by heads, and the pieces that move some of them."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np

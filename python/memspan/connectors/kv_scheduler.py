@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The half of the connector that lives in an engine's scheduler (docs/design/0023). Imports no vLLM."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence

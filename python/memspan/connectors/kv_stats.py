@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the connector tells vLLM's log and its Prometheus metrics."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (

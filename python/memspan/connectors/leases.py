@@ -5,6 +5,8 @@ A lease is a slot of a worker's table and a generation that is used once. Other 
 state from the table's memory, and write its heartbeat there.
 """
 
+from __future__ import annotations
+
 import secrets
 import time
 from collections import deque

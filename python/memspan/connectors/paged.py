@@ -6,6 +6,8 @@ where they lie, and what they mean, another worker learns once from the director
 at the port of its own name.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import socket

@@ -13,6 +13,8 @@ the buffer protocol. Functions that return int give 0 or a code below 0 (``get_l
 why). Any thread may call anything; the GIL is released while a call waits or copies much.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 

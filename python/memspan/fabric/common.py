@@ -5,6 +5,8 @@ Functions that return int give 0 or a code below 0; ``get_last_err_msg()`` then 
 ``memspan.fabric.common.raise_on_error(True)`` they raise instead.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable
 

@@ -11,6 +11,8 @@ Functions that return int give 0 or a code below 0, and ``get_last_err_msg()`` s
 may call anything; the GIL is released while a call waits.
 """
 
+from __future__ import annotations
+
 import enum
 import os
 import random

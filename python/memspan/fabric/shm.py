@@ -8,6 +8,8 @@
 Functions that return int give 0 or a code below 0; ``get_last_err_msg()`` says why.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 from collections.abc import Callable

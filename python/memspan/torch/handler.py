@@ -7,6 +7,8 @@ are the CPU's. Units are elements of the tensor's dtype. Every process of the jo
 (said at each), with the same shapes; wrong arguments are a ValueError before anything moves.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Sequence
 from typing import Any

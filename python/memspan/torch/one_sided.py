@@ -5,7 +5,7 @@ With a tensor of a GPU an operation is work of a stream, else it is done when it
 too, where the local end is memory of the CPU, which the program may change or read then.
 """
 
-from typing import Any
+from typing import Any, Union
 
 import torch
 from memspan import _core
@@ -19,7 +19,7 @@ SET, ADD = 0, 1
 _COMPARISONS = {0: 0, 1: 2, 2: 4}
 _EQUAL, _GREATER, _AT_LEAST = 0, 2, 3
 _LARGEST = 2**31 - 1
-Number = int | torch.Tensor  # of one element
+Number = Union[int, torch.Tensor]  # of one element
 
 
 def _number(value: Number, name: str) -> int:

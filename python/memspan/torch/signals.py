@@ -13,6 +13,8 @@ word until it is free. A stream can wait for words here alone, so there the rece
     sent[receiver] = 0 <----------
 """
 
+from __future__ import annotations
+
 import os
 import time
 from typing import Any

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start and end, with exceptions instead of codes."""
 
+from __future__ import annotations
+
 from memspan import _core
 from shmem import startup
 from shmem.core.utils import AclshmemError, AclshmemInvalid, check

@@ -4,6 +4,8 @@
 A ``stream`` is a ``shmem.Stream`` (or its int); None and 0 are the calling thread.
 """
 
+from __future__ import annotations
+
 from typing import SupportsInt
 
 from memspan import _core

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parts of `shmem.core` share: buffers, exceptions, the log."""
 
+from __future__ import annotations
+
 import logging
+from typing import Union
 
 from memspan import _core
 from memspan.errors import Error as AclshmemError
@@ -40,7 +43,7 @@ class Buffer:
 
 
 # What stands for memory here, beside a Buffer: an object with the buffer protocol.
-BufferOrBytes = Buffer | _Bytes
+BufferOrBytes = Union[Buffer, _Bytes]
 
 
 def check(code: int) -> None:

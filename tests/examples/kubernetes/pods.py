@@ -4,13 +4,13 @@ with process ids and mounts of its own. Everything is taken from the manifest: c
 volumes, users, capabilities. The image is a folder of this machine, mounted where the image has it."""
 
 import os
-import re
 import shlex
 import subprocess
 
 import yaml
 
 import jobs
+from dockerfile import instructions  # noqa: F401 # for the tests
 
 IMAGE_PATH = "/opt/memspan/bin:/usr/bin:/bin"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -133,13 +133,6 @@ def run_in_image(hosts, folder, source, command):
     return subprocess.run(
         [*hosts.inside(0), "unshare", "--mount", "sh", "-ec", script, "sh", os.path.join(folder, "opt"), source, command],
         capture_output=True, text=True, check=False)
-
-
-def instructions(dockerfile):
-    """[(instruction, the rest)], with continued lines joined and comments left out."""
-    with open(dockerfile) as file:
-        text = re.sub(r"\\\n\s*", " ", re.sub(r"(?m)^\s*#.*\n", "", file.read()))
-    return [tuple(line.split(None, 1)) for line in text.splitlines() if line.strip()]
 
 
 def option(command, name):

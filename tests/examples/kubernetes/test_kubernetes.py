@@ -39,8 +39,8 @@ class LintTest(unittest.TestCase):
             result = tool(*command, wrong.name)
             self.assertNotEqual(result.returncode, 0, result.stdout)
 
-    def test_the_dockerfile(self):
-        self.expect_clean("hadolint", DOCKERFILE)
+    def test_the_dockerfiles(self):
+        self.expect_clean("hadolint", DOCKERFILE, os.path.join(SOURCE, "Dockerfile"))
         self.expect_finding("WORKDIR /src", "WORKDIR src", DOCKERFILE, "hadolint")
 
     def test_the_manifest_is_tidy_yaml(self):
