@@ -368,7 +368,7 @@ part_release() {
   local each
   step 'what a release needs' bash scripts/install_deps.sh --release || return 0
   step 'release make' bash tests/packages/release_test.sh make || return 0
-  for each in wheels sdist sbom debs life dockerfile again; do
+  for each in wheels aarch64 sdist sbom debs life dockerfile again; do
     step "release $each" bash tests/packages/release_test.sh "$each" || true
   done
 }

@@ -25,7 +25,7 @@ OF_PAGE = re.compile(r"^<!-- blocks (?P<mark>(?:not )?run(?: by)?): (?P<what>[^\
 NO_CODE = {"text", "mermaid"}
 PROGRAMS = {"c", "cpp", "py", "python"}
 # Pages whose blocks are told as not run until they have marks.
-WITHOUT_MARKS = {"docs/packages.md", "docs/tools.md", "docs/observability.md"}
+WITHOUT_MARKS = {"docs/tools.md", "docs/observability.md"}
 
 
 def pages():

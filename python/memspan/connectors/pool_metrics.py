@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What vLLM shows of the KV pool: in its log, and to Prometheus as ``vllm:memspan_pool_...``."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from vllm.distributed.kv_transfer.kv_connector.v1.metrics import (

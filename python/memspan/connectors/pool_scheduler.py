@@ -2,6 +2,8 @@
 """The half of vLLM's pool connector that lives beside the scheduler: which prefixes are in the pool, and
 which blocks a step loads and stores."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 from typing import Any

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The half of vLLM's pool connector that lives in a worker: its cache's memory, and the copies."""
 
+from __future__ import annotations
+
 import dataclasses
 import time
 from typing import TYPE_CHECKING, Any

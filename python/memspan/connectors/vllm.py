@@ -17,6 +17,8 @@ docs/engines.md says how it is set up, docs/design/0023 why it is right. Its opt
   host is shared in place, which is faster (true).
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

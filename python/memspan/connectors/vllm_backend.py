@@ -13,6 +13,8 @@ Where something cannot be done vLLM's own is used, and vLLM's log says why. Noth
 before ``register``.
 """
 
+from __future__ import annotations
+
 import inspect
 import logging
 from typing import TYPE_CHECKING, Any

@@ -12,6 +12,8 @@ The scheduler's half (``pool_scheduler``) looks prefixes up and says which block
 worker's half (``pool_worker``) copies. Both are here, and a process uses the one of its role.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 from memspan.connectors.pool_metrics import PoolPromMetrics, PoolStats

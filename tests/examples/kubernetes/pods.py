@@ -10,7 +10,7 @@ import subprocess
 import yaml
 
 import jobs
-from dockerfile import instructions  # noqa: F401 # for the tests
+from dockerfile import instructions  # noqa: F401  # for the tests
 
 IMAGE_PATH = "/opt/memspan/bin:/usr/bin:/bin"
 INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
