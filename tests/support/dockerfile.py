@@ -34,10 +34,15 @@ class Context:
         self.folder = folder
         listed = subprocess.run(["git", "-C", folder, "ls-files", "-z"], capture_output=True, text=True, check=True)
         with open(os.path.join(folder, ".dockerignore"), encoding="utf-8") as file:
-            ignored = [line.strip().removeprefix("**/") for line in file if line.strip()]
+            self.ignored = [line.strip() for line in file if line.strip()]
         self.names = [name for name in listed.stdout.split("\0")
-                      if name and os.path.lexists(os.path.join(folder, name))
-                      and not any(fnmatch.fnmatch(part, pattern) for pattern in ignored for part in name.split("/"))]
+                      if name and os.path.lexists(os.path.join(folder, name)) and not self.ignores(name)]
+
+    def ignores(self, name):
+        """A pattern is for the first folder of a path, and for each with **/ before it."""
+        parts = name.split("/")
+        return any(fnmatch.fnmatch(part, pattern.removeprefix("**/"))
+                   for pattern in self.ignored for part in (parts if pattern.startswith("**/") else parts[:1]))
 
     def copy(self, source, target):
         source = os.path.normpath(source)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/kubernetes: the linters find nothing, and the manifest's pods do their job. What this cannot
+"""examples/kubernetes and the Dockerfile of the root: the linters find nothing, and the manifest's pods do their job. What this cannot
 show without a cluster and a container runtime: that the image builds from its base, that Kubernetes' own
 DNS knows the names, that its admission takes the pods."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,12 +12,14 @@ import tempfile
 import unittest
 
 import pods
+from dockerfile import Context
 from jobs.namespaces import Namespaces, can_make_hosts
 
 SOURCE = os.environ["MEMSPAN_SOURCE"]
 EXAMPLE = os.path.join(SOURCE, "examples", "kubernetes")
 MANIFEST = os.path.join(EXAMPLE, "ring.yaml")
 DOCKERFILE = os.path.join(EXAMPLE, "Dockerfile")
+IMAGE = os.path.join(SOURCE, "Dockerfile")
 
 
 def tool(name, *arguments):
@@ -40,7 +43,7 @@ class LintTest(unittest.TestCase):
             self.assertNotEqual(result.returncode, 0, result.stdout)
 
     def test_the_dockerfiles(self):
-        self.expect_clean("hadolint", DOCKERFILE, os.path.join(SOURCE, "Dockerfile"))
+        self.expect_clean("hadolint", DOCKERFILE, IMAGE)
         self.expect_finding("WORKDIR /src", "WORKDIR src", DOCKERFILE, "hadolint")
 
     def test_the_manifest_is_tidy_yaml(self):
@@ -54,6 +57,21 @@ class LintTest(unittest.TestCase):
 
 
 class DockerfileTest(unittest.TestCase):
+    def test_that_of_the_root_runs_the_readme_s_first_command(self):
+        steps = pods.instructions(IMAGE)
+        with open(os.path.join(SOURCE, "README.md")) as file:
+            command = next(line.strip() for line in file if line.startswith("bash "))
+        self.assertIn(("RUN", command), steps)
+        (program,) = [rest for instruction, rest in steps if instruction == "CMD"]
+        words = command.split()
+        self.assertEqual(json.loads(program)[3:], ["matmul_allreduce", *words[words.index("-M"):]])
+        context = Context(SOURCE)
+        for instruction, rest in steps:
+            if instruction == "COPY" and not rest.startswith("--from"):
+                self.assertTrue([name for name in context.names if rest.split()[0] in (".", name) or name.startswith(rest.split()[0])], rest)
+        self.assertIn("tests/install/install_test.sh", context.names)  # .dockerignore has a folder of that name in the root
+        self.assertTrue(context.ignores("install/lib") and context.ignores("python/memspan/__pycache__/x.pyc"))
+
     def test_what_it_copies_and_sets_is_there(self):
         steps = pods.instructions(DOCKERFILE)
         for instruction, rest in steps:
