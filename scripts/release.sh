@@ -72,8 +72,9 @@ git -C "$sources" -c advice.detachedHead=false checkout -q "$(git -C "$root" rev
 SOURCE_DATE_EPOCH=$(bash "$sources/packaging/source_date.sh")
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
 umask 022
-# Paths in binaries are those below the sources; a shared compiler cache must know it, too.
-export CCACHE_BASEDIR=$sources
+# Paths in binaries are those below the sources, whatever compiles: with a base directory, ccache gives the compiler
+# relative paths, which it would write down as they are.
+export CCACHE_BASEDIR=
 mkdir -p -- "$out"
 
 say "memspan $version, in $work; wheels for ${pythons[*]}"
