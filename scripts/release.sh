@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes everything that is shipped, of the last commit, in one folder with its checksums: the .run and the Debian
-# packages, a wheel for each Python and one for aarch64, the sdist and the bill of materials (docs/packages.md).
+# packages, a wheel for each Python, the sdist and the bill of materials (docs/packages.md).
 #
-#   release.sh [--out FOLDER] [--work FOLDER] [--python PYTHON]... [--native]
+#   release.sh [--out FOLDER] [--work FOLDER] [--python PYTHON]...
 #
 #   --out FOLDER      where it goes (dist/VERSION); it must be empty or not there
 #   --work FOLDER     where it is built (a new one in /var/tmp, which is removed in the end)
 #   --python PYTHON   interpreters whose wheels are made; not given, each of 3.9 to 3.12 that is found
-#   --native          not the wheel for aarch64, for which the library is compiled once more
-#
 # The same commit gives the same bytes, wherever and whenever it is built with the same compilers and libraries.
 # The time in the files is that of the commit, or $SOURCE_DATE_EPOCH. What is not committed is not in it.
 set -euo pipefail
@@ -18,8 +16,6 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 out=
 work=
 pythons=()
-aarch64=true
-[[ $(uname -m) != aarch64 ]] || aarch64=false
 
 fail() {
   printf 'release: %s\n' "$*" >&2
@@ -37,12 +33,11 @@ while (($# > 0)); do
       pythons+=("$2")
       shift
       ;;
-    --native) aarch64=false ;;
     --help | -h)
-      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$1\"; allowed are --out, --work, --python and --native" ;;
+    *) fail "unknown option \"$1\"; allowed are --out, --work and --python" ;;
   esac
   shift
 done
@@ -50,9 +45,7 @@ git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || fail "$root is no c
 version=$(git -C "$root" show HEAD:VERSION)
 out=$(realpath -m -- "${out:-$root/dist/$version}")
 [[ ! -e $out || -z $(ls -A -- "$out") ]] || fail "$out is not empty"
-needed=(--python --package)
-if $aarch64; then needed+=(--cross); fi
-bash "$root/scripts/install_deps.sh" "${needed[@]}"
+bash "$root/scripts/install_deps.sh" --python --package
 if [[ -n $(git -C "$root" status --porcelain --untracked-files=no) ]]; then echo 'release: what is not committed is not in it' >&2; fi
 
 # The wheel of 3.12 is for all later ones, too (stable ABI).
@@ -95,10 +88,6 @@ cmake --install build --prefix "$work/tree" >/dev/null
 bash packaging/package.sh --tree "$work/tree" --wheel "$wheel" --out "$out"
 say 'the Debian packages'
 bash packaging/deb.sh --out "$out"
-if $aarch64; then
-  say 'the wheel for aarch64'
-  bash scripts/cross_wheel.sh --out "$out"
-fi
 say 'the sdist and the bill of materials'
 "$environment" -c 'import sys; sys.path.insert(0, "packaging/python"); from memspan_backend import build_sdist; build_sdist(sys.argv[1])' "$out" >/dev/null
 python3 packaging/sbom.py --build build/deb --build build --artefacts "$out" --out "$out/memspan-$version.spdx.json"

@@ -4,7 +4,6 @@
 #
 #   make         the release of the last commit
 #   wheels       each wheel in each Python that it fits, with a job and the tests of the package shmem
-#   aarch64      the wheel for aarch64, under QEMU's user mode
 #   sdist        it has what git tracks, and installs into an empty environment
 #   sbom         valid SPDX, and it names what is linked
 #   debs         lintian, and what the packages say of themselves
@@ -32,7 +31,6 @@ case_make() {
   bash "$root/scripts/release.sh" --out "$first" --work "$area/first-work"
   (cd -- "$first" && sha256sum --quiet -c SHA256SUMS)
   local file
-  [[ $(uname -m) != x86_64 ]] || compgen -G "$first/memspan-$version-cp*_aarch64.whl" >/dev/null || fail 'there is no wheel for aarch64'
   for file in "SHMEM_${version}_linux-*.run" "mxc-memfabric-hybrid-${version}_linux_*.run" "libmemspan0_${version}-1_*.deb" \
     "python3-memspan_${version}-1_*.deb" "memspan-$version-cp*.whl" "memspan-$version.tar.gz" "memspan-$version.spdx.json"; do
     compgen -G "$first/$file" >/dev/null || fail "there is no $file"
@@ -51,19 +49,11 @@ case_wheels() {
     "$python" -m pip install -q --disable-pip-version-check "${wheel}[numpy]" pytest
     (cd -- "$area/wheels" && "$python" -m memspan >/dev/null && "$python" -m pip check)
     (cd -- "$area/wheels" && MEMSPAN_OSHRUN=$area/wheels/3.$minor/bin/oshrun "$python" -m pytest -q -p no:cacheprovider \
-      "$root/tests/python/test_shmem.py" "$root/tests/python/test_memfabric.py") || fail "the tests in Python 3.$minor"
+      "$root"/tests/python/test_{shmem,shmem_processes,interpreter,memfabric,kv_pool}.py) || fail "the tests in Python 3.$minor"
     tried=$((tried + 1))
   done < <(bash "$root/packaging/pythons.sh" 9 10 11 12 13 14)
   ((tried > 0)) || fail 'there was no Python'
   echo "passed in $tried Pythons"
-}
-
-case_aarch64() {
-  if [[ $(uname -m) == aarch64 ]]; then
-    echo 'not tried: this machine is one, and case wheels has tried its wheels'
-    return
-  fi
-  bash "$here/cross_wheel_test.sh" "$(compgen -G "$first/memspan-$version-cp*_aarch64.whl")"
 }
 
 case_sdist() {
