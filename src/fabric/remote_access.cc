@@ -164,7 +164,8 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
     while (status.is_ok() && !call->is_over)
       if (!wait_interruptibly(call->changed, call->mutex, call->until) && !call->is_over)
         status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
-    if (status.code() == Code::kTimeout && call->has_left)
+    const bool had_left = status.code() == Code::kPeerLost && peer.has_left();
+    if (had_left || (status.code() == Code::kTimeout && call->has_left))
       status = Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
   }
   MutexLock lock(mutex_);
@@ -180,7 +181,7 @@ void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view byt
 }
 
 // The next call makes a new link. The calls that wait for the peer.
-std::vector<std::shared_ptr<RemoteAccess::Call>> RemoteAccess::drop_links(int peer) {
+std::vector<std::shared_ptr<RemoteAccess::Call>> RemoteAccess::drop_links(int peer, bool has_left) {
   std::vector<std::shared_ptr<Call>> waiting;
   std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
   MutexLock lock(mutex_);
@@ -190,14 +191,18 @@ std::vector<std::shared_ptr<RemoteAccess::Call>> RemoteAccess::drop_links(int pe
     if (const auto now = it++; now->second->number_ == peer) dropped.insert(callers_.extract(now));
   std::erase_if(by_address_, [&](const auto& entry) {
     const auto known = entry.second.lock();
-    if (known != nullptr && known->number_ == peer) known->mark_lost();
+    if (known != nullptr && known->number_ == peer) {
+      known->has_left_.store(has_left, std::memory_order_relaxed);
+      known->mark_lost();
+    }
     return known == nullptr || known->is_lost();
   });
   return waiting;
 }
 
 void RemoteAccess::on_peer_lost(int peer, const Status& why) {
-  for (const auto& call : drop_links(peer)) call->end(Status(Code::kPeerLost, why.message()));
+  for (const auto& call : drop_links(peer, false))
+    call->end(Status(Code::kPeerLost, why.message()));
 }
 
 void RemoteAccess::exclude(const MemberIdentity& who) {
@@ -207,7 +212,7 @@ void RemoteAccess::exclude(const MemberIdentity& who) {
 }
 
 void RemoteAccess::on_peer_left(int peer) {
-  for (const auto& call : drop_links(peer)) call->note_left();
+  for (const auto& call : drop_links(peer, true)) call->note_left();
 }
 
 // What is no request is nobody's.

@@ -42,8 +42,10 @@ class RemotePeer {
   // Whether the link has ended, so that a new one is needed.
   bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
   void mark_lost() { is_lost_.store(true, std::memory_order_relaxed); }
+  // Whether it said goodbye.
+  bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
   // What the peer's service answers. Its failures are passed on; kPeerLost and kTimeout name it,
-  // kNotFound when it has left the store without an answer.
+  // kNotFound when it has left the store, without an answer or before.
   Result<std::string> call(std::string_view service, std::string_view request, Deadline deadline);
 
  private:
@@ -53,6 +55,7 @@ class RemotePeer {
   const std::string name_;
   const std::unique_ptr<Link> link_;
   std::atomic<bool> is_lost_{false};
+  std::atomic<bool> has_left_{false};
 };
 
 // Thread-safe.
@@ -95,7 +98,7 @@ class RemoteAccess {
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_left(int peer) MEMSPAN_EXCLUDES(mutex_);
-  std::vector<std::shared_ptr<Call>> drop_links(int peer) MEMSPAN_EXCLUDES(mutex_);
+  std::vector<std::shared_ptr<Call>> drop_links(int peer, bool has_left) MEMSPAN_EXCLUDES(mutex_);
   void reply_to(int peer, const std::string& address, std::string_view reply)
       MEMSPAN_EXCLUDES(mutex_);
   void on_reply(std::string_view bytes) MEMSPAN_EXCLUDES(mutex_);

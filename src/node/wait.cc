@@ -19,6 +19,9 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
+// How long a wait spins where that goes on to end some, and one that tries it.
+constexpr auto kSpin = std::chrono::milliseconds(1);
+constexpr auto kTry = std::chrono::microseconds(100);
 // Where spinning goes on to help, who sleeps finds its core taken, or is woken on that of the peer.
 constexpr auto kAwakeWhereSpinsHelp = std::chrono::milliseconds(10);
 // A wait without a limit looks at the clock only after so many.
@@ -130,15 +133,17 @@ SlowPath::SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline
       kind_(kind),
       what_(what),
       knows_whom_it_needs_(knows_whom_it_needs),
-      deadline_(within_limit(deadline, place.limit)) {
+      deadline_(within_limit(deadline, place.limit)),
+      awake_(kAwake) {
   if (!deadline_.is_never() || is_recording()) since_ = Clock::now();
-  const Duration spin = place.spins > 0 ? place.spin_budget.next() : Duration::zero();
-  if (spin > Duration::zero()) spins_until_ = since_.value_or(Clock::now()) + spin;
-  awake_ = spin == SpinBudget::kSpin ? kAwakeWhereSpinsHelp : kAwake;
+  if (place.spins == 0 || !place.spin_habit.spins_now()) return;
+  const bool goes_well = place.spin_habit.goes_well();
+  spins_until_ = since_.value_or(Clock::now()) + (goes_well ? kSpin : kTry);
+  if (goes_well) awake_ = kAwakeWhereSpinsHelp;
 }
 
 SlowPath::~SlowPath() {
-  if (spins_until_) place_.spin_budget.spun_well();
+  if (spins_until_) place_.spin_habit.spun_well();
   if (stuck_ != 0) place_.self->stuck.store(0, std::memory_order_release);
   if (is_recording() && since_)
     record_wait(what_, *since_,
@@ -185,7 +190,7 @@ bool SlowPath::spins_on() {
   cpu_pause();
   if (Clock::now() < *spins_until_) return true;
   spins_until_.reset();
-  place_.spin_budget.spun_in_vain();
+  place_.spin_habit.spun_in_vain();
   return false;
 }
 

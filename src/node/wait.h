@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting that is quick when the answer is near and cheap when it is not: spin for about a
-// microsecond, or for longer where that helps (spin_budget.h; not at all when there are more
+// microsecond, or for longer where that helps (core/adaptive_spin.h; not at all when there are more
 // processes than cores), then let others run, then sleep on the process's doorbell.
 //
 // A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
@@ -18,12 +18,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/adaptive_spin.h"
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/status.h"
 #include "node/counters.h"
 #include "node/segment.h"
-#include "node/spin_budget.h"
 
 namespace memspan {
 
@@ -79,7 +79,7 @@ struct WaitContext {
   std::atomic<bool> has_threads{true};
   std::atomic<bool> has_warned_of_end{false};
   std::atomic<std::uint32_t> stuck_waits{0};  // how often PeerSlot::stuck was set
-  SpinBudget spin_budget;                     // of the slow path
+  SpinHabit spin_habit{4, 4096};              // of the slow path
 
   // Each may be empty, and is in a job on one node. They are set before the first wait.
   ProgressEngine* engine = nullptr;
@@ -193,9 +193,9 @@ class SlowPath {
   const char* what_;
   const bool knows_whom_it_needs_;
   const Deadline deadline_;
+  Duration awake_;                          // sleeps after so long
   std::optional<Clock::time_point> since_;  // the first look at the clock
   std::optional<Clock::time_point> spins_until_;
-  Duration awake_{};                // sleeps after so long
   ThreadCounters* told_ = nullptr;  // of this thread
   int reports_ = 0;
   int yields_ = 0;

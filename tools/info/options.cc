@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <string_view>
+
+#include "command_line/parse.h"
 
 namespace memspan::info {
 namespace {
@@ -52,16 +53,6 @@ void describe(CLI::App& app, Asked& asked, Options& options) {
   tls->excludes(diagnose);
 }
 
-// The parser would read "-routes" as "-r" and more.
-Status check_words(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
-      return {Code::kInvalidArgument, fmt::format("there is no option \"{}\"", word)};
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv) {
@@ -69,15 +60,9 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   Asked asked;
   Options options;
   describe(app, asked, options);
-  MEMSPAN_PASS(check_words(argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    app.exit(success);
-    return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return Status(Code::kInvalidArgument, error.what());
-  }
+  const auto goes_on = command_line::parse(app, argc, argv);
+  if (!goes_on.is_ok()) return goes_on.status();
+  if (!*goes_on) return std::optional<Options>();
   if (asked.diagnose) options.task = Options::Task::kDiagnose;
   if (asked.routes) options.task = Options::Task::kRoutes;
   if (app.count("--tls") != 0) options.task = Options::Task::kTls;

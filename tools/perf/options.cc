@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string_view>
 
+#include "command_line/parse.h"
 #include "core/environment.h"
 #include "perf/table.h"
 #include "perf/test_table.h"
@@ -75,18 +75,6 @@ Status wrong(std::string text) {
   return {Code::kInvalidArgument, std::move(text)};
 }
 
-// A single dash with a word behind it is a mistake, not many options of one letter.
-Status check_words(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    const bool has_letter_behind =
-        word.size() > 2 && word[0] == '-' && word[1] != '-' &&
-        std::string_view("0123456789").find(word[2]) == std::string_view::npos;
-    if (has_letter_behind) return wrong(fmt::format("there is no option \"{}\"", word));
-  }
-  return Status::ok();
-}
-
 // What only a process that starts its own jobs can do.
 Status check_outside(const CLI::App& app) {
   for (const char* name :
@@ -121,15 +109,9 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv, 
   Texts texts;
   Options options;
   describe(app, texts, options);
-  MEMSPAN_PASS(check_words(argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    app.exit(success);
-    return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return wrong(error.what());
-  }
+  const auto goes_on = command_line::parse(app, argc, argv);
+  if (!goes_on.is_ok()) return goes_on.status();
+  if (!*goes_on) return std::optional<Options>();
   if (!options.worker.empty()) return std::optional<Options>(std::move(options));
   if (texts.tests == std::vector<std::string>{"list"}) {
     std::fputs(list_text().c_str(), stdout);

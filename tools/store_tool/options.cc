@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <string_view>
+
+#include "command_line/parse.h"
 
 namespace memspan::store_tool {
 namespace {
@@ -30,16 +31,6 @@ void describe(CLI::App& app, std::string& listen, Options& options) {
   app.set_version_flag("--version", "memspan-store " MEMSPAN_VERSION);
 }
 
-// The parser would read "-hosts" as "-h" and more: help, and nothing is hosted.
-Status check_words(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
-      return {Code::kInvalidArgument, fmt::format("there is no option \"{}\"", word)};
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 Result<StoreSecurity> Options::security() const {
@@ -56,15 +47,9 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   std::string listen = "tcp://127.0.0.1:0";
   Options options;
   describe(app, listen, options);
-  MEMSPAN_PASS(check_words(argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return Status(Code::kInvalidArgument, error.what());
-  }
+  const auto goes_on = command_line::parse(app, argc, argv);
+  if (!goes_on.is_ok()) return goes_on.status();
+  if (!*goes_on) return std::optional<Options>();
   auto endpoint = Endpoint::parse(listen);
   if (!endpoint.is_ok()) return endpoint.status().annotate("--listen");
   options.listen = std::move(endpoint).value();

@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <string_view>
 #include <utility>
+
+#include "command_line/parse.h"
 
 namespace memspan::top {
 namespace {
@@ -60,16 +61,6 @@ Status check(const Typed& typed, Options& options) {
           fmt::format("--sort is \"{}\"; allowed are rank, calls, bytes and waits", typed.order)};
 }
 
-// The parser would read "-hosts" as "-h" and more.
-Status check_words(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.size() > 2 && word[0] == '-' && word[1] != '-')
-      return {Code::kInvalidArgument, fmt::format("there is no option \"{}\"", word)};
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 std::string_view name_of(Order order) {
@@ -82,15 +73,9 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   Typed typed;
   Options options;
   describe(app, typed, options);
-  MEMSPAN_PASS(check_words(argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    return std::optional<Options>();
-  } catch (const CLI::ParseError& error) {
-    return Status(Code::kInvalidArgument, error.what());
-  }
+  const auto goes_on = command_line::parse(app, argc, argv);
+  if (!goes_on.is_ok()) return goes_on.status();
+  if (!*goes_on) return std::optional<Options>();
   MEMSPAN_PASS(check(typed, options));
   return std::optional<Options>(std::move(options));
 }

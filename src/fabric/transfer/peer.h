@@ -95,7 +95,7 @@ class Peer {
   // It said so.
   void note_destroyed() { end(End::kEnded); }
   // The way to it is gone.
-  void note_lost() { end(End::kDied); }
+  virtual void note_lost() { end(End::kDied); }
 
   // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
   virtual void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) = 0;

@@ -79,10 +79,15 @@ void RemoteEndpoint::resolve(std::span<const Piece> pieces, ResolvedPieces& reso
 // ended since, as one does that was told something and is done.
 Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadline deadline) {
   auto answer = remote_->call(record().published_name(), encode(request), deadline);
-  if (answer.code() == Code::kPeerLost) end(End::kDied);
+  if (answer.code() == Code::kPeerLost) note_lost();
   if (answer.code() == Code::kNotFound) end(End::kEnded);
   if (answer.is_ok() || !has_ended()) return answer;
   return why_not_live();
+}
+
+// Who says goodbye has destroyed what it had.
+void RemoteEndpoint::note_lost() {
+  end(remote_->has_left() ? End::kEnded : End::kDied);
 }
 
 // The store's word that it is gone may come later than the program's.

@@ -27,6 +27,7 @@ class RemoteEndpoint final : public Peer {
   Status refusal(const Piece& piece, std::uint64_t number) override;
   Status notify(const std::string& sender, const CompletionAction& action) override;
   Status ask() override;
+  void note_lost() override;
 
  private:
   RemoteEndpoint(std::shared_ptr<Member> member, EndpointRecord record,

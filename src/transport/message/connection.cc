@@ -57,7 +57,7 @@ Status Connection::send(std::span<const OutFrame> frames, SendMode mode, const D
     MEMSPAN_PASS(queue(frames));
   }
   // Whoever queued while this thread had the stream counts on it.
-  if (status.is_ok() && has_queued()) return send_queued();
+  if (status.is_ok() && has_queued()) send_queued();
   return status;
 }
 
@@ -77,7 +77,8 @@ Status Connection::send_some(std::span<const OutFrame> frames, SendMode mode,
     }
     const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
     if (mode == SendMode::kWait) sink_.on_full();
-    MEMSPAN_PASS(write_queue(mode == SendMode::kWait ? Waiting::kShortly : Waiting::kNo));
+    const Status written = write_queue(mode == SendMode::kWait ? Waiting::kShortly : Waiting::kNo);
+    if (!written.is_ok()) return not_sent(mode);
     const bool is_full = queued_bytes_.load(std::memory_order_acquire) >= before;
     if (mode == SendMode::kQueue && has_queued()) return queue(frames);
     if (!is_full) continue;
@@ -111,7 +112,7 @@ Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& 
   Waiting waiting = Waiting::kNo;
   while (true) {
     const ssize_t sent = stream_->send(parts, waiting);
-    if (sent < 0) return ended();
+    if (sent < 0) return not_sent(mode);
     parts = advance(parts, static_cast<std::size_t>(sent));
     if (parts.empty()) return Status::ok();
     if (mode == SendMode::kQueue) return append(parts);
@@ -128,6 +129,16 @@ Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& 
       return interruption();
     }
   }
+}
+
+// With sending_ held. Whoever receives reads what the peer said before it went, and finds the end.
+Status Connection::not_sent(SendMode mode) {
+  MutexLock lock(queue_mutex_);
+  in_flight_.clear();
+  in_flight_done_ = 0;
+  queue_.clear();
+  queued_bytes_.store(0, std::memory_order_release);
+  return mode == SendMode::kWait ? ended() : Status::ok();
 }
 
 // With sending_ held and nothing in flight: puts the rest of a frame before all that is queued.
@@ -159,15 +170,14 @@ Status Connection::queue(std::span<const OutFrame> frames) {
   return Status::ok();
 }
 
-Status Connection::send_queued() {
+void Connection::send_queued() {
   // Again when somebody queued while this thread had the stream and could not take it.
   while (has_queued() && sending_.try_lock()) {
     const std::lock_guard<std::mutex> lock(sending_, std::adopt_lock);
     const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
-    MEMSPAN_PASS(write_queue(Waiting::kNo));
+    if (!write_queue(Waiting::kNo).is_ok()) static_cast<void>(not_sent(SendMode::kQueue));
     if (queued_bytes_.load(std::memory_order_acquire) >= before) break;  // the stream is full
   }
-  return Status::ok();
 }
 
 // With sending_ held: one call of the stream.

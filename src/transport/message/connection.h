@@ -32,7 +32,7 @@ struct OutFrame {
 
 enum class SendMode : std::uint8_t {
   kWait,   // returns when all is with the carrier
-  kQueue,  // never waits; what does not fit is copied
+  kQueue,  // never waits; what does not fit is copied, and what the peer can no longer get is lost
 };
 
 // Thread-safe, but for what only the thread that owns receiving may call.
@@ -48,12 +48,13 @@ class Connection {
   // Any thread; who waits in it returns.
   void cut() { stream_->cut(); }
 
-  // Frames of one call stay together. kPeerLost when the connection has ended; kTimeout and an
+  // Frames of one call stay together. kPeerLost when the connection has ended and this would wait
+  // (else receive() tells it, behind the peer's last words), or too much is queued; kTimeout and an
   // interruption leave it whole: the rest is queued.
   Status send(std::span<const OutFrame> frames, SendMode mode,
               const Deadline& deadline = Deadline::never());
-  // Sends what is queued, as far as it goes. kPeerLost when the connection has ended.
-  Status send_queued();
+  // Sends what is queued, as far as it goes.
+  void send_queued();
   bool has_queued() const { return queued_bytes_.load(std::memory_order_acquire) != 0; }
 
   // Bytes that have come. Any thread.
@@ -82,6 +83,7 @@ class Connection {
                      std::span<iovec> parts) MEMSPAN_REQUIRES(queue_mutex_);
   Status write(std::span<iovec> parts, SendMode mode, const Deadline& deadline);
   Status queue(std::span<const OutFrame> frames);
+  Status not_sent(SendMode mode);
   Status append(std::span<const iovec> parts);
   Status write_queue(Waiting waiting);
 

@@ -36,8 +36,7 @@ void Incoming::watch() {
 
 void Incoming::on_ready(std::uint32_t events) {
   if (is_over()) return;
-  if ((events & EPOLLOUT) != 0 && !connection_.send_queued().is_ok())
-    return end({Code::kPeerLost, "the connection was cut"});
+  if ((events & EPOLLOUT) != 0) connection_.send_queued();
   // Who serves it watches it again.
   if (!connection_.try_own()) {
     if (events == 0) core_.progress->wake_at(watched_, Clock::now() + kAgain);

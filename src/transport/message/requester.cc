@@ -236,7 +236,7 @@ Status Requester::receive(Waiting waiting, std::size_t& bytes) {
   bytes = received.is_ok() ? received->bytes : 0;
   if (!received.is_ok() || !was_opening || connection.is_opening()) return received.status();
   // The progress thread does not learn of what this one received.
-  MEMSPAN_PASS(connection.send_queued());
+  connection.send_queued();
   watch();
   return Status::ok();
 }
@@ -365,9 +365,9 @@ void Requester::on_ready(std::uint32_t events) {
   Connection* connection = connection_.load(std::memory_order_acquire);
   if (connection == nullptr) return;
   Status status;
-  if ((events & (EPOLLIN | EPOLLOUT)) != 0) status = connection->send_queued();
+  if ((events & (EPOLLIN | EPOLLOUT)) != 0) connection->send_queued();
   // At the end what came before it is handled; who receives just now comes to the end by himself.
-  if (status.is_ok() && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
     if (!connection->try_own()) return;
     status = receive_all(*connection);
   }

@@ -22,6 +22,40 @@ int calls_without_a_look(AdaptiveSpin& spin) {
   }
 }
 
+// How many waits from now do not spin before one does.
+int waits_without_a_spin(SpinHabit& habit) {
+  int waits = 0;
+  while (!habit.spins_now()) ++waits;
+  return waits;
+}
+
+TEST(SpinHabitTest, SpinsInVainAreForgivenUntilThereAreAsManyAsItsPatience) {
+  SpinHabit habit(4, 100);
+  for (int i = 0; i < 3; ++i) habit.spun_in_vain();
+  EXPECT_TRUE(habit.goes_well());
+  EXPECT_EQ(waits_without_a_spin(habit), 0);
+  habit.spun_in_vain();
+  EXPECT_FALSE(habit.goes_well());
+  EXPECT_EQ(waits_without_a_spin(habit), 1);
+}
+
+TEST(SpinHabitTest, TriesInVainBecomeRare) {
+  SpinHabit habit(1, 100);
+  for (const int waits : {1, 2, 4, 8, 16, 32, 64, 100, 100}) {
+    habit.spun_in_vain();
+    EXPECT_EQ(waits_without_a_spin(habit), waits);
+  }
+}
+
+TEST(SpinHabitTest, OneThatWentWellMakesAllSpin) {
+  SpinHabit habit(4, 100);
+  for (int i = 0; i < 9; ++i) habit.spun_in_vain();
+  waits_without_a_spin(habit);
+  habit.spun_well();
+  EXPECT_TRUE(habit.goes_well());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(habit.spins_now());
+}
+
 TEST(AdaptiveSpinTest, LooksUntilItIsThere) {
   AdaptiveSpin spin(true);
   int looks = 0;
