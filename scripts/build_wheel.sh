@@ -69,7 +69,7 @@ say 'names the glibc that it needs (auditwheel)'
   --exclude 'libmemspan*' --exclude 'libssl*' --exclude 'libcrypto*' "$made"/memspan-*.whl >"$made/log" 2>&1 ||
   fail "auditwheel: $(tail -n 5 "$made/log")"
 wheel=$(basename -- "$made"/repaired/*.whl)
-[[ $wheel != *-abi3-* ]] || "$python" -m zipfile -l "$made/repaired/$wheel" | grep -q '_core\.abi3\.so' ||
+[[ $wheel != *-abi3-* ]] || "$python" -m zipfile -l "$made/repaired/$wheel" | grep '_core\.abi3\.so' >/dev/null ||
   fail "$wheel is said to be of the stable ABI, and its extension is not"
 mv -- "$made/repaired/$wheel" "$out/"
 printf 'glibc: %s or newer, from the name\n' "$(sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/' <<<"$wheel")"
