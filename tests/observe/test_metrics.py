@@ -13,7 +13,8 @@ import time
 import unittest
 
 from jobs.launcher import SECONDS, environment, read_lines, until
-from watched import DONE, TOP, end, watched
+from jobs.ports import free_port
+from watched import DONE, TOP, end, wait_until_told, watched
 
 STORE = os.environ.get("MEMSPAN_STORE", "memspan-store")
 DASHBOARD = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "grafana" / "memspan.json"
@@ -78,20 +79,19 @@ class MetricsTest(unittest.TestCase):
 
     def test_all_processes_of_the_host(self):
         with watched(2, MEMSPAN_COUNTERS="1") as job, served(TOP, "--metrics", "127.0.0.1:0") as (_, port):
-            def calls():
-                return {(dict(labels)["rank"], dict(labels)["kind"]): value
-                        for labels, value in parse(fetch(port)[2])["memspan_calls_total"].items()}
+            name = wait_until_told(job, 0)["name"]  # jobs of other tests are seen, too
 
-            until(SECONDS, "both are seen", lambda: len(calls()) >= 14)
+            def calls():
+                samples = [(dict(labels), value) for labels, value in parse(fetch(port)[2])["memspan_calls_total"].items()]
+                return {(labels["rank"], labels["kind"]): value for labels, value in samples if labels["name"] == name}
+
+            until(SECONDS, "both are seen", lambda: len(calls()) == 14)
             for rank in ("0", "1"):
                 self.assertEqual({kind: calls()[rank, kind] for kind in DONE},
                                  {kind: count for kind, (count, _) in DONE.items()})
-            del job
 
     def test_a_process_of_its_own(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         with watched(1, MEMSPAN_COUNTERS="1", MEMSPAN_METRICS=f"127.0.0.1:{port}"):
             metrics = parse(fetch(port)[2])
             self.assertEqual(sum(metrics["memspan_bytes_total"].values()), sum(size for _, size in DONE.values()))
