@@ -31,12 +31,12 @@ void get_slow_path(const char* call, void* dest, const void* source, std::size_t
 
 void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (only_counts() && !is_null(source)) [[likely]] {
-    const Route* route = process_state.routes.find_mapped_recorded(dest, bytes, pe);
+  const RouteTable& routes = process_state.routes;
+  if (only_counts() && bytes != 0 && !is_null(source)) [[likely]] {
+    const Route* route = routes.find_mapped_recorded(dest, bytes, pe);
     if (route != nullptr) [[likely]] {
-      copy_bytes(route->address(static_cast<std::byte*>(dest)), source, bytes);
-      count_call(CallKind::kPut, bytes);
-      return route->notify();
+      require(call, pgas::put(routes, *route, dest, source, bytes));
+      return count_call(CallKind::kPut, bytes);
     }
   }
   put_slow_path(call, dest, source, bytes, pe, context);
@@ -44,11 +44,11 @@ void put_elsewhere(const char* call, void* dest, const void* source, std::size_t
 
 void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (only_counts() && !is_null(dest)) [[likely]] {
-    const Route* route = process_state.routes.find_mapped_recorded(source, bytes, pe);
+  const RouteTable& routes = process_state.routes;
+  if (only_counts() && bytes != 0 && !is_null(dest)) [[likely]] {
+    const Route* route = routes.find_mapped_recorded(source, bytes, pe);
     if (route != nullptr) [[likely]] {
-      copy_bytes(dest, route->address(static_cast<const std::byte*>(source)), bytes);
-      pgas::complete_get();
+      require(call, pgas::get(routes, *route, dest, source, bytes));
       return count_call(CallKind::kGet, bytes);
     }
   }

@@ -68,11 +68,23 @@ Status put_at(CountersRegion& region, int descriptor) {
   return Status::ok();
 }
 
+// So that the child finds the state whole.
+void lock_for_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  state.mutex.lock();
+  state.slots.lock();
+}
+
+void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  state.slots.unlock();
+  state.mutex.unlock();
+}
+
 // Another process: it begins anew, and writes nothing into its parent's.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.pages.reset();
-  state.metrics.reset();
-  new (&state) State;  // a thread of the parent may have held the mutex
+  // What its thread had, which is not here, may be half changed.
+  if (state.metrics != nullptr) state.metrics.release()->forget_in_child();
+  new (&state) State;
   own_thread_counters = nullptr;
   forget_trace_in_child();
   static_cast<void>(map_at(the_region.load(), MAP_FIXED, -1));
@@ -111,6 +123,8 @@ int free_slot(const CountersRegion& region) {
 // Gives the slot back when the thread ends.
 struct ThreadEnd {
   ~ThreadEnd() {
+    // The main thread goes on after this: it leaves its job in an exit handler, perhaps waiting.
+    if (syscall(SYS_gettid) == getpid()) return;
     MutexLock lock(state.slots);
     // A child of fork() may end without a slot of its own.
     if (own_thread_counters != nullptr && own_thread_counters != &spilled)
@@ -173,7 +187,7 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
   MutexLock lock(state.mutex);
   if (the_region.load() == nullptr) {
     MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
-    pthread_atfork(nullptr, nullptr, forget_in_child);
+    pthread_atfork(lock_for_fork, unlock_in_parent, forget_in_child);
   }
   CountersRegion& region = *the_region.load();
   if (state.listed == 0) {

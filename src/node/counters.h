@@ -89,13 +89,17 @@ struct alignas(kFalseSharingRange) ThreadCounters {
   void end_wait() { waiting_since.store(0, std::memory_order_release); }
 };
 
-// Whole pages are mapped for it.
+// Whole pages are mapped for it. Others than this build's read it: what changes it changes the
+// version.
 struct CountersRegion {
   CountersHeader header;
   MemberSlot members[kMostListed];
   ThreadCounters threads[kMostCountedThreads];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(CountersHeader) == 32 && sizeof(MemberSlot) == 96);
+static_assert(offsetof(ThreadCounters, waits) == 16 * kCallKinds && kCallKinds == 7);
+static_assert(offsetof(ThreadCounters, what) == 16 * kCallKinds + 32);
 
 // What is switched on for this process. Changes only before its first call.
 struct Recording {

@@ -17,8 +17,8 @@ class StacksTest(unittest.TestCase):
         self.assertEqual({int(rank) for rank in re.findall(WAIT, text)}, waiters, text)
         self.assertRegex(text, r"PE 1 \(process \d+\): thread \d+ waits for nobody in memspan")
         for rank in waiters:
-            self.assertRegex(text, rf"(?m)^PE {rank}:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
-        self.assertRegex(text, r"(?m)^PE 1:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
+            self.assertRegex(text, rf"(?m)^PE {rank} thread \d+:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
+        self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
 
     def test_the_one_who_never_comes_is_named(self):
         # Time enough to start on a busy machine; both at once, since both wait for its end.
@@ -47,7 +47,18 @@ class StacksTest(unittest.TestCase):
             self.assertIsNone(job.poll())
             code, rest = end(job)
             self.assertEqual(code, 0, text + rest)
-            self.assertRegex(text + rest, r"(?m)^PE \d:   #\d+ ")
+            self.assertRegex(text + rest, r"(?m)^PE \d thread \d+:   #\d+ ")
+
+    def test_a_shell_around_a_process_is_not_ended(self):
+        with watched(2, shell=True) as job:
+            job.send_signal(signal.SIGUSR2)
+            text = ""
+            while len(re.findall(r"(?m)^PE \d \(", text)) < 2:
+                line = job.stderr.readline().decode()
+                self.assertNotEqual(line, "", text)
+                text += line
+            code, rest = end(job)
+            self.assertEqual(code, 0, text + rest)
 
     def test_who_has_not_joined_is_told_by_oshrun(self):
         job = start_shells(2, "exec sleep 60", "--timeout", "0.5", "--stacks-on-timeout")

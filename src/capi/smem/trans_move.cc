@@ -91,6 +91,7 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
+  const RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   auto stream = streams().use(stream_handle);
   if (!stream)

@@ -9,6 +9,7 @@
 #include "capi/smem/endpoints.h"
 #include "capi/smem/requests.h"
 #include "fabric/transfer/counters.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -52,6 +53,8 @@ std::int32_t post(const char* call, HeldRequest& held) {
   auto endpoint = endpoints().use(held.endpoint);
   if (!endpoint)
     return smem_failure(call, SMEM_NOT_STARTED, "the request's endpoint has been destroyed");
+  const RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
+                              is_recording() ? held.request->bytes() : 0);
   return smem_result(call, endpoint->post(held.request));
 }
 
