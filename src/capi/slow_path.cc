@@ -12,21 +12,21 @@ namespace memspan::capi {
 
 void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  const RecordedCall recorded(CallKind::kPut, call, pe, bytes);
+  RecordedCall recorded(CallKind::kPut, call, pe, bytes);
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "dest", dest, bytes, pe);
   require_not_null(call, "source", source);
-  require(call, pgas::put(routes_of(context), route, dest, source, bytes));
+  require(call, recorded.ends(pgas::put(routes_of(context), route, dest, source, bytes)));
 }
 
 void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  const RecordedCall recorded(CallKind::kGet, call, pe, bytes);
+  RecordedCall recorded(CallKind::kGet, call, pe, bytes);
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
-  require(call, pgas::get(routes_of(context), route, dest, source, bytes));
+  require(call, recorded.ends(pgas::get(routes_of(context), route, dest, source, bytes)));
 }
 
 void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
@@ -57,7 +57,7 @@ void get_elsewhere(const char* call, void* dest, const void* source, std::size_t
 
 std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void* target, int pe,
                                ContextNumber context) {
-  const RecordedCall recorded(CallKind::kAtomic, call, pe, op.width);
+  RecordedCall recorded(CallKind::kAtomic, call, pe, op.width);
   const char* argument = op.kind == AtomicKind::kFetch ? "source" : "dest";
   const Route& route = reach(call, argument, target, op.width, pe);
   if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
@@ -66,7 +66,7 @@ std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void*
   Status done = pgas::atomic_at(routes_of(context), route, op, target, &before);
   if (done.code() == Code::kNotSupported)
     done = done.annotate(fmt::format("{} is {}", argument, target));
-  require(call, done);
+  require(call, recorded.ends(done));
   return before;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oshrun --stacks-on-timeout, and SIGUSR2 to oshrun: who waits where, and for whom."""
 
+import contextlib
 import re
 import signal
 import unittest
@@ -20,11 +21,13 @@ class StacksTest(unittest.TestCase):
         self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
 
     def test_the_one_who_never_comes_is_named(self):
-        for options in ([], ["--simulate-hosts", "2"]):
+        # Time enough to start on a busy machine; both at once, since both wait for its end.
+        layouts = ([], ["--simulate-hosts", "2"])
+        with contextlib.ExitStack() as running:
+            jobs = [running.enter_context(watched(3, "--timeout", "10", "--stacks-on-timeout", *options)) for options in layouts]
+            told = [job.communicate(timeout=SECONDS)[1].decode() for job in jobs]
+        for options, job, errors in zip(layouts, jobs, told):
             with self.subTest(options=options):
-                with watched(3, "--timeout", "2", "--stacks-on-timeout", *options) as job:
-                    job.wait(SECONDS)
-                    errors = job.stderr.read().decode()
                 self.assertEqual(job.returncode, 124, errors)
                 self.assertIn("still running: PE 0-2", errors)
                 if options:

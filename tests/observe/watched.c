@@ -58,6 +58,8 @@ static int use_blocks(smem_bm_t pool) {
     if (memspan_kv_put(pool, &key, 1, &address, &size, 1, &result) != 0 ||
         memspan_kv_get(pool, &key, 1, &address, &size, 1, &result) != 0)
       return 5;
+  const uint64_t other = 1; /* than the entry has */
+  if (memspan_kv_get(pool, &key, 1, &address, &other, 1, &result) == 0) return 5;
   return reduce_alone();
 }
 

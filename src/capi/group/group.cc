@@ -283,8 +283,8 @@ MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
   return with_group("memspan_group_barrier", group, [](Member& member) {
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_barrier", kNobodyNamed, 0);
-    return pgas::group_barrier(*member.group);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_barrier", kNobodyNamed, 0);
+    return recorded.ends(pgas::group_barrier(*member.group));
   });
 }
 
@@ -292,9 +292,8 @@ MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* valu
                                                int root) {
   return with_group("memspan_group_broadcast", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_broadcast", kNobodyNamed,
-                                bytes);
-    return pgas::group_broadcast(*member.group, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_broadcast", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_broadcast(*member.group, values, bytes, root));
   });
 }
 
@@ -306,9 +305,9 @@ MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* res
                        "all_reduce");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_all_reduce", kNobodyNamed,
-                                count * elements.bytes);
-    return pgas::group_all_reduce(*member.group, result, values, count, elements);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_reduce", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(pgas::group_all_reduce(*member.group, result, values, count, elements));
   });
 }
 
@@ -319,9 +318,9 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result,
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op), "reduce");
     if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce", kNobodyNamed,
-                                count * elements.bytes);
-    return pgas::group_reduce(*member.group, result, values, count, elements, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(pgas::group_reduce(*member.group, result, values, count, elements, root));
   });
 }
 
@@ -333,9 +332,10 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
                        "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce_scatter", kNobodyNamed,
-                                count * elements.bytes);
-    return pgas::group_reduce_scatter(*member.group, result, values, count, elements);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce_scatter", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(
+        pgas::group_reduce_scatter(*member.group, result, values, count, elements));
   });
 }
 
@@ -344,9 +344,8 @@ MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* con
   return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed,
-                                bytes);
-    return pgas::group_all_gather(*member.group, results, values, bytes);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_all_gather(*member.group, results, values, bytes));
   });
 }
 
@@ -356,8 +355,8 @@ MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const r
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_gather", kNobodyNamed, bytes);
-    return pgas::group_gather(*member.group, results, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_gather", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_gather(*member.group, results, values, bytes, root));
   });
 }
 
@@ -367,9 +366,8 @@ MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(*member.group, values, bytes, "values"));
     MEMSPAN_PASS(check_memory(result, bytes, "result"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_scatter", kNobodyNamed,
-                                bytes);
-    return pgas::group_scatter(*member.group, result, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_scatter", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_scatter(*member.group, result, values, bytes, root));
   });
 }
 
@@ -380,9 +378,10 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
   return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_list(*member.group, results, result_bytes, "results", "result_bytes"));
     MEMSPAN_PASS(check_list(*member.group, values, value_bytes, "values", "value_bytes"));
-    const RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
-                                sum_of(value_bytes, member.group->size()));
-    return pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
+                          sum_of(value_bytes, member.group->size()));
+    return recorded.ends(
+        pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes));
   });
 }
 

@@ -71,14 +71,14 @@ template <typename Move>
 std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Move move) {
   return with_cache(call, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_batch(batch));
-    const RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(batch));
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(batch));
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
     Status status =
         move(cache, keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
     std::transform(outcomes.begin(), outcomes.end(), batch.results,
                    [](Outcome outcome) { return static_cast<std::int32_t>(outcome); });
-    return status;
+    return recorded.ends(std::move(status));
   });
 }
 

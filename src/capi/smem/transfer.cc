@@ -53,9 +53,9 @@ std::int32_t post(const char* call, HeldRequest& held) {
   auto endpoint = endpoints().use(held.endpoint);
   if (!endpoint)
     return smem_failure(call, SMEM_NOT_STARTED, "the request's endpoint has been destroyed");
-  const RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
-                              is_recording() ? held.request->bytes() : 0);
-  return smem_result(call, endpoint->post(held.request));
+  RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
+                        is_recording() ? held.request->bytes() : 0);
+  return smem_result(call, recorded.ends(endpoint->post(held.request)));
 }
 
 std::int32_t set_message(const char* call, Request& request, const void* message,
