@@ -160,6 +160,17 @@ class PerfTest(unittest.TestCase):
         with open(report, encoding="utf-8") as file:
             self.assertIn('id="comparison"', file.read())
 
+    def test_a_library_that_is_not_loaded_is_no_comparison(self):
+        """The loader passes over what it cannot load."""
+        text = os.path.join(self.folder, "libmemspan.so")
+        with open(text, "w") as file:
+            file.write("no library\n")
+        for other in (text, "/bin/true"):
+            with self.subTest(other):
+                code, out, errors = perf("put", "-s", "8", *QUICK, "--library", other)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(f"--library {os.path.realpath(other)} was not loaded; the job used {os.path.realpath(LIBRARY)}", errors)
+
     def test_a_saved_run_is_compared_with(self):
         saved = os.path.join(self.folder, "run.json")
         self.assertEqual(perf("put", "-s", "8,64", *QUICK, "--save", saved)[0], 0)

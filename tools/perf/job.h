@@ -17,7 +17,7 @@ struct JobOptions {
   int pes = 2;
   std::string simulate_hosts = {};
   std::string hosts = {};
-  std::string library = {};  // another libmemspan.so; empty: this program's
+  std::string library = {};  // another libmemspan.so, by its real path; empty: this program's
   double timeout_s = 600;
 };
 

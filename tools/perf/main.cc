@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/environment.h"
 #include "perf/options.h"
@@ -45,6 +46,14 @@ int work_for_parent(const std::string& text) {
   return 1;
 }
 
+// Without links, as the processes of a job name their library.
+Result<std::string> resolved(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::canonical(path, error);
+  if (error) return Status::from_errno(path, error.value());
+  return found.string();
+}
+
 std::string row_name(const json::Value& event) {
   const auto bytes = static_cast<std::size_t>(event["bytes"].number());
   return bytes == 0 ? event["test"].text() : fmt::format("{} of {} B", event["test"].text(), bytes);
@@ -57,9 +66,19 @@ std::size_t rows_of(const Plan& plan) {
   return rows;
 }
 
+// The loader goes on without a file that it cannot load, and then one library stands for both.
+Status check_library(const JobOptions& job, const json::Value& event) {
+  if (job.library.empty() || event["event"].text() != "start") return Status::ok();
+  const std::string& used = event["library"].text();
+  if (used == job.library) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("--library {} was not loaded; the job used {}", job.library, used)};
+}
+
 // One side's job, told to its collector.
 Status run_side(const JobOptions& job, const Plan& plan, Collector& collector, Progress& progress) {
   return run_job(job, plan, [&](const json::Value& event) {
+    MEMSPAN_PASS(check_library(job, event));
     if (event["event"].text() == "row") progress.row(row_name(event));
     return collector.take(event);
   });
@@ -71,7 +90,9 @@ Result<Measured> measure(const Options& options, const std::string& command) {
   Collector here;
   Collector there;
   JobOptions other = options.job;
-  other.library = options.other;
+  if (has_other) {
+    MEMSPAN_TRY_ASSIGN(other.library, resolved(options.other), "--library");
+  }
   Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
   for (std::size_t round = 0; round < options.rounds; ++round)
     for (const bool is_first : {true, false}) {
