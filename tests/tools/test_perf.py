@@ -201,12 +201,21 @@ class PerfTest(unittest.TestCase):
     def test_a_job_of_one_is_refused(self):
         code, _, errors = start([OSHRUN, "-n", "1", PERF, "put", *QUICK[2:]])
         self.assertEqual(code, 2)
+        self.assertIn("MEMSPAN_RANK", errors)
         self.assertIn("needs 2 at least", errors)
+
+    def test_a_rank_without_a_launcher_is_none(self):
+        """The shell of a batch script has such variables, too."""
+        code, out, errors = start([PERF, "put", "-s", "8", *QUICK, "--json"],
+                                  environment(RANK="0", SLURM_PROCID="0", SLURM_NTASKS="2"))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(json.loads(out)["run"]["pes"], 2)
 
     def test_options_of_jobs_are_refused_in_one(self):
         code, _, errors = start([OSHRUN, "-n", "2", PERF, "put", "-r", "3"])
         self.assertEqual(code, 2)
         self.assertIn("--rounds", errors)
+        self.assertIn("MEMSPAN_RANK is set", errors)
 
     def test_a_job_that_fails_is_told(self):
         code, _, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false")

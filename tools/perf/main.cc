@@ -9,22 +9,14 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/environment.h"
 #include "perf/options.h"
 #include "perf/output.h"
 #include "perf/progress.h"
 #include "perf/worker.h"
+#include "world/foreign_launcher.h"
 
 namespace memspan::perf {
 namespace {
-
-// A process that a launcher started: oshrun, or another one that says so.
-bool is_in_job() {
-  for (const char* name :
-       {"MEMSPAN_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
-    if (environment(name)) return true;
-  return false;
-}
 
 std::string command_of(int argc, const char* const* argv) {
   std::string command = "memspan-perf";
@@ -85,7 +77,7 @@ Status run_side(const JobOptions& job, const Plan& plan, Collector& collector, P
 }
 
 // Rounds of one library, or of two that alternate: A B, B A, A B.
-Result<Measured> measure(const Options& options, const std::string& command) {
+Result<std::optional<Measured>> measure(const Options& options, const std::string& command) {
   const bool has_other = !options.other.empty();
   Collector here;
   Collector there;
@@ -108,11 +100,13 @@ Result<Measured> measure(const Options& options, const std::string& command) {
     auto ratios = compare(measured.here, run, Pairing::kAlternating);
     measured.compared = Compared{std::move(run), Pairing::kAlternating, std::move(ratios)};
   }
-  return measured;
+  return std::optional<Measured>(std::move(measured));
 }
 
-// In a job of somebody else's launcher: one round, of which PE 0 tells. The others measure only.
-Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command) {
+// In a job of somebody else's launcher, which this variable shows: one round, of which PE 0 tells.
+// The others measure only.
+Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command,
+                                               std::string_view launcher) {
   Collector collector;
   bool tells = false;
   Progress progress(rows_of(options.plan));
@@ -123,7 +117,7 @@ Result<std::optional<Measured>> measure_in_job(const Options& options, const std
                      if (event["event"].text() == "row") progress.row(row_name(event));
                      if (taken.is_ok()) taken = collector.take(event);
                    }),
-              "measuring");
+              fmt::format("in the job of the launcher that {} shows", launcher));
   MEMSPAN_PASS(taken);
   if (!tells) return std::optional<Measured>();
   return std::optional<Measured>(Measured{.here = collector.finish(command), .compared = {}});
@@ -137,16 +131,14 @@ Status add_saved_run(const Options& options, Measured& measured) {
   return Status::ok();
 }
 
-Status run(const Options& options, const std::string& command, bool in_job) {
-  std::optional<Measured> measured;
-  if (in_job) {
-    MEMSPAN_TRY_ASSIGN(measured, measure_in_job(options, command), "memspan-perf");
-  } else {
-    MEMSPAN_TRY_ASSIGN(measured, measure(options, command), "memspan-perf");
-  }
-  if (!measured) return Status::ok();
-  MEMSPAN_PASS(add_saved_run(options, *measured));
-  return write_all(options, *measured);
+// `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
+Status run(const Options& options, const std::string& command, const char* launcher) {
+  auto measured = launcher == nullptr ? measure(options, command)
+                                      : measure_in_job(options, command, launcher);
+  if (!measured.is_ok()) return measured.status();
+  if (!measured->has_value()) return Status::ok();
+  MEMSPAN_PASS(add_saved_run(options, **measured));
+  return write_all(options, **measured);
 }
 
 }  // namespace
@@ -154,15 +146,15 @@ Status run(const Options& options, const std::string& command, bool in_job) {
 
 int main(int argc, char** argv) {
   using namespace memspan::perf;
-  const bool in_job = is_in_job();
-  const auto options = parse_options(argc, argv, in_job);
+  const char* const launcher = memspan::launcher_variable();
+  const auto options = parse_options(argc, argv, launcher);
   if (!options.is_ok()) {
     fmt::print(stderr, "memspan-perf: {}; see memspan-perf --help\n", options.status().message());
     return 2;
   }
   if (!options->has_value()) return 0;
   if (!(*options)->worker.empty()) return work_for_parent((*options)->worker);
-  const memspan::Status status = run(**options, command_of(argc, argv), in_job);
+  const memspan::Status status = run(**options, command_of(argc, argv), launcher);
   if (status.is_ok()) return 0;
   fmt::print(stderr, "memspan-perf: {}\n", status.message());
   return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
