@@ -39,11 +39,8 @@ std::string wait_of(const Row& row) {
 
 std::string heading_of(const Group& group) {
   if (group.kind == MemberKind::kEndpoint) return fmt::format("endpoint {}", group.name);
-  std::size_t seen = 0;
-  for (const Row& row : group.rows)
-    if (row.counters.process != 0) ++seen;
-  return fmt::format("{} {}: {} of {} members seen here", name_of(group.kind), group.name, seen,
-                     group.size);
+  return fmt::format("{} {}: {} of {} members seen here", name_of(group.kind), group.name,
+                     group.seen, group.size);
 }
 
 std::string line_of(const Row& row) {
