@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -119,6 +120,31 @@ class RouteTest(unittest.TestCase):
         code, out, errors = info("--route", "localhost", "127.0.0.1")
         self.assertEqual((code, errors), (0, ""))
         self.assertIn("mapped", out)
+
+    def test_a_process_and_this_host(self):
+        for ends in ((self.process(), "127.0.0.1"), ("localhost", self.process())):
+            with self.subTest(ends):
+                route = found("--route", *ends)["route"]
+                self.assertTrue(route["same_node"]["value"], route)
+                self.assertEqual(route["heaps_and_pools"]["value"]["transport"], "mapped")
+
+    def test_a_process_of_another_host_id_and_this_host(self):
+        route = found("--route", self.process(MEMSPAN_HOST_ID="a"), "localhost")["route"]
+        self.assertFalse(route["same_node"]["value"])
+        route = found("--route", self.process(MEMSPAN_HOST_ID="a"), "localhost", MEMSPAN_HOST_ID="a")["route"]
+        self.assertTrue(route["same_node"]["value"])
+
+    def test_two_other_hosts_are_refused(self):
+        code, out, errors = info("--route", "192.0.2.1", "192.0.2.2")
+        self.assertEqual((code, out), (2, ""))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:  # nothing is sent
+            if way.connect_ex(("192.0.2.1", 1)) != 0:
+                return  # this host has no way to others, which is what it says
+        for end in ("192.0.2.1", "192.0.2.2", "other hosts"):
+            self.assertIn(end, errors)
+        code, out, errors = info("--route", "localhost", "192.0.2.2")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn("two nodes", out)
 
     def test_an_end_that_is_not_there_is_named(self):
         for end in ("999999999", "no.such.host.invalid"):

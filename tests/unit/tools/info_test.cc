@@ -203,6 +203,23 @@ TEST_F(RouteTest, OfTwoNetworksOrHostIdsIsMessages) {
   }
 }
 
+TEST_F(RouteTest, AProcessOfOurNetworkOrHostIdIsOfThisHost) {
+  make_process(10, "1000", "7");
+  make_process(11, "1000", "8");
+  make_process(12, "1000", "7", std::string("MEMSPAN_HOST_ID=b\0", 18));
+  link("/proc/self/ns/net", "net:[7]");
+  const auto is_here = [&](std::uint64_t process) {
+    return facts_of_process(files(), process)->is_this_host;
+  };
+  EXPECT_TRUE(is_here(10));
+  EXPECT_FALSE(is_here(11));
+  EXPECT_FALSE(is_here(12));
+  ::setenv("MEMSPAN_HOST_ID", "b", 1);
+  EXPECT_FALSE(is_here(10));
+  EXPECT_TRUE(is_here(12));
+  ::unsetenv("MEMSPAN_HOST_ID");
+}
+
 TEST_F(RouteTest, SaysWhyTheKernelDoesNotAllowIt) {
   make_process(10, "1000", "7");
   make_process(11, "1001", "7");
