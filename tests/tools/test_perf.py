@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from jobs.launcher import environment
@@ -216,6 +217,23 @@ class PerfTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("--rounds", errors)
         self.assertIn("MEMSPAN_RANK is set", errors)
+
+    def test_a_heap_that_is_too_small_is_told(self):
+        for words in (["--samples", "1000000", "-s", "8"], ["--samples", "20", "-s", "1m"]):
+            with self.subTest(words):
+                code, out, errors = start([PERF, "put", "-r", "1", *words], environment(SHMEM_SYMMETRIC_SIZE="1m"))
+                self.assertEqual((code, out), (1, ""))
+                self.assertIn("SHMEM_SYMMETRIC_SIZE", errors)
+                self.assertIn("the job ended with code 1", errors)
+
+    def test_the_seconds_bound_the_warm_up(self):
+        """A sample of 16 puts of 1 MiB takes a ten-thousandth of the warm-up samples' time."""
+        since = time.monotonic()
+        code, out, errors = perf("put-bandwidth", "barrier", "-s", "1m", "-r", "1", "--warm-up", "1000000", "--window", "16",
+                                 "--seconds", "0.01", "--json")
+        self.assertEqual((code, errors), (0, ""))
+        self.check_figures(json.loads(out)["run"], ("put-bandwidth", "barrier"), (1 << 20,))
+        self.assertLess(time.monotonic() - since, LIMIT_S / 2)
 
     def test_a_job_that_fails_is_told(self):
         code, _, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false")

@@ -133,8 +133,8 @@ Status add_saved_run(const Options& options, Measured& measured) {
 
 // `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
 Status run(const Options& options, const std::string& command, const char* launcher) {
-  auto measured = launcher == nullptr ? measure(options, command)
-                                      : measure_in_job(options, command, launcher);
+  auto measured =
+      launcher == nullptr ? measure(options, command) : measure_in_job(options, command, launcher);
   if (!measured.is_ok()) return measured.status();
   if (!measured->has_value()) return Status::ok();
   MEMSPAN_PASS(add_saved_run(options, **measured));

@@ -17,10 +17,10 @@ class ForeignLauncherTest : public testing::Test {
  protected:
   ForeignLauncherTest() {
     for (const char* name :
-         {"MEMSPAN_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE",
-          "FLUX_JOB_ID", "PALS_RANKID", "PALS_APID", "PMI_SIZE", "PMI_RANK", "PMI_FD",
-          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_RANK",
-          "PMIX_NAMESPACE", "WORLD_SIZE", "RANK"})
+         {"MEMSPAN_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK",
+          "FLUX_JOB_SIZE", "FLUX_JOB_ID", "PALS_RANKID", "PALS_APID", "PMI_SIZE", "PMI_RANK",
+          "PMI_FD", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID",
+          "PMIX_RANK", "PMIX_NAMESPACE", "WORLD_SIZE", "RANK"})
       unsetenv(name);
   }
   static Result<std::optional<ForeignLauncher>> find(const Variables& variables) {
