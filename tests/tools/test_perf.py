@@ -8,11 +8,13 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
+from jobs.commands import is_alive
 from jobs.launcher import environment
 
 PERF = os.environ["MEMSPAN_PERF"]
@@ -44,6 +46,44 @@ def listed():
         elif line:
             names.append(line.split()[0])
     return groups
+
+
+def wait_for(condition):
+    """What it gives, as soon as that is true."""
+    end = time.monotonic() + LIMIT_S
+    while not (result := condition()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+    return result
+
+
+def descendants_of(parent):
+    parents = {}
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            pass  # no process, or not any more
+    found, new = set(), {parent}
+    while new:
+        new = {child for child, its_parent in parents.items() if its_parent in new} - found
+        found |= new
+    return found
+
+
+def workers_of(parent):
+    """All below it, as soon as two of them measure."""
+    found = descendants_of(parent)
+    count = 0
+    for process in found:
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        count += words[0].endswith(b"memspan-perf") and b"--worker" in words
+    return found if count == 2 else None
 
 
 class Page(html.parser.HTMLParser):
@@ -217,6 +257,31 @@ class PerfTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("--rounds", errors)
         self.assertIn("MEMSPAN_RANK is set", errors)
+
+    def test_a_signal_ends_the_job_too(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number.name):
+                measuring = subprocess.Popen([PERF, "barrier", "-s", "8", "-r", "1", "--seconds", "600", "--samples", "1000000"],
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                             env=environment())
+                self.addCleanup(measuring.wait)
+                self.addCleanup(measuring.kill)
+                job = wait_for(lambda: workers_of(measuring.pid))
+                measuring.send_signal(number)
+                self.assertEqual(measuring.wait(LIMIT_S), -number)
+                wait_for(lambda: not any(map(is_alive, job)))
+
+    def test_an_ignored_signal_stays_ignored(self):
+        """As under nohup."""
+        measuring = subprocess.Popen([PERF, "barrier", "-r", "1", "--seconds", "600", "--samples", "1000000"],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     env=environment(), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.addCleanup(measuring.wait)
+        self.addCleanup(measuring.kill)
+        wait_for(lambda: workers_of(measuring.pid))
+        measuring.send_signal(signal.SIGHUP)
+        measuring.send_signal(signal.SIGTERM)
+        self.assertEqual(measuring.wait(LIMIT_S), -signal.SIGTERM)
 
     def test_a_heap_that_is_too_small_is_told(self):
         for words in (["--samples", "1000000", "-s", "8"], ["--samples", "20", "-s", "1m"]):

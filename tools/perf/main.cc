@@ -68,8 +68,9 @@ Status check_library(const JobOptions& job, const json::Value& event) {
 }
 
 // One side's job, told to its collector.
-Status run_side(const JobOptions& job, const Plan& plan, Collector& collector, Progress& progress) {
-  return run_job(job, plan, [&](const json::Value& event) {
+Status run_side(const JobOptions& job, const Plan& plan, ForwardedSignals& signals,
+                Collector& collector, Progress& progress) {
+  return run_job(job, plan, signals, [&](const json::Value& event) {
     MEMSPAN_PASS(check_library(job, event));
     if (event["event"].text() == "row") progress.row(row_name(event));
     return collector.take(event);
@@ -85,14 +86,16 @@ Result<std::optional<Measured>> measure(const Options& options, const std::strin
   if (has_other) {
     MEMSPAN_TRY_ASSIGN(other.library, resolved(options.other), "--library");
   }
+  // Ends after the progress, whose line is erased before a signal ends us.
+  MEMSPAN_TRY_ASSIGN(ForwardedSignals signals, ForwardedSignals::block(), "starting jobs");
   Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
   for (std::size_t round = 0; round < options.rounds; ++round)
     for (const bool is_first : {true, false}) {
       const bool is_here = is_first == (round % 2 == 0);
       if (!is_here && !has_other) continue;
-      MEMSPAN_TRY(
-          run_side(is_here ? options.job : other, options.plan, is_here ? here : there, progress),
-          fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
+      MEMSPAN_TRY(run_side(is_here ? options.job : other, options.plan, signals,
+                           is_here ? here : there, progress),
+                  fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
     }
   Measured measured{.here = here.finish(command), .compared = {}};
   if (has_other) {
