@@ -12,32 +12,34 @@
 namespace memspan::perf {
 namespace {
 
-Limits limits_from_json(const json::Value& value) {
-  Limits limits{.clock = value["clock_ns"].number(),
-                .cache_line = value["cache_line_ns"].number(),
-                .yield = value["yield_ns"].number(),
-                .loopback = value["loopback_ns"].number()};
+Baselines baselines_from_json(const json::Value& value) {
+  Baselines baselines{.clock = value["clock_ns"].number(),
+                      .cache_line = value["cache_line_ns"].number(),
+                      .yield = value["yield_ns"].number(),
+                      .loopback = value["loopback_ns"].number()};
   for (const json::Value& copy : value["copies"].array())
-    limits.copies.push_back(
+    baselines.copies.push_back(
         {static_cast<std::size_t>(copy["bytes"].number()), copy["ns"].number()});
-  return limits;
+  return baselines;
 }
 
-double median_of(const std::vector<Limits>& all, const std::function<double(const Limits&)>& take) {
+double median_of(const std::vector<Baselines>& all,
+                 const std::function<double(const Baselines&)>& take) {
   std::vector<double> values;
   values.reserve(all.size());
-  for (const Limits& one : all) values.push_back(take(one));
+  for (const Baselines& one : all) values.push_back(take(one));
   return median(values);
 }
 
-Limits medians_of(const std::vector<Limits>& all) {
+Baselines medians_of(const std::vector<Baselines>& all) {
   if (all.empty()) return {};
-  Limits middle{.clock = median_of(all, [](const Limits& one) { return one.clock; }),
-                .cache_line = median_of(all, [](const Limits& one) { return one.cache_line; }),
-                .yield = median_of(all, [](const Limits& one) { return one.yield; }),
-                .loopback = median_of(all, [](const Limits& one) { return one.loopback; })};
+  Baselines middle{
+      .clock = median_of(all, [](const Baselines& one) { return one.clock; }),
+      .cache_line = median_of(all, [](const Baselines& one) { return one.cache_line; }),
+      .yield = median_of(all, [](const Baselines& one) { return one.yield; }),
+      .loopback = median_of(all, [](const Baselines& one) { return one.loopback; })};
   for (std::size_t i = 0; i < all.front().copies.size(); ++i)
-    middle.copies.push_back({all.front().copies[i].bytes, median_of(all, [&](const Limits& one) {
+    middle.copies.push_back({all.front().copies[i].bytes, median_of(all, [&](const Baselines& one) {
                                return i < one.copies.size() ? one.copies[i].ns : 0;
                              })});
   return middle;
@@ -45,15 +47,15 @@ Limits medians_of(const std::vector<Limits>& all) {
 
 }  // namespace
 
-json::Value to_json(const Limits& limits) {
+json::Value to_json(const Baselines& baselines) {
   json::Value copies{json::Value::Array()};
-  for (const Limits::Copy& copy : limits.copies)
+  for (const Baselines::Copy& copy : baselines.copies)
     copies.add(json::Value().set("bytes", copy.bytes).set("ns", copy.ns));
   return json::Value()
-      .set("clock_ns", limits.clock)
-      .set("cache_line_ns", limits.cache_line)
-      .set("yield_ns", limits.yield)
-      .set("loopback_ns", limits.loopback)
+      .set("clock_ns", baselines.clock)
+      .set("cache_line_ns", baselines.cache_line)
+      .set("yield_ns", baselines.yield)
+      .set("loopback_ns", baselines.loopback)
       .set("copies", std::move(copies));
 }
 
@@ -71,10 +73,11 @@ std::vector<const Figures*> Run::of(std::string_view test) const {
   return all;
 }
 
-double Run::bound(const Test& test, std::size_t bytes) const {
-  if (test.bound == Bound::kCacheLine) return one_host ? limits.cache_line : limits.loopback;
-  if (test.bound == Bound::kCopy)
-    for (const Limits::Copy& copy : limits.copies)
+double Run::baseline(const Test& test, std::size_t bytes) const {
+  if (test.baseline == Baseline::kCacheLine)
+    return one_host ? baselines.cache_line : baselines.loopback;
+  if (test.baseline == Baseline::kCopy)
+    for (const Baselines::Copy& copy : baselines.copies)
       if (copy.bytes == bytes) return copy.ns;
   return 0;
 }
@@ -85,7 +88,7 @@ Status Collector::take(const json::Value& event) {
     run_.library = event["library"].text();
     run_.pes = static_cast<int>(event["pes"].number());
     run_.one_host = event["one_host"].truth();
-    limits_.push_back(limits_from_json(event["limits"]));
+    baselines_.push_back(baselines_from_json(event["baselines"]));
   } else if (kind == "row") {
     const std::string& test = event["test"].text();
     const auto bytes = static_cast<std::size_t>(event["bytes"].number());
@@ -115,7 +118,7 @@ Run Collector::finish(std::string command) const {
   run.command = std::move(command);
   run.when = time_now();
   run.machine = describe_machine();
-  run.limits = medians_of(limits_);
+  run.baselines = medians_of(baselines_);
   for (const Pooled& one : pooled_)
     run.figures.push_back({one.test, one.bytes, one.batch, summarize(one.ns), one.medians});
   return run;
@@ -135,8 +138,8 @@ json::Value to_json(const Run& run) {
       row.set("gigabytes_a_second", static_cast<double>(one.bytes) / one.ns.p50);
     if (test != nullptr && test->figure == Figure::kRate)
       row.set("millions_a_second", 1e3 / one.ns.p50);
-    if (const double bound = test == nullptr ? 0 : run.bound(*test, one.bytes); bound > 0)
-      row.set("bound_ns", bound);
+    if (const double baseline = test == nullptr ? 0 : run.baseline(*test, one.bytes); baseline > 0)
+      row.set("baseline_ns", baseline);
     figures.add(std::move(row));
   }
   return json::Value()
@@ -148,7 +151,7 @@ json::Value to_json(const Run& run) {
       .set("one_host", run.one_host)
       .set("rounds", run.rounds)
       .set("machine", std::move(machine))
-      .set("limits", to_json(run.limits))
+      .set("baselines", to_json(run.baselines))
       .set("figures", std::move(figures));
 }
 
@@ -162,7 +165,7 @@ Result<Run> run_from_json(const json::Value& value) {
           .pes = static_cast<int>(value["pes"].number()),
           .one_host = value["one_host"].truth(),
           .rounds = static_cast<std::size_t>(value["rounds"].number()),
-          .limits = limits_from_json(value["limits"])};
+          .baselines = baselines_from_json(value["baselines"])};
   for (const auto& [what, text] : value["machine"].object())
     run.machine.emplace_back(what, text.text());
   for (const json::Value& one : value["figures"].array()) {

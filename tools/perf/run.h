@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perf/limits.h"
+#include "perf/baselines.h"
 #include "perf/machine.h"
 #include "perf/samples.h"
 #include "perf/test_table.h"
@@ -31,14 +31,14 @@ struct Run {
   bool one_host = true;
   std::size_t rounds = 0;
   Facts machine = {};
-  Limits limits = {};                 // of each, the median of the rounds
+  Baselines baselines = {};           // of each, the median of the rounds
   std::vector<Figures> figures = {};  // in the order of the tests and sizes
 
   const Figures* find(std::string_view test, std::size_t bytes) const;
   // Those of one test.
   std::vector<const Figures*> of(std::string_view test) const;
-  // The time of the bound at a size; 0: not known.
-  double bound(const Test& test, std::size_t bytes) const;
+  // The time of what is drawn beside a test at a size; 0: not known.
+  double baseline(const Test& test, std::size_t bytes) const;
 };
 
 // Collects the events of a side's jobs, a job a round.
@@ -59,13 +59,13 @@ class Collector {
     std::vector<double> medians;
   };
   Run run_;
-  std::vector<Limits> limits_;
+  std::vector<Baselines> baselines_;
   std::vector<Pooled> pooled_;
   std::size_t rows_ = 0;
 };
 
 inline constexpr int kFormat = 1;
-json::Value to_json(const Limits& limits);
+json::Value to_json(const Baselines& baselines);
 json::Value to_json(const Run& run);
 // kInvalidArgument when it is another format.
 Result<Run> run_from_json(const json::Value& value);

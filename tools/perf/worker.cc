@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "core/cpu.h"
-#include "perf/limits.h"
+#include "perf/baselines.h"
 #include "perf/meter.h"
 #include "perf/run.h"
 
@@ -56,15 +56,17 @@ Status tell_start(Meter& meter, const Tell& tell) {
   MEMSPAN_TRY_ASSIGN(std::byte* const word, meter.symmetric(sizeof(long)), "the machine");
   const bool is_near = shmem_ptr(word, meter.far()) != nullptr;
   MEMSPAN_TRY_ASSIGN(const double line, cache_line(meter), "the machine");
+  const std::vector<std::size_t>& sizes = meter.plan().sizes;
+  MEMSPAN_TRY_ASSIGN(std::byte* const memory, meter.symmetric(sizes.back()), "the machine");
   if (meter.rank() == 0) {
-    Limits limits = measure_limits(meter.plan().sizes);
-    limits.cache_line = line;
+    Baselines baselines = measure_baselines(sizes, memory);
+    baselines.cache_line = line;
     tell(json::Value()
              .set("event", "start")
              .set("library", library())
              .set("pes", meter.size())
              .set("one_host", is_near)
-             .set("limits", to_json(limits)));
+             .set("baselines", to_json(baselines)));
   }
   meter.free_symmetric();
   return Status::ok();

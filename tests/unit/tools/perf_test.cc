@@ -119,7 +119,7 @@ Run run_of(std::initializer_list<double> rounds) {
                     .take(json::Value()
                               .set("event", "start")
                               .set("pes", 2)
-                              .set("limits", json::Value().set("cache_line_ns", ns)))
+                              .set("baselines", json::Value().set("cache_line_ns", ns)))
                     .is_ok());
     EXPECT_TRUE(collector.take(row(ns)).is_ok());
     EXPECT_TRUE(collector.take(json::Value().set("event", "end")).is_ok());
@@ -133,7 +133,7 @@ TEST(RunTest, PoolsTheSamplesOfItsRounds) {
   EXPECT_EQ(run.rounds, 3u);
   EXPECT_EQ(run.figures[0].ns.samples, 9u);
   EXPECT_THAT(run.figures[0].medians, ElementsAre(10, 20, 30));
-  EXPECT_EQ(run.limits.cache_line, 20);
+  EXPECT_EQ(run.baselines.cache_line, 20);
 }
 
 TEST(RunTest, ComesBackFromItsText) {

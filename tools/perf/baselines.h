@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine itself allows, measured in the same run as the figures that are drawn beside it.
+// What the machine does without memspan, measured in the same run as the figures that it is drawn
+// beside. None is a limit: a copy past the caches is quicker than memcpy, and a fetch that finds
+// its line in the own cache quicker than a line's way.
 #pragma once
 
 #include <atomic>
@@ -10,7 +12,7 @@
 namespace memspan::perf {
 
 // A value; 0 is not measured. Nanoseconds.
-struct Limits {
+struct Baselines {
   double clock = 0;       // reading the clock
   double cache_line = 0;  // a line handed from one core to the other, one way
   double yield = 0;       // from one thread to another of the same core, by sched_yield, one way
@@ -19,12 +21,14 @@ struct Limits {
     std::size_t bytes;
     double ns;
   };
-  std::vector<Copy> copies = {};  // memcpy between two buffers, warm, by size
+  // memcpy from ordinary memory into symmetric memory, both the process's own and warm, by size.
+  std::vector<Copy> copies = {};
 };
 
 // On the calling thread, whose core it is, and a second thread of the same core; all but
-// `cache_line`.
-Limits measure_limits(const std::vector<std::size_t>& sizes);
+// `cache_line`. Copies go to `symmetric`, memory of the largest size that has been written to, so
+// that its pages are as large as those that puts write to.
+Baselines measure_baselines(const std::vector<std::size_t>& sizes, std::byte* symmetric);
 
 // Nanoseconds one way when two processes hand `line` over and back, by plain loads and stores; both
 // call it at the same time, one of them as the first, and `line` is 0 before.
