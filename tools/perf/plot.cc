@@ -242,13 +242,19 @@ std::string to_svg(const DotPlot& plot, Place place) {
     svg += text_at(kNames - 10, y + 4, "label", "end", row.name);
     if (row.baseline > 0)
       svg += line_at(x.place(row.baseline), y - 10, x.place(row.baseline), y + 10, "line baseline");
-    svg += line_at(x.place(row.p50), y, x.place(row.p99), y, fmt::format("whisker {}", look));
-    svg += line_at(x.place(row.p999), y - 5, x.place(row.p999), y + 5, fmt::format("far {}", look));
+    std::string told = fmt::format("{}: p50 {}", row.name, time_text(row.p50));
+    if (row.p99 > 0) {
+      svg += line_at(x.place(row.p50), y, x.place(row.p99), y, fmt::format("whisker {}", look));
+      told += fmt::format(", p99 {}", time_text(row.p99));
+    }
+    if (row.p999 > 0) {
+      svg +=
+          line_at(x.place(row.p999), y - 5, x.place(row.p999), y + 5, fmt::format("far {}", look));
+      told += fmt::format(", p99.9 {}", time_text(row.p999));
+    }
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" class=\"dot {}\"><title>{}</title></circle>\n",
-        x.place(row.p50), y, look,
-        escaped(fmt::format("{}: p50 {}, p99 {}, p99.9 {}", row.name, time_text(row.p50),
-                            time_text(row.p99), time_text(row.p999))));
+        x.place(row.p50), y, look, escaped(told));
     svg += text_at(kWidth - kValues + 10, y + 4, "label", "start", time_text(row.p50));
     y += kRow;
   }

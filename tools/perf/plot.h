@@ -42,8 +42,8 @@ struct DotRow {
   std::string name;
   Look look = Look::kHere;
   double p50 = 0;
-  double p99 = 0;
-  double p999 = 0;
+  double p99 = 0;       // 0: too few samples to say
+  double p999 = 0;      // the same
   double baseline = 0;  // 0: none
 };
 

@@ -31,7 +31,8 @@ Series series_of(const Run& run, const Test& test, Look look, std::string name) 
   for (const Figures* one : run.of(test.name))
     if (one->bytes > 0 && one->ns.p50 > 0)
       series.points.push_back({static_cast<double>(one->bytes),
-                               drawn(test, one->bytes, one->ns.p50), has_band ? one->ns.p99 : 0});
+                               drawn(test, one->bytes, one->ns.p50),
+                               has_band && one->ns.has(0.99) ? one->ns.p99 : 0});
   return series;
 }
 
@@ -65,8 +66,8 @@ DotRow dot_row(const Run& run, const Test& test, const Figures& one, Look look) 
   return {.name = look == Look::kThere ? "the other" : std::string(test.name),
           .look = look,
           .p50 = one.ns.p50,
-          .p99 = one.ns.p99,
-          .p999 = one.ns.p999,
+          .p99 = one.ns.has(0.99) ? one.ns.p99 : 0,
+          .p999 = one.ns.has(0.999) ? one.ns.p999 : 0,
           .baseline = look == Look::kHere ? baseline : 0};
 }
 

@@ -100,8 +100,7 @@ std::string figures_table(const Run& run, const Test& test) {
     html += "<tr>";
     if (test.has_sizes) html += cell(bytes_text(one->bytes));
     if (has_speed) html += cell(figure_text(test, one->bytes, one->ns.p50));
-    for (const double ns : {one->ns.p50, one->ns.p90, one->ns.p99, one->ns.p999, one->ns.most})
-      html += cell(time_text(ns));
+    for (const std::string& time : times_of(one->ns)) html += cell(time);
     const double baseline = run.baseline(test, one->bytes);
     if (has_baseline) html += cell(baseline > 0 ? figure_text(test, one->bytes, baseline) : "-");
     html += cell(std::to_string(one->ns.samples)) + cell(std::to_string(one->batch)) + "</tr>\n";

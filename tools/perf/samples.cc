@@ -14,6 +14,10 @@ double percentile(const std::vector<double>& sorted, double share) {
   return sorted[at];
 }
 
+bool Summary::has(double share) const {
+  return static_cast<double>(samples) * (1 - share) >= 1 - 1e-9;
+}
+
 Summary summarize(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());

@@ -19,6 +19,10 @@ struct Summary {
   double p999 = 0;
   double most = 0;
   double mean = 0;
+
+  // Whether there are samples enough for the percentile of this share to be another one than the
+  // longest: 100 for 0.99.
+  bool has(double share) const;
 };
 
 // The value below or at which this share of the samples lies: the sample at rank ceil(share * n).

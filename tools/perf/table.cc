@@ -32,8 +32,7 @@ std::string table_of(const Run& run, const Test& test, const std::vector<const F
     if (test.has_sizes) text += fmt::format("{:>{}}", bytes_text(row->bytes), kColumn);
     if (has_speed)
       text += fmt::format("{:>{}}", figure_text(test, row->bytes, row->ns.p50), kColumn);
-    for (const double ns : {row->ns.p50, row->ns.p90, row->ns.p99, row->ns.p999, row->ns.most})
-      text += fmt::format("{:>{}}", time_text(ns), kColumn);
+    for (const std::string& time : times_of(row->ns)) text += fmt::format("{:>{}}", time, kColumn);
     const double baseline = run.baseline(test, row->bytes);
     const bool is_speed = test.figure == Figure::kBandwidth;
     if (has_baseline)
