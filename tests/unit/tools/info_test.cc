@@ -128,7 +128,26 @@ TEST_F(MemoryTest, NoDevShmIsGood) {
 
 using HostTest = MachineTest;
 
+TEST_F(HostTest, TheLowestQuotaOfTheGroupsAboveCounts) {
+  write("/proc/self/cgroup", "0::/slice/service\n");
+  const auto quota = [&] { return find(gather_host(files()), "core_quota").value.number(); };
+  write("/sys/fs/cgroup/slice/service/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), 0);
+  write("/sys/fs/cgroup/slice/cpu.max", "50000 100000\n");
+  EXPECT_EQ(quota(), 0.5);
+  write("/sys/fs/cgroup/slice/service/cpu.max", "25000 100000\n");
+  EXPECT_EQ(quota(), 0.25);
+  // Version 1, in a container that has its group mounted at the root.
+  write("/proc/self/cgroup", "4:cpu,cpuacct:/docker/0123\n3:memory:/docker/0123\n");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 1.5);
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(quota(), 0);
+}
+
 TEST_F(HostTest, AQuotaBelowTheCoresIsNoted) {
+  write("/proc/self/cgroup", "0::/\n");
   write("/sys/fs/cgroup/cpu.max", "50000 100000\n");
   const Findings findings = gather_host(files());
   EXPECT_EQ(find(findings, "core_quota").judgement, Judgement::kNote);
