@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/environment.h"
+#include "json/json.h"
 
 namespace memspan::top {
 namespace {
@@ -53,15 +54,7 @@ std::string line_of(const Row& row) {
 }
 
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') result += '\\';
-    if (static_cast<unsigned char>(letter) < 0x20)
-      result += fmt::format("\\u{:04x}", static_cast<int>(letter));
-    else
-      result += letter;
-  }
-  return result + '"';
+  return json::Value(text).compact();
 }
 
 template <typename Things, typename ToText>

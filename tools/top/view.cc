@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/view.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "node/host_identity.h"
+
 namespace memspan::top {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
-}
 
 std::string state_of(const ProcessSeen& seen) {
   if (seen.state == 'T' || seen.state == 't') return "stopped";
