@@ -83,6 +83,15 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(dev_shm["value"]["bytes"], 1 << 20)
         self.assertEqual(dev_shm["judgement"], "good")
 
+    def test_a_diagnosis_in_json_is_what_is_not_good(self):
+        code, out, _ = info("--diagnose", "--json", shell='ulimit -Sn 24 && exec "$@"')
+        document = json.loads(out)
+        self.assertEqual((code, document.pop("verdict")), (1, "problem"))
+        document.pop("version")
+        self.assertEqual(document["limits"]["descriptors"]["judgement"], "problem")
+        judgements = {finding["judgement"] for members in document.values() for finding in members.values()}
+        self.assertNotIn("good", judgements)
+
     def test_every_finding_has_its_parts(self):
         document = found()
         self.assertIn(document.pop("verdict"), ("good", "note", "problem"))
@@ -135,14 +144,14 @@ class RouteTest(unittest.TestCase):
         self.assertTrue(route["same_node"]["value"])
 
     def test_two_other_hosts_are_refused(self):
-        code, out, errors = info("--route", "192.0.2.1", "192.0.2.2")
+        code, out, errors = info("--route", "198.51.100.1", "203.0.113.1")
         self.assertEqual((code, out), (2, ""))
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:  # nothing is sent
-            if way.connect_ex(("192.0.2.1", 1)) != 0:
+            if way.connect_ex(("198.51.100.1", 1)) != 0:
                 return  # this host has no way to others, which is what it says
-        for end in ("192.0.2.1", "192.0.2.2", "other hosts"):
+        for end in ("198.51.100.1", "203.0.113.1", "other hosts"):
             self.assertIn(end, errors)
-        code, out, errors = info("--route", "localhost", "192.0.2.2")
+        code, out, errors = info("--route", "localhost", "203.0.113.1")
         self.assertEqual((code, errors), (0, ""))
         self.assertIn("two nodes", out)
 
@@ -263,6 +272,14 @@ class UseTest(unittest.TestCase):
                 code, out, errors = info(*words)
                 self.assertEqual((code, out), (2, ""))
                 self.assertIn("see memspan-info --help", errors)
+
+    def test_output_that_fails_is_told(self):
+        for words in (("--json",), ("--tls",), ("--help",), ("--version",)):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                ended = subprocess.run([INFO, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S,
+                                       check=False, env=environment())
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn("writing to stdout: No space left", ended.stderr)
 
     def test_it_is_quick(self):
         """The promise is 100 ms on a machine that does nothing else; here others run, too, so that

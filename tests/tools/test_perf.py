@@ -284,8 +284,24 @@ class PerfTest(unittest.TestCase):
         measuring.send_signal(signal.SIGTERM)
         self.assertEqual(measuring.wait(LIMIT_S), -signal.SIGTERM)
 
+    def test_output_that_fails_is_told(self):
+        for words in (["list"], ["put", "-s", "8", *QUICK, "--json"], ["--help"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                ended = subprocess.run([PERF, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False,
+                                       stdin=subprocess.DEVNULL, env=environment())
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn("writing to stdout: No space left", ended.stderr)
+
+    def test_completion_offers_what_list_prints(self):
+        completion = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "completion", "oshrun.bash")
+        script = f'. {completion}; COMP_WORDS=("{PERF}" ""); COMP_CWORD=1; _memspan_perf; printf "%s\n" "${{COMPREPLY[@]}}"'
+        code, out, errors = start(["bash", "-c", script])
+        self.assertEqual((code, errors), (0, ""))
+        groups = listed()
+        self.assertEqual(sorted(out.split()), sorted(["list", "all", *groups, *sum(groups.values(), [])]))
+
     def test_a_heap_that_is_too_small_is_told(self):
-        for words in (["--samples", "1000000", "-s", "8"], ["--samples", "20", "-s", "1m"]):
+        for words in (["--samples", "1000000", "-s", "8"], ["--samples", "20", "-s", "16m"]):
             with self.subTest(words):
                 code, out, errors = start([PERF, "put", "-r", "1", *words], environment(SHMEM_SYMMETRIC_SIZE="1m"))
                 self.assertEqual((code, out), (1, ""))

@@ -36,9 +36,10 @@ class OnlyTest(unittest.TestCase):
         cls.addClassCleanup(cls.job.wait)
         cls.addClassCleanup(cls.job.terminate)
         end = time.monotonic() + LIMIT_S
-        while not (cls.group := cls.whole_group()):
+        while not (group := cls.whole_group()):
             assert time.monotonic() < end and cls.job.poll() is None, "the job is not seen"
             time.sleep(0.05)
+        cls.group = group
 
     @classmethod
     def whole_group(cls):
@@ -71,8 +72,27 @@ class OnlyTest(unittest.TestCase):
         groups = seen(self.group["name"])
         self.assertEqual([[member["rank"] for member in group["members"]] for group in groups], [[0, 1, 2]])
 
+    def test_words_behind_two_dashes_are_names(self):
+        self.assertEqual(seen("--", "-no-such-job"), [])
+
     def test_nobody_has_that_name(self):
         self.assertEqual(seen("no-such-job"), [])
+
+
+class UseTest(unittest.TestCase):
+    def test_what_metrics_do_not_use_is_refused(self):
+        for words in (("NAME",), ("--interval", "2"), ("--sort", "calls")):
+            with self.subTest(words):
+                code, out, errors = top("--metrics", "127.0.0.1:0", *words)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn("--metrics", errors)
+
+    def test_output_that_fails_is_told(self):
+        for words in (("--once", "--interval", "0"), ("--json", "--interval", "0.1"), ("--metrics", "127.0.0.1:0"), ("--help",)):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                code, _, errors = top(*words, stdout=full)
+                self.assertEqual(code, 1)
+                self.assertIn("writing to stdout: No space left", errors)
 
 
 if __name__ == "__main__":

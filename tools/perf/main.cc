@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "command_line/print.h"
 #include "perf/options.h"
 #include "perf/output.h"
 #include "perf/progress.h"
@@ -151,14 +152,9 @@ int main(int argc, char** argv) {
   using namespace memspan::perf;
   const char* const launcher = memspan::launcher_variable();
   const auto options = parse_options(argc, argv, launcher);
-  if (!options.is_ok()) {
-    fmt::print(stderr, "memspan-perf: {}; see memspan-perf --help\n", options.status().message());
-    return 2;
-  }
+  if (!options.is_ok()) return memspan::command_line::end_with("memspan-perf", options.status());
   if (!options->has_value()) return 0;
   if (!(*options)->worker.empty()) return work_for_parent((*options)->worker);
   const memspan::Status status = run(**options, command_of(argc, argv), launcher);
-  if (status.is_ok()) return 0;
-  fmt::print(stderr, "memspan-perf: {}\n", status.message());
-  return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
+  return status.is_ok() ? 0 : memspan::command_line::end_with("memspan-perf", status);
 }

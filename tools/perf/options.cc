@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <string_view>
 
 #include "command_line/parse.h"
@@ -115,7 +114,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
   if (!*goes_on) return std::optional<Options>();
   if (!options.worker.empty()) return std::optional<Options>(std::move(options));
   if (texts.tests == std::vector<std::string>{"list"}) {
-    std::fputs(list_text().c_str(), stdout);
+    MEMSPAN_PASS(command_line::print_all(list_text()));
     return std::optional<Options>();
   }
   if (texts.tests.empty())
