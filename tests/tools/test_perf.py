@@ -222,9 +222,6 @@ class PerfTest(unittest.TestCase):
         self.assertNotIn("limit", out)
 
     def test_what_is_wrong_is_named(self):
-        wrong = os.path.join(self.folder, "wrong.json")
-        with open(wrong, "w") as file:
-            file.write("{}")
         for words, part in ((["pigeon"], '"pigeon"'), ([], "no test is named"), (["put", "-s", "many"], '"many"'),
                             (["put", "-s", "8:4"], "larger than the last"), (["put", "-s", "2g"], "too much"),
                             (["put", "-n", "1"], "2 PEs at least"), (["put", "-n", "x"], "x"),
@@ -236,9 +233,18 @@ class PerfTest(unittest.TestCase):
                 self.assertEqual((code, out), (2, ""))
                 self.assertIn(part, errors)
                 self.assertIn("see memspan-perf --help", errors)
-        code, _, errors = perf("put", "-s", "8", *QUICK, "--compare", wrong)
-        self.assertEqual(code, 2)
-        self.assertIn("wrong.json", errors)
+
+    def test_a_wrong_saved_run_is_refused_before_anything_is_measured(self):
+        wrong = os.path.join(self.folder, "wrong.json")
+        for text, part in (("{}", "no run of memspan-perf"), ('{"format": 1}', 'there is no "library"'),
+                           ('{"run": {"format": 1, "library": 3}}', '"library" is no text'), ("[1", "byte 2")):
+            with self.subTest(text):
+                with open(wrong, "w") as file:
+                    file.write(text)
+                code, out, errors = perf("put", "-s", "8", *QUICK, "--compare", wrong, "--oshrun", "/bin/false")
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn("wrong.json", errors)
+                self.assertIn(part, errors)
 
     def test_a_job_of_one_is_refused(self):
         code, _, errors = start([OSHRUN, "-n", "1", PERF, "put", *QUICK[2:]])

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "json/fields.h"
+
 namespace memspan::perf {
 
 // A value; 0 is not measured. Nanoseconds.
@@ -24,6 +26,21 @@ struct Baselines {
   // memcpy from ordinary memory into symmetric memory, both the process's own and warm, by size.
   std::vector<Copy> copies = {};
 };
+
+template <typename Field, json::Of<Baselines::Copy> Thing>
+void fields(Field& field, Thing& copy) {
+  field("bytes", copy.bytes);
+  field("ns", copy.ns);
+}
+
+template <typename Field, json::Of<Baselines> Thing>
+void fields(Field& field, Thing& baselines) {
+  field("clock_ns", baselines.clock);
+  field("cache_line_ns", baselines.cache_line);
+  field("yield_ns", baselines.yield);
+  field("loopback_ns", baselines.loopback);
+  field("copies", baselines.copies);
+}
 
 // On the calling thread, whose core it is, and a second thread of the same core; all but
 // `cache_line`. Copies go to `symmetric`, memory of the largest size that has been written to, so

@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const std::string& oshrun, const JobOptions& o
                  {"--env", fmt::format("{}={}", kHeapVariable, heap_size(options, plan))});
   if (!options.library.empty())
     words.insert(words.end(), {"--env", "LD_PRELOAD=" + options.library});
-  words.insert(words.end(), {own_path(), "--worker", to_json(plan).compact()});
+  words.insert(words.end(), {own_path(), "--worker", json::written(plan).compact()});
   return words;
 }
 

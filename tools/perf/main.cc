@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "command_line/print.h"
+#include "perf/collector.h"
 #include "perf/options.h"
 #include "perf/output.h"
 #include "perf/progress.h"
@@ -127,21 +128,20 @@ Result<std::optional<Measured>> measure_in_job(const Options& options, const std
   return std::optional<Measured>(Measured{.here = collector.finish(command), .compared = {}});
 }
 
-Status add_saved_run(const Options& options, Measured& measured) {
-  if (options.compare.empty()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(Run saved, load_run(options.compare), "--compare");
-  auto ratios = compare(measured.here, saved, Pairing::kSaved);
-  measured.compared = Compared{std::move(saved), Pairing::kSaved, std::move(ratios)};
-  return Status::ok();
-}
-
 // `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
 Status run(const Options& options, const std::string& command, const char* launcher) {
+  std::optional<Run> saved;
+  if (!options.compare.empty()) {
+    MEMSPAN_TRY_ASSIGN(saved, load_run(options.compare), "--compare");
+  }
   auto measured =
       launcher == nullptr ? measure(options, command) : measure_in_job(options, command, launcher);
   if (!measured.is_ok()) return measured.status();
   if (!measured->has_value()) return Status::ok();
-  MEMSPAN_PASS(add_saved_run(options, **measured));
+  if (saved) {
+    auto ratios = compare((*measured)->here, *saved, Pairing::kSaved);
+    (*measured)->compared = Compared{std::move(*saved), Pairing::kSaved, std::move(ratios)};
+  }
   return write_all(options, **measured);
 }
 

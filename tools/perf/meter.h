@@ -14,18 +14,11 @@
 #include <vector>
 
 #include "perf/clock.h"
+#include "perf/events.h"
 #include "perf/plan.h"
 #include "perf/test_table.h"
 
 namespace memspan::perf {
-
-// A value: one test at one size.
-struct Row {
-  std::string test;
-  std::size_t bytes = 0;   // 0: of no size
-  std::size_t batch = 1;   // operations of a sample
-  std::vector<double> ns;  // of one operation, a number a sample
-};
 
 enum class Actors { kFirst, kAll };
 

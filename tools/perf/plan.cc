@@ -74,34 +74,10 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
   return sizes;
 }
 
-json::Value to_json(const Plan& plan) {
-  json::Value tests{json::Value::Array()};
-  for (const std::string& test : plan.tests) tests.add(test);
-  json::Value sizes{json::Value::Array()};
-  for (const std::size_t bytes : plan.sizes) sizes.add(bytes);
-  return json::Value()
-      .set("tests", std::move(tests))
-      .set("sizes", std::move(sizes))
-      .set("samples", plan.samples)
-      .set("seconds", plan.seconds)
-      .set("warm_up", plan.warm_up)
-      .set("window", plan.window)
-      .set("batch", plan.batch)
-      .set("store", plan.store);
-}
-
 Result<Plan> plan_from_json(std::string_view text) {
   MEMSPAN_TRY_ASSIGN(const json::Value value, json::parse(text), "reading the plan");
   Plan plan;
-  for (const json::Value& test : value["tests"].array()) plan.tests.push_back(test.text());
-  for (const json::Value& bytes : value["sizes"].array())
-    plan.sizes.push_back(static_cast<std::size_t>(bytes.number()));
-  plan.samples = static_cast<std::size_t>(value["samples"].number());
-  plan.seconds = value["seconds"].number();
-  plan.warm_up = static_cast<std::size_t>(value["warm_up"].number());
-  plan.window = static_cast<std::size_t>(value["window"].number());
-  plan.batch = static_cast<std::size_t>(value["batch"].number());
-  plan.store = value["store"].text();
+  MEMSPAN_TRY(json::read(value, plan), "reading the plan");
   return plan;
 }
 

@@ -41,33 +41,31 @@ struct Run {
   double baseline(const Test& test, std::size_t bytes) const;
 };
 
-// Collects the events of a side's jobs, a job a round.
-class Collector {
- public:
-  // kInvalidArgument for a line that is no event.
-  Status take(const json::Value& event);
-  // After the last job.
-  Run finish(std::string command) const;
-  std::size_t rows() const { return rows_; }
+template <typename Field, json::Of<Figures> Thing>
+void fields(Field& field, Thing& figures) {
+  field("test", figures.test);
+  field("bytes", figures.bytes);
+  field("batch", figures.batch);
+  field("ns", figures.ns);
+  field("round_medians_ns", figures.medians);
+}
 
- private:
-  struct Pooled {
-    std::string test;
-    std::size_t bytes = 0;
-    std::size_t batch = 1;
-    std::vector<double> ns;
-    std::vector<double> medians;
-  };
-  Run run_;
-  std::vector<Baselines> baselines_;
-  std::vector<Pooled> pooled_;
-  std::size_t rows_ = 0;
-};
+template <typename Field, json::Of<Run> Thing>
+void fields(Field& field, Thing& run) {
+  field("library", run.library);
+  field("when", run.when);
+  field("command", run.command);
+  field("pes", run.pes);
+  field("one_host", run.one_host);
+  field("rounds", run.rounds);
+  field("machine", run.machine);
+  field("baselines", run.baselines);
+  field("figures", run.figures);
+}
 
 inline constexpr int kFormat = 1;
-json::Value to_json(const Baselines& baselines);
 json::Value to_json(const Run& run);
-// kInvalidArgument when it is another format.
+// kInvalidArgument when it is another format, or names what is not there.
 Result<Run> run_from_json(const json::Value& value);
 // Of a file that --save wrote; it names the file.
 Result<Run> load_run(const std::string& path);

@@ -9,11 +9,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 #include "core/cpu.h"
 #include "perf/baselines.h"
+#include "perf/events.h"
 #include "perf/meter.h"
-#include "perf/run.h"
+#include "perf/test_table.h"
 
 namespace memspan::perf {
 namespace {
@@ -61,12 +63,10 @@ Status tell_start(Meter& meter, const Tell& tell) {
   if (meter.rank() == 0) {
     Baselines baselines = measure_baselines(sizes, memory);
     baselines.cache_line = line;
-    tell(json::Value()
-             .set("event", "start")
-             .set("library", library())
-             .set("pes", meter.size())
-             .set("one_host", is_near)
-             .set("baselines", to_json(baselines)));
+    tell(to_event("start", Start{.library = library(),
+                                 .pes = meter.size(),
+                                 .one_host = is_near,
+                                 .baselines = std::move(baselines)}));
   }
   meter.free_symmetric();
   return Status::ok();
@@ -83,17 +83,6 @@ Status measure_all(Meter& meter, const Tell& tell) {
   return Status::ok();
 }
 
-json::Value to_json(const Row& row) {
-  json::Value ns{json::Value::Array()};
-  for (const double one : row.ns) ns.add(one);
-  return json::Value()
-      .set("event", "row")
-      .set("test", row.test)
-      .set("bytes", row.bytes)
-      .set("batch", row.batch)
-      .set("ns", std::move(ns));
-}
-
 }  // namespace
 
 Status work(const Plan& plan, const Tell& tell) {
@@ -102,7 +91,7 @@ Status work(const Plan& plan, const Tell& tell) {
     return {Code::kInvalidArgument,
             fmt::format("there is {} PE, and a measurement needs 2 at least", shmem_n_pes())};
   {
-    auto meter = Meter::make(plan, [&](const Row& row) { tell(to_json(row)); });
+    auto meter = Meter::make(plan, [&](const Row& row) { tell(to_event("row", row)); });
     const Status status = meter.is_ok() ? measure_all(**meter, tell) : meter.status();
     if (!status.is_ok()) {
       // The other PEs may wait for this one.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "perf/axis.h"
+#include "perf/collector.h"
 #include "perf/compare.h"
 #include "perf/plan.h"
 #include "perf/plot.h"
@@ -76,7 +77,7 @@ TEST(PlanTest, ComesBackFromItsText) {
                   .samples = 7,
                   .seconds = 0.25,
                   .store = "tcp://a:1"};
-  const auto again = plan_from_json(to_json(plan).compact());
+  const auto again = plan_from_json(json::written(plan).compact());
   ASSERT_TRUE(again.is_ok());
   EXPECT_EQ(again->tests, plan.tests);
   EXPECT_EQ(again->sizes, plan.sizes);
@@ -131,12 +132,8 @@ json::Value row(double ns) {
 Run run_of(std::initializer_list<double> rounds) {
   Collector collector;
   for (const double ns : rounds) {
-    EXPECT_TRUE(collector
-                    .take(json::Value()
-                              .set("event", "start")
-                              .set("pes", 2)
-                              .set("baselines", json::Value().set("cache_line_ns", ns)))
-                    .is_ok());
+    const Start start{.library = "a", .pes = 2, .baselines = {.cache_line = ns}};
+    EXPECT_TRUE(collector.take(to_event("start", start)).is_ok());
     EXPECT_TRUE(collector.take(row(ns)).is_ok());
     EXPECT_TRUE(collector.take(json::Value().set("event", "end")).is_ok());
   }
@@ -164,6 +161,34 @@ TEST(RunTest, ComesBackFromItsText) {
 
 TEST(RunTest, AnotherFormatIsRefused) {
   EXPECT_EQ(run_from_json(json::Value().set("format", 99)).code(), Code::kInvalidArgument);
+}
+
+TEST(RunTest, WhatIsNotThereIsNamed) {
+  const auto complaint = [](std::string_view gone, const json::Value& instead) {
+    json::Value changed;
+    const json::Value whole = to_json(run_of({10}));
+    for (const auto& [name, value] : whole.object()) {
+      if (name != gone)
+        changed.set(name, value);
+      else if (!instead.is_null())
+        changed.set(name, instead);
+    }
+    return std::string(run_from_json(changed).status().message());
+  };
+  EXPECT_EQ(complaint("pes", {}), "there is no \"pes\"");
+  EXPECT_EQ(complaint("baselines", json::Value::Object()), "there is no \"baselines.clock_ns\"");
+  EXPECT_EQ(complaint("figures", json::Value().add(json::Value::Object())),
+            "there is no \"figures[0].test\"");
+  EXPECT_EQ(complaint("rounds", -1), "\"rounds\" is -1; allowed are 0 to 9007199254740992");
+  EXPECT_EQ(complaint("one_host", "yes"), "\"one_host\" is no true or false");
+  EXPECT_EQ(complaint("machine", json::Value().set("cores", 2)), "\"machine.cores\" is no text");
+}
+
+TEST(CollectorTest, AnEventWithoutItsMembersIsRefused) {
+  Collector collector;
+  EXPECT_EQ(collector.take(json::Value().set("event", "row")).code(), Code::kInvalidArgument);
+  EXPECT_EQ(collector.take(json::Value().set("event", "pause")).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(collector.finish("").figures.empty());
 }
 
 TEST(CompareTest, TakesRoundsNextToEachOther) {
