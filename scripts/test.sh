@@ -421,6 +421,8 @@ PYTHON
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest asan-python "$results/python" "${tests[@]}"
 }
 part_asan() {
+  # Both have tests that no sanitizer allows.
+  local allowed_skips="$allowed_skips|^tools\.(info|perf)$"
   end_ahead
   step 'build asan' build_asan || return 0
   begin_ahead tsan aarch64

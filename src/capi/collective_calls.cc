@@ -121,102 +121,109 @@ bool is_on_device(const Elements& elements) {
 }  // namespace
 
 Status barrier(const char* call, Team& team) {
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
   MEMSPAN_PASS(compare(call, team));
   if (process_state.has_links) finish_device_requests();
-  return pgas::barrier(team, call);
+  return recorded.ends(pgas::barrier(team, call));
 }
 
 Status sync(const char* call, Team& team) {
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
   MEMSPAN_PASS(compare(call, team));
-  return pgas::sync(team, call);
+  return recorded.ends(pgas::sync(team, call));
 }
 
 Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_dest) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   if (root < 0 || root >= team.size())
     end_for_bad_number(call, "PE_root", root, 0, team.size() - 1);
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(
       check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::broadcast(team, call, elements.dest, elements.source, bytes, root,
-                                      roots_dest);
-  return pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest);
+    return recorded.ends(pgas::on_device::broadcast(team, call, elements.dest, elements.source,
+                                                    bytes, root, roots_dest));
+  return recorded.ends(
+      pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest));
 }
 
 // How much comes from the others is only known in the call itself.
 Status collect(const Collective& collective) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
   MEMSPAN_PASS(compare(call, team));  // who gives no elements may give no places
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::collect(team, call, elements.dest, elements.source, bytes);
-  return pgas::collect(team, call, elements.dest, elements.source, bytes);
+    return recorded.ends(
+        pgas::on_device::collect(team, call, elements.dest, elements.source, bytes));
+  return recorded.ends(pgas::collect(team, call, elements.dest, elements.source, bytes));
 }
 
 Status fcollect(const Collective& collective) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::fcollect(team, call, elements.dest, elements.source, bytes);
-  return pgas::fcollect(team, call, elements.dest, elements.source, bytes);
+    return recorded.ends(
+        pgas::on_device::fcollect(team, call, elements.dest, elements.source, bytes));
+  return recorded.ends(pgas::fcollect(team, call, elements.dest, elements.source, bytes));
 }
 
 Status alltoall(const Collective& collective) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   const std::size_t all = capi::bytes_of(bytes, members(team));
   MEMSPAN_PASS(check(collective, "nelems", {all, all}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::alltoall(team, call, elements.dest, elements.source, bytes);
-  return pgas::alltoall(team, call, elements.dest, elements.source, bytes);
+    return recorded.ends(
+        pgas::on_device::alltoall(team, call, elements.dest, elements.source, bytes));
+  return recorded.ends(pgas::alltoall(team, call, elements.dest, elements.source, bytes));
 }
 
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                  std::ptrdiff_t source_stride) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const Sizes bytes{strided_bytes(collective, "dst", dest_stride),
                     strided_bytes(collective, "sst", source_stride)};
   MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
                      {"sst", static_cast<std::uint64_t>(source_stride)}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::alltoalls(team, call, elements.dest, elements.source, dest_stride,
-                                      source_stride, elements.count, elements.bytes);
-  return pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride, source_stride,
-                         elements.count, elements.bytes);
+    return recorded.ends(pgas::on_device::alltoalls(team, call, elements.dest, elements.source,
+                                                    dest_stride, source_stride, elements.count,
+                                                    elements.bytes));
+  return recorded.ends(pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride,
+                                       source_stride, elements.count, elements.bytes));
 }
 
 Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::reduce(team, call, elements.dest, elements.source, elements.count,
-                                   kernel);
-  return pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel);
+    return recorded.ends(pgas::on_device::reduce(team, call, elements.dest, elements.source,
+                                                 elements.count, kernel));
+  return recorded.ends(
+      pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel));
 }
 
 Status scan(const Collective& collective, pgas::ScanKind kind,
             const pgas::ReductionKernel& kernel) {
   const auto& [call, team, elements] = collective;
-  const RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return pgas::on_device::scan(team, call, kind, elements.dest, elements.source, elements.count,
-                                 kernel);
-  return pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel);
+    return recorded.ends(pgas::on_device::scan(team, call, kind, elements.dest, elements.source,
+                                               elements.count, kernel));
+  return recorded.ends(
+      pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel));
 }
 
 }  // namespace memspan::capi

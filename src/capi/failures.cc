@@ -53,16 +53,25 @@ Status not_started() {
   return {Code::kUnavailable, "called before shmem_init or after shmem_finalize"};
 }
 
+[[noreturn]] void exit_at_once(int code) {
+  write_trace();
+  std::fflush(nullptr);
+  _exit(code);
+}
+
 }  // namespace
+
+void end_job(int code) {
+  process_state.world->request_exit(code);
+  exit_at_once(code);
+}
 
 void end_process_if_asked() {
   if (!is_started()) return;
   const NodeHeader& header = process_state.world->segment().header();
   // Pairs with the release of NodeSegment::request_exit().
   if (header.exit_requested.load(std::memory_order_acquire) != 2) return;
-  write_trace();
-  std::fflush(nullptr);
-  _exit(header.exit_code.load(std::memory_order_relaxed));
+  exit_at_once(header.exit_code.load(std::memory_order_relaxed));
 }
 
 void end_process(const char* call, const Status& status) {
@@ -75,9 +84,7 @@ void end_process(const char* call, const Status& status) {
     handler(call, end_reason(status), status.message().c_str());
   }
   log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
-  write_trace();
-  std::fflush(nullptr);
-  _exit(1);
+  exit_at_once(1);
 }
 
 void set_end_handler(EndHandler handler) {

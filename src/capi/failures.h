@@ -25,6 +25,8 @@ EndHandler set_thread_end_handler(EndHandler handler);
 
 // Only when a peer has asked the whole job to end.
 void end_process_if_asked();
+// Asks it to.
+[[noreturn]] void end_job(int code);
 
 // What the program wants to be told of the death of a peer instead of ending: the call, the peer
 // and a sentence. Null: nothing, the process ends.

@@ -18,6 +18,7 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
+#include "node/trace.h"
 #include "pgas/collective/collective.h"
 #include "pgas/order.h"
 #include "world/static_sharing.h"
@@ -91,7 +92,8 @@ void exchange_current(std::uint64_t number) MEMSPAN_REQUIRES(lifecycle.mutex) {
 
 void leave_at_exit(int status) {
   MutexLock lock(lifecycle.mutex);
-  if (lifecycle.process != getpid() || status != 0) return;
+  if (lifecycle.process != getpid()) return;
+  if (status != 0) return write_trace();  // what it was doing; the job ends
   for (std::uint64_t number = 0; number <= kMostInstance; ++number) {
     if (number != process_state.instance && lifecycle.others[number] == nullptr) continue;
     exchange_current(number);

@@ -77,14 +77,26 @@ inline T load_element(const T* place) {
   }
 }
 
+// For a route that is direct.
+template <typename T>
+inline void put_by(const Route& route, T* dest, T value) {
+  store_element(route.address(dest), value);
+  route.notify();
+}
+template <typename T>
+inline T get_by(const Route& route, const T* source) {
+  const T value = load_element(route.address(source));
+  pgas::complete_get();
+  return value;
+}
+
 template <typename T>
 [[gnu::noinline]] void put_value_elsewhere(const char* call, T* dest, T value, int pe,
                                            ContextNumber context) {
   if (only_counts()) [[likely]] {
     if (const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(dest, pe)) {
-      store_element(route->address(dest), value);
-      count_call(CallKind::kPut, sizeof(T));
-      return route->notify();
+      put_by(*route, dest, value);
+      return count_call(CallKind::kPut, sizeof(T));
     }
   }
   put_value_slow_path(call, dest, value, pe, context);
@@ -94,10 +106,8 @@ template <typename T>
                                         ContextNumber context) {
   if (only_counts()) [[likely]] {
     if (const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(source, pe)) {
-      const T value = load_element(route->address(source));
-      pgas::complete_get();
       count_call(CallKind::kGet, sizeof(T));
-      return value;
+      return get_by(*route, source);
     }
   }
   return get_value_slow_path(call, source, pe, context);
@@ -109,8 +119,7 @@ inline void put_value(const char* call, T* dest, T value, int pe,
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(dest, pe);
   if (route == nullptr) [[unlikely]]
     return put_value_elsewhere(call, dest, value, pe, context);
-  store_element(route->address(dest), value);
-  route->notify();
+  put_by(*route, dest, value);
 }
 
 template <typename T>
@@ -118,9 +127,7 @@ inline T get_value_once(const char* call, const T* source, int pe, ContextNumber
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(source, pe);
   if (route == nullptr) [[unlikely]]
     return get_value_elsewhere(call, source, pe, context);
-  const T value = load_element(route->address(source));
-  pgas::complete_get();
-  return value;
+  return get_by(*route, source);
 }
 
 // A noted look.

@@ -12,31 +12,31 @@ namespace memspan::capi {
 
 void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  const RecordedCall recorded(CallKind::kPut, call, pe, bytes);
+  RecordedCall recorded(CallKind::kPut, call, pe, bytes);
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "dest", dest, bytes, pe);
   require_not_null(call, "source", source);
-  require(call, pgas::put(routes_of(context), route, dest, source, bytes));
+  require(call, recorded.ends(pgas::put(routes_of(context), route, dest, source, bytes)));
 }
 
 void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  const RecordedCall recorded(CallKind::kGet, call, pe, bytes);
+  RecordedCall recorded(CallKind::kGet, call, pe, bytes);
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
-  require(call, pgas::get(routes_of(context), route, dest, source, bytes));
+  require(call, recorded.ends(pgas::get(routes_of(context), route, dest, source, bytes)));
 }
 
 void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (only_counts() && !is_null(source)) [[likely]] {
-    const Route* route = process_state.routes.find_mapped_recorded(dest, bytes, pe);
+  const RouteTable& routes = process_state.routes;
+  if (only_counts() && bytes != 0 && !is_null(source)) [[likely]] {
+    const Route* route = routes.find_mapped_recorded(dest, bytes, pe);
     if (route != nullptr) [[likely]] {
-      copy_bytes(route->address(static_cast<std::byte*>(dest)), source, bytes);
-      count_call(CallKind::kPut, bytes);
-      return route->notify();
+      require(call, pgas::put(routes, *route, dest, source, bytes));
+      return count_call(CallKind::kPut, bytes);
     }
   }
   put_slow_path(call, dest, source, bytes, pe, context);
@@ -44,11 +44,11 @@ void put_elsewhere(const char* call, void* dest, const void* source, std::size_t
 
 void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
-  if (only_counts() && !is_null(dest)) [[likely]] {
-    const Route* route = process_state.routes.find_mapped_recorded(source, bytes, pe);
+  const RouteTable& routes = process_state.routes;
+  if (only_counts() && bytes != 0 && !is_null(dest)) [[likely]] {
+    const Route* route = routes.find_mapped_recorded(source, bytes, pe);
     if (route != nullptr) [[likely]] {
-      copy_bytes(dest, route->address(static_cast<const std::byte*>(source)), bytes);
-      pgas::complete_get();
+      require(call, pgas::get(routes, *route, dest, source, bytes));
       return count_call(CallKind::kGet, bytes);
     }
   }
@@ -57,7 +57,7 @@ void get_elsewhere(const char* call, void* dest, const void* source, std::size_t
 
 std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void* target, int pe,
                                ContextNumber context) {
-  const RecordedCall recorded(CallKind::kAtomic, call, pe, op.width);
+  RecordedCall recorded(CallKind::kAtomic, call, pe, op.width);
   const char* argument = op.kind == AtomicKind::kFetch ? "source" : "dest";
   const Route& route = reach(call, argument, target, op.width, pe);
   if (reinterpret_cast<std::uintptr_t>(target) % op.width != 0)
@@ -66,7 +66,7 @@ std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void*
   Status done = pgas::atomic_at(routes_of(context), route, op, target, &before);
   if (done.code() == Code::kNotSupported)
     done = done.annotate(fmt::format("{} is {}", argument, target));
-  require(call, done);
+  require(call, recorded.ends(done));
   return before;
 }
 

@@ -41,22 +41,24 @@ inline void put_strided(const char* call, void* dest, const void* source, const 
                         std::size_t element_bytes, int pe,
                         ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
-  const RecordedCall recorded(CallKind::kPut, call, pe, moved_bytes(strides, element_bytes));
+  RecordedCall recorded(CallKind::kPut, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
   const Route& route = reach(call, "dest", extent.first, extent.bytes, pe);
   require_not_null(call, "source", source);
-  require(call, pgas::put_strided(routes_of(context), route, dest, source, strides, element_bytes));
+  require(call, recorded.ends(pgas::put_strided(routes_of(context), route, dest, source, strides,
+                                                element_bytes)));
 }
 
 inline void get_strided(const char* call, void* dest, const void* source, const Strides& strides,
                         std::size_t element_bytes, int pe,
                         ContextNumber context = kDefaultContext) {
   if (is_empty(strides)) return require_started(call);
-  const RecordedCall recorded(CallKind::kGet, call, pe, moved_bytes(strides, element_bytes));
+  RecordedCall recorded(CallKind::kGet, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(source, strides.source, strides, element_bytes);
   const Route& route = reach(call, "source", extent.first, extent.bytes, pe);
   require_not_null(call, "dest", dest);
-  require(call, pgas::get_strided(routes_of(context), route, dest, source, strides, element_bytes));
+  require(call, recorded.ends(pgas::get_strided(routes_of(context), route, dest, source, strides,
+                                                element_bytes)));
 }
 
 }  // namespace memspan::capi

@@ -40,6 +40,9 @@ class MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
+  // In a child of fork(), instead of the destructor: closes the port.
+  void forget_in_child() { listener_.reset(); }
+
   std::uint16_t port() const { return port_; }
   // Whether only processes of this host reach it.
   bool is_loopback() const { return is_loopback_; }
@@ -58,7 +61,7 @@ class MetricsServer {
   std::string answer_to(const std::string& request);
   const std::string& text();
 
-  const Fd listener_;
+  Fd listener_;
   const std::uint16_t port_;
   const bool is_loopback_;
   const MakeText make_text_;

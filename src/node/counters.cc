@@ -19,6 +19,8 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "device/pages.h"
+#include "node/call_table.h"
+#include "node/call_table_file.h"
 #include "node/counters_metrics.h"
 #include "node/stacks.h"
 #include "node/trace.h"
@@ -39,6 +41,7 @@ struct State {
   Mutex slots;
   std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
   std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
+  std::unique_ptr<CallTableFile> table MEMSPAN_GUARDED_BY(mutex);
   int listed MEMSPAN_GUARDED_BY(mutex) = 0;
 };
 constinit State state;
@@ -68,11 +71,25 @@ Status put_at(CountersRegion& region, int descriptor) {
   return Status::ok();
 }
 
+// So that the child finds the state whole.
+void lock_for_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  state.mutex.lock();
+  state.slots.lock();
+}
+
+void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  state.slots.unlock();
+  state.mutex.unlock();
+}
+
 // Another process: it begins anew, and writes nothing into its parent's.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.pages.reset();
-  state.metrics.reset();
-  new (&state) State;  // a thread of the parent may have held the mutex
+  // What its thread had, which is not here, may be half changed.
+  if (state.metrics != nullptr) state.metrics.release()->forget_in_child();
+  static_cast<void>(state.table.release());
+  call_table().clear();
+  new (&state) State;
   own_thread_counters = nullptr;
   forget_trace_in_child();
   static_cast<void>(map_at(the_region.load(), MAP_FIXED, -1));
@@ -89,13 +106,14 @@ Status show(CountersRegion& region) MEMSPAN_REQUIRES(state.mutex) {
   return Status::ok();
 }
 
-Status read_settings(CountersRegion& region) {
+Status read_settings(CountersRegion& region, bool has_table) {
   auto counts = environment_integer("MEMSPAN_COUNTERS", 0, 1);
   if (!counts.is_ok()) return counts.status();
   MEMSPAN_TRY_ASSIGN(const bool traces, read_trace_settings(), "reading the settings of traces");
-  const bool is_on = traces || counts->value_or(0) == 1;
+  const bool is_on = traces || has_table || counts->value_or(0) == 1;
   recording.traces.store(traces, std::memory_order_relaxed);
-  recording.only_counts.store(is_on && !traces, std::memory_order_relaxed);
+  recording.tables.store(has_table, std::memory_order_relaxed);
+  recording.only_counts.store(is_on && !traces && !has_table, std::memory_order_relaxed);
   recording.is_on.store(is_on, std::memory_order_relaxed);
   region.header.counts_calls.store(is_on ? 1 : 0, std::memory_order_relaxed);
   return Status::ok();
@@ -111,6 +129,8 @@ int free_slot(const CountersRegion& region) {
 // Gives the slot back when the thread ends.
 struct ThreadEnd {
   ~ThreadEnd() {
+    // The main thread goes on after this: it leaves its job in an exit handler, perhaps waiting.
+    if (syscall(SYS_gettid) == getpid()) return;
     MutexLock lock(state.slots);
     // A child of fork() may end without a slot of its own.
     if (own_thread_counters != nullptr && own_thread_counters != &spilled)
@@ -173,14 +193,16 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
   MutexLock lock(state.mutex);
   if (the_region.load() == nullptr) {
     MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
-    pthread_atfork(nullptr, nullptr, forget_in_child);
+    pthread_atfork(lock_for_fork, unlock_in_parent, forget_in_child);
   }
   CountersRegion& region = *the_region.load();
   if (state.listed == 0) {
-    MEMSPAN_PASS(read_settings(region));
+    MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
+    MEMSPAN_PASS(read_settings(region, table != nullptr));
     MEMSPAN_PASS(answer_stack_requests(kind, rank));
     set_trace_owner(kind, name, rank);
     MEMSPAN_TRY_ASSIGN(state.metrics, serve_own_metrics(), "serving metrics");
+    state.table = std::move(table);
     if (Status shown = show(region); !shown.is_ok())
       log_line(LogLevel::kWarn,
                fmt::format("memspan-top will not see this process: {}", shown.message()));
@@ -215,6 +237,7 @@ ListedMember::~ListedMember() {
   if (state.listed == 0 || --state.listed > 0) return;
   write_trace();
   state.metrics.reset();
+  state.table.reset();
   if (!state.pages) return;
   static_cast<void>(put_at(region, -1));
   state.pages.reset();

@@ -10,9 +10,9 @@
 //
 // Only its own thread writes a thread's slot, so that an addition is a load, an add and a store
 // without a lock prefix. Members and waits are always there, since they cost nothing in the data
-// path; calls are counted when MEMSPAN_COUNTERS=1 or MEMSPAN_TRACE says so, and then the in-line
-// paths of put and get are not taken (RouteTable::inline_peers), so that they cost nothing when it
-// does not.
+// path; calls are counted when MEMSPAN_COUNTERS=1, MEMSPAN_TRACE or MEMSPAN_PTRACER says so, and
+// then the in-line paths of put and get are not taken (RouteTable::inline_peers), so that they cost
+// nothing when it does not.
 #pragma once
 
 #include <atomic>
@@ -89,19 +89,24 @@ struct alignas(kFalseSharingRange) ThreadCounters {
   void end_wait() { waiting_since.store(0, std::memory_order_release); }
 };
 
-// Whole pages are mapped for it.
+// Whole pages are mapped for it. Others than this build's read it: what changes it changes the
+// version.
 struct CountersRegion {
   CountersHeader header;
   MemberSlot members[kMostListed];
   ThreadCounters threads[kMostCountedThreads];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(CountersHeader) == 32 && sizeof(MemberSlot) == 96);
+static_assert(offsetof(ThreadCounters, waits) == 16 * kCallKinds && kCallKinds == 7);
+static_assert(offsetof(ThreadCounters, what) == 16 * kCallKinds + 32);
 
 // What is switched on for this process. Changes only before its first call.
 struct Recording {
-  std::atomic<bool> is_on;        // calls are counted: MEMSPAN_COUNTERS=1, or there is a trace
+  std::atomic<bool> is_on;        // calls are counted: MEMSPAN_COUNTERS=1, or one of the next two
   std::atomic<bool> traces;       // MEMSPAN_TRACE
-  std::atomic<bool> only_counts;  // the first without the second
+  std::atomic<bool> tables;       // MEMSPAN_PTRACER
+  std::atomic<bool> only_counts;  // the first without the others: nobody looks at the clock
 };
 extern constinit Recording recording [[gnu::visibility("hidden")]];
 inline bool is_recording() {

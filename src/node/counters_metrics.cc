@@ -82,7 +82,7 @@ std::string metrics_of(const std::vector<CountersSeen>& processes) {
            "Waits that were not over after some microseconds.",
            [](const CountersSeen& seen) { return static_cast<double>(seen.waits); });
   add_each(text, processes, "memspan_wait_seconds_total", Type::kCounter,
-           "Time in these waits, of all threads.",
+           "Time in these waits, of all threads, as far as they are over.",
            [](const CountersSeen& seen) { return seconds(seen.waited_ns); });
   add_each(text, processes, "memspan_waiting_threads", Type::kGauge,
            "Threads in a wait of more than 0.2 ms now.",

@@ -16,8 +16,6 @@
 #include <string_view>
 #include <utility>
 
-#include "node/recorded_call.h"
-
 namespace memspan {
 namespace {
 
@@ -62,7 +60,8 @@ std::string first_bytes_of(const std::string& path) {
 class Window {
  public:
   static std::optional<Window> open(const std::string& path, std::size_t least_bytes) {
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Of a FIFO, which its owner may have put there meanwhile, this does not wait.
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!file.is_valid() || fstat(file.get(), &status) != 0) return std::nullopt;
     // Memory that its owner could shrink would end us when we read it.
@@ -94,6 +93,16 @@ class Window {
   std::uint64_t number_;
 };
 
+// The path of a process's descriptor of what has that link; empty when there is none.
+std::string descriptor_of(std::int32_t process, std::string_view link) {
+  const std::string folder = fmt::format("/proc/{}/fd", process);
+  for (const std::int32_t number : numbers_in(folder)) {
+    std::string path = fmt::format("{}/{}", folder, number);
+    if (link_of(path) == link) return path;
+  }
+  return {};
+}
+
 WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint64_t now) {
   char text[sizeof thread.what];
   for (std::size_t i = 0; i < std::size(thread.what); ++i) {
@@ -113,6 +122,13 @@ char state_in(const std::string& stat) {
 }
 
 }  // namespace
+
+std::uint64_t CountersSeen::waited_so_far_ns() const {
+  std::uint64_t all = waited_ns;
+  if (counts_calls)
+    for (const WaitSeen& wait : waiting) all += wait.nanoseconds;
+  return all;
+}
 
 CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
   CountersSeen seen;
@@ -143,7 +159,6 @@ CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
     const std::uint64_t since = thread.waiting_since.load(std::memory_order_acquire);
     if (since == 0) continue;
     seen.waiting.push_back(read_wait(thread, since, now_ns));
-    if (seen.counts_calls) seen.waited_ns += seen.waiting.back().nanoseconds;
   }
   std::sort(seen.waiting.begin(), seen.waiting.end(),
             [](const WaitSeen& one, const WaitSeen& other) {
@@ -163,15 +178,7 @@ CountersReader::CountersReader() = default;
 CountersReader::~CountersReader() = default;
 
 void CountersReader::find(std::int32_t process) {
-  const std::string folder = fmt::format("/proc/{}/fd", process);
-  std::string counters;
-  std::string node;
-  for (const std::int32_t number : numbers_in(folder)) {
-    const std::string path = fmt::format("{}/{}", folder, number);
-    const std::string target = link_of(path);
-    if (target == kCountersLink) counters = path;
-    if (target == kNodeLink) node = path;
-  }
+  std::string counters = descriptor_of(process, kCountersLink);
   if (counters.empty()) return;
   auto window = Window::open(counters, sizeof(CountersRegion));
   if (!window) return;
@@ -179,7 +186,7 @@ void CountersReader::find(std::int32_t process) {
   if (header.magic != kCountersMagic || header.version != kCountersVersion) return;
   const std::uint64_t file = window->number();
   found_[process] = std::make_unique<Mapped>(
-      Mapped{std::move(*window), file, std::move(counters), std::move(node)});
+      Mapped{std::move(*window), file, std::move(counters), std::string()});
 }
 
 std::vector<ProcessSeen> CountersReader::look() {
@@ -209,8 +216,15 @@ std::vector<ProcessSeen> CountersReader::look() {
     const std::string command = first_bytes_of(fmt::format("/proc/{}/comm", process));
     one.command = printable(command.c_str(), command.empty() ? 0 : command.size() - 1);
     one.state = state_in(first_bytes_of(fmt::format("/proc/{}/stat", process)));
-    if (!mapped->second->node_path.empty()) {
-      const auto window = Window::open(mapped->second->node_path, 1);
+    // It may have joined a job, or left it, since the last look.
+    std::string& node_path = mapped->second->node_path;
+    const bool is_in_job =
+        std::any_of(one.counters.members.begin(), one.counters.members.end(),
+                    [](const MemberSeen& member) { return member.kind == MemberKind::kJob; });
+    if (is_in_job && (node_path.empty() || link_of(node_path) != kNodeLink))
+      node_path = descriptor_of(process, kNodeLink);
+    if (is_in_job && !node_path.empty()) {
+      const auto window = Window::open(node_path, 1);
       if (window) {
         auto& node = nodes[window->number()];
         if (node == nullptr)

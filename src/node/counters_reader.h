@@ -48,10 +48,14 @@ struct CountersSeen {
   std::vector<MemberSeen> members;
   std::array<CallCount, kCallKinds> calls;
   std::uint64_t waits = 0;
-  std::uint64_t waited_ns = 0;  // of all threads, waits that go on included
+  std::uint64_t waited_ns = 0;  // of all threads, in waits that are over
   std::uint32_t threads = 0;    // that live and have counted or waited
   std::uint32_t uncounted_threads = 0;
   std::vector<WaitSeen> waiting;  // the longest first
+
+  // Waits that go on included, where calls are counted. One that ends just now may be in it twice
+  // or not at all.
+  std::uint64_t waited_so_far_ns() const;
 };
 
 // `now_ns` is CLOCK_MONOTONIC's.

@@ -3,8 +3,8 @@
 // is always taken alike.
 #pragma once
 
+#include "core/status.h"
 #include "node/counters.h"
-#include "node/trace.h"
 
 namespace memspan {
 
@@ -13,25 +13,36 @@ class RecordedCall {
  public:
   RecordedCall(CallKind kind, const char* call, int peer, std::uint64_t bytes)
       : kind_(kind), is_on_(is_recording()), peer_(peer), call_(call), bytes_(bytes) {
-    if (is_on_ && recording.traces.load(std::memory_order_relaxed)) [[unlikely]]
-      begin_ = nanoseconds_of(Clock::now());
+    if (is_on_ && !only_counts()) [[unlikely]]
+      begin();
   }
   ~RecordedCall() {
     if (!is_on_) return;
     count_call(kind_, bytes_);
     if (begin_ != 0) [[unlikely]]
-      trace_call(kind_, call_, peer_, bytes_, begin_);
+      end();
   }
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
 
+  // How it ended; well, unless this says otherwise. Passes it on.
+  Status ends(Status outcome) {
+    is_good_ = outcome.is_ok();
+    return outcome;
+  }
+
  private:
+  // Where there is a trace or a table.
+  void begin();
+  void end() const;
+
   const CallKind kind_;
   const bool is_on_;
+  bool is_good_ = true;
   const int peer_;  // a rank, or -1
   const char* const call_;
   const std::uint64_t bytes_;
-  std::uint64_t begin_ = 0;  // 0: it is not traced
+  std::uint64_t begin_ = 0;  // 0: nobody wants its time
 };
 
 // A wait of this thread that began at `since` is over; `awaited` is a rank or kNobodyNamed.

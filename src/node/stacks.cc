@@ -74,16 +74,19 @@ std::int32_t this_thread() {
   return static_cast<std::int32_t>(syscall(SYS_gettid));
 }
 
-// Not in line: the frames that are left out are counted.
+// Not in line: the frames that are left out are counted. Each line names the thread, since several
+// write at the same time.
 [[gnu::noinline]] void tell_stack() {
 #if defined(__GLIBC__)
+  const auto thread = static_cast<std::uint64_t>(this_thread());
   void* frames[kMostFrames];
   // Without this function, the handler and the kernel's return from it.
   constexpr int kOwnFrames = 3;
   const int count = backtrace(frames, kMostFrames);
   for (int i = std::min(kOwnFrames, count - 1); i < count; ++i) {
     SignalSafeLine line;
-    begin(line).add(":   #").add(static_cast<std::uint64_t>(std::max(i - kOwnFrames, 0))).add(" ");
+    begin(line).add(" thread ").add(thread).add(":   #");
+    line.add(static_cast<std::uint64_t>(std::max(i - kOwnFrames, 0))).add(" ");
     Dl_info where{};
     if (dladdr(frames[i], &where) == 0 || where.dli_fname == nullptr) {
       line.add("0x").add(reinterpret_cast<std::uintptr_t>(frames[i]), 16).write();
@@ -131,7 +134,7 @@ void tell_wait(const ThreadCounters& thread, std::int32_t number, std::uint64_t 
   line.add(", for ").add(tenths / 10).add(".").add(tenths % 10).add(" s").write();
 }
 
-// The thread whose turn it is prints its own stack, so that those of several do not mix.
+// Only a thread itself can look at its stack.
 void ask_for_stack(std::int32_t thread) {
   siginfo_t info{};
   info.si_code = SI_QUEUE;

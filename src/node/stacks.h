@@ -3,7 +3,7 @@
 // the call, for whom and how long, and the stack of every thread that has made calls.
 //
 //   PE 0 (process 17): thread 17 waits in shmem_barrier_all for PE 1, for 12.3 s
-//   PE 0:   #0 libmemspan.so(_ZN7memspan8SlowPath5sleepEv+0x4d)
+//   PE 0 thread 4711:   #0 libmemspan.so(_ZN7memspan8SlowPath5sleepEv+0x4d)
 #pragma once
 
 #include <string_view>

@@ -5,18 +5,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
-#include "node/recorded_call.h"
 #include "node/trace_file.h"
 
 namespace memspan {
@@ -36,20 +38,21 @@ struct Event {
   std::uint8_t kind;
 };
 
-// The last events of a thread, which alone writes it; of one that ended, too, until it is written.
+// The last events of a thread, which alone writes it.
 struct Ring {
   Ring(std::int64_t of_thread, std::size_t room) : thread(of_thread), events(room) {}
   const std::int64_t thread;
   std::vector<Event> events;
   std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the room
   std::uint64_t written = 0;            // of them
+  bool has_ended = false;               // the thread; nobody writes any more
 };
 
 struct State {
   Mutex mutex;
   std::string file MEMSPAN_GUARDED_BY(mutex);
   std::atomic<std::size_t> room{0};
-  std::vector<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);
+  std::deque<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);  // the oldest first
   TraceOwner owner MEMSPAN_GUARDED_BY(mutex);
   bool has_wall_clock MEMSPAN_GUARDED_BY(mutex) = false;
   std::atomic<std::uint64_t> unkept{0};  // events of threads without a ring
@@ -62,18 +65,43 @@ State& state() {
 }
 
 constinit thread_local Ring* own_ring = nullptr;
+constinit thread_local bool has_no_ring = false;  // and gets none
 
+struct ThreadEnd {
+  ~ThreadEnd() {
+    has_no_ring = true;  // what other destructors do is not kept
+    if (own_ring == nullptr) return;
+    MutexLock lock(state().mutex);
+    Ring& ring = *std::exchange(own_ring, nullptr);
+    ring.has_ended = true;
+    if (const std::uint64_t count = ring.count.load(); count < ring.events.size()) {
+      ring.events.resize(std::max<std::size_t>(count, 1));
+      ring.events.shrink_to_fit();
+    }
+  }
+};
+
+// Of too many the oldest that ended goes, with what of it was not written.
 Ring* make_ring() {
+  thread_local const ThreadEnd end;
+  static_cast<void>(&end);
   State& its = state();
   MutexLock lock(its.mutex);
-  if (its.rings.size() >= kMostRings) return nullptr;
+  if (its.rings.size() >= kMostRings) {
+    const auto oldest = std::find_if(its.rings.begin(), its.rings.end(),
+                                     [](const auto& ring) { return ring->has_ended; });
+    has_no_ring = oldest == its.rings.end();
+    if (has_no_ring) return nullptr;
+    its.unkept.fetch_add((*oldest)->count.load() - (*oldest)->written, std::memory_order_relaxed);
+    its.rings.erase(oldest);
+  }
   its.rings.push_back(std::make_unique<Ring>(syscall(SYS_gettid), its.room.load()));
   return own_ring = its.rings.back().get();
 }
 
 void add(const Event& event) {
   Ring* ring = own_ring;
-  if (ring == nullptr) ring = make_ring();
+  if (ring == nullptr && !has_no_ring) ring = make_ring();
   if (ring == nullptr) {
     state().unkept.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -145,6 +173,7 @@ void set_trace_owner(MemberKind kind, std::string_view name, int rank) {
   State& its = state();
   MutexLock lock(its.mutex);
   its.owner = {.kind = kind, .name = std::string(name), .rank = rank};
+  its.has_wall_clock = kind == MemberKind::kPool;  // whose members may be on any host
 }
 
 void use_wall_clock_in_trace() {
@@ -185,6 +214,7 @@ void write_trace() {
 
 void forget_trace_in_child() {
   own_ring = nullptr;
+  has_no_ring = false;
   new (&state()) State;  // the parent's threads may hold it; its rings are not ours to free
 }
 

@@ -147,9 +147,9 @@ Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
     text += event;
   }
   text += kEnd;
+  // First, so that one that is killed meanwhile leaves no end of something else.
+  if (ftruncate(file.get(), end) != 0) return Status::from_errno("cutting off " + path);
   MEMSPAN_TRY(write_at(file, end, text), path);
-  if (ftruncate(file.get(), end + static_cast<off_t>(text.size())) != 0)
-    return Status::from_errno("cutting off " + path);
   return Status::ok();
 }
 

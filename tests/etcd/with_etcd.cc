@@ -6,7 +6,7 @@
 //                                            (RANK, WORLD_SIZE, MEMSPAN_STORE)
 //   --lose-leader                            kills the leader once all processes are there
 //
-// Ends as the first of them that fails. Where etcd is not installed it says "skipped=".
+// Ends as the first of them that fails. Where etcd is not installed it says so and exits with 77.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -73,8 +73,8 @@ int main(int argc, char** argv) {
   }
   if (at >= argc) return 2;
   if (const std::string why = memspan::why_no_etcd(); !why.empty()) {
-    std::printf("skipped=%s\n", why.c_str());
-    return 0;
+    std::printf("skipped: %s\n", why.c_str());
+    return 77;
   }
   return memspan::run(argv + at, ranks, loses_leader);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oshrun --stacks-on-timeout, and SIGUSR2 to oshrun: who waits where, and for whom."""
 
+import contextlib
 import re
 import signal
 import unittest
@@ -16,15 +17,17 @@ class StacksTest(unittest.TestCase):
         self.assertEqual({int(rank) for rank in re.findall(WAIT, text)}, waiters, text)
         self.assertRegex(text, r"PE 1 \(process \d+\): thread \d+ waits for nobody in memspan")
         for rank in waiters:
-            self.assertRegex(text, rf"(?m)^PE {rank}:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
-        self.assertRegex(text, r"(?m)^PE 1:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
+            self.assertRegex(text, rf"(?m)^PE {rank} thread \d+:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
+        self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
 
     def test_the_one_who_never_comes_is_named(self):
-        for options in ([], ["--simulate-hosts", "2"]):
+        # Time enough to start on a busy machine; both at once, since both wait for its end.
+        layouts = ([], ["--simulate-hosts", "2"])
+        with contextlib.ExitStack() as running:
+            jobs = [running.enter_context(watched(3, "--timeout", "10", "--stacks-on-timeout", *options)) for options in layouts]
+            told = [job.communicate(timeout=SECONDS)[1].decode() for job in jobs]
+        for options, job, errors in zip(layouts, jobs, told):
             with self.subTest(options=options):
-                with watched(3, "--timeout", "2", "--stacks-on-timeout", *options) as job:
-                    job.wait(SECONDS)
-                    errors = job.stderr.read().decode()
                 self.assertEqual(job.returncode, 124, errors)
                 self.assertIn("still running: PE 0-2", errors)
                 if options:
@@ -44,7 +47,18 @@ class StacksTest(unittest.TestCase):
             self.assertIsNone(job.poll())
             code, rest = end(job)
             self.assertEqual(code, 0, text + rest)
-            self.assertRegex(text + rest, r"(?m)^PE \d:   #\d+ ")
+            self.assertRegex(text + rest, r"(?m)^PE \d thread \d+:   #\d+ ")
+
+    def test_a_shell_around_a_process_is_not_ended(self):
+        with watched(2, shell=True) as job:
+            job.send_signal(signal.SIGUSR2)
+            text = ""
+            while len(re.findall(r"(?m)^PE \d \(", text)) < 2:
+                line = job.stderr.readline().decode()
+                self.assertNotEqual(line, "", text)
+                text += line
+            code, rest = end(job)
+            self.assertEqual(code, 0, text + rest)
 
     def test_who_has_not_joined_is_told_by_oshrun(self):
         job = start_shells(2, "exec sleep 60", "--timeout", "0.5", "--stacks-on-timeout")

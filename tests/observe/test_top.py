@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """memspan-top."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -63,18 +64,29 @@ class TopTest(unittest.TestCase):
             text = top("--once", "--interval", "0.2", name)
             self.assertRegex(text, r"(?m)^ +0 +\d+ .* waits .* 0 +0 +\d+% shmem_barrier_all")
 
-    def test_a_pool(self):
-        with subprocess.Popen([WATCHED, "pool", f"tcp://127.0.0.1:{free_port()}"], stdin=subprocess.PIPE,
+    @contextlib.contextmanager
+    def member_of_a_pool(self, what):
+        """What memspan-top says of the one member."""
+        with subprocess.Popen([WATCHED, what, f"tcp://127.0.0.1:{free_port()}"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, env=environment(MEMSPAN_COUNTERS="1")) as member:
             self.assertEqual(read_lines(member.stdout, 1), ["ready"])
             (group,) = groups(str(member.pid))
             self.assertEqual(group["kind"], "pool")
             self.assertRegex(group["name"], r"^bm/7@tcp://127\.0\.0\.1:\d+$")
             (row,) = group["members"]
-            self.assertEqual(row["calls"]["copy"], {"calls": 1000, "bytes": 1000 * 4096})
             self.assertEqual(row["memory_bytes"], 4 << 20)
+            yield row
             member.stdin.close()
             self.assertEqual(member.wait(SECONDS), 0)
+
+    def test_a_pool(self):
+        with self.member_of_a_pool("pool") as row:
+            self.assertEqual(row["calls"]["copy"], {"calls": 1000, "bytes": 1000 * 4096})
+
+    def test_blocks_by_key_and_groups(self):
+        with self.member_of_a_pool("blocks") as row:
+            self.assertEqual(row["calls"]["copy"], {"calls": 21, "bytes": 20 * 4096 + 1})
+            self.assertEqual(row["calls"]["collective"], {"calls": 5, "bytes": 5 * 32})
 
     def test_what_is_typed_wrongly(self):
         for words in (["--interval", "0"], ["--interval", "-1"], ["--sort", "size"], ["-once"], ["a", "b"]):

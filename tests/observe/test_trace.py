@@ -109,6 +109,14 @@ class TraceTest(unittest.TestCase):
         tracks, _ = parts(self.read()["traceEvents"])
         self.assertEqual({process for process, _ in tracks}, {0, 2})
 
+    def test_who_ends_the_job_is_on_it(self):
+        for end in ("global_exit", "exit"):
+            with self.subTest(end=end):
+                code, _, _ = run("-n", 2, WATCHED, end, env=environment(MEMSPAN_TRACE=self.file))
+                self.assertEqual(code, 3)
+                tracks, _ = parts(self.read()["traceEvents"])
+                self.assertIn(0, {process for process, _ in tracks})
+
     def test_a_place_that_cannot_be_written(self):
         code, _, errors = run("-n", 1, WATCHED, env=environment(MEMSPAN_TRACE="/no/where"))
         self.assertEqual(code, 0)

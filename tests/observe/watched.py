@@ -16,13 +16,17 @@ DONE = {"put": (1000, 8000), "get": (300, 2400), "atomic": (200, 1600), "signal"
 
 
 @contextlib.contextmanager
-def watched(ranks, *options, **variables):
-    """A job in which all have done their calls and wait for PE 1, until release()."""
+def watched(ranks, *options, shell=False, **variables):
+    """A job in which all have done their calls and wait for PE 1, until release().
+
+    With `shell` each PE is the child of one.
+    """
+    program = ["sh", "-c", '"$0"; exit $?', WATCHED] if shell else [WATCHED]
     with tempfile.TemporaryDirectory() as folder:
         pipe = os.path.join(folder, "hold")
         os.mkfifo(pipe)
         ends = [os.open(pipe, os.O_RDWR)]
-        job = start("-n", ranks, *options, WATCHED, env=environment(WATCHED_HOLD=pipe, **variables))
+        job = start("-n", ranks, *options, *program, env=environment(WATCHED_HOLD=pipe, **variables))
         job.release = lambda: os.close(ends.pop())
         try:
             assert read_lines(job.stdout, ranks) == ["ready"] * ranks

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # debs_quick_test.sh BUILD: makes the Debian packages, but for Python's, and their bill of materials, and looks at them
-# (debs_test.sh, sbom_test.py). Nothing is installed; release_test.sh does that.
+# (debs_test.sh, sbom_test.py). Nothing is installed; debs_life_test.sh does that.
 set -euo pipefail
 
 build=$1

@@ -96,7 +96,7 @@ binaries() {
   while IFS= read -r file; do fail "${file#"$work/root"} leads to nothing"; done < <(find "$work/root/usr" -xtype l)
   # A program finds the library's modules from /usr/bin, too.
   LD_LIBRARY_PATH=$work/root/usr/lib/$triplet "$work/root/usr/bin/memspan-info" >"$work/out" || fail "memspan-info: $(cat "$work/out")"
-  grep -qE "^version +${version%-1}\$" "$work/out" || fail "memspan-info says: $(cat "$work/out")"
+  grep -qE "^memspan +version: ${version%-1}\$" "$work/out" || fail "memspan-info says: $(cat "$work/out")"
   ! has memspan-ucx || grep -q ' ucx: what UCX finds' "$work/out" || fail "it does not find the module over UCX: $(cat "$work/out")"
 }
 

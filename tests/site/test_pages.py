@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tools" / "site"))
 
 import diagrams  # noqa: E402
 import headers  # noqa: E402
+import manuals  # noqa: E402
 import modules  # noqa: E402
 import plots  # noqa: E402
 import repository  # noqa: E402
@@ -46,6 +47,38 @@ class Reference(unittest.TestCase):
     def test_every_package_is_there(self):
         names = {name for name, _ in modules.modules()}
         self.assertLessEqual({"memspan", "shmem", "mf_smem", "memfabric_hybrid", "mf_adapter", "memspan.torch.handler"}, names)
+
+
+class Manuals(unittest.TestCase):
+    def made_of(self, text: str) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "sort.1.in")
+            path.write_text(f'.TH SORT 1 ""\n.SH NAME\nsort \\- puts in order\n{text}')
+            return manuals.page("sort", path).partition("prints this page.\n\n")[2]
+
+    def test_fonts_terms_and_code(self):
+        options = '.SH OPTIONS\n.TP\n.BI \\-\\-by " KEY\\fR, " \\-k " KEY"\nBy this\n.IR key .\n.TP\n.B a_b\nThat.\n.PP\nEnd_of.\n'
+        self.assertEqual(
+            self.made_of(options),
+            "## Options\n\n<dl>\n<dt><strong>--by</strong><em> KEY</em>, <strong>-k</strong><em> KEY</em></dt>\n<dd>By this <em>key</em>.</dd>\n"
+            "<dt><strong>a&#95;b</strong></dt>\n<dd>That.</dd>\n</dl>\n\nEnd&#95;of.\n",
+        )
+        self.assertEqual(self.made_of(".SH A\n.nf\nsort <x_y\n.fi\n"), "## A\n\n```text\nsort <x_y\n```\n")
+        self.assertIn("[oshrun](oshrun.md)(1), <strong>ls</strong>(1)", self.made_of(".SH SEE ALSO\n.BR oshrun (1),\n.BR ls (1)\n"))
+
+    def test_what_is_not_known_is_an_error(self):
+        for text in (".SH A\n.RS 4\nb\n", ".SH A\nb\\*(c\n"):
+            with self.assertRaises(SystemExit, msg=text):
+                self.made_of(text)
+
+    def test_every_program_has_its_options(self):
+        self.assertLessEqual({"oshrun", "oshcc", "memspan-info", "memspan-perf", "memspan-top"}, {name for name, _ in manuals.manuals()})
+        for name, path in manuals.manuals():
+            plain = html.unescape(re.sub(r"<[^>]*>", "", manuals.page(name, path)))
+            options = set(re.findall(r"--[a-z][a-z-]+", path.read_text().replace("\\-", "-")))
+            self.assertEqual({option for option in options if option not in plain}, set(), name)
+            self.assertNotIn("## Name", plain)
+            self.assertTrue(manuals.purpose(path), name)
 
 
 class Links(unittest.TestCase):

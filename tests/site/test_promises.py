@@ -28,6 +28,24 @@ class Promises(unittest.TestCase):
         self.assertEqual(promises.problems(), [])
         self.assertGreater(len(promises.rows_of_reliability()), 40)
 
+    def test_only_what_passed_as_a_whole_is_shown(self):
+        tests = {"a.one": "passed", "a.two": "passed", "b.one": "passed", "b.two": "skipped", "c.one": "failed", "c.two": "passed", "d": "skipped"}
+        for pattern, text in (
+            ("^a", "shown: 2 passed"),
+            ("^b", "shown in part: 1 passed, 1 skipped"),
+            ("^c", "**not shown**: 1 passed, 1 failed"),
+            ("^d", "not run here: 1 skipped"),
+            ("^e", None),
+        ):
+            self.assertEqual(promises.shown(tests, pattern), text)
+
+    def test_the_page_counts_its_rows(self):
+        rows = [["", "", "", result, ""] for result in ("shown: 1 passed", "shown in part: 1 passed, 1 skipped", "**not shown**: 1 failed", "not run", "[figures](a.md)", "not run here: 1 skipped")]
+        self.assertEqual(
+            promises.count_of(rows),
+            "Of the 6 promises below 3 have been run here (1 are shown, 1 in part, 1 not shown), 1 are figures of another page, and 2 have no result here yet.",
+        )
+
     def test_the_commands_run_something(self):
         if not (ROOT / "build/tests/CTestTestfile.cmake").is_file():
             self.skipTest("build/ has no tests")

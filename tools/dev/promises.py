@@ -25,6 +25,7 @@ import xml.etree.ElementTree as tree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST, PAGE = ROOT / "docs" / "promises.toml", ROOT / "docs" / "promises.md"
 BEGIN, END = "<!-- promises:begin -->", "<!-- promises:end -->"
+COUNT = re.compile(r"^Of the [^\n]*\.$", re.M)
 TABLES = ("What is promised", "Pools, spaces and transfers", "Between hosts")
 
 
@@ -64,7 +65,8 @@ def problems() -> list[str]:
             out.append(f"docs/promises.toml: docs/reliability.md has no such row in \"{p['where']}\": {p['text']}")
         if sum(kind in p for kind in ("ctest", "rows", "measured")) != 1:
             out.append(f"docs/promises.toml: {p['text']}: one of ctest, rows, measured is needed")
-    if [cells[:3] for cells in kept()] != [cells_of(p)[:3] for p in known]:
+    count = COUNT.search(PAGE.read_text(encoding="utf-8"))
+    if [cells[:3] for cells in kept()] != [cells_of(p)[:3] for p in known] or count is None or count[0] != count_of(kept()):
         out.append("docs/promises.md is not current: python3 tools/dev/promises.py --write")
     return out
 
@@ -82,11 +84,27 @@ def cells_of(promise: dict) -> list[str]:
     return [text[:1].upper() + text[1:], promise["where"], f"`{command}`", result, ""]
 
 
+def count_of(rows: list[list[str]]) -> str:
+    """The line at the top of the page."""
+    figures = sum(cells[3].startswith("[figures]") for cells in rows)
+    words = [cells[3].partition(":")[0] for cells in rows]
+    not_run = sum(word.startswith("not run") for word in words)
+    ran = len(rows) - figures - not_run
+    shown_of_them = f"{words.count('shown')} are shown"
+    for word, text in (("shown in part", "in part"), ("**not shown**", "not shown")):
+        shown_of_them += f", {words.count(word)} {text}" if word in words else ""
+    return (
+        f"Of the {len(rows)} promises below {ran} have been run here ({shown_of_them}), {figures} are figures of another page, "
+        f"and {not_run} have no result here yet."
+    )
+
+
 def write(results: dict[str, tuple[str, str]]) -> None:
     """results: command -> (result, when)."""
     before = {tuple(cells[:3]): cells for cells in kept()}
     measured = of_page()
     lines = ["| promise | of | command | last result | date, commit |", "|---|---|---|---|---|"]
+    rows = []
     for promise in promises():
         cells = cells_of(promise)
         cells = before.get(tuple(cells[:3]), cells)
@@ -94,8 +112,9 @@ def write(results: dict[str, tuple[str, str]]) -> None:
             cells[3:] = results[command_of(promise)]
         elif promise.get("rows") in measured and not cells[4]:
             cells[3:] = measured[promise["rows"]]
+        rows.append(cells)
         lines.append("| " + " | ".join(cells) + " |")
-    text = PAGE.read_text(encoding="utf-8")
+    text = COUNT.sub(lambda _: count_of(rows), PAGE.read_text(encoding="utf-8"), count=1)
     PAGE.write_text(text[: text.index(BEGIN)] + BEGIN + "\n" + "\n".join(lines) + "\n" + text[text.index(END) :], encoding="utf-8")
 
 
@@ -113,7 +132,12 @@ def shown(tests: dict[str, str], pattern: str) -> str | None:
     if not found:
         return None
     counts = {status: found.count(status) for status in ("passed", "failed", "skipped") if status in found}
-    word = "**not shown**" if "failed" in counts else "shown" if "passed" in counts else "not run here"
+    if "failed" in counts:
+        word = "**not shown**"
+    elif set(counts) == {"passed"}:
+        word = "shown"
+    else:
+        word = "shown in part" if "passed" in counts else "not run here"
     return f"{word}: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
 

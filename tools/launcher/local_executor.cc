@@ -145,7 +145,21 @@ void LocalExecutor::serve_output() {
   forwarding_->close_lost();
 }
 
+// Those that are in the job; false when nobody is, and the signal has no meaning of ours.
+bool LocalExecutor::ask_members(int number) {
+  bool has_any = false;
+  for (const int rank : processes_.running()) {
+    const PeerSlot& slot = job_.nodes().slot(rank);
+    if (slot.state.load(std::memory_order_acquire) != PeerState::kJoined) continue;
+    processes_.signal_one(slot.pid.load(std::memory_order_relaxed), number);
+    has_any = true;
+  }
+  return has_any;
+}
+
 void LocalExecutor::signal_all(int number) {
+  // It would end a shell around a PE, a helper of one, and one before shmem_init.
+  if (number == SIGUSR2 && ask_members(number)) return;
   processes_.signal_all(number);
   if (number != SIGCONT) return;
   is_terminal_paused_ = false;

@@ -43,6 +43,7 @@ class LocalExecutor final : public Executor {
 
   LocalExecutor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
                 std::unique_ptr<Forwarding> forwarding);
+  bool ask_members(int number);
   Status start_one(Spawner& spawner, std::size_t program, int rank);
   Status watch(int descriptor, std::uint32_t events, Source source, int index);
   void watch_terminal();

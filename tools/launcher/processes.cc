@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -57,6 +58,10 @@ std::vector<Ending> Processes::reap() {
 
 void Processes::signal_all(int number) const {
   for (auto [pid, rank] : ranks_) kill(-pid, number);
+}
+
+void Processes::signal_one(pid_t process, int number) const {
+  if (ranks_.contains(getpgid(process))) kill(process, number);
 }
 
 std::vector<int> Processes::running() const {

@@ -39,7 +39,10 @@ class Processes {
   Status start(Spawner& spawner, int rank, const Start& start);
   // The ones that ended since the last call, without waiting.
   std::vector<Ending> reap();
+  // Everything that was started here and what it started in its groups.
   void signal_all(int number) const;
+  // One process of these groups; another one that has the number by now is left alone.
+  void signal_one(pid_t process, int number) const;
 
   std::vector<int> running() const;
   bool is_empty() const { return ranks_.empty(); }

@@ -196,7 +196,7 @@ void Supervisor::check_timeout() {
   end_job(Phase::kTerminating, kTerminatePatience);
 }
 
-// A process that is in no job says nothing: the signal ends it.
+// Processes in the job say where they wait; who is not in it, and has nothing to say, is named.
 void Supervisor::tell_stacks(const std::vector<int>& running) {
   if (const std::vector<int> absent = judge_.not_joined(running); !absent.empty())
     say(fmt::format("not in the job, since shmem_init has not been called: PE {}",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the site has beside the pages of docs/ (scripts/site.sh): pages of other folders that are linked
-to, the reference from the headers and the Python packages, every message with its cure, diagrams and plots.
+to, the reference from the headers, the Python packages and the manual pages, every message with its cure, diagrams and plots.
 """
 
 import fnmatch
@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dev")]
 
 import diagrams  # noqa: E402
 import headers  # noqa: E402
+import manuals  # noqa: E402
 import messages  # noqa: E402
 import modules  # noqa: E402
 import plots  # noqa: E402
@@ -60,6 +61,14 @@ def _reference_of_python() -> tuple[dict[str, str], str]:
     return pages, "\n## Python\n\n| module | what it is |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
+def _reference_of_programs() -> tuple[dict[str, str], str]:
+    pages, rows = {}, []
+    for name, path in manuals.manuals():
+        pages[f"reference/programs/{name}.md"] = manuals.page(name, path)
+        rows.append(f"| [`{name}`](reference/programs/{name}.md) | {manuals.purpose(path)} |")
+    return pages, "\n## Programs\n\n| program | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
 def _pages_of_other_folders(files) -> dict[str, str]:
     """What pages link to outside of docs/, and what those link to, until nothing is new."""
     pages = {}
@@ -84,7 +93,7 @@ def on_files(files, config):
     _sources.clear()
     pages = _pages_of_other_folders(files)
     _added.clear()
-    for made, listed in (_reference_of_c(), _reference_of_python()):
+    for made, listed in (_reference_of_programs(), _reference_of_c(), _reference_of_python()):
         pages.update(made)
         _added["docs/reference.md"] = _added.get("docs/reference.md", "") + listed
     _added["docs/messages/README.md"] = messages.page()

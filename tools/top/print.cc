@@ -90,7 +90,7 @@ std::string json_of_row(const Row& row) {
     text += fmt::format(
         R"(,"counted":{},"calls":{},"waits":{},"waited_seconds":{:.6f},"threads":{},"uncounted_threads":{},"waiting":{})",
         seen.counts_calls, json_of_calls(seen), seen.waits,
-        static_cast<double>(seen.waited_ns) * 1e-9, seen.threads, seen.uncounted_threads,
+        static_cast<double>(seen.waited_so_far_ns()) * 1e-9, seen.threads, seen.uncounted_threads,
         listed(seen.waiting, json_of_wait));
   }
   if (row.rates)

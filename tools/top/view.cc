@@ -110,9 +110,9 @@ std::optional<Rates> Viewer::rates_of(const CountersSeen& now, Clock::time_point
   // Never negative: another process may have the number by now.
   return Rates{.calls = std::max(0.0, calls_of(now) - calls_of(then)) / seconds,
                .bytes = std::max(0.0, bytes_of(now) - bytes_of(then)) / seconds,
-               .waits = now.waited_ns < then.waited_ns
-                            ? 0
-                            : static_cast<double>(now.waited_ns - then.waited_ns) * 1e-9 / seconds};
+               .waits = std::max(0.0, static_cast<double>(now.waited_so_far_ns()) -
+                                          static_cast<double>(then.waited_so_far_ns())) *
+                        1e-9 / seconds};
 }
 
 View Viewer::look(Order order) {

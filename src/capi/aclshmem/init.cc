@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start by attributes or a unique id, end, and settings before the start.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <climits>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -260,9 +258,7 @@ MEMSPAN_EXPORT int aclshmemx_init_status(void) {
 
 MEMSPAN_EXPORT void aclshmem_global_exit(int status) {
   require_started("shmem_global_exit");
-  process_state.world->request_exit(status);
-  std::fflush(nullptr);
-  _exit(status);
+  end_job(status);
 }
 
 MEMSPAN_EXPORT void aclshmem_info_get_version(int* major, int* minor) {

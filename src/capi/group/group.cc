@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
+#include "node/recorded_call.h"
 #include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"
 #include "pgas/group/shared_pages.h"
@@ -157,6 +159,11 @@ Status check_list(const ProcessGroup& group, Pointer const* list, const std::siz
   return Status::ok();
 }
 
+// For those who count.
+std::uint64_t sum_of(const std::size_t* bytes, int entries) {
+  return is_recording() ? std::accumulate(bytes, bytes + entries, std::uint64_t{0}) : 0;
+}
+
 // The numbers are the same here and there.
 static_assert(static_cast<int>(pgas::ElementType::kComplex128) == MEMSPAN_TYPE_COMPLEX128);
 static_assert(static_cast<int>(pgas::ElementType::kFloat8E5m2) == MEMSPAN_TYPE_FLOAT8_E5M2);
@@ -275,15 +282,18 @@ MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
-  return with_group("memspan_group_barrier", group,
-                    [](Member& member) { return pgas::group_barrier(*member.group); });
+  return with_group("memspan_group_barrier", group, [](Member& member) {
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_barrier", kNobodyNamed, 0);
+    return recorded.ends(pgas::group_barrier(*member.group));
+  });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes,
                                                int root) {
   return with_group("memspan_group_broadcast", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    return pgas::group_broadcast(*member.group, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_broadcast", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_broadcast(*member.group, values, bytes, root));
   });
 }
 
@@ -295,7 +305,9 @@ MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* res
                        "all_reduce");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
-    return pgas::group_all_reduce(*member.group, result, values, count, elements);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_reduce", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(pgas::group_all_reduce(*member.group, result, values, count, elements));
   });
 }
 
@@ -306,7 +318,9 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result,
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op), "reduce");
     if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
-    return pgas::group_reduce(*member.group, result, values, count, elements, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(pgas::group_reduce(*member.group, result, values, count, elements, root));
   });
 }
 
@@ -318,7 +332,10 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
                        "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
-    return pgas::group_reduce_scatter(*member.group, result, values, count, elements);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce_scatter", kNobodyNamed,
+                          count * elements.bytes);
+    return recorded.ends(
+        pgas::group_reduce_scatter(*member.group, result, values, count, elements));
   });
 }
 
@@ -327,7 +344,8 @@ MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* con
   return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    return pgas::group_all_gather(*member.group, results, values, bytes);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_all_gather(*member.group, results, values, bytes));
   });
 }
 
@@ -337,7 +355,8 @@ MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const r
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
-    return pgas::group_gather(*member.group, results, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_gather", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_gather(*member.group, results, values, bytes, root));
   });
 }
 
@@ -347,7 +366,8 @@ MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(*member.group, values, bytes, "values"));
     MEMSPAN_PASS(check_memory(result, bytes, "result"));
-    return pgas::group_scatter(*member.group, result, values, bytes, root);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_scatter", kNobodyNamed, bytes);
+    return recorded.ends(pgas::group_scatter(*member.group, result, values, bytes, root));
   });
 }
 
@@ -358,7 +378,10 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
   return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_list(*member.group, results, result_bytes, "results", "result_bytes"));
     MEMSPAN_PASS(check_list(*member.group, values, value_bytes, "values", "value_bytes"));
-    return pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes);
+    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
+                          sum_of(value_bytes, member.group->size()));
+    return recorded.ends(
+        pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes));
   });
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start, end, and who is there.
-#include <unistd.h>
 
 #include <cstdarg>
 #include <cstdio>
@@ -124,9 +123,7 @@ MEMSPAN_PROFILED(void, finalize, (void)) {
 
 MEMSPAN_PROFILED(void, global_exit, (int status)) {
   require_started("shmem_global_exit");
-  process_state.world->request_exit(status);
-  std::fflush(nullptr);
-  _exit(status);
+  end_job(status);
 }
 
 MEMSPAN_PROFILED(int, my_pe, (void)) {

@@ -28,18 +28,18 @@ struct Signal {
                                                        const void* source, std::size_t bytes,
                                                        Signal signal, int pe,
                                                        ContextNumber context) {
-  const RecordedCall recorded(CallKind::kSignal, call, pe, bytes + sizeof *signal.word);
+  RecordedCall recorded(CallKind::kSignal, call, pe, bytes + sizeof *signal.word);
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   if (bytes != 0) require_not_null(call, "source", source);
   const pgas::PutSignalRoutes ways{to_data, to_signal};
   if (to_data.is_direct() && to_signal.is_direct())
-    require(call, pgas::put_signal(process_state.routes, ways, dest, source, bytes, signal.word,
-                                   signal.value, op));
+    require(call, recorded.ends(pgas::put_signal(process_state.routes, ways, dest, source, bytes,
+                                                 signal.word, signal.value, op)));
   else
-    require(call, pgas::put_signal(routes_of(context), ways, dest, source, bytes, signal.word,
-                                   signal.value, op));
+    require(call, recorded.ends(pgas::put_signal(routes_of(context), ways, dest, source, bytes,
+                                                 signal.word, signal.value, op)));
 }
 
 // What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
@@ -76,12 +76,12 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
             ContextNumber context = kDefaultContext) {
-  const RecordedCall recorded(CallKind::kSignal, call, pe, sizeof *word);
+  RecordedCall recorded(CallKind::kSignal, call, pe, sizeof *word);
   const Route& route = reach_word(call, "sig_addr", word, pe);
   if (route.is_direct()) [[likely]]
-    require(call, pgas::signal(process_state.routes, route, word, value, op));
+    require(call, recorded.ends(pgas::signal(process_state.routes, route, word, value, op)));
   else
-    require(call, pgas::signal(routes_of(context), route, word, value, op));
+    require(call, recorded.ends(pgas::signal(routes_of(context), route, word, value, op)));
 }
 
 }  // namespace

@@ -139,14 +139,14 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
     return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
-    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, piece.bytes);
+    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, piece.bytes);
     const CopyEnds ends = kEnds[t];
     if ((flags & ASYNC_COPY_FLAG) == 0)
-      return smem_result(kCall, copy_one(memory, ends, piece, memory.limit));
-    return smem_result(kCall, memory.copies.begin(
+      return smem_result(kCall, recorded.ends(copy_one(memory, ends, piece, memory.limit)));
+    return smem_result(kCall, recorded.ends(memory.copies.begin(
                                   [&memory, piece, ends, deadline = Deadline::after(memory.limit)] {
                                     return copy_one(memory, ends, piece, deadline.remaining());
-                                  }));
+                                  })));
   });
 }
 
@@ -156,10 +156,10 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
-    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
-    return smem_result(kCall, (flags & ASYNC_COPY_FLAG) == 0
-                                  ? copy_batch(memory, *params, kEnds[t])
-                                  : begin_batch(memory, *params, kEnds[t]));
+    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
+    return smem_result(kCall, recorded.ends((flags & ASYNC_COPY_FLAG) == 0
+                                                ? copy_batch(memory, *params, kEnds[t])
+                                                : begin_batch(memory, *params, kEnds[t])));
   });
 }
 
@@ -172,7 +172,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
   if (!status.is_ok()) return smem_result(kCall, status);
   return with_pool(kCall, handle, [&](BigMemory& memory) {
-    const RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
+    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     Status first;
@@ -184,6 +184,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
           if (failures++ == 0) first = name_element(why, at, params->batchSize);
           return true;
         });
+    static_cast<void>(recorded.ends(failures == 0 ? last : first));
     if (failures == 0) return smem_result(kCall, last);
     return smem_failure(kCall, SMEM_PARTIAL_FAILED,
                         fmt::format("{} of {} elements failed; the first: {}", failures,

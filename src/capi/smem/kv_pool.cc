@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "capi/smem/bm.h"
 #include "fabric/blocks/block_cache.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -59,17 +61,24 @@ Status check_batch(const Batch& batch) {
   return Status::ok();
 }
 
+// For those who count: what was asked for.
+std::uint64_t bytes_of(const Batch& batch) {
+  if (!is_recording()) return 0;
+  return batch.count * std::accumulate(batch.sizes, batch.sizes + batch.pieces, std::uint64_t{0});
+}
+
 template <typename Move>
 std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Move move) {
   return with_cache(call, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_batch(batch));
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(batch));
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
     Status status =
         move(cache, keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
     std::transform(outcomes.begin(), outcomes.end(), batch.results,
                    [](Outcome outcome) { return static_cast<std::int32_t>(outcome); });
-    return status;
+    return recorded.ends(std::move(status));
   });
 }
 

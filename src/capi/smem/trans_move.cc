@@ -53,9 +53,10 @@ std::int32_t move(const Arguments& given) {
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   auto endpoint = endpoints().use(given.handle);
   if (!endpoint) return bad_endpoint(given.call, given.handle);
-  const RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call, endpoint->transfer(given.direction, given.peer, pieces));
+  return smem_result(given.call,
+                     recorded.ends(endpoint->transfer(given.direction, given.peer, pieces)));
 }
 
 using Ends = transfer::Endpoint::Ends;
@@ -91,6 +92,7 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
+  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   auto stream = streams().use(stream_handle);
   if (!stream)

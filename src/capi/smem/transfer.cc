@@ -9,6 +9,7 @@
 #include "capi/smem/endpoints.h"
 #include "capi/smem/requests.h"
 #include "fabric/transfer/counters.h"
+#include "node/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
@@ -52,7 +53,9 @@ std::int32_t post(const char* call, HeldRequest& held) {
   auto endpoint = endpoints().use(held.endpoint);
   if (!endpoint)
     return smem_failure(call, SMEM_NOT_STARTED, "the request's endpoint has been destroyed");
-  return smem_result(call, endpoint->post(held.request));
+  RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
+                        is_recording() ? held.request->bytes() : 0);
+  return smem_result(call, recorded.ends(endpoint->post(held.request)));
 }
 
 std::int32_t set_message(const char* call, Request& request, const void* message,

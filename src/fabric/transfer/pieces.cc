@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace memspan::transfer {
 namespace {
@@ -51,6 +52,18 @@ Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
     bytes -= left;
   }
   return from;
+}
+
+std::uint64_t bytes_of(const Pieces& pieces) {
+  constexpr std::uint64_t kAtOnce = 64;
+  std::array<Piece, kAtOnce> some;
+  std::uint64_t bytes = 0;
+  for (std::uint64_t first = 0; first < pieces.count(); first += kAtOnce) {
+    const auto count = std::min(kAtOnce, pieces.count() - first);
+    pieces.fill(first, std::span(some).first(count));
+    for (std::uint64_t i = 0; i < count; ++i) bytes += some[i].bytes;
+  }
+  return bytes;
 }
 
 void PieceArrays::fill(std::uint64_t first, std::span<Piece> out) const {

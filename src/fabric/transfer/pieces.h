@@ -37,6 +37,8 @@ class Pieces {
   virtual void fill(std::uint64_t first, std::span<Piece> out) const = 0;
 };
 
+// Of all of them.
+std::uint64_t bytes_of(const Pieces& pieces);
 // Where a transfer is that was at `from` and has moved so many bytes since.
 Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes);
 

@@ -52,6 +52,8 @@ class Request {
   // kUnavailable while it is posted.
   Status set_completion_action(const std::function<void(CompletionAction&)>& change)
       MEMSPAN_EXCLUDES(mutex_);
+  // Of all its pieces, counted anew.
+  std::uint64_t bytes() const { return bytes_of(*pieces_); }
   // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
   // request again. None when it is empty.
   using OnComplete = std::function<void(const TransferResult&)>;

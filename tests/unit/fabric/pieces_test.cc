@@ -81,6 +81,14 @@ TEST(PiecesTest, PagesArePieces) {
             Code::kInvalidArgument);
 }
 
+TEST(PiecesTest, TheirBytesAreThoseOfAll) {
+  std::vector<Piece> list(200);
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) all += list[i].bytes = i + 1;
+  EXPECT_EQ(bytes_of(PieceList(list)), all);
+  EXPECT_EQ(bytes_of(PieceList({})), 0u);
+}
+
 TEST(PiecesTest, AdvancesOverPartsAndPieces) {
   std::vector<Piece> list;
   for (std::size_t bytes : {10, 1, 5}) list.push_back({nullptr, 0, bytes});

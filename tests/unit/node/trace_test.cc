@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "node/recorded_call.h"
 #include "node/trace_file.h"
@@ -81,6 +82,25 @@ TEST_F(TraceTest, APlaceThatCannotBeWrittenIsNamed) {
   const Status status = append_to_trace(folder_ + "/no/where", owner(0), {"{}"}, 0);
   EXPECT_EQ(status.code(), Code::kSystem);
   EXPECT_THAT(status.message(), HasSubstr(folder_ + "/no/where"));
+}
+
+// Of threads that ended, too, as long as there are not too many; then the oldest go.
+TEST_F(TraceTest, ManyThreadsThatComeAndGo) {
+  setenv("MEMSPAN_TRACE", file_.c_str(), 1);
+  setenv("MEMSPAN_TRACE_EVENTS", "4", 1);
+  constexpr int kThreads = 300;
+  {
+    auto job = ListedMember::list(MemberKind::kJob, "job-1", 0, 1);
+    ASSERT_TRUE(job.is_ok());
+    for (std::uint64_t i = 1; i <= kThreads; ++i)
+      std::thread([i] { const RecordedCall call(CallKind::kPut, "put", 0, i); }).join();
+  }
+  unsetenv("MEMSPAN_TRACE");
+  unsetenv("MEMSPAN_TRACE_EVENTS");
+  EXPECT_THAT(text(), HasSubstr("\"bytes\":300,"));
+  EXPECT_THAT(text(), HasSubstr("\"bytes\":45,"));
+  EXPECT_THAT(text(), Not(HasSubstr("\"bytes\":40,")));
+  EXPECT_THAT(text(), HasSubstr("older events lost"));
 }
 
 // Rings are of the process, so this is one test.
