@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/environment.h"
+#include "memory/control_groups.h"
 
 namespace memspan {
 namespace {
@@ -48,29 +49,14 @@ void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available, s
   }
 }
 
-// Every group from our own up to the root of the mounted hierarchy may set a limit.
-void apply_groups(MemoryBudget& budget, const std::string& root, std::string group,
-                  const char* limit_file, const char* usage_file) {
-  while (true) {
-    std::string directory = root + group;
-    auto limit = group_number(directory + "/" + limit_file);
-    auto usage = group_number(directory + "/" + usage_file);
-    if (limit && usage)
-      lower(budget, *limit, *limit - std::min(*limit, *usage),
-            fmt::format("{}/{}", directory, limit_file));
-    if (group.empty() || group == "/") return;
-    group.resize(group.rfind('/'));
-  }
-}
-
 void apply_control_groups(MemoryBudget& budget) {
-  std::istringstream lines(read_text("/proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("0::", 0) == 0)
-      apply_groups(budget, "/sys/fs/cgroup", line.substr(3), "memory.max", "memory.current");
-    else if (std::size_t at = line.find(":memory:"); at != std::string::npos)
-      apply_groups(budget, "/sys/fs/cgroup/memory", line.substr(at + 8), "memory.limit_in_bytes",
-                   "memory.usage_in_bytes");
+  for (const ControlGroup& group : control_groups(read_text("/proc/self/cgroup"), "memory")) {
+    const std::string limit_file =
+        group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max");
+    const auto limit = group_number(limit_file);
+    const auto usage =
+        group_number(group.folder + (group.is_v1 ? "/memory.usage_in_bytes" : "/memory.current"));
+    if (limit && usage) lower(budget, *limit, *limit - std::min(*limit, *usage), limit_file);
   }
 }
 

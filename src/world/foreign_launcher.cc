@@ -133,12 +133,24 @@ Result<std::optional<ForeignLauncher>> describe(const Known& known) {
   return std::optional<ForeignLauncher>(std::move(launcher));
 }
 
+const Known* find_known() {
+  for (const Known& known : kLaunchers)
+    if (environment(known.mark)) return &known;
+  return nullptr;
+}
+
 }  // namespace
 
 Result<std::optional<ForeignLauncher>> find_foreign_launcher() {
-  for (const Known& known : kLaunchers)
-    if (environment(known.mark)) return describe(known);
+  if (const Known* const known = find_known()) return describe(*known);
   return std::optional<ForeignLauncher>();
+}
+
+const char* launcher_variable() {
+  constexpr const char* kOwn = "MEMSPAN_RANK";  // of oshrun
+  if (environment(kOwn)) return kOwn;
+  const Known* const known = find_known();
+  return known == nullptr ? nullptr : known->mark;
 }
 
 Status refuse(const ForeignLauncher& launcher, const std::string& reason) {

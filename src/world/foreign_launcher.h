@@ -30,6 +30,10 @@ struct ForeignLauncher {
 // a rank or a size is none.
 Result<std::optional<ForeignLauncher>> find_foreign_launcher();
 
+// The variable that shows that a launcher, memspan's own or another vendor's, started this process:
+// "MEMSPAN_RANK", "PMI_SIZE"; null: none is set. Also of a process whose rank or size is no number.
+const char* launcher_variable();
+
 // kNotSupported: says whose launcher it is, why its processes cannot find each other, and how to
 // start instead.
 Status refuse(const ForeignLauncher& launcher, const std::string& reason);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -82,6 +83,15 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(dev_shm["value"]["bytes"], 1 << 20)
         self.assertEqual(dev_shm["judgement"], "good")
 
+    def test_a_diagnosis_in_json_is_what_is_not_good(self):
+        code, out, _ = info("--diagnose", "--json", shell='ulimit -Sn 24 && exec "$@"')
+        document = json.loads(out)
+        self.assertEqual((code, document.pop("verdict")), (1, "problem"))
+        document.pop("version")
+        self.assertEqual(document["limits"]["descriptors"]["judgement"], "problem")
+        judgements = {finding["judgement"] for members in document.values() for finding in members.values()}
+        self.assertNotIn("good", judgements)
+
     def test_every_finding_has_its_parts(self):
         document = found()
         self.assertIn(document.pop("verdict"), ("good", "note", "problem"))
@@ -119,6 +129,31 @@ class RouteTest(unittest.TestCase):
         code, out, errors = info("--route", "localhost", "127.0.0.1")
         self.assertEqual((code, errors), (0, ""))
         self.assertIn("mapped", out)
+
+    def test_a_process_and_this_host(self):
+        for ends in ((self.process(), "127.0.0.1"), ("localhost", self.process())):
+            with self.subTest(ends):
+                route = found("--route", *ends)["route"]
+                self.assertTrue(route["same_node"]["value"], route)
+                self.assertEqual(route["heaps_and_pools"]["value"]["transport"], "mapped")
+
+    def test_a_process_of_another_host_id_and_this_host(self):
+        route = found("--route", self.process(MEMSPAN_HOST_ID="a"), "localhost")["route"]
+        self.assertFalse(route["same_node"]["value"])
+        route = found("--route", self.process(MEMSPAN_HOST_ID="a"), "localhost", MEMSPAN_HOST_ID="a")["route"]
+        self.assertTrue(route["same_node"]["value"])
+
+    def test_two_other_hosts_are_refused(self):
+        code, out, errors = info("--route", "198.51.100.1", "203.0.113.1")
+        self.assertEqual((code, out), (2, ""))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:  # nothing is sent
+            if way.connect_ex(("198.51.100.1", 1)) != 0:
+                return  # this host has no way to others, which is what it says
+        for end in ("198.51.100.1", "203.0.113.1", "other hosts"):
+            self.assertIn(end, errors)
+        code, out, errors = info("--route", "localhost", "203.0.113.1")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn("two nodes", out)
 
     def test_an_end_that_is_not_there_is_named(self):
         for end in ("999999999", "no.such.host.invalid"):
@@ -234,6 +269,14 @@ class UseTest(unittest.TestCase):
                 code, out, errors = info(*words)
                 self.assertEqual((code, out), (2, ""))
                 self.assertIn("see memspan-info --help", errors)
+
+    def test_output_that_fails_is_told(self):
+        for words in (("--json",), ("--tls",), ("--help",), ("--version",)):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                ended = subprocess.run([INFO, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S,
+                                       check=False, env=environment())
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn("writing to stdout: No space left", ended.stderr)
 
     def test_it_is_quick(self):
         """The promise is 100 ms on a machine that does nothing else; here others run, too, so that

@@ -8,10 +8,13 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
+from jobs.commands import is_alive
 from jobs.launcher import environment
 
 PERF = os.environ["MEMSPAN_PERF"]
@@ -43,6 +46,44 @@ def listed():
         elif line:
             names.append(line.split()[0])
     return groups
+
+
+def wait_for(condition):
+    """What it gives, as soon as that is true."""
+    end = time.monotonic() + LIMIT_S
+    while not (result := condition()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+    return result
+
+
+def descendants_of(parent):
+    parents = {}
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            pass  # no process, or not any more
+    found, new = set(), {parent}
+    while new:
+        new = {child for child, its_parent in parents.items() if its_parent in new} - found
+        found |= new
+    return found
+
+
+def workers_of(parent):
+    """All below it, as soon as two of them measure."""
+    found = descendants_of(parent)
+    count = 0
+    for process in found:
+        try:
+            with open(f"/proc/{process}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        count += words[0].endswith(b"memspan-perf") and b"--worker" in words
+    return found if count == 2 else None
 
 
 class Page(html.parser.HTMLParser):
@@ -99,7 +140,7 @@ class PerfTest(unittest.TestCase):
                 run = self.measured(group, "-n", "2", "-s", "8,4k")["run"]
                 self.assertEqual((run["pes"], run["rounds"], run["one_host"]), (2, 1, True))
                 self.check_figures(run, names, (8, 4096))
-                self.assertGreater(run["limits"]["copies"][0]["ns"], 0)
+                self.assertGreater(run["baselines"]["copies"][0]["ns"], 0)
 
     def test_three_processes(self):
         run = self.measured("barrier", "alltoall", "group-all-reduce", "bm-write", "-n", "3", "-s", "64")["run"]
@@ -159,18 +200,27 @@ class PerfTest(unittest.TestCase):
         with open(report, encoding="utf-8") as file:
             self.assertIn('id="comparison"', file.read())
 
+    def test_a_library_that_is_not_loaded_is_no_comparison(self):
+        """The loader passes over what it cannot load."""
+        text = os.path.join(self.folder, "libmemspan.so")
+        with open(text, "w") as file:
+            file.write("no library\n")
+        for other in (text, "/bin/true"):
+            with self.subTest(other):
+                code, out, errors = perf("put", "-s", "8", *QUICK, "--library", other)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(f"--library {os.path.realpath(other)} was not loaded; the job used {os.path.realpath(LIBRARY)}", errors)
+
     def test_a_saved_run_is_compared_with(self):
         saved = os.path.join(self.folder, "run.json")
         self.assertEqual(perf("put", "-s", "8,64", *QUICK, "--save", saved)[0], 0)
         code, out, errors = perf("put", "-s", "64,1k", *QUICK, "--compare", saved)
         self.assertEqual((code, errors), (0, ""))
         self.assertRegex(out, r"put +64 B +\d+\.\d{3}\n")
-        self.assertIn("the machine's own limits differ by", out)
+        self.assertRegex(out, r"the machine without memspan, here / there: \d+\.\d{3}\n")
+        self.assertNotIn("limit", out)
 
     def test_what_is_wrong_is_named(self):
-        wrong = os.path.join(self.folder, "wrong.json")
-        with open(wrong, "w") as file:
-            file.write("{}")
         for words, part in ((["pigeon"], '"pigeon"'), ([], "no test is named"), (["put", "-s", "many"], '"many"'),
                             (["put", "-s", "8:4"], "larger than the last"), (["put", "-s", "2g"], "too much"),
                             (["put", "-n", "1"], "2 PEs at least"), (["put", "-n", "x"], "x"),
@@ -182,19 +232,95 @@ class PerfTest(unittest.TestCase):
                 self.assertEqual((code, out), (2, ""))
                 self.assertIn(part, errors)
                 self.assertIn("see memspan-perf --help", errors)
-        code, _, errors = perf("put", "-s", "8", *QUICK, "--compare", wrong)
-        self.assertEqual(code, 2)
-        self.assertIn("wrong.json", errors)
+
+    def test_a_wrong_saved_run_is_refused_before_anything_is_measured(self):
+        wrong = os.path.join(self.folder, "wrong.json")
+        for text, part in (("{}", "no run of memspan-perf"), ('{"format": 1}', 'there is no "library"'),
+                           ('{"run": {"format": 1, "library": 3}}', '"library" is no text'), ("[1", "byte 2")):
+            with self.subTest(text):
+                with open(wrong, "w") as file:
+                    file.write(text)
+                code, out, errors = perf("put", "-s", "8", *QUICK, "--compare", wrong, "--oshrun", "/bin/false")
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn("wrong.json", errors)
+                self.assertIn(part, errors)
 
     def test_a_job_of_one_is_refused(self):
         code, _, errors = start([OSHRUN, "-n", "1", PERF, "put", *QUICK[2:]])
         self.assertEqual(code, 2)
+        self.assertIn("MEMSPAN_RANK", errors)
         self.assertIn("needs 2 at least", errors)
+
+    def test_a_rank_without_a_launcher_is_none(self):
+        """The shell of a batch script has such variables, too."""
+        code, out, errors = start([PERF, "put", "-s", "8", *QUICK, "--json"],
+                                  environment(RANK="0", SLURM_PROCID="0", SLURM_NTASKS="2"))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(json.loads(out)["run"]["pes"], 2)
 
     def test_options_of_jobs_are_refused_in_one(self):
         code, _, errors = start([OSHRUN, "-n", "2", PERF, "put", "-r", "3"])
         self.assertEqual(code, 2)
         self.assertIn("--rounds", errors)
+        self.assertIn("MEMSPAN_RANK is set", errors)
+
+    def test_a_signal_ends_the_job_too(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number.name):
+                measuring = subprocess.Popen([PERF, "barrier", "-s", "8", "-r", "1", "--seconds", "600", "--samples", "1000000"],
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                             env=environment())
+                self.addCleanup(measuring.wait)
+                self.addCleanup(measuring.kill)
+                job = wait_for(lambda: workers_of(measuring.pid))
+                measuring.send_signal(number)
+                self.assertEqual(measuring.wait(LIMIT_S), -number)
+                wait_for(lambda: not any(map(is_alive, job)))
+
+    def test_an_ignored_signal_stays_ignored(self):
+        """As under nohup."""
+        measuring = subprocess.Popen([PERF, "barrier", "-r", "1", "--seconds", "600", "--samples", "1000000"],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     env=environment(), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.addCleanup(measuring.wait)
+        self.addCleanup(measuring.kill)
+        wait_for(lambda: workers_of(measuring.pid))
+        measuring.send_signal(signal.SIGHUP)
+        measuring.send_signal(signal.SIGTERM)
+        self.assertEqual(measuring.wait(LIMIT_S), -signal.SIGTERM)
+
+    def test_output_that_fails_is_told(self):
+        for words in (["list"], ["put", "-s", "8", *QUICK, "--json"], ["--help"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                ended = subprocess.run([PERF, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False,
+                                       stdin=subprocess.DEVNULL, env=environment())
+                self.assertEqual(ended.returncode, 1)
+                self.assertIn("writing to stdout: No space left", ended.stderr)
+
+    def test_completion_offers_what_list_prints(self):
+        completion = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "completion", "oshrun.bash")
+        script = f'. {completion}; COMP_WORDS=("{PERF}" ""); COMP_CWORD=1; _memspan_perf; printf "%s\n" "${{COMPREPLY[@]}}"'
+        code, out, errors = start(["bash", "-c", script])
+        self.assertEqual((code, errors), (0, ""))
+        groups = listed()
+        self.assertEqual(sorted(out.split()), sorted(["list", "all", *groups, *sum(groups.values(), [])]))
+
+    def test_a_heap_that_is_too_small_is_told(self):
+        for words in (["--samples", "1000000", "-s", "8"], ["--samples", "20", "-s", "16m"]):
+            with self.subTest(words):
+                code, out, errors = start([PERF, "put", "-r", "1", *words], environment(SHMEM_SYMMETRIC_SIZE="1m"))
+                self.assertEqual((code, out), (1, ""))
+                self.assertIn("SHMEM_SYMMETRIC_SIZE", errors)
+                self.assertIn("the job ended with code 1", errors)
+
+    def test_the_seconds_bound_the_warm_up(self):
+        """A sample of 16 puts of 1 MiB takes a ten-thousandth of the warm-up samples' time."""
+        since = time.monotonic()
+        code, out, errors = perf("put-bandwidth", "barrier", "-s", "1m", "-r", "1", "--warm-up", "1000000", "--window", "16",
+                                 "--seconds", "0.01", "--json")
+        self.assertEqual((code, errors), (0, ""))
+        self.check_figures(json.loads(out)["run"], ("put-bandwidth", "barrier"), (1 << 20,))
+        self.assertLess(time.monotonic() - since, LIMIT_S / 2)
 
     def test_a_job_that_fails_is_told(self):
         code, _, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false")

@@ -91,9 +91,8 @@ _memspan_perf() {
             --hosts --store --oshrun --timeout --library --compare --save --json --report --svg --png --version --help -h'
           ;;
         *)
-          _memspan_words 'list all rma atomics collectives groups pools transfers put get put-bandwidth get-bandwidth
-            put-rate ping-pong put-signal barrier broadcast reduce alltoall collect fcollect bm-write bm-read bm-batch
-            trans-write trans-read trans-batch-write trans-batch-read'
+          # Groups stand at the beginning of their lines, tests behind blanks.
+          _memspan_words "list all $("${COMP_WORDS[0]}" list 2>/dev/null | awk '{print $1}')"
           ;;
       esac
       ;;

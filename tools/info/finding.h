@@ -36,6 +36,10 @@ using Findings = std::vector<Finding>;
 // The worst that is in them.
 Judgement verdict_of(const Findings& findings);
 
+// Those that are a note or a problem.
+Findings not_good(const Findings& findings);
+void append(Findings& all, Findings more);
+
 // This one with a judgement that is not good.
 inline Finding judged(Finding finding, Judgement judgement, std::string wanted,
                       std::string remedy) {

@@ -8,6 +8,7 @@
 
 #include "core/cpu.h"
 #include "info/gather.h"
+#include "memory/control_groups.h"
 #include "node/host_identity.h"
 
 namespace memspan::info {
@@ -30,18 +31,29 @@ int numa_nodes(const SystemFiles& files) {
   return std::max(count, 1);
 }
 
-// Cores' worth of time that the control group gives ("200000 100000": two); 0: no bound.
-double core_quota(const SystemFiles& files) {
+// Cores' worth of time that one control group gives ("200000 100000": two); 0: no bound.
+double quota_of(const SystemFiles& files, const ControlGroup& group) {
+  if (group.is_v1) {
+    const auto quota = files.number(group.folder + "/cpu.cfs_quota_us");  // -1 is no number
+    const auto period = files.number(group.folder + "/cpu.cfs_period_us");
+    if (!quota || period.value_or(0) == 0) return 0;
+    return static_cast<double>(*quota) / static_cast<double>(*period);
+  }
   long long quota = 0;
   long long period = 0;
-  const std::string line = files.line("/sys/fs/cgroup/cpu.max");
-  if (std::sscanf(line.c_str(), "%lld %lld", &quota, &period) == 2 &&
-      period > 0)  // NOLINT(cert-err34-c): because the count is checked
-    return static_cast<double>(quota) / static_cast<double>(period);
-  const auto old = files.number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  const auto old_period = files.number("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  if (!old || !old_period || *old_period == 0) return 0;
-  return static_cast<double>(*old) / static_cast<double>(*old_period);
+  const std::string line = files.line(group.folder + "/cpu.max");
+  // NOLINTNEXTLINE(cert-err34-c): because the count is checked
+  if (std::sscanf(line.c_str(), "%lld %lld", &quota, &period) != 2 || period <= 0) return 0;
+  return static_cast<double>(quota) / static_cast<double>(period);
+}
+
+// The lowest of all groups that the process is in; 0: no bound.
+double core_quota(const SystemFiles& files) {
+  double lowest = 0;
+  for (const ControlGroup& group : control_groups(files.text("/proc/self/cgroup"), "cpu"))
+    if (const double quota = quota_of(files, group); quota > 0 && (lowest == 0 || quota < lowest))
+      lowest = quota;
+  return lowest;
 }
 
 Finding quota_finding(double quota, int cores) {

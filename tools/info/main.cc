@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // memspan-info: what memspan is and finds on this host, for people and bug reports.
-#include <fmt/format.h>
+#include <string>
+#include <string_view>
 
-#include <cstdio>
-
+#include "command_line/print.h"
 #include "info/options.h"
 #include "info/print.h"
 #include "info/route.h"
@@ -11,10 +11,6 @@
 
 namespace memspan::info {
 namespace {
-
-void append(Findings& all, Findings more) {
-  for (Finding& finding : more) all.push_back(std::move(finding));
-}
 
 // All that is known of this machine; a group's findings stand together.
 Findings gather_all(AskDevices ask) {
@@ -32,50 +28,41 @@ Findings gather_all(AskDevices ask) {
   return all;
 }
 
-void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+std::string text_of(const Options& options, const Findings& findings) {
+  using Task = Options::Task;
+  const bool is_diagnosis = options.task == Task::kDiagnose;
+  if (options.is_json) return to_json(is_diagnosis ? not_good(findings) : findings);
+  if (is_diagnosis) return to_diagnosis(findings);
+  const bool has_verdict = options.task != Task::kShow && verdict_of(findings) != Judgement::kGood;
+  return to_text(findings) + (has_verdict ? to_diagnosis(findings) : "");
 }
 
-// The exit code.
-int show(const Options& options) {
+// The exit code of what is good enough.
+Result<int> show(const Options& options) {
   using Task = Options::Task;
   if (options.task == Task::kRoutes) {
-    const Status status = show_routes(options.is_json ? RoutesFormat::kJson : RoutesFormat::kText);
-    if (status.is_ok()) return 0;
-    fmt::print(stderr, "memspan-info: {}\n", status.message());
-    return 1;
+    MEMSPAN_PASS(show_routes(options.is_json ? RoutesFormat::kJson : RoutesFormat::kText));
+    return 0;
   }
   Findings findings;
   if (options.task == Task::kRoute) {
-    auto route = gather_route(options.ends[0], options.ends[1]);
-    if (!route.is_ok()) {
-      fmt::print(stderr, "memspan-info: --route: {}\n", route.status().message());
-      return route.code() == Code::kInvalidArgument ? 2 : 1;
-    }
-    findings = std::move(route).value();
+    MEMSPAN_TRY_ASSIGN(findings, gather_route(options.ends[0], options.ends[1]), "--route");
   } else {
     findings = options.task == Task::kTls ? gather_tls(options.tls) : gather_all(options.devices);
   }
-  if (options.is_json)
-    print(to_json(findings));
-  else
-    print(options.task == Task::kDiagnose ? to_diagnosis(findings) : to_text(findings));
-  const bool is_judged = options.task != Task::kShow;
-  if (is_judged && !options.is_json && options.task != Task::kDiagnose &&
-      verdict_of(findings) != Judgement::kGood)
-    print(to_diagnosis(findings));
-  return is_judged && verdict_of(findings) == Judgement::kProblem ? 1 : 0;
+  const Judgement verdict = verdict_of(findings);
+  MEMSPAN_PASS(command_line::print_all(text_of(options, findings)));
+  return options.task != Task::kShow && verdict == Judgement::kProblem ? 1 : 0;
 }
 
 }  // namespace
 }  // namespace memspan::info
 
 int main(int argc, char** argv) {
+  constexpr std::string_view kProgram = "memspan-info";
   const auto options = memspan::info::parse_options(argc, argv);
-  if (!options.is_ok()) {
-    std::fprintf(stderr, "memspan-info: %s; see memspan-info --help\n",
-                 options.status().message().c_str());
-    return 2;
-  }
-  return options->has_value() ? memspan::info::show(**options) : 0;
+  if (!options.is_ok()) return memspan::command_line::end_with(kProgram, options.status());
+  if (!options->has_value()) return 0;
+  const auto code = memspan::info::show(**options);
+  return code.is_ok() ? *code : memspan::command_line::end_with(kProgram, code.status());
 }

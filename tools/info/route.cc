@@ -32,7 +32,8 @@ std::optional<std::string> variable_of(std::string_view all, std::string_view na
 }
 
 // "net:[4026531840]"; empty when it cannot be read.
-std::string namespace_of(const SystemFiles& files, std::uint64_t process, std::string_view kind) {
+std::string namespace_of(const SystemFiles& files, std::string_view process,
+                         std::string_view kind) {
   char text[64] = {};
   const std::string path = files.path(fmt::format("/proc/{}/ns/{}", process, kind));
   const ssize_t size = ::readlink(path.c_str(), text, sizeof text - 1);
@@ -48,6 +49,12 @@ std::optional<std::uint64_t> number_of(std::string_view text, int base) {
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// What a process of ours would have as ProcessFacts::host.
+std::string own_host(const SystemFiles& files) {
+  const auto given = environment("MEMSPAN_HOST_ID");
+  return given ? *given : namespace_of(files, "self", "net");
 }
 
 // Why process_vm_readv would not reach; empty where it does.
@@ -77,7 +84,8 @@ std::string carrier_text(const ProcessFacts& from, const ProcessFacts& to) {
   const bool is_one_kernel =
       from.is_process && to.is_process ? from.network == to.network : are_near(from, to);
   std::optional<Endpoint> there;
-  if (!is_one_kernel && !to.is_process) there = Endpoint{to.host, 1};
+  const ProcessFacts& far = to.is_process || to.is_this_host ? from : to;
+  if (!is_one_kernel && !far.is_process) there = Endpoint{far.host, 1};
   const auto chosen = choose_carrier(is_one_kernel ? Reach::kOneKernel : Reach::kNetwork, there);
   if (!chosen.is_ok()) return chosen.status().message();
   if (chosen->kind == CarrierOptions::Kind::kUcx)
@@ -140,17 +148,18 @@ Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t pr
       .name = fmt::format("process {} ({})", process, files.line(folder + "comm")),
       .is_process = true,
       .host = {},
-      .pid_namespace = namespace_of(files, process, "pid"),
+      .pid_namespace = namespace_of(files, std::to_string(process), "pid"),
       .user = number_of(files.field(folder + "status", "Uid"), 10).value_or(0),
       .capabilities = number_of(files.field(folder + "status", "CapEff"), 16).value_or(0),
       .transports = {}};
-  const std::string network = namespace_of(files, process, "net");
+  const std::string network = namespace_of(files, std::to_string(process), "net");
   const std::string environment = files.text(folder + "environ");
   if (network.empty())
     return Status(Code::kAuth,
                   fmt::format("{} is not this user's: its namespaces cannot be read", facts.name));
   facts.network = network;
   facts.host = variable_of(environment, "MEMSPAN_HOST_ID").value_or(network);
+  facts.is_this_host = facts.host == own_host(files);
   facts.transports = variable_of(environment, "MEMSPAN_TRANSPORT").value_or("");
   return facts;
 }
@@ -201,6 +210,15 @@ Result<Findings> gather_route(const std::string& from, const std::string& to) {
   if (!one.is_ok()) return one.status();
   auto other = facts_of(to);
   if (!other.is_ok()) return other.status();
+  // From here to there is what this host knows; between two others it knows nothing.
+  const auto is_elsewhere = [](const ProcessFacts& end) {
+    return !end.is_process && !end.is_this_host;
+  };
+  if (is_elsewhere(*one) && is_elsewhere(*other))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("\"{}\" and \"{}\" are both other hosts; one end has to be a "
+                              "process of this host, or this host (localhost)",
+                              from, to));
   return compare(SystemFiles(), *one, *other);
 }
 

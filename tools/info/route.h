@@ -12,14 +12,14 @@ namespace memspan::info {
 
 // Each end is the number of a process of this host that runs, or a host's name or address. Two
 // ways: of memory that memspan allocated, and of memory that a program registered for transfers.
-// kInvalidArgument names an end that is neither.
+// kInvalidArgument names an end that is neither, and two that are both other hosts.
 Result<Findings> gather_route(const std::string& from, const std::string& to);
 
 // What decides how two processes stand to each other. A value.
 struct ProcessFacts {
   std::string name = {};      // "process 4711 (python3)"
   bool is_process = false;    // else a host, of which nothing else is known
-  bool is_this_host = false;  // of a host
+  bool is_this_host = false;  // a process with our own identity, or a host that is this one
   std::string host = {};      // MEMSPAN_HOST_ID, or the network namespace
   std::string network = {};   // its namespace
   std::string pid_namespace = {};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "command_line/print.h"
 #include "json/json.h"
 #include "world/membership.h"
 #include "world/world.h"
@@ -34,35 +35,37 @@ std::string own_row(const World& world) {
 }
 
 // Without the blanks at its end.
-void print_line(std::string line) {
+std::string line_of(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
-  fmt::print("{}\n", line);
+  return line + "\n";
 }
 
-void print(const World& world, const std::vector<std::string>& rows) {
+std::string to_text(const World& world, const std::vector<std::string>& rows) {
   const NodeMap& nodes = world.nodes();
   std::size_t width = sizeof "host";
   for (int node = 0; node < nodes.count(); ++node)
     width = std::max(width, nodes.host_of_node(node).size() + 1);
-  fmt::print("{} PE{} on {} node{}\n", world.size(), world.size() == 1 ? "" : "s", nodes.count(),
-             nodes.is_one() ? "" : "s");
+  std::string text =
+      fmt::format("{} PE{} on {} node{}\n", world.size(), world.size() == 1 ? "" : "s",
+                  nodes.count(), nodes.is_one() ? "" : "s");
   std::string head = fmt::format("{:<4}{:<{}} ", "PE", "host", width);
   for (int peer = 0; peer < world.size(); ++peer) head += fmt::format("{:<{}}", peer, kColumn);
-  print_line(head);
+  text += line_of(head);
   std::set<std::string> reasons;
   for (std::size_t peer = 0; peer < rows.size(); ++peer) {
     const std::string& row = rows[peer];
     const std::string& host = nodes.host_of(static_cast<int>(peer));
-    print_line(fmt::format("{:>2}  {:<{}} {}", peer, host.empty() ? "-" : host, width,
-                           row.substr(0, row.find('\n'))));
+    text += line_of(fmt::format("{:>2}  {:<{}} {}", peer, host.empty() ? "-" : host, width,
+                                row.substr(0, row.find('\n'))));
     for (std::size_t at = row.find('\n'); at != std::string::npos; at = row.find('\n', at + 1))
       reasons.insert(row.substr(at + 1, row.find('\n', at + 1) - at - 1));
   }
-  for (const std::string& reason : reasons) print_line(reason);
+  for (const std::string& reason : reasons) text += line_of(reason);
+  return text;
 }
 
 // {"pes": [{"pe": 0, "host": "a", "routes": ["own", "mapped"]}], "nodes": 1, "reasons": [...]}
-void print_json(const World& world, const std::vector<std::string>& rows) {
+std::string to_json(const World& world, const std::vector<std::string>& rows) {
   json::Value pes{json::Value::Array()};
   std::set<std::string> reasons;
   for (std::size_t peer = 0; peer < rows.size(); ++peer) {
@@ -80,11 +83,12 @@ void print_json(const World& world, const std::vector<std::string>& rows) {
   }
   json::Value texts{json::Value::Array()};
   for (const std::string& reason : reasons) texts.add(reason);
-  fmt::print("{}\n", json::Value()
-                         .set("pes", std::move(pes))
-                         .set("nodes", world.nodes().count())
-                         .set("reasons", std::move(texts))
-                         .pretty());
+  return json::Value()
+             .set("pes", std::move(pes))
+             .set("nodes", world.nodes().count())
+             .set("reasons", std::move(texts))
+             .pretty() +
+         "\n";
 }
 
 }  // namespace
@@ -99,11 +103,14 @@ Status show_routes(RoutesFormat format) {
   if (world->size() > 1) {
     MEMSPAN_TRY_ASSIGN(rows, agree(exchange, rows[0], "PE"), "collecting the routes");
   }
+  Status printed;
   if (world->rank() == 0)
-    format == RoutesFormat::kJson ? print_json(*world, rows) : print(*world, rows);
+    printed = command_line::print_all(format == RoutesFormat::kJson ? to_json(*world, rows)
+                                                                    : to_text(*world, rows));
   MEMSPAN_TRY(world->end("memspan-info", EndKind::kFinalize), "leaving");
   world->leave();
-  return leave_rendezvous(world->membership(), kJoinLimit);
+  MEMSPAN_PASS(leave_rendezvous(world->membership(), kJoinLimit));
+  return printed;
 }
 
 }  // namespace memspan

@@ -209,7 +209,7 @@ Findings gather_tls(const TlsWish& wish) {
   } else {
     more = host_secret_findings(address);
   }
-  for (Finding& finding : more) findings.push_back(std::move(finding));
+  append(findings, std::move(more));
   return findings;
 }
 

@@ -84,10 +84,6 @@ Findings engine_findings(bool is_mapped) {
        .text = "not by itself; the carrier ucx uses RDMA where UCX finds it"}};
 }
 
-void append(Findings& all, Findings more) {
-  for (Finding& finding : more) all.push_back(std::move(finding));
-}
-
 }  // namespace
 
 Findings gather_transports() {

@@ -34,6 +34,7 @@ class Value {
       : data_(static_cast<double>(number)) {}  // NOLINT: the same
 
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
+  bool is_truth() const { return std::holds_alternative<bool>(data_); }
   bool is_number() const { return std::holds_alternative<double>(data_); }
   bool is_text() const { return std::holds_alternative<std::string>(data_); }
   bool is_array() const { return std::holds_alternative<Array>(data_); }

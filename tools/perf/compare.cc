@@ -36,9 +36,9 @@ double machine_ratio(const Run& here, const Run& there) {
   const auto add = [&](double one, double other) {
     if (one > 0 && other > 0) logarithms.push_back(std::log(one / other));
   };
-  add(here.limits.cache_line, there.limits.cache_line);
-  for (const Limits::Copy& copy : here.limits.copies)
-    for (const Limits::Copy& other : there.limits.copies)
+  add(here.baselines.cache_line, there.baselines.cache_line);
+  for (const Baselines::Copy& copy : here.baselines.copies)
+    for (const Baselines::Copy& other : there.baselines.copies)
       if (copy.bytes == other.bytes) add(copy.ns, other.ns);
   return logarithms.empty() ? 0 : std::exp(median(logarithms));
 }

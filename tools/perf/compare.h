@@ -22,7 +22,7 @@ struct Ratio {
 // which another time's machine made, only the medians are.
 enum class Pairing { kAlternating, kSaved };
 std::vector<Ratio> compare(const Run& here, const Run& there, Pairing pairing);
-// How the machine's own limits differ, as the same kind of ratio: how far the machine is the same.
+// The machine's own figures as the same kind of ratio: how far the machine is the same.
 // 0 where one is not known.
 double machine_ratio(const Run& here, const Run& there);
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,14 +47,15 @@ std::vector<std::string> words_of(const std::string& oshrun, const JobOptions& o
                  {"--env", fmt::format("{}={}", kHeapVariable, heap_size(options, plan))});
   if (!options.library.empty())
     words.insert(words.end(), {"--env", "LD_PRELOAD=" + options.library});
-  words.insert(words.end(), {own_path(), "--worker", to_json(plan).compact()});
+  words.insert(words.end(), {own_path(), "--worker", json::written(plan).compact()});
   return words;
 }
 
 // A process whose output is read. Ends it when it goes, if it has not ended.
 class Child {
  public:
-  static Result<Child> start(std::vector<std::string> words) {
+  // With these signals blocked.
+  static Result<Child> start(std::vector<std::string> words, const sigset_t& blocked) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
     Fd read(ends[0]);
@@ -66,9 +68,14 @@ class Child {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    ::posix_spawnattr_setsigmask(&attributes, &blocked);
     pid_t process = -1;
     const int error =
-        ::posix_spawn(&process, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
+        ::posix_spawn(&process, words[0].c_str(), &actions, &attributes, arguments.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return Status::from_errno("starting " + words[0], error);
     return Child(process, std::move(read));
@@ -82,10 +89,14 @@ class Child {
     static_cast<void>(wait());
   }
 
-  // Bytes that came; empty at the end.
-  std::string read() const {
+  // Bytes that came; empty at the end. Signals that come meanwhile go to the process.
+  std::string read(ForwardedSignals& signals) const {
     char bytes[65536];
     for (;;) {
+      pollfd ready[] = {{output_.get(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}};
+      if (::poll(ready, 2, -1) < 0 && errno != EINTR) return {};
+      if (ready[1].revents != 0) signals.forward_to(process_);
+      if (ready[0].revents == 0) continue;
       const ssize_t size = ::read(output_.get(), bytes, sizeof bytes);
       if (size >= 0) return {bytes, static_cast<std::size_t>(size)};
       if (errno != EINTR) return {};
@@ -132,16 +143,20 @@ Result<std::string> find_oshrun(const std::string& given) {
   return Status(Code::kNotFound, fmt::format("there is no {}; --oshrun names another one", beside));
 }
 
-Status run_job(const JobOptions& options, const Plan& plan,
+Status run_job(const JobOptions& options, const Plan& plan, ForwardedSignals& signals,
                const std::function<Status(const json::Value&)>& take) {
   MEMSPAN_TRY_ASSIGN(const std::string oshrun, find_oshrun(options.oshrun), "starting a job");
-  MEMSPAN_TRY_ASSIGN(Child child, Child::start(words_of(oshrun, options, plan)), "starting a job");
+  MEMSPAN_TRY_ASSIGN(Child child, Child::start(words_of(oshrun, options, plan), signals.original()),
+                     "starting a job");
   std::string bytes;
-  for (std::string more = child.read(); !more.empty(); more = child.read()) {
+  for (std::string more = child.read(signals); !more.empty(); more = child.read(signals)) {
     bytes += more;
     MEMSPAN_PASS(take_lines(bytes, take));
   }
   const int status = child.wait();
+  // It may have caught it and ended well; the next one is not to begin.
+  if (signals.first() != 0)
+    return {Code::kUnavailable, fmt::format("the job ended by signal {}", signals.first())};
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Status::ok();
   return {Code::kUnavailable, WIFEXITED(status)
                                   ? fmt::format("the job ended with code {}", WEXITSTATUS(status))

@@ -8,25 +8,28 @@
 
 #include "json/json.h"
 #include "perf/plan.h"
+#include "perf/signals.h"
 
 namespace memspan::perf {
 
 // A value.
 struct JobOptions {
-  std::string oshrun = {};  // empty: beside this program, else in PATH
+  std::string oshrun = {};  // empty: the one beside this program
   int pes = 2;
   std::string simulate_hosts = {};
   std::string hosts = {};
-  std::string library = {};  // another libmemspan.so; empty: this program's
+  std::string library = {};  // another libmemspan.so, by its real path; empty: this program's
   double timeout_s = 600;
 };
 
-// Runs one and gives each event of PE 0's to `take`, whose failure ends it. A failure has what the
-// job said at its end.
-Status run_job(const JobOptions& options, const Plan& plan,
+// Runs one and gives each event of PE 0's to `take`, whose failure ends it; signals that come
+// meanwhile go to the job. kUnavailable: its exit code or the signal that ended it; what went wrong
+// its processes have said on stderr.
+Status run_job(const JobOptions& options, const Plan& plan, ForwardedSignals& signals,
                const std::function<Status(const json::Value&)>& take);
 
-// The oshrun that a job is started by; kNotFound names where it was looked for.
+// The oshrun that a job is started by: `given`, or the one beside this program. kNotFound names the
+// path.
 Result<std::string> find_oshrun(const std::string& given);
 
 }  // namespace memspan::perf

@@ -7,23 +7,18 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
-#include "core/environment.h"
+#include "command_line/print.h"
+#include "perf/collector.h"
 #include "perf/options.h"
 #include "perf/output.h"
 #include "perf/progress.h"
 #include "perf/worker.h"
+#include "world/foreign_launcher.h"
 
 namespace memspan::perf {
 namespace {
-
-// A process that a launcher started: oshrun, or another one that says so.
-bool is_in_job() {
-  for (const char* name :
-       {"MEMSPAN_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
-    if (environment(name)) return true;
-  return false;
-}
 
 std::string command_of(int argc, const char* const* argv) {
   std::string command = "memspan-perf";
@@ -45,6 +40,14 @@ int work_for_parent(const std::string& text) {
   return 1;
 }
 
+// Without links, as the processes of a job name their library.
+Result<std::string> resolved(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::canonical(path, error);
+  if (error) return Status::from_errno(path, error.value());
+  return found.string();
+}
+
 std::string row_name(const json::Value& event) {
   const auto bytes = static_cast<std::size_t>(event["bytes"].number());
   return bytes == 0 ? event["test"].text() : fmt::format("{} of {} B", event["test"].text(), bytes);
@@ -57,29 +60,44 @@ std::size_t rows_of(const Plan& plan) {
   return rows;
 }
 
+// The loader goes on without a file that it cannot load, and then one library stands for both.
+Status check_library(const JobOptions& job, const json::Value& event) {
+  if (job.library.empty() || event["event"].text() != "start") return Status::ok();
+  const std::string& used = event["library"].text();
+  if (used == job.library) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("--library {} was not loaded; the job used {}", job.library, used)};
+}
+
 // One side's job, told to its collector.
-Status run_side(const JobOptions& job, const Plan& plan, Collector& collector, Progress& progress) {
-  return run_job(job, plan, [&](const json::Value& event) {
+Status run_side(const JobOptions& job, const Plan& plan, ForwardedSignals& signals,
+                Collector& collector, Progress& progress) {
+  return run_job(job, plan, signals, [&](const json::Value& event) {
+    MEMSPAN_PASS(check_library(job, event));
     if (event["event"].text() == "row") progress.row(row_name(event));
     return collector.take(event);
   });
 }
 
 // Rounds of one library, or of two that alternate: A B, B A, A B.
-Result<Measured> measure(const Options& options, const std::string& command) {
+Result<std::optional<Measured>> measure(const Options& options, const std::string& command) {
   const bool has_other = !options.other.empty();
   Collector here;
   Collector there;
   JobOptions other = options.job;
-  other.library = options.other;
+  if (has_other) {
+    MEMSPAN_TRY_ASSIGN(other.library, resolved(options.other), "--library");
+  }
+  // Ends after the progress, whose line is erased before a signal ends us.
+  MEMSPAN_TRY_ASSIGN(ForwardedSignals signals, ForwardedSignals::block(), "starting jobs");
   Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
   for (std::size_t round = 0; round < options.rounds; ++round)
     for (const bool is_first : {true, false}) {
       const bool is_here = is_first == (round % 2 == 0);
       if (!is_here && !has_other) continue;
-      MEMSPAN_TRY(
-          run_side(is_here ? options.job : other, options.plan, is_here ? here : there, progress),
-          fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
+      MEMSPAN_TRY(run_side(is_here ? options.job : other, options.plan, signals,
+                           is_here ? here : there, progress),
+                  fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
     }
   Measured measured{.here = here.finish(command), .compared = {}};
   if (has_other) {
@@ -87,11 +105,13 @@ Result<Measured> measure(const Options& options, const std::string& command) {
     auto ratios = compare(measured.here, run, Pairing::kAlternating);
     measured.compared = Compared{std::move(run), Pairing::kAlternating, std::move(ratios)};
   }
-  return measured;
+  return std::optional<Measured>(std::move(measured));
 }
 
-// In a job of somebody else's launcher: one round, of which PE 0 tells. The others measure only.
-Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command) {
+// In a job of somebody else's launcher, which this variable shows: one round, of which PE 0 tells.
+// The others measure only.
+Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command,
+                                               std::string_view launcher) {
   Collector collector;
   bool tells = false;
   Progress progress(rows_of(options.plan));
@@ -102,30 +122,27 @@ Result<std::optional<Measured>> measure_in_job(const Options& options, const std
                      if (event["event"].text() == "row") progress.row(row_name(event));
                      if (taken.is_ok()) taken = collector.take(event);
                    }),
-              "measuring");
+              fmt::format("in the job of the launcher that {} shows", launcher));
   MEMSPAN_PASS(taken);
   if (!tells) return std::optional<Measured>();
   return std::optional<Measured>(Measured{.here = collector.finish(command), .compared = {}});
 }
 
-Status add_saved_run(const Options& options, Measured& measured) {
-  if (options.compare.empty()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(Run saved, load_run(options.compare), "--compare");
-  auto ratios = compare(measured.here, saved, Pairing::kSaved);
-  measured.compared = Compared{std::move(saved), Pairing::kSaved, std::move(ratios)};
-  return Status::ok();
-}
-
-Status run(const Options& options, const std::string& command, bool in_job) {
-  std::optional<Measured> measured;
-  if (in_job) {
-    MEMSPAN_TRY_ASSIGN(measured, measure_in_job(options, command), "memspan-perf");
-  } else {
-    MEMSPAN_TRY_ASSIGN(measured, measure(options, command), "memspan-perf");
+// `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
+Status run(const Options& options, const std::string& command, const char* launcher) {
+  std::optional<Run> saved;
+  if (!options.compare.empty()) {
+    MEMSPAN_TRY_ASSIGN(saved, load_run(options.compare), "--compare");
   }
-  if (!measured) return Status::ok();
-  MEMSPAN_PASS(add_saved_run(options, *measured));
-  return write_all(options, *measured);
+  auto measured =
+      launcher == nullptr ? measure(options, command) : measure_in_job(options, command, launcher);
+  if (!measured.is_ok()) return measured.status();
+  if (!measured->has_value()) return Status::ok();
+  if (saved) {
+    auto ratios = compare((*measured)->here, *saved, Pairing::kSaved);
+    (*measured)->compared = Compared{std::move(*saved), Pairing::kSaved, std::move(ratios)};
+  }
+  return write_all(options, **measured);
 }
 
 }  // namespace
@@ -133,16 +150,11 @@ Status run(const Options& options, const std::string& command, bool in_job) {
 
 int main(int argc, char** argv) {
   using namespace memspan::perf;
-  const bool in_job = is_in_job();
-  const auto options = parse_options(argc, argv, in_job);
-  if (!options.is_ok()) {
-    fmt::print(stderr, "memspan-perf: {}; see memspan-perf --help\n", options.status().message());
-    return 2;
-  }
+  const char* const launcher = memspan::launcher_variable();
+  const auto options = parse_options(argc, argv, launcher);
+  if (!options.is_ok()) return memspan::command_line::end_with("memspan-perf", options.status());
   if (!options->has_value()) return 0;
   if (!(*options)->worker.empty()) return work_for_parent((*options)->worker);
-  const memspan::Status status = run(**options, command_of(argc, argv), in_job);
-  if (status.is_ok()) return 0;
-  fmt::print(stderr, "memspan-perf: {}\n", status.message());
-  return status.code() == memspan::Code::kInvalidArgument ? 2 : 1;
+  const memspan::Status status = run(**options, command_of(argc, argv), launcher);
+  return status.is_ok() ? 0 : memspan::command_line::end_with("memspan-perf", status);
 }

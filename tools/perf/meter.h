@@ -9,22 +9,16 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "perf/clock.h"
+#include "perf/events.h"
 #include "perf/plan.h"
 #include "perf/test_table.h"
 
 namespace memspan::perf {
-
-// A value: one test at one size.
-struct Row {
-  std::string test;
-  std::size_t bytes = 0;   // 0: of no size
-  std::size_t batch = 1;   // operations of a sample
-  std::vector<double> ns;  // of one operation, a number a sample
-};
 
 enum class Actors { kFirst, kAll };
 
@@ -32,8 +26,9 @@ enum class Actors { kFirst, kAll };
 class Meter {
  public:
   using Emit = std::function<void(const Row&)>;
-  // `emit` is called on PE 0.
-  Meter(Plan plan, Emit emit);
+  // `emit` is called on PE 0. All PEs call it together. kOutOfMemory: the symmetric heap has no
+  // room for the samples.
+  static Result<std::unique_ptr<Meter>> make(Plan plan, Emit emit);
   ~Meter();
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
@@ -57,6 +52,10 @@ class Meter {
   void free_symmetric();
 
  private:
+  Meter(Plan plan, Emit emit);
+  // Until there are plan_.warm_up samples, or plan_.seconds are over. Nanoseconds of a sample.
+  double warm_up(Actors actors, std::size_t count,
+                 const std::function<void(std::size_t)>& operations);
   std::size_t choose_count(Actors actors, const std::function<void(std::size_t)>& operations);
   double time_of(Actors actors, std::size_t count,
                  const std::function<void(std::size_t)>& operations) const;
@@ -65,8 +64,8 @@ class Meter {
   const Emit emit_;
   const int rank_;
   const int size_;
-  const double clock_ns_;  // of reading the clock
-  double* samples_;        // symmetric, plan_.samples
+  const double clock_ns_;      // of reading the clock
+  double* samples_ = nullptr;  // symmetric, plan_.samples
   std::vector<double> others_;
   std::vector<std::byte*> taken_;
 };

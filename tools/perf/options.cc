@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <string_view>
 
 #include "command_line/parse.h"
@@ -76,14 +75,14 @@ Status wrong(std::string text) {
 }
 
 // What only a process that starts its own jobs can do.
-Status check_outside(const CLI::App& app) {
+Status check_outside(const CLI::App& app, std::string_view launcher) {
   for (const char* name :
        {"--pes", "--simulate-hosts", "--hosts", "--library", "--oshrun", "--rounds", "--timeout"})
     if (app.count(name) != 0)
       return wrong(
           fmt::format("{} is for memspan-perf that starts its jobs itself, and this is a "
-                      "process of one",
-                      name));
+                      "process of one ({} is set)",
+                      name, launcher));
   return Status::ok();
 }
 
@@ -100,7 +99,8 @@ Status check_files(const Options& options) {
 
 }  // namespace
 
-Result<std::optional<Options>> parse_options(int argc, const char* const* argv, bool is_in_job) {
+Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
+                                             const char* launcher) {
   CLI::App app(
       "Measures memspan between processes: latency, bandwidth, rates, atomics, collectives, pools "
       "and transfers.\nIt starts its jobs by itself (memspan-perf put -n 2), or measures in the "
@@ -114,7 +114,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv, 
   if (!*goes_on) return std::optional<Options>();
   if (!options.worker.empty()) return std::optional<Options>(std::move(options));
   if (texts.tests == std::vector<std::string>{"list"}) {
-    std::fputs(list_text().c_str(), stdout);
+    MEMSPAN_PASS(command_line::print_all(list_text()));
     return std::optional<Options>();
   }
   if (texts.tests.empty())
@@ -128,7 +128,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv, 
   if (options.job.pes < 2 || options.job.pes > kMostPes)
     return wrong(fmt::format("-n {}: a measurement needs 2 PEs at least, and {} at most",
                              options.job.pes, kMostPes));
-  if (is_in_job) MEMSPAN_PASS(check_outside(app));
+  if (launcher != nullptr) MEMSPAN_PASS(check_outside(app, launcher));
   MEMSPAN_PASS(check_files(options));
   return std::optional<Options>(std::move(options));
 }

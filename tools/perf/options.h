@@ -27,8 +27,10 @@ struct Options {
   std::string png = {};
 };
 
-// `is_in_job`: this process was started by a launcher, and its job measures. nullopt: help, the
-// version or the list was asked for, and is printed. kInvalidArgument says what is wrong.
-Result<std::optional<Options>> parse_options(int argc, const char* const* argv, bool is_in_job);
+// `launcher`: the variable that shows that a launcher started this process, whose job measures;
+// null: none did. nullopt: help, the version or the list was asked for, and is printed.
+// kInvalidArgument says what is wrong.
+Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
+                                             const char* launcher);
 
 }  // namespace memspan::perf

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
+#include "command_line/print.h"
 #include "perf/plots.h"
 #include "perf/table.h"
 
@@ -67,7 +67,7 @@ Status write_plots(const Options& options, const Measured& measured) {
 
 Status write_all(const Options& options, const Measured& measured) {
   const std::string text = options.is_json ? to_json(measured).pretty() + "\n" : to_text(measured);
-  std::fputs(text.c_str(), stdout);
+  MEMSPAN_PASS(command_line::print_all(text));
   if (!options.save.empty())
     MEMSPAN_PASS(save_text(options.save, to_json(measured).pretty() + "\n"));
   if (!options.report.empty())

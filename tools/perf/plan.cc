@@ -39,8 +39,10 @@ Result<std::size_t> size_of(std::string_view whole, const std::string& text) {
 
 Result<std::vector<std::size_t>> range(std::string_view whole,
                                        const std::vector<std::string>& parts) {
-  MEMSPAN_TRY_ASSIGN(const std::size_t first, size_of(whole, parts[0]), "sizes");
-  MEMSPAN_TRY_ASSIGN(const std::size_t last, size_of(whole, parts[1]), "sizes");
+  const auto first = size_of(whole, parts[0]);
+  if (!first.is_ok()) return first.status();
+  const auto last = size_of(whole, parts[1]);
+  if (!last.is_ok()) return last.status();
   std::size_t factor = 2;
   if (parts.size() == 3) {
     const auto given = parse_integer("--sizes", parts[2], 2, 1024);
@@ -48,9 +50,9 @@ Result<std::vector<std::size_t>> range(std::string_view whole,
       return wrong(whole, fmt::format("\"{}\" is no factor of 2 to 1024", parts[2]));
     factor = static_cast<std::size_t>(*given);
   }
-  if (first > last) return wrong(whole, "the first is larger than the last");
+  if (*first > *last) return wrong(whole, "the first is larger than the last");
   std::vector<std::size_t> sizes;
-  for (std::size_t bytes = first; bytes <= last; bytes *= factor) sizes.push_back(bytes);
+  for (std::size_t bytes = *first; bytes <= *last; bytes *= factor) sizes.push_back(bytes);
   return sizes;
 }
 
@@ -62,8 +64,9 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
   if (colons.size() > 1) return range(text, colons);
   std::vector<std::size_t> sizes;
   for (const std::string& part : split(text, ',')) {
-    MEMSPAN_TRY_ASSIGN(const std::size_t bytes, size_of(text, part), "sizes");
-    sizes.push_back(bytes);
+    const auto bytes = size_of(text, part);
+    if (!bytes.is_ok()) return bytes.status();
+    sizes.push_back(*bytes);
   }
   if (sizes.size() > kMostSizes) return wrong(text, "there are more than 64");
   std::sort(sizes.begin(), sizes.end());
@@ -71,34 +74,10 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
   return sizes;
 }
 
-json::Value to_json(const Plan& plan) {
-  json::Value tests{json::Value::Array()};
-  for (const std::string& test : plan.tests) tests.add(test);
-  json::Value sizes{json::Value::Array()};
-  for (const std::size_t bytes : plan.sizes) sizes.add(bytes);
-  return json::Value()
-      .set("tests", std::move(tests))
-      .set("sizes", std::move(sizes))
-      .set("samples", plan.samples)
-      .set("seconds", plan.seconds)
-      .set("warm_up", plan.warm_up)
-      .set("window", plan.window)
-      .set("batch", plan.batch)
-      .set("store", plan.store);
-}
-
 Result<Plan> plan_from_json(std::string_view text) {
   MEMSPAN_TRY_ASSIGN(const json::Value value, json::parse(text), "reading the plan");
   Plan plan;
-  for (const json::Value& test : value["tests"].array()) plan.tests.push_back(test.text());
-  for (const json::Value& bytes : value["sizes"].array())
-    plan.sizes.push_back(static_cast<std::size_t>(bytes.number()));
-  plan.samples = static_cast<std::size_t>(value["samples"].number());
-  plan.seconds = value["seconds"].number();
-  plan.warm_up = static_cast<std::size_t>(value["warm_up"].number());
-  plan.window = static_cast<std::size_t>(value["window"].number());
-  plan.batch = static_cast<std::size_t>(value["batch"].number());
-  plan.store = value["store"].text();
+  MEMSPAN_TRY(json::read(value, plan), "reading the plan");
   return plan;
 }
 

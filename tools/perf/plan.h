@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "json/json.h"
+#include "json/fields.h"
 
 namespace memspan::perf {
 
@@ -23,7 +23,17 @@ struct Plan {
   std::string store = {};               // of pools and transfers; empty: one on the loopback
 };
 
-json::Value to_json(const Plan& plan);
+template <typename Field, json::Of<Plan> Thing>
+void fields(Field& field, Thing& plan) {
+  field("tests", plan.tests);
+  field("sizes", plan.sizes);
+  field("samples", plan.samples);
+  field("seconds", plan.seconds);
+  field("warm_up", plan.warm_up);
+  field("window", plan.window);
+  field("batch", plan.batch);
+  field("store", plan.store);
+}
 Result<Plan> plan_from_json(std::string_view text);
 
 // "8:1m" (powers of two), "8:1m:4" (times four), "8,64,1k", or one size. Rising, each 1 byte to

@@ -27,10 +27,10 @@ std::string_view look_class(Look look) {
       return "here";
     case Look::kThere:
       return "there";
-    case Look::kLimit:
+    case Look::kBaseline:
       break;
   }
-  return "limit";
+  return "baseline";
 }
 
 std::string text_at(double x, double y, std::string_view classes, std::string_view anchor,
@@ -118,7 +118,7 @@ std::string series_svg(const Series& series, const LinePlot& plot, const LogAxis
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"dot "
         "{}\"><title>{}</title></circle>\n",
-        x.place(point.x), y.place(point.y), series.look == Look::kLimit ? 2 : 3.2, look,
+        x.place(point.x), y.place(point.y), series.look == Look::kBaseline ? 2 : 3.2, look,
         escaped(fmt::format("{}: {} at {}{}", series.name, unit_text(plot.y, point.y),
                             unit_text(plot.x, point.x), far)));
   }
@@ -166,17 +166,17 @@ std::string escaped(std::string_view text) {
 
 std::string plot_style() {
   return R"(
-.plot{--ink:#1f2430;--soft:#6b7280;--rule:#e5e7eb;--paper:#ffffff;--here:#2563eb;--there:#d9730d;--limit:#6b7280;
+.plot{--ink:#1f2430;--soft:#6b7280;--rule:#e5e7eb;--paper:#ffffff;--here:#2563eb;--there:#d9730d;--baseline:#6b7280;
 font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-@media(prefers-color-scheme:dark){.plot{--ink:#e6e9ef;--soft:#9aa3b2;--rule:#2b313c;--paper:#171b22;--here:#6ea8fe;--there:#f0a35e;--limit:#9aa3b2}}
+@media(prefers-color-scheme:dark){.plot{--ink:#e6e9ef;--soft:#9aa3b2;--rule:#2b313c;--paper:#171b22;--here:#6ea8fe;--there:#f0a35e;--baseline:#9aa3b2}}
 .plot .paper{fill:var(--paper)}.plot .title{font-size:15px;font-weight:600;fill:var(--ink)}
 .plot .label{font-size:12px;fill:var(--ink)}.plot .tick{font-size:11px;fill:var(--soft)}.plot .axis{font-size:12px;fill:var(--soft)}
 .plot .grid{stroke:var(--rule);stroke-width:1}.plot .frame{stroke:var(--soft);stroke-width:1;fill:none}
 .plot .line{fill:none;stroke-width:2;stroke-linejoin:round}.plot .band{opacity:.16;stroke:none}.plot .whisker{stroke-width:3;opacity:.45;stroke-linecap:round}
 .plot .far{stroke-width:2}
-.plot .here{stroke:var(--here)}.plot .there{stroke:var(--there)}.plot .limit{stroke:var(--limit);stroke-dasharray:5 4}
+.plot .here{stroke:var(--here)}.plot .there{stroke:var(--there)}.plot .baseline{stroke:var(--baseline);stroke-dasharray:5 4}
 .plot .dot{stroke:var(--paper);stroke-width:1}.plot .dot.here,.plot .band.here{fill:var(--here)}
-.plot .dot.there,.plot .band.there{fill:var(--there)}.plot .dot.limit{fill:var(--limit);stroke-dasharray:none}
+.plot .dot.there,.plot .band.there{fill:var(--there)}.plot .dot.baseline{fill:var(--baseline);stroke-dasharray:none}
 )";
 }
 
@@ -206,10 +206,10 @@ std::string to_svg(const LinePlot& plot, Place place) {
       "<text transform=\"translate(15 {:.1f}) rotate(-90)\" class=\"axis\" "
       "text-anchor=\"middle\">{}</text>\n",
       (kTop + bottom) / 2, escaped(plot.y_label));
-  // The limit lies below the figures.
-  for (const bool is_limit : {true, false})
+  // The baseline lies below the figures.
+  for (const bool is_baseline : {true, false})
     for (const Series& series : plot.series)
-      if ((series.look == Look::kLimit) == is_limit) svg += series_svg(series, plot, x, y);
+      if ((series.look == Look::kBaseline) == is_baseline) svg += series_svg(series, plot, x, y);
   return svg + "</svg>\n";
 }
 
@@ -219,17 +219,17 @@ std::string to_svg(const DotPlot& plot, Place place) {
   constexpr double kValues = 84;
   const double bottom = kTop + kRow * static_cast<double>(plot.rows.size()) + 6;
   std::vector<double> values;
-  bool has_limit = false;
+  bool has_baseline = false;
   bool has_there = false;
   for (const DotRow& row : plot.rows) {
-    for (const double value : {row.p50, row.p99, row.p999, row.limit})
+    for (const double value : {row.p50, row.p99, row.p999, row.baseline})
       if (value > 0) values.push_back(value);
-    has_limit = has_limit || row.limit > 0;
+    has_baseline = has_baseline || row.baseline > 0;
     has_there = has_there || row.look == Look::kThere;
   }
   std::vector<LegendEntry> entries{{"p50 to p99, mark at p99.9", Look::kHere}};
   if (has_there) entries.push_back({"the other", Look::kThere});
-  if (has_limit) entries.push_back({plot.limit_name, Look::kLimit});
+  if (has_baseline) entries.push_back({plot.baseline_name, Look::kBaseline});
   std::string svg = begin_svg(bottom + kBottom, plot.title, place) + legend(entries, 46);
   if (values.empty()) return svg + "</svg>\n";
   const LogAxis x(values, kNames, kWidth - kValues, 10);
@@ -240,15 +240,21 @@ std::string to_svg(const DotPlot& plot, Place place) {
   for (const DotRow& row : plot.rows) {
     const std::string_view look = look_class(row.look);
     svg += text_at(kNames - 10, y + 4, "label", "end", row.name);
-    if (row.limit > 0)
-      svg += line_at(x.place(row.limit), y - 10, x.place(row.limit), y + 10, "line limit");
-    svg += line_at(x.place(row.p50), y, x.place(row.p99), y, fmt::format("whisker {}", look));
-    svg += line_at(x.place(row.p999), y - 5, x.place(row.p999), y + 5, fmt::format("far {}", look));
+    if (row.baseline > 0)
+      svg += line_at(x.place(row.baseline), y - 10, x.place(row.baseline), y + 10, "line baseline");
+    std::string told = fmt::format("{}: p50 {}", row.name, time_text(row.p50));
+    if (row.p99 > 0) {
+      svg += line_at(x.place(row.p50), y, x.place(row.p99), y, fmt::format("whisker {}", look));
+      told += fmt::format(", p99 {}", time_text(row.p99));
+    }
+    if (row.p999 > 0) {
+      svg +=
+          line_at(x.place(row.p999), y - 5, x.place(row.p999), y + 5, fmt::format("far {}", look));
+      told += fmt::format(", p99.9 {}", time_text(row.p999));
+    }
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" class=\"dot {}\"><title>{}</title></circle>\n",
-        x.place(row.p50), y, look,
-        escaped(fmt::format("{}: p50 {}, p99 {}, p99.9 {}", row.name, time_text(row.p50),
-                            time_text(row.p99), time_text(row.p999))));
+        x.place(row.p50), y, look, escaped(told));
     svg += text_at(kWidth - kValues + 10, y + 4, "label", "start", time_text(row.p50));
     y += kRow;
   }

@@ -13,8 +13,8 @@ enum class Unit { kBytes, kTime, kSpeed, kRatio };
 // "64 KiB", "1.2 us", "3.4 GB/s", "0.98"; times are nanoseconds, speeds bytes in one.
 std::string unit_text(Unit unit, double value);
 
-// How a line looks: of the run, of the other run, of the machine's limit.
-enum class Look { kHere, kThere, kLimit };
+// How a line looks: of the run, of the other run, of the machine without memspan.
+enum class Look { kHere, kThere, kBaseline };
 
 // A value. Points have x and y above 0.
 struct Series {
@@ -37,20 +37,20 @@ struct LinePlot {
   std::vector<Series> series = {};
 };
 
-// A row: a dot at the median, a line to p99, a mark at p99.9, and one at the limit.
+// A row: a dot at the median, a line to p99, a mark at p99.9, and one at the baseline.
 struct DotRow {
   std::string name;
   Look look = Look::kHere;
   double p50 = 0;
-  double p99 = 0;
-  double p999 = 0;
-  double limit = 0;  // 0: none
+  double p99 = 0;       // 0: too few samples to say
+  double p999 = 0;      // the same
+  double baseline = 0;  // 0: none
 };
 
 struct DotPlot {
   std::string title;
   std::string x_label;
-  std::string limit_name;
+  std::string baseline_name;
   std::vector<DotRow> rows = {};
 };
 

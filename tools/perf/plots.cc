@@ -31,14 +31,15 @@ Series series_of(const Run& run, const Test& test, Look look, std::string name) 
   for (const Figures* one : run.of(test.name))
     if (one->bytes > 0 && one->ns.p50 > 0)
       series.points.push_back({static_cast<double>(one->bytes),
-                               drawn(test, one->bytes, one->ns.p50), has_band ? one->ns.p99 : 0});
+                               drawn(test, one->bytes, one->ns.p50),
+                               has_band && one->ns.has(0.99) ? one->ns.p99 : 0});
   return series;
 }
 
-Series bound_of(const Run& run, const Test& test) {
-  Series series{.name = "memcpy of this machine", .look = Look::kLimit};
+Series baseline_of(const Run& run, const Test& test) {
+  Series series{.name = "memcpy of this machine", .look = Look::kBaseline};
   for (const Figures* one : run.of(test.name))
-    if (const double ns = run.bound(test, one->bytes); ns > 0)
+    if (const double ns = run.baseline(test, one->bytes); ns > 0)
       series.points.push_back({static_cast<double>(one->bytes), drawn(test, one->bytes, ns)});
   return series;
 }
@@ -55,19 +56,19 @@ NamedPlot line_plot(const Test& test, const Run& here, const Run* there, Place p
                          : fmt::format("{}, band to p99", there == nullptr ? "median" : "here")));
   if (there != nullptr && !there->of(test.name).empty())
     plot.series.push_back(series_of(*there, test, Look::kThere, "the other"));
-  if (Series bound = bound_of(here, test); !bound.points.empty())
-    plot.series.push_back(std::move(bound));
+  if (Series baseline = baseline_of(here, test); !baseline.points.empty())
+    plot.series.push_back(std::move(baseline));
   return {std::string(test.name), std::string(title_of(test.group)), to_svg(plot, place)};
 }
 
 DotRow dot_row(const Run& run, const Test& test, const Figures& one, Look look) {
-  const double bound = run.bound(test, one.bytes);
+  const double baseline = run.baseline(test, one.bytes);
   return {.name = look == Look::kThere ? "the other" : std::string(test.name),
           .look = look,
           .p50 = one.ns.p50,
-          .p99 = one.ns.p99,
-          .p999 = one.ns.p999,
-          .limit = look == Look::kHere ? bound : 0};
+          .p99 = one.ns.has(0.99) ? one.ns.p99 : 0,
+          .p999 = one.ns.has(0.999) ? one.ns.p999 : 0,
+          .baseline = look == Look::kHere ? baseline : 0};
 }
 
 }  // namespace
@@ -76,8 +77,8 @@ std::vector<NamedPlot> plots_of(const Run& here, const Run* there, Place place) 
   std::vector<NamedPlot> plots;
   DotPlot single{.title = fmt::format("Single operations ({} PEs)", here.pes),
                  .x_label = "time of one operation",
-                 .limit_name = here.one_host ? "a cache line's way between the cores"
-                                             : "a TCP socket of the loopback"};
+                 .baseline_name = here.one_host ? "a cache line's way between the cores"
+                                                : "a TCP socket of the loopback"};
   for (const Test& test : all_tests()) {
     const auto rows = here.of(test.name);
     if (rows.empty() || test.figure == Figure::kRate) continue;

@@ -37,13 +37,10 @@ class Pool {
     return pool;
   }
   ~Pool() {
-    shmem_barrier_all();
-    if (handle_ != nullptr) smem_bm_destroy(handle_);
-    shmem_barrier_all();
-    // PE 0 hosts the store.
-    if (shmem_my_pe() != 0) smem_bm_uninit(0);
-    shmem_barrier_all();
-    if (shmem_my_pe() == 0) smem_bm_uninit(0);
+    const auto destroy = [this] {
+      if (handle_ != nullptr) smem_bm_destroy(handle_);
+    };
+    leave_together(destroy, [] { smem_bm_uninit(0); });
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

@@ -36,11 +36,12 @@ std::string cards(const Run& run) {
         if (static_cast<double>(one->bytes) * best->ns.p50 >
             static_cast<double>(best->bytes) * one->ns.p50)
           best = one;
-    const double bound = run.bound(test, best->bytes);
+    const double baseline = run.baseline(test, best->bytes);
     const std::string beside =
-        bound > 0 ? fmt::format("{} {}", test.bound == Bound::kCopy ? "memcpy:" : "the machine:",
-                                figure_text(test, best->bytes, bound))
-                  : "median";
+        baseline > 0
+            ? fmt::format("{} {}", test.baseline == Baseline::kCopy ? "memcpy:" : "the machine:",
+                          figure_text(test, best->bytes, baseline))
+            : "median";
     html += card(test.has_sizes ? fmt::format("{}, {}", test.name, bytes_text(best->bytes))
                                 : std::string(test.name),
                  figure_text(test, best->bytes, best->ns.p50), beside);
@@ -63,7 +64,7 @@ std::string facts_table(const Run& run) {
   return html + "</table>\n";
 }
 
-std::string limits_table(const Limits& limits) {
+std::string baselines_table(const Baselines& baselines) {
   std::string html = "<table class=\"facts\">\n";
   const auto row = [&](std::string_view what, const std::string& value) {
     html += fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n", escaped(what), cell(value));
@@ -71,11 +72,11 @@ std::string limits_table(const Limits& limits) {
   const auto time = [&](std::string_view what, double ns) {
     if (ns > 0) row(what, time_text(ns));
   };
-  time("a cache line from one core to the other", limits.cache_line);
-  time("from one thread to another of a core (sched_yield)", limits.yield);
-  time("8 bytes through a TCP socket of the loopback", limits.loopback);
-  time("reading the clock", limits.clock);
-  for (const Limits::Copy& copy : limits.copies)
+  time("a cache line from one core to the other", baselines.cache_line);
+  time("from one thread to another of a core (sched_yield)", baselines.yield);
+  time("8 bytes through a TCP socket of the loopback", baselines.loopback);
+  time("reading the clock", baselines.clock);
+  for (const Baselines::Copy& copy : baselines.copies)
     row(fmt::format("memcpy of {}", bytes_text(copy.bytes)),
         fmt::format("{}, {}", time_text(copy.ns),
                     speed_text(static_cast<double>(copy.bytes) / copy.ns)));
@@ -84,7 +85,7 @@ std::string limits_table(const Limits& limits) {
 
 std::string figures_table(const Run& run, const Test& test) {
   const bool has_speed = test.figure != Figure::kLatency;
-  const bool has_bound = test.bound != Bound::kNone;
+  const bool has_baseline = test.baseline != Baseline::kNone;
   std::string html = fmt::format(
       "<details open><summary>{} <span class=\"soft\">{}</span></summary><div "
       "class=\"scroll\"><table class=\"figures\"><thead><tr>",
@@ -92,16 +93,16 @@ std::string figures_table(const Run& run, const Test& test) {
   if (test.has_sizes) html += "<th>size</th>";
   if (has_speed) html += test.figure == Figure::kRate ? "<th>rate</th>" : "<th>bandwidth</th>";
   html += "<th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th>";
-  if (has_bound) html += test.bound == Bound::kCopy ? "<th>memcpy</th>" : "<th>machine</th>";
+  if (has_baseline)
+    html += test.baseline == Baseline::kCopy ? "<th>memcpy</th>" : "<th>machine</th>";
   html += "<th>samples</th><th>batch</th></tr></thead><tbody>\n";
   for (const Figures* one : run.of(test.name)) {
     html += "<tr>";
     if (test.has_sizes) html += cell(bytes_text(one->bytes));
     if (has_speed) html += cell(figure_text(test, one->bytes, one->ns.p50));
-    for (const double ns : {one->ns.p50, one->ns.p90, one->ns.p99, one->ns.p999, one->ns.most})
-      html += cell(time_text(ns));
-    const double bound = run.bound(test, one->bytes);
-    if (has_bound) html += cell(bound > 0 ? figure_text(test, one->bytes, bound) : "-");
+    for (const std::string& time : times_of(one->ns)) html += cell(time);
+    const double baseline = run.baseline(test, one->bytes);
+    if (has_baseline) html += cell(baseline > 0 ? figure_text(test, one->bytes, baseline) : "-");
     html += cell(std::to_string(one->ns.samples)) + cell(std::to_string(one->batch)) + "</tr>\n";
   }
   return html + "</tbody></table></div></details>\n";
@@ -118,7 +119,7 @@ std::string ratio_table(const Run& run, const Compared& compared) {
             "median of the rounds is told with its quartiles."
           : "The other was measured at another time.");
   if (const double machine = machine_ratio(run, compared.run); !is_alternating && machine > 0)
-    html += fmt::format("<p>The machine's own limits differ by {:.3f} between the two runs.</p>\n",
+    html += fmt::format("<p>The machine without memspan, time here over time there: {:.3f}.</p>\n",
                         machine);
   html +=
       "<details open><summary>Ratios</summary><div class=\"scroll\"><table "
@@ -168,8 +169,9 @@ std::string to_html(const Run& run, const std::optional<Compared>& compared) {
   for (const Test& test : all_tests())
     if (!run.of(test.name).empty()) html += figures_table(run, test);
   html += "<h2 id=\"machine\">Machine</h2>\n<div class=\"pair\"><div><h3>What it is</h3>\n" +
-          facts_table(run) + "</div><div><h3>What it allows, measured in the same run</h3>\n" +
-          limits_table(run.limits) + "</div></div>\n";
+          facts_table(run) +
+          "</div><div><h3>What it does without memspan, measured in the same run</h3>\n" +
+          baselines_table(run.baselines) + "</div></div>\n";
   return html + std::string(kReportMethod) + "</main>\n</body>\n</html>\n";
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as one page of HTML that needs nothing else: plots, tables, the machine and its limits.
+// A run as one page of HTML that needs nothing else: plots, tables, the machine and what it does
+// without memspan.
 #pragma once
 
 #include <optional>

@@ -43,9 +43,10 @@ the clock costs at most a fiftieth of a sample. Where a batch has more than one 
 batches, which hide what happens to one operation in many. Operations go from PE 0 to the last PE; of
 collectives a sample is the slowest PE's, after a barrier. Memory is warm: the same bytes are moved again and again.
 Samples of all rounds count together; each round is a job of its own.</p>
-<p>The machine's limits are measured by PE 0 of each job before the tests, while the others wait: a memcpy
-between two buffers of one process, and a cache line that two threads hand over between the cores of PE 0 and the
-last PE.</p>
+<p>What the machine does without memspan is measured by PE 0 of each job before the tests, while the others wait: a
+memcpy of the C library from ordinary memory into symmetric memory of one process, and a cache line that two processes hand over
+between the cores of PE 0 and the last PE. Neither is a limit: memspan copies large blocks past the caches, where the C library
+may not, and a transfer may find in a cache what the other way has to fetch.</p>
 )";
 
 }  // namespace memspan::perf

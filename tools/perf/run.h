@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perf/limits.h"
+#include "perf/baselines.h"
 #include "perf/machine.h"
 #include "perf/samples.h"
 #include "perf/test_table.h"
@@ -31,43 +31,41 @@ struct Run {
   bool one_host = true;
   std::size_t rounds = 0;
   Facts machine = {};
-  Limits limits = {};                 // of each, the median of the rounds
+  Baselines baselines = {};           // of each, the median of the rounds
   std::vector<Figures> figures = {};  // in the order of the tests and sizes
 
   const Figures* find(std::string_view test, std::size_t bytes) const;
   // Those of one test.
   std::vector<const Figures*> of(std::string_view test) const;
-  // The time of the bound at a size; 0: not known.
-  double bound(const Test& test, std::size_t bytes) const;
+  // The time of what is drawn beside a test at a size; 0: not known.
+  double baseline(const Test& test, std::size_t bytes) const;
 };
 
-// Collects the events of a side's jobs, a job a round.
-class Collector {
- public:
-  // kInvalidArgument for a line that is no event.
-  Status take(const json::Value& event);
-  // After the last job.
-  Run finish(std::string command) const;
-  std::size_t rows() const { return rows_; }
+template <typename Field, json::Of<Figures> Thing>
+void fields(Field& field, Thing& figures) {
+  field("test", figures.test);
+  field("bytes", figures.bytes);
+  field("batch", figures.batch);
+  field("ns", figures.ns);
+  field("round_medians_ns", figures.medians);
+}
 
- private:
-  struct Pooled {
-    std::string test;
-    std::size_t bytes = 0;
-    std::size_t batch = 1;
-    std::vector<double> ns;
-    std::vector<double> medians;
-  };
-  Run run_;
-  std::vector<Limits> limits_;
-  std::vector<Pooled> pooled_;
-  std::size_t rows_ = 0;
-};
+template <typename Field, json::Of<Run> Thing>
+void fields(Field& field, Thing& run) {
+  field("library", run.library);
+  field("when", run.when);
+  field("command", run.command);
+  field("pes", run.pes);
+  field("one_host", run.one_host);
+  field("rounds", run.rounds);
+  field("machine", run.machine);
+  field("baselines", run.baselines);
+  field("figures", run.figures);
+}
 
 inline constexpr int kFormat = 1;
-json::Value to_json(const Limits& limits);
 json::Value to_json(const Run& run);
-// kInvalidArgument when it is another format.
+// kInvalidArgument when it is another format, or names what is not there.
 Result<Run> run_from_json(const json::Value& value);
 // Of a file that --save wrote; it names the file.
 Result<Run> load_run(const std::string& path);

@@ -14,6 +14,10 @@ double percentile(const std::vector<double>& sorted, double share) {
   return sorted[at];
 }
 
+bool Summary::has(double share) const {
+  return static_cast<double>(samples) * (1 - share) >= 1 - 1e-9;
+}
+
 Summary summarize(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
@@ -33,29 +37,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-json::Value to_json(const Summary& summary) {
-  return json::Value()
-      .set("samples", summary.samples)
-      .set("min", summary.least)
-      .set("p50", summary.p50)
-      .set("p90", summary.p90)
-      .set("p99", summary.p99)
-      .set("p99.9", summary.p999)
-      .set("max", summary.most)
-      .set("mean", summary.mean);
-}
-
-Summary summary_from_json(const json::Value& value) {
-  return {.samples = static_cast<std::size_t>(value["samples"].number()),
-          .least = value["min"].number(),
-          .p50 = value["p50"].number(),
-          .p90 = value["p90"].number(),
-          .p99 = value["p99"].number(),
-          .p999 = value["p99.9"].number(),
-          .most = value["max"].number(),
-          .mean = value["mean"].number()};
 }
 
 }  // namespace memspan::perf

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "json/json.h"
+#include "json/fields.h"
 
 namespace memspan::perf {
 
@@ -19,6 +19,10 @@ struct Summary {
   double p999 = 0;
   double most = 0;
   double mean = 0;
+
+  // Whether there are samples enough for the percentile of this share to be another one than the
+  // longest: 100 for 0.99.
+  bool has(double share) const;
 };
 
 // The value below or at which this share of the samples lies: the sample at rank ceil(share * n).
@@ -28,7 +32,16 @@ double percentile(const std::vector<double>& sorted, double share);
 Summary summarize(std::vector<double> samples);
 double median(std::vector<double> values);
 
-json::Value to_json(const Summary& summary);
-Summary summary_from_json(const json::Value& value);
+template <typename Field, json::Of<Summary> Thing>
+void fields(Field& field, Thing& summary) {
+  field("samples", summary.samples);
+  field("min", summary.least);
+  field("p50", summary.p50);
+  field("p90", summary.p90);
+  field("p99", summary.p99);
+  field("p99.9", summary.p999);
+  field("max", summary.most);
+  field("mean", summary.mean);
+}
 
 }  // namespace memspan::perf

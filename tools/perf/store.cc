@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <shmem.h>
 #include <smem/host/smem.h>
 #include <sys/socket.h>
 
@@ -47,6 +48,17 @@ Result<std::string> meeting_store(Meter& meter) {
     return Status(Code::kUnavailable, fmt::format("PE 0 cannot host a store on the loopback: {}",
                                                   smem_get_last_err_msg()));
   return loopback(port);
+}
+
+void leave_together(const std::function<void()>& destroy,
+                    const std::function<void()>& uninitialize) {
+  const bool is_host = shmem_my_pe() == 0;
+  shmem_barrier_all();
+  destroy();
+  shmem_barrier_all();
+  if (!is_host) uninitialize();
+  shmem_barrier_all();
+  if (is_host) uninitialize();
 }
 
 Status smem_failure(std::string_view call, int code) {

@@ -19,43 +19,43 @@ std::string table_of(const Run& run, const Test& test, const std::vector<const F
   if (has_speed) text += fmt::format("{:>{}}", speed, kColumn);
   for (const char* const head : {"p50", "p90", "p99", "p99.9", "max"})
     text += fmt::format("{:>{}}", head, kColumn);
-  const bool has_bound = test.bound != Bound::kNone && run.bound(test, rows.front()->bytes) > 0;
-  if (has_bound)
+  const bool has_baseline =
+      test.baseline != Baseline::kNone && run.baseline(test, rows.front()->bytes) > 0;
+  if (has_baseline)
     text += fmt::format("{:>{}}",
-                        test.bound == Bound::kCopy ? "memcpy"
-                        : run.one_host             ? "cache line"
-                                                   : "TCP socket",
+                        test.baseline == Baseline::kCopy ? "memcpy"
+                        : run.one_host                   ? "cache line"
+                                                         : "TCP socket",
                         kColumn + 1);
   text += "\n";
   for (const Figures* row : rows) {
     if (test.has_sizes) text += fmt::format("{:>{}}", bytes_text(row->bytes), kColumn);
     if (has_speed)
       text += fmt::format("{:>{}}", figure_text(test, row->bytes, row->ns.p50), kColumn);
-    for (const double ns : {row->ns.p50, row->ns.p90, row->ns.p99, row->ns.p999, row->ns.most})
-      text += fmt::format("{:>{}}", time_text(ns), kColumn);
-    const double bound = run.bound(test, row->bytes);
+    for (const std::string& time : times_of(row->ns)) text += fmt::format("{:>{}}", time, kColumn);
+    const double baseline = run.baseline(test, row->bytes);
     const bool is_speed = test.figure == Figure::kBandwidth;
-    if (has_bound)
-      text +=
-          fmt::format("{:>{}}", is_speed ? figure_text(test, row->bytes, bound) : time_text(bound),
-                      kColumn + 1);
+    if (has_baseline)
+      text += fmt::format("{:>{}}",
+                          is_speed ? figure_text(test, row->bytes, baseline) : time_text(baseline),
+                          kColumn + 1);
     text += "\n";
   }
   return text;
 }
 
-std::string limits_text(const Run& run) {
-  const Limits& limits = run.limits;
-  std::string text = "\nthe machine's own limits, measured in the same run\n";
+std::string baselines_text(const Run& run) {
+  const Baselines& baselines = run.baselines;
+  std::string text = "\nwhat the machine does without memspan, measured in the same run\n";
   const auto line = [&](std::string_view what, double ns) {
     if (ns > 0) text += fmt::format("  {:<48} {}\n", what, time_text(ns));
   };
-  line("a cache line from one core to the other", limits.cache_line);
-  line("from one thread to another by sched_yield", limits.yield);
-  line("8 bytes through a TCP socket of the loopback", limits.loopback);
-  line("reading the clock", limits.clock);
-  if (!limits.copies.empty()) {
-    const Limits::Copy& last = limits.copies.back();
+  line("a cache line from one core to the other", baselines.cache_line);
+  line("from one thread to another by sched_yield", baselines.yield);
+  line("8 bytes through a TCP socket of the loopback", baselines.loopback);
+  line("reading the clock", baselines.clock);
+  if (!baselines.copies.empty()) {
+    const Baselines::Copy& last = baselines.copies.back();
     text += fmt::format("  {:<48} {}\n", fmt::format("memcpy of {}", bytes_text(last.bytes)),
                         speed_text(static_cast<double>(last.bytes) / last.ns));
   }
@@ -70,7 +70,7 @@ std::string to_text(const Run& run) {
                                  run.rounds == 1 ? "" : "s", run.when, run.library);
   for (const Test& test : all_tests())
     if (const auto rows = run.of(test.name); !rows.empty()) text += table_of(run, test, rows);
-  return text + limits_text(run);
+  return text + baselines_text(run);
 }
 
 std::string to_text(const std::vector<Ratio>& ratios, const Run& here, const Run& there,
@@ -87,7 +87,7 @@ std::string to_text(const std::vector<Ratio>& ratios, const Run& here, const Run
   }
   if (ratios.empty()) text += "  nothing that both measured\n";
   if (const double machine = machine_ratio(here, there); !is_alternating && machine > 0)
-    text += fmt::format("  the machine's own limits differ by {:.3f}\n", machine);
+    text += fmt::format("  the machine without memspan, here / there: {:.3f}\n", machine);
   return text;
 }
 

@@ -18,15 +18,15 @@ class Meter;
 // What the figures of a test are, all made of the time of one operation.
 enum class Figure { kLatency, kBandwidth, kRate };
 
-// What of the machine bounds a test, drawn beside its figures.
-enum class Bound : std::uint8_t { kNone, kCopy, kCacheLine };
+// What the machine does without memspan that is drawn beside a test.
+enum class Baseline : std::uint8_t { kNone, kCopy, kCacheLine };
 
 struct Test {
   std::string_view name;
   std::string_view group;
   Figure figure;
   bool has_sizes;
-  Bound bound;
+  Baseline baseline;
   std::string_view what;
   Status (*run)(Meter& meter, const Test& test);
 };

@@ -38,13 +38,10 @@ class Endpoint {
     return made;
   }
   ~Endpoint() {
-    shmem_barrier_all();
-    if (handle_ != nullptr) smem_trans_destroy(handle_, 0);
-    shmem_barrier_all();
-    // PE 0 hosts the store.
-    if (shmem_my_pe() != 0) smem_trans_uninit(0);
-    shmem_barrier_all();
-    if (shmem_my_pe() == 0) smem_trans_uninit(0);
+    const auto destroy = [this] {
+      if (handle_ != nullptr) smem_trans_destroy(handle_, 0);
+    };
+    leave_together(destroy, [] { smem_trans_uninit(0); });
   }
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;

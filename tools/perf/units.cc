@@ -23,6 +23,14 @@ std::string time_text(double ns) {
   return three(ns / 1e9) + " s";
 }
 
+std::array<std::string, 5> times_of(const Summary& summary) {
+  const auto of = [&](double share, double ns) {
+    return summary.has(share) ? time_text(ns) : std::string("-");
+  };
+  return {time_text(summary.p50), of(0.9, summary.p90), of(0.99, summary.p99),
+          of(0.999, summary.p999), time_text(summary.most)};
+}
+
 std::string bytes_text(std::size_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB"};
   if (bytes == 0) return "-";
@@ -37,11 +45,13 @@ std::string bytes_text(std::size_t bytes) {
 }
 
 std::string speed_text(double bytes_a_ns) {
+  if (bytes_a_ns < 0.9995e-3) return three(bytes_a_ns * 1e6) + " kB/s";
   return bytes_a_ns < 0.9995 ? three(bytes_a_ns * 1e3) + " MB/s" : three(bytes_a_ns) + " GB/s";
 }
 
 std::string rate_text(double ns) {
-  return three(1e3 / ns) + " M/s";
+  const double millions = 1e3 / ns;
+  return millions < 0.9995 ? three(millions * 1e3) + " k/s" : three(millions) + " M/s";
 }
 
 std::string figure_text(const Test& test, std::size_t bytes, double ns) {

@@ -9,11 +9,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 #include "core/cpu.h"
-#include "perf/limits.h"
+#include "perf/baselines.h"
+#include "perf/events.h"
 #include "perf/meter.h"
-#include "perf/run.h"
+#include "perf/test_table.h"
 
 namespace memspan::perf {
 namespace {
@@ -31,8 +33,10 @@ std::string library() {
 
 // By plain loads and stores to a word of PE 0's; 0 where the last PE has none of its memory mapped,
 // or is on the same core.
-double cache_line(Meter& meter) {
-  auto* const words = static_cast<long*>(shmem_calloc(1, 2 * kFalseSharingRange));
+Result<double> cache_line(Meter& meter) {
+  MEMSPAN_TRY_ASSIGN(std::byte* const memory, meter.symmetric(2 * kFalseSharingRange),
+                     "a cache line");
+  auto* const words = reinterpret_cast<long*>(memory);
   auto* const core = words + kFalseSharingRange / sizeof(long);
   *core = ::sched_getcpu();
   shmem_barrier_all();
@@ -46,37 +50,37 @@ double cache_line(Meter& meter) {
     ns = measure_cache_line(*static_cast<std::atomic<std::uint64_t>*>(line),
                             meter.rank() == 0 ? Turn::kFirst : Turn::kSecond);
   shmem_barrier_all();
-  shmem_free(words);
   return ns;
 }
 
 // Nobody else of the job computes meanwhile.
-void tell_start(Meter& meter, const Tell& tell) {
-  auto* const word = static_cast<long*>(shmem_malloc(sizeof(long)));
+Status tell_start(Meter& meter, const Tell& tell) {
+  MEMSPAN_TRY_ASSIGN(std::byte* const word, meter.symmetric(sizeof(long)), "the machine");
   const bool is_near = shmem_ptr(word, meter.far()) != nullptr;
-  const double line = cache_line(meter);
+  MEMSPAN_TRY_ASSIGN(const double line, cache_line(meter), "the machine");
+  const std::vector<std::size_t>& sizes = meter.plan().sizes;
+  MEMSPAN_TRY_ASSIGN(std::byte* const memory, meter.symmetric(sizes.back()), "the machine");
   if (meter.rank() == 0) {
-    Limits limits = measure_limits(meter.plan().sizes);
-    limits.cache_line = line;
-    tell(json::Value()
-             .set("event", "start")
-             .set("library", library())
-             .set("pes", meter.size())
-             .set("one_host", is_near)
-             .set("limits", to_json(limits)));
+    Baselines baselines = measure_baselines(sizes, memory);
+    baselines.cache_line = line;
+    tell(to_event("start", Start{.library = library(),
+                                 .pes = meter.size(),
+                                 .one_host = is_near,
+                                 .baselines = std::move(baselines)}));
   }
-  shmem_free(word);
+  meter.free_symmetric();
+  return Status::ok();
 }
 
-json::Value to_json(const Row& row) {
-  json::Value ns{json::Value::Array()};
-  for (const double one : row.ns) ns.add(one);
-  return json::Value()
-      .set("event", "row")
-      .set("test", row.test)
-      .set("bytes", row.bytes)
-      .set("batch", row.batch)
-      .set("ns", std::move(ns));
+Status measure_all(Meter& meter, const Tell& tell) {
+  MEMSPAN_PASS(tell_start(meter, tell));
+  for (const std::string& name : meter.plan().tests) {
+    const Test& test = *find_test(name);
+    MEMSPAN_TRY(test.run(meter, test), name);
+    meter.free_symmetric();
+  }
+  if (meter.rank() == 0) tell(json::Value().set("event", "end"));
+  return Status::ok();
 }
 
 }  // namespace
@@ -86,25 +90,17 @@ Status work(const Plan& plan, const Tell& tell) {
   if (shmem_n_pes() < 2)
     return {Code::kInvalidArgument,
             fmt::format("there is {} PE, and a measurement needs 2 at least", shmem_n_pes())};
-  Status status;
   {
-    Meter meter(plan, [&](const Row& row) { tell(to_json(row)); });
-    tell_start(meter, tell);
-    for (const std::string& name : plan.tests) {
-      const Test& test = *find_test(name);
-      status = test.run(meter, test).annotate(name);
-      if (!status.is_ok()) break;
-      meter.free_symmetric();
-    }
+    auto meter = Meter::make(plan, [&](const Row& row) { tell(to_event("row", row)); });
+    const Status status = meter.is_ok() ? measure_all(**meter, tell) : meter.status();
     if (!status.is_ok()) {
       // The other PEs may wait for this one.
-      fmt::print(stderr, "memspan-perf: PE {}: {}\n", meter.rank(), status.message());
+      fmt::print(stderr, "memspan-perf: PE {}: {}\n", shmem_my_pe(), status.message());
       shmem_global_exit(1);
     }
-    if (meter.rank() == 0) tell(json::Value().set("event", "end"));
   }
   shmem_finalize();
-  return status;
+  return Status::ok();
 }
 
 }  // namespace memspan::perf

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process of a job that measures. PE 0 tells what it finds, a JSON object a line:
-//
-//   {"event": "start", "library": PATH, "pes": 2, "limits": {...}}
-//   {"event": "row", "test": "put", "bytes": 8, "batch": 100, "ns": [...]}
-//   {"event": "end"}
+// A process of a job that measures. PE 0 tells what it finds (events.h).
 #pragma once
 
 #include <functional>

@@ -4,6 +4,7 @@
 // Prints one line, "memspan-store: listening at tcp://127.0.0.1:8666", when members can come.
 // SIGHUP reads certificates again and closes the connections that they do not allow any more;
 // SIGTERM and SIGINT end it.
+#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -11,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "command_line/print.h"
 #include "core/log.h"
 #include "node/counters_metrics.h"
 #include "store/server.h"
@@ -55,9 +57,12 @@ Status serve(const store_tool::Options& options) {
   const std::string address = server->endpoint().to_string();
   if (!options.address_file.empty())
     MEMSPAN_TRY(write_address(options.address_file, address), "publishing the address");
-  if (metrics) std::printf("memspan-store: metrics at port %d\n", metrics->port());
-  std::printf("memspan-store: listening at %s\n", address.c_str());
-  std::fflush(stdout);
+  std::string lines;
+  if (metrics) lines = fmt::format("memspan-store: metrics at port {}\n", metrics->port());
+  const Status printed =
+      command_line::print_all(fmt::format("{}memspan-store: listening at {}\n", lines, address));
+  // A service may have closed its stdout; the members read the file.
+  if (options.address_file.empty()) MEMSPAN_PASS(printed);
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -74,9 +79,5 @@ int main(int argc, char** argv) {
   auto options = memspan::store_tool::parse_options(argc, argv);
   memspan::Status status = options.status();
   if (options.is_ok() && options->has_value()) status = memspan::serve(**options);
-  if (status.is_ok()) return 0;
-  const bool is_refusal = status.code() == memspan::Code::kInvalidArgument;
-  std::fprintf(stderr, "memspan-store: %s%s\n", status.message().c_str(),
-               is_refusal ? "; see memspan-store --help" : "");
-  return is_refusal ? 2 : 1;
+  return status.is_ok() ? 0 : memspan::command_line::end_with("memspan-store", status);
 }

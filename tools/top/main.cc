@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <cstdio>
 #include <thread>
 #include <vector>
 
+#include "command_line/print.h"
 #include "node/counters_metrics.h"
 #include "top/options.h"
 #include "top/print.h"
@@ -17,33 +17,31 @@
 namespace memspan::top {
 namespace {
 
-void print(const View& view, const Options& options) {
+Status print(const View& view, const Options& options) {
   std::string text;
   if (options.is_json)
     text = json_of(view) + "\n";
   else
     for (const std::string& line : table_of(view, options.order)) text += line + "\n";
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  return command_line::print_all(text);
 }
 
 // Rates need two looks.
-int run_once(Viewer& viewer, const Options& options) {
+Status run_once(Viewer& viewer, const Options& options) {
   View view = viewer.look(options.order);
   if (options.interval > Duration::zero()) {
     std::this_thread::sleep_for(options.interval);
     view = viewer.look(options.order);
   }
-  print(view, options);
-  return std::fflush(stdout) == 0 ? 0 : 1;
+  return print(view, options);
 }
 
 // For as long as somebody reads.
-int run_as_stream(Viewer& viewer, const Options& options) {
+Status run_as_stream(Viewer& viewer, const Options& options) {
   viewer.look(options.order);
   while (true) {
     std::this_thread::sleep_for(options.interval);
-    print(viewer.look(options.order), options);
-    if (std::fflush(stdout) != 0) return 1;
+    MEMSPAN_PASS(print(viewer.look(options.order), options));
   }
 }
 
@@ -72,20 +70,18 @@ bool take_key(char key, Order& order) {
   return true;
 }
 
-int run_on_terminal(Viewer& viewer, Options options) {
-  if (const Status status = Screen::check(); !status.is_ok()) {
-    fmt::print(stderr, "memspan-top: {}\n", status.message());
-    return 2;
-  }
+Status run_on_terminal(Viewer& viewer, Options options) {
+  MEMSPAN_PASS(Screen::check());
   Screen screen;
   while (true) {
     screen.show(table_of(viewer.look(options.order), options.order));
-    if (!take_key(screen.key(Deadline::after(options.interval)), options.order)) return 0;
+    if (!take_key(screen.key(Deadline::after(options.interval)), options.order))
+      return Status::ok();
   }
 }
 
 // Of all processes of this user on this host.
-int serve(const std::string& place) {
+Status serve(const std::string& place) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
@@ -96,26 +92,18 @@ int serve(const std::string& place) {
     for (const ProcessSeen& seen : reader.look()) processes.push_back(seen.counters);
     return metrics_of(processes);
   });
-  if (!server.is_ok()) {
-    const bool is_refusal = server.code() == Code::kInvalidArgument;
-    fmt::print(stderr, "memspan-top: {}{}\n", server.status().message(),
-               is_refusal ? "; see memspan-top --help" : "");
-    return is_refusal ? 2 : 1;
-  }
-  fmt::print("memspan-top: metrics at port {}\n", (*server)->port());
-  std::fflush(stdout);
+  if (!server.is_ok()) return server.status();
+  MEMSPAN_PASS(
+      command_line::print_all(fmt::format("memspan-top: metrics at port {}\n", (*server)->port())));
   int number = 0;
   sigwait(&signals, &number);
-  return 0;
+  return Status::ok();
 }
 
-int run(int argc, const char* const* argv) {
+Status run(int argc, const char* const* argv) {
   auto options = parse_options(argc, argv);
-  if (!options.is_ok()) {
-    fmt::print(stderr, "memspan-top: {}; see memspan-top --help\n", options.status().message());
-    return 2;
-  }
-  if (!*options) return 0;
+  if (!options.is_ok()) return options.status();
+  if (!*options) return Status::ok();
   if (!(*options)->metrics.empty()) return serve((*options)->metrics);
   Viewer viewer((*options)->only);
   if ((*options)->is_once) return run_once(viewer, **options);
@@ -127,5 +115,6 @@ int run(int argc, const char* const* argv) {
 }  // namespace memspan::top
 
 int main(int argc, char** argv) {
-  return memspan::top::run(argc, argv);
+  const memspan::Status status = memspan::top::run(argc, argv);
+  return status.is_ok() ? 0 : memspan::command_line::end_with("memspan-top", status);
 }

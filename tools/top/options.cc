@@ -39,8 +39,11 @@ void describe(CLI::App& app, Typed& typed, Options& options) {
   app.add_option("--metrics", options.metrics,
                  "serve the counters of all of them to Prometheus at this HOST:PORT, until SIGTERM")
       ->excludes("--once")
-      ->excludes("--json");
-  app.add_option("NAME", options.only, "show only this job, pool or endpoint, or this process");
+      ->excludes("--json")
+      ->excludes("--interval")
+      ->excludes("--sort")
+      ->excludes(app.add_option("NAME", options.only,
+                                "show only this job, pool or endpoint, or this process"));
   app.set_version_flag("--version", "memspan-top " MEMSPAN_VERSION);
   app.footer(std::string(kKeys));
 }

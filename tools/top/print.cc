@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/environment.h"
+#include "json/json.h"
 
 namespace memspan::top {
 namespace {
@@ -39,11 +40,8 @@ std::string wait_of(const Row& row) {
 
 std::string heading_of(const Group& group) {
   if (group.kind == MemberKind::kEndpoint) return fmt::format("endpoint {}", group.name);
-  std::size_t seen = 0;
-  for (const Row& row : group.rows)
-    if (row.counters.process != 0) ++seen;
-  return fmt::format("{} {}: {} of {} members seen here", name_of(group.kind), group.name, seen,
-                     group.size);
+  return fmt::format("{} {}: {} of {} members seen here", name_of(group.kind), group.name,
+                     group.seen, group.size);
 }
 
 std::string line_of(const Row& row) {
@@ -56,15 +54,7 @@ std::string line_of(const Row& row) {
 }
 
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') result += '\\';
-    if (static_cast<unsigned char>(letter) < 0x20)
-      result += fmt::format("\\u{:04x}", static_cast<int>(letter));
-    else
-      result += letter;
-  }
-  return result + '"';
+  return json::Value(text).compact();
 }
 
 template <typename Things, typename ToText>

@@ -48,7 +48,7 @@ void note_nothing(int) {}
 
 Status Screen::check() {
   if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) return Status::ok();
-  return {Code::kNotSupported,
+  return {Code::kInvalidArgument,
           "stdin and stdout are not both a terminal; --once and --json need none"};
 }
 

@@ -14,7 +14,7 @@ namespace memspan::top {
 // One at a time in a process; one thread.
 class Screen {
  public:
-  // kNotSupported when stdin or stdout is no terminal.
+  // kInvalidArgument when stdin or stdout is no terminal.
   static Status check();
   Screen();
   ~Screen();

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/view.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "node/host_identity.h"
+
 namespace memspan::top {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
-}
 
 std::string state_of(const ProcessSeen& seen) {
   if (seen.state == 'T' || seen.state == 't') return "stopped";
@@ -85,6 +80,13 @@ void add_unseen_ranks(Group& group, const SegmentSeen& node) {
   }
 }
 
+// The rows of what this process, a number, is; not of ranks of which none is seen.
+void keep_process(Group& group, std::string_view number) {
+  std::erase_if(group.rows, [&](const Row& row) {
+    return row.counters.process == 0 || number != std::to_string(row.counters.process);
+  });
+}
+
 void sort(Group& group, Order order) {
   std::stable_sort(group.rows.begin(), group.rows.end(), [&](const Row& one, const Row& other) {
     return std::make_tuple(-weight_of(one, order), one.member.rank, one.process) <
@@ -122,8 +124,6 @@ View Viewer::look(Order order) {
   for (const ProcessSeen& seen : reader_.look()) {
     const std::optional<Rates> rates = rates_of(seen.counters, now);
     for (const MemberSeen& member : seen.counters.members) {
-      if (!only_.empty() && only_ != member.name && only_ != std::to_string(seen.counters.process))
-        continue;
       Group& group = groups[{member.kind, member.name}];
       group.kind = member.kind;
       group.name = member.name;
@@ -140,8 +140,11 @@ View Viewer::look(Order order) {
   }
   before_ = std::move(after);
   for (auto& [key, group] : groups) {
+    group.seen = group.rows.size();
     if (const auto node = nodes.find(group.name); node != nodes.end())
       add_unseen_ranks(group, *node->second);
+    if (!only_.empty() && only_ != group.name) keep_process(group, only_);
+    if (group.rows.empty()) continue;
     sort(group, order);
     view.groups.push_back(std::move(group));
   }

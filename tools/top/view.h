@@ -2,6 +2,7 @@
 // What memspan-top shows: the members of each job, pool and endpoint, with rates between two looks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,6 +35,7 @@ struct Group {
   MemberKind kind = MemberKind::kNone;
   std::string name;
   std::int32_t size = 0;
+  std::size_t seen = 0;  // members of which a process is seen, also where fewer rows are shown
   std::vector<Row> rows;
 };
 

@@ -128,7 +128,26 @@ TEST_F(MemoryTest, NoDevShmIsGood) {
 
 using HostTest = MachineTest;
 
+TEST_F(HostTest, TheLowestQuotaOfTheGroupsAboveCounts) {
+  write("/proc/self/cgroup", "0::/slice/service\n");
+  const auto quota = [&] { return find(gather_host(files()), "core_quota").value.number(); };
+  write("/sys/fs/cgroup/slice/service/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), 0);
+  write("/sys/fs/cgroup/slice/cpu.max", "50000 100000\n");
+  EXPECT_EQ(quota(), 0.5);
+  write("/sys/fs/cgroup/slice/service/cpu.max", "25000 100000\n");
+  EXPECT_EQ(quota(), 0.25);
+  // Version 1, in a container that has its group mounted at the root.
+  write("/proc/self/cgroup", "4:cpu,cpuacct:/docker/0123\n3:memory:/docker/0123\n");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n");
+  write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 1.5);
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(quota(), 0);
+}
+
 TEST_F(HostTest, AQuotaBelowTheCoresIsNoted) {
+  write("/proc/self/cgroup", "0::/\n");
   write("/sys/fs/cgroup/cpu.max", "50000 100000\n");
   const Findings findings = gather_host(files());
   EXPECT_EQ(find(findings, "core_quota").judgement, Judgement::kNote);
@@ -201,6 +220,23 @@ TEST_F(RouteTest, OfTwoNetworksOrHostIdsIsMessages) {
     EXPECT_EQ(transport(findings, "heaps_and_pools"), "message") << other;
     EXPECT_FALSE(find(findings, "same_node").value.truth());
   }
+}
+
+TEST_F(RouteTest, AProcessOfOurNetworkOrHostIdIsOfThisHost) {
+  make_process(10, "1000", "7");
+  make_process(11, "1000", "8");
+  make_process(12, "1000", "7", std::string("MEMSPAN_HOST_ID=b\0", 18));
+  link("/proc/self/ns/net", "net:[7]");
+  const auto is_here = [&](std::uint64_t process) {
+    return facts_of_process(files(), process)->is_this_host;
+  };
+  EXPECT_TRUE(is_here(10));
+  EXPECT_FALSE(is_here(11));
+  EXPECT_FALSE(is_here(12));
+  ::setenv("MEMSPAN_HOST_ID", "b", 1);
+  EXPECT_FALSE(is_here(10));
+  EXPECT_TRUE(is_here(12));
+  ::unsetenv("MEMSPAN_HOST_ID");
 }
 
 TEST_F(RouteTest, SaysWhyTheKernelDoesNotAllowIt) {

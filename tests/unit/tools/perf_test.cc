@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "perf/axis.h"
+#include "perf/collector.h"
 #include "perf/compare.h"
 #include "perf/plan.h"
 #include "perf/plot.h"
@@ -39,6 +40,16 @@ TEST(SamplesTest, OneSampleIsEveryPercentile) {
   EXPECT_EQ(summarize({}).samples, 0u);
 }
 
+TEST(SamplesTest, APercentileNeedsSamplesBeyondIt) {
+  const auto times = [](std::size_t samples) {
+    return times_of(summarize(std::vector<double>(samples, 5)));
+  };
+  EXPECT_THAT(times(9), ElementsAre("5.00 ns", "-", "-", "-", "5.00 ns"));
+  EXPECT_THAT(times(99), ElementsAre("5.00 ns", "5.00 ns", "-", "-", "5.00 ns"));
+  EXPECT_THAT(times(100), ElementsAre("5.00 ns", "5.00 ns", "5.00 ns", "-", "5.00 ns"));
+  EXPECT_THAT(times(1000), ElementsAre("5.00 ns", "5.00 ns", "5.00 ns", "5.00 ns", "5.00 ns"));
+}
+
 TEST(SamplesTest, TheMedianOfAnEvenNumberIsBetween) {
   EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
   EXPECT_EQ(median({}), 0);
@@ -55,7 +66,8 @@ TEST(SizesTest, WhatIsNoneIsNamed) {
   for (const char* text : {"", "x", "8:", "64:8", "8:64:1", "1:2:3:4", "0", "2g", "8,,9"}) {
     const auto sizes = parse_sizes(text);
     ASSERT_FALSE(sizes.is_ok()) << text;
-    EXPECT_THAT(sizes.status().message(), HasSubstr(text));
+    EXPECT_TRUE(sizes.status().message().starts_with(std::string("--sizes \"") + text + "\": "))
+        << sizes.status().message();
   }
 }
 
@@ -65,7 +77,7 @@ TEST(PlanTest, ComesBackFromItsText) {
                   .samples = 7,
                   .seconds = 0.25,
                   .store = "tcp://a:1"};
-  const auto again = plan_from_json(to_json(plan).compact());
+  const auto again = plan_from_json(json::written(plan).compact());
   ASSERT_TRUE(again.is_ok());
   EXPECT_EQ(again->tests, plan.tests);
   EXPECT_EQ(again->sizes, plan.sizes);
@@ -81,6 +93,11 @@ TEST(UnitsTest, HaveThreeDigits) {
   EXPECT_EQ(time_text(2.5e9), "2.50 s");
   EXPECT_EQ(speed_text(12.34), "12.3 GB/s");
   EXPECT_EQ(speed_text(0.5), "500 MB/s");
+  EXPECT_EQ(speed_text(1e-3), "1.00 MB/s");
+  EXPECT_EQ(speed_text(4e-5), "40.0 kB/s");
+  EXPECT_EQ(rate_text(22), "45.5 M/s");
+  EXPECT_EQ(rate_text(1e3), "1.00 M/s");
+  EXPECT_EQ(rate_text(25e3), "40.0 k/s");
   EXPECT_EQ(bytes_text(65536), "64 KiB");
   EXPECT_EQ(bytes_text(0), "-");
   EXPECT_EQ(tidy("1.00 us"), "1 us");
@@ -115,12 +132,8 @@ json::Value row(double ns) {
 Run run_of(std::initializer_list<double> rounds) {
   Collector collector;
   for (const double ns : rounds) {
-    EXPECT_TRUE(collector
-                    .take(json::Value()
-                              .set("event", "start")
-                              .set("pes", 2)
-                              .set("limits", json::Value().set("cache_line_ns", ns)))
-                    .is_ok());
+    const Start start{.library = "a", .pes = 2, .baselines = {.cache_line = ns}};
+    EXPECT_TRUE(collector.take(to_event("start", start)).is_ok());
     EXPECT_TRUE(collector.take(row(ns)).is_ok());
     EXPECT_TRUE(collector.take(json::Value().set("event", "end")).is_ok());
   }
@@ -133,7 +146,7 @@ TEST(RunTest, PoolsTheSamplesOfItsRounds) {
   EXPECT_EQ(run.rounds, 3u);
   EXPECT_EQ(run.figures[0].ns.samples, 9u);
   EXPECT_THAT(run.figures[0].medians, ElementsAre(10, 20, 30));
-  EXPECT_EQ(run.limits.cache_line, 20);
+  EXPECT_EQ(run.baselines.cache_line, 20);
 }
 
 TEST(RunTest, ComesBackFromItsText) {
@@ -148,6 +161,34 @@ TEST(RunTest, ComesBackFromItsText) {
 
 TEST(RunTest, AnotherFormatIsRefused) {
   EXPECT_EQ(run_from_json(json::Value().set("format", 99)).code(), Code::kInvalidArgument);
+}
+
+TEST(RunTest, WhatIsNotThereIsNamed) {
+  const auto complaint = [](std::string_view gone, const json::Value& instead) {
+    json::Value changed;
+    const json::Value whole = to_json(run_of({10}));
+    for (const auto& [name, value] : whole.object()) {
+      if (name != gone)
+        changed.set(name, value);
+      else if (!instead.is_null())
+        changed.set(name, instead);
+    }
+    return std::string(run_from_json(changed).status().message());
+  };
+  EXPECT_EQ(complaint("pes", {}), "there is no \"pes\"");
+  EXPECT_EQ(complaint("baselines", json::Value::Object()), "there is no \"baselines.clock_ns\"");
+  EXPECT_EQ(complaint("figures", json::Value().add(json::Value::Object())),
+            "there is no \"figures[0].test\"");
+  EXPECT_EQ(complaint("rounds", -1), "\"rounds\" is -1; allowed are 0 to 9007199254740992");
+  EXPECT_EQ(complaint("one_host", "yes"), "\"one_host\" is no true or false");
+  EXPECT_EQ(complaint("machine", json::Value().set("cores", 2)), "\"machine.cores\" is no text");
+}
+
+TEST(CollectorTest, AnEventWithoutItsMembersIsRefused) {
+  Collector collector;
+  EXPECT_EQ(collector.take(json::Value().set("event", "row")).code(), Code::kInvalidArgument);
+  EXPECT_EQ(collector.take(json::Value().set("event", "pause")).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(collector.finish("").figures.empty());
 }
 
 TEST(CompareTest, TakesRoundsNextToEachOther) {

@@ -17,10 +17,10 @@ class ForeignLauncherTest : public testing::Test {
  protected:
   ForeignLauncherTest() {
     for (const char* name :
-         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE",
-          "FLUX_JOB_ID", "PALS_RANKID", "PALS_APID", "PMI_SIZE", "PMI_RANK", "PMI_FD",
-          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_RANK",
-          "PMIX_NAMESPACE", "WORLD_SIZE", "RANK"})
+         {"MEMSPAN_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK",
+          "FLUX_JOB_SIZE", "FLUX_JOB_ID", "PALS_RANKID", "PALS_APID", "PMI_SIZE", "PMI_RANK",
+          "PMI_FD", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID",
+          "PMIX_RANK", "PMIX_NAMESPACE", "WORLD_SIZE", "RANK"})
       unsetenv(name);
   }
   static Result<std::optional<ForeignLauncher>> find(const Variables& variables) {
@@ -49,6 +49,22 @@ TEST_F(ForeignLauncherTest, TellsRankSizeAndJob) {
   const auto prte = find({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "prte@1"}});
   EXPECT_EQ((*prte)->size, std::nullopt);
   EXPECT_EQ((*prte)->protocol, Protocol::kPmix);
+}
+
+TEST_F(ForeignLauncherTest, NamesTheVariableThatShowsALauncher) {
+  const auto variable_with = [](const Variables& variables) {
+    for (const auto& [name, value] : variables) setenv(name, value, 1);
+    const char* const variable = launcher_variable();
+    for (const auto& [name, value] : variables) unsetenv(name);
+    return std::string(variable == nullptr ? "none" : variable);
+  };
+  EXPECT_EQ(variable_with({{"MEMSPAN_RANK", "0"}, {"WORLD_SIZE", "2"}}), "MEMSPAN_RANK");
+  EXPECT_EQ(variable_with({{"FLUX_TASK_RANK", "0"}}), "FLUX_TASK_RANK");
+  EXPECT_EQ(variable_with({{"PMIX_RANK", "0"}}), "PMIX_RANK");
+  EXPECT_EQ(variable_with({{"PMI_SIZE", "two"}}), "PMI_SIZE");
+  // A rank of nothing, and the shell of a batch script.
+  EXPECT_EQ(variable_with({{"RANK", "0"}}), "none");
+  EXPECT_EQ(variable_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), "none");
 }
 
 TEST_F(ForeignLauncherTest, TheInnermostLauncherCounts) {

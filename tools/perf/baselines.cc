@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "perf/limits.h"
+#include "perf/baselines.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <thread>
 
 #include "core/cpu.h"
@@ -145,23 +144,6 @@ double loopback_time() {
   return ns;
 }
 
-// Memory that begins at a page, as symmetric memory does.
-class PageBuffer {
- public:
-  explicit PageBuffer(std::size_t bytes)
-      : memory_(static_cast<std::byte*>(::operator new(bytes, kPage))) {
-    std::memset(memory_, 1, bytes);
-  }
-  ~PageBuffer() { ::operator delete(memory_, kPage); }
-  PageBuffer(const PageBuffer&) = delete;
-  PageBuffer& operator=(const PageBuffer&) = delete;
-  std::byte* get() const { return memory_; }
-
- private:
-  static constexpr std::align_val_t kPage{4096};
-  std::byte* const memory_;
-};
-
 }  // namespace
 
 double measure_cache_line(std::atomic<std::uint64_t>& line, Turn turn) {
@@ -190,22 +172,21 @@ double measure_cache_line(std::atomic<std::uint64_t>& line, Turn turn) {
   });
 }
 
-Limits measure_limits(const std::vector<std::size_t>& sizes) {
-  Limits limits;
-  limits.clock = settled([] {
+Baselines measure_baselines(const std::vector<std::size_t>& sizes, std::byte* symmetric) {
+  Baselines baselines;
+  baselines.clock = settled([] {
     constexpr int kReads = 100;
     const double since = now_ns();
     for (int i = 1; i < kReads; ++i) static_cast<void>(now_ns());
     return (now_ns() - since) / kReads;
   });
-  limits.yield = yield_time();
-  limits.loopback = loopback_time();
-  if (sizes.empty()) return limits;
-  const PageBuffer from(sizes.back());
-  const PageBuffer to(sizes.back());
+  baselines.yield = yield_time();
+  baselines.loopback = loopback_time();
+  if (sizes.empty()) return baselines;
+  const std::vector<std::byte> from(sizes.back(), std::byte{1});
   for (const std::size_t bytes : sizes)
-    limits.copies.push_back({bytes, copy_time(to.get(), from.get(), bytes)});
-  return limits;
+    baselines.copies.push_back({bytes, copy_time(symmetric, from.data(), bytes)});
+  return baselines;
 }
 
 }  // namespace memspan::perf
