@@ -14,17 +14,6 @@
 namespace memspan::info {
 namespace {
 
-std::string processor(const SystemFiles& files) {
-  constexpr std::string_view kFile = "/proc/cpuinfo";
-  std::string name = files.field(kFile, "model name");  // x86
-  if (name.empty()) name = files.field(kFile, "Model");
-  if (name.empty()) {
-    utsname about = {};
-    name = ::uname(&about) == 0 ? about.machine : "unknown";
-  }
-  return name;
-}
-
 int numa_nodes(const SystemFiles& files) {
   int count = 0;
   while (files.has(fmt::format("/sys/devices/system/node/node{}", count))) ++count;
@@ -88,7 +77,7 @@ Findings gather_host(const SystemFiles& files) {
                       .key = "kernel",
                       .text = fmt::format("{} {} {}", about.sysname, about.release, about.machine),
                       .value = std::string(about.release)});
-  const std::string model = processor(files);
+  const std::string model = processor_name(files);
   findings.push_back({.group = "host", .key = "processor", .text = model, .value = model});
   Finding cores{.group = "host",
                 .key = "cores",

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "info/finding.h"
-#include "info/system_files.h"
+#include "system_files/system_files.h"
 
 namespace memspan::info {
 

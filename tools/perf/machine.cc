@@ -5,42 +5,24 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <ctime>
-#include <fstream>
-
 #include "core/cpu.h"
 #include "core/environment.h"
+#include "system_files/system_files.h"
 
 namespace memspan::perf {
 namespace {
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::string field(const char* path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(':');
-    if (!line.starts_with(name) || colon == std::string::npos) continue;
-    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return {};
-}
-
 // "48K data, 32K instruction, 2048K unified of level 2", as the kernel tells of the first core.
-std::string caches() {
+std::string caches(const SystemFiles& files) {
   std::string all;
   for (int i = 0;; ++i) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
-    const std::string size = first_line(folder + "size");
+    const std::string size = files.line(folder + "size");
     if (size.empty()) return all.empty() ? "unknown" : all;
-    const std::string type = first_line(folder + "type");
-    all += fmt::format("{}L{} {}{}", all.empty() ? "" : ", ", first_line(folder + "level"), size,
+    const std::string type = files.line(folder + "type");
+    all += fmt::format("{}L{} {}{}", all.empty() ? "" : ", ", files.line(folder + "level"), size,
                        type == "Unified" ? ""
                        : type == "Data"  ? " data"
                                          : " instruction");
@@ -52,15 +34,14 @@ std::string caches() {
 Facts describe_machine() {
   utsname about = {};
   ::uname(&about);
-  std::string processor = field("/proc/cpuinfo", "model name");
-  if (processor.empty()) processor = about.machine;
-  const std::string memory = field("/proc/meminfo", "MemTotal");
+  const SystemFiles files;
+  const std::string memory = files.field("/proc/meminfo", "MemTotal");
   const auto bytes = std::strtoull(memory.c_str(), nullptr, 10) * 1024;
-  const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  return {{"processor", processor},
+  const std::string governor = files.line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  return {{"processor", processor_name(files)},
           {"cores",
            fmt::format("{} usable of {} online", usable_cores(), ::sysconf(_SC_NPROCESSORS_ONLN))},
-          {"caches", caches()},
+          {"caches", caches(files)},
           {"frequency governor", governor.empty() ? "not told" : governor},
           {"memory", format_size(bytes)},
           {"kernel", fmt::format("{} {} {}", about.sysname, about.release, about.machine)},

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/environment.h"
 #include "json/json.h"
@@ -53,51 +56,62 @@ std::string line_of(const Row& row) {
                      row.rates ? fmt::format("{:.0f}%", rates.waits * 100) : "-", wait_of(row));
 }
 
-std::string quoted(std::string_view text) {
-  return json::Value(text).compact();
+// With so many digits behind the point as mean something.
+double rounded(double value, double digits) {
+  const double scale = std::pow(10, digits);
+  return std::round(value * scale) / scale;
 }
 
-template <typename Things, typename ToText>
-std::string listed(const Things& things, ToText to_text) {
-  std::string text = "[";
-  for (const auto& thing : things) text += (text.size() > 1 ? "," : "") + to_text(thing);
-  return text + "]";
+json::Value json_of_wait(const WaitSeen& wait) {
+  json::Value value;
+  value.set("thread", wait.thread).set("call", wait.call);
+  value.set("for", wait.awaited == kNobodyNamed ? json::Value() : json::Value(wait.awaited));
+  return value.set("seconds", rounded(static_cast<double>(wait.nanoseconds) * 1e-9, 6));
 }
 
-std::string json_of_wait(const WaitSeen& wait) {
-  return fmt::format(R"({{"thread":{},"call":{},"for":{},"seconds":{:.6f}}})", wait.thread,
-                     quoted(wait.call),
-                     wait.awaited == kNobodyNamed ? "null" : std::to_string(wait.awaited),
-                     static_cast<double>(wait.nanoseconds) * 1e-9);
+json::Value json_of_calls(const CountersSeen& seen) {
+  json::Value calls;
+  for (std::size_t kind = 0; kind < kCallKinds; ++kind) {
+    json::Value count;
+    count.set("calls", seen.calls[kind].calls).set("bytes", seen.calls[kind].bytes);
+    calls.set(std::string(memspan::name_of(static_cast<CallKind>(kind))), std::move(count));
+  }
+  return calls;
 }
 
-std::string json_of_calls(const CountersSeen& seen) {
-  std::string text = "{";
-  for (std::size_t kind = 0; kind < kCallKinds; ++kind)
-    text += fmt::format(R"({}"{}":{{"calls":{},"bytes":{}}})", kind == 0 ? "" : ",",
-                        memspan::name_of(static_cast<CallKind>(kind)), seen.calls[kind].calls,
-                        seen.calls[kind].bytes);
-  return text + "}";
+template <typename Things, typename ToJson>
+json::Value json_of_all(const Things& things, ToJson to_json) {
+  json::Value::Array all;
+  for (const auto& thing : things) all.push_back(to_json(thing));
+  return all;
 }
 
-std::string json_of_row(const Row& row) {
-  std::string text = fmt::format(
-      R"({{"rank":{},"pid":{},"command":{},"state":{},"memory_bytes":{},"memory_used":{})",
-      row.member.rank, row.process == 0 ? "null" : std::to_string(row.process), quoted(row.command),
-      quoted(row.state), row.member.memory_bytes, row.member.memory_used);
+json::Value json_of_row(const Row& row) {
+  json::Value value;
+  value.set("rank", row.member.rank);
+  value.set("pid", row.process == 0 ? json::Value() : json::Value(row.process));
+  value.set("command", row.command).set("state", row.state);
+  value.set("memory_bytes", row.member.memory_bytes).set("memory_used", row.member.memory_used);
   if (row.counters.process != 0) {
     const CountersSeen& seen = row.counters;
-    text += fmt::format(
-        R"(,"counted":{},"calls":{},"waits":{},"waited_seconds":{:.6f},"threads":{},"uncounted_threads":{},"waiting":{})",
-        seen.counts_calls, json_of_calls(seen), seen.waits,
-        static_cast<double>(seen.waited_so_far_ns()) * 1e-9, seen.threads, seen.uncounted_threads,
-        listed(seen.waiting, json_of_wait));
+    value.set("counted", seen.counts_calls).set("calls", json_of_calls(seen));
+    value.set("waits", seen.waits);
+    value.set("waited_seconds", rounded(static_cast<double>(seen.waited_so_far_ns()) * 1e-9, 6));
+    value.set("threads", seen.threads).set("uncounted_threads", seen.uncounted_threads);
+    value.set("waiting", json_of_all(seen.waiting, json_of_wait));
   }
-  if (row.rates)
-    text += fmt::format(
-        R"(,"calls_per_second":{:.1f},"bytes_per_second":{:.1f},"waiting_share":{:.4f})",
-        row.rates->calls, row.rates->bytes, row.rates->waits);
-  return text + "}";
+  if (row.rates) {
+    value.set("calls_per_second", rounded(row.rates->calls, 1));
+    value.set("bytes_per_second", rounded(row.rates->bytes, 1));
+    value.set("waiting_share", rounded(row.rates->waits, 4));
+  }
+  return value;
+}
+
+json::Value json_of_group(const Group& group) {
+  json::Value value;
+  value.set("kind", memspan::name_of(group.kind)).set("name", group.name).set("size", group.size);
+  return value.set("members", json_of_all(group.rows, json_of_row));
 }
 
 }  // namespace
@@ -119,12 +133,10 @@ std::vector<std::string> table_of(const View& view, Order order) {
 }
 
 std::string json_of(const View& view) {
-  return fmt::format(R"({{"host":{},"groups":{}}})", quoted(view.host),
-                     listed(view.groups, [](const Group& group) {
-                       return fmt::format(R"({{"kind":"{}","name":{},"size":{},"members":{}}})",
-                                          memspan::name_of(group.kind), quoted(group.name),
-                                          group.size, listed(group.rows, json_of_row));
-                     }));
+  json::Value value;
+  return value.set("host", view.host)
+      .set("groups", json_of_all(view.groups, json_of_group))
+      .compact();
 }
 
 }  // namespace memspan::top

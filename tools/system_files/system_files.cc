@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "info/system_files.h"
+#include "system_files/system_files.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <fstream>
 #include <sstream>
 
-namespace memspan::info {
+namespace memspan {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -82,6 +83,15 @@ std::string bracketed(std::string_view text) {
   return std::string(text.substr(begin + 1, end - begin - 1));
 }
 
+std::string processor_name(const SystemFiles& files) {
+  constexpr std::string_view kFile = "/proc/cpuinfo";
+  std::string name = files.field(kFile, "model name");  // x86
+  if (name.empty()) name = files.field(kFile, "Model");
+  if (!name.empty()) return name;
+  utsname about = {};
+  return ::uname(&about) == 0 ? about.machine : "unknown";
+}
+
 std::optional<Limit> limit_of(const SystemFiles& files, std::string_view name) {
   const std::string all = files.text("/proc/self/limits");
   for (std::string_view rest = all; !rest.empty();) {
@@ -96,4 +106,4 @@ std::optional<Limit> limit_of(const SystemFiles& files, std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace memspan::info
+}  // namespace memspan

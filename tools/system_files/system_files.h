@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace memspan::info {
+namespace memspan {
 
 // A value.
 class SystemFiles {
@@ -43,4 +43,7 @@ struct Limit {
 };
 std::optional<Limit> limit_of(const SystemFiles& files, std::string_view name);
 
-}  // namespace memspan::info
+// As the kernel names it; its architecture where it does not.
+std::string processor_name(const SystemFiles& files);
+
+}  // namespace memspan
