@@ -85,9 +85,11 @@ void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
 // Another process: it begins anew, and writes nothing into its parent's.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.pages.reset();
-  // What its thread had, which is not here, may be half changed.
-  if (state.metrics != nullptr) state.metrics.release()->forget_in_child();
-  static_cast<void>(state.table.release());
+  // Kept, since what their threads had, which are not here, may be half changed.
+  [[maybe_unused]] static MetricsServer* metrics_of_parent = nullptr;
+  [[maybe_unused]] static CallTableFile* table_of_parent = nullptr;
+  if (state.metrics != nullptr) (metrics_of_parent = state.metrics.release())->forget_in_child();
+  table_of_parent = state.table.release();
   call_table().clear();
   new (&state) State;
   own_thread_counters = nullptr;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <new>
 #include <string>
@@ -52,7 +51,7 @@ struct State {
   Mutex mutex;
   std::string file MEMSPAN_GUARDED_BY(mutex);
   std::atomic<std::size_t> room{0};
-  std::deque<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);  // the oldest first
+  std::vector<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);  // the oldest first
   TraceOwner owner MEMSPAN_GUARDED_BY(mutex);
   bool has_wall_clock MEMSPAN_GUARDED_BY(mutex) = false;
   std::atomic<std::uint64_t> unkept{0};  // events of threads without a ring

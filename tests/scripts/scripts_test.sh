@@ -137,6 +137,13 @@ SH
   add_test t.4
   count 1
   said '^failed: unsteady tests: 4, and 3 are borne'
+  # It is configured anew meanwhile, and a test more comes before it.
+  cat >"$work/grows" <<'SH'
+[ -e "$1" ] || { : >"$1"; sed -i '1i add_test(t.0 true)' "$2"; exit 1; }
+SH
+  printf 'add_test(t.grows sh "%s" "%s" "%s")\n' "$work/grows" "$work/flag" "$work/tests/CTestTestfile.cmake" >"$work/tests/CTestTestfile.cmake"
+  count 0
+  said '^unsteady: dev: t\.grows: failed, and passed when it ran again alone'
   printf 'add_test(t.never false)\n' >"$work/tests/CTestTestfile.cmake"
   add_test t.race 'WARNING: ThreadSanitizer: data race'
   count 1

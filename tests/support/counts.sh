@@ -65,6 +65,12 @@ step_of_many() {
   fi
 }
 
+# failed_tests FOLDER: an expression for exactly those that failed there last. By their names, since numbers change when
+# the folder is configured anew meanwhile.
+failed_tests() {
+  printf '^(%s)$' "$(sed -E 's/^[0-9]+://; s/[][().*+?^$|\\{}]/\\&/g' "$1/Testing/Temporary/LastTestsFailed.log" | paste -sd '|')"
+}
+
 # run_ctest PRESET FOLDER OPTIONS...: adds ctest's own counts to ours.
 run_ctest() {
   local preset=$1 folder=$2 report=$results/$1.xml
@@ -73,7 +79,7 @@ run_ctest() {
   local ctest=("${place[@]}" ctest --test-dir "$folder" --output-on-failure)
   rm -f -- "$report" "$report.again"
   "${ctest[@]}" --no-tests=error --parallel "$jobs" --output-junit "$report" "$@" ||
-    again "${ctest[@]}" --rerun-failed --output-junit "$report.again"
+    again "${ctest[@]}" --tests-regex "$(failed_tests "$folder")" --output-junit "$report.again"
   count_report "$preset" "$report"
 }
 
