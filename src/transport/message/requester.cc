@@ -10,6 +10,8 @@
 namespace memspan {
 namespace {
 
+// A thread that found somebody else receiving looks again.
+constexpr auto kAgain = std::chrono::milliseconds(1);
 // Of contexts whose failures nobody asked for.
 constexpr std::size_t kMostFailures = 1024;
 
@@ -366,9 +368,9 @@ void Requester::on_ready(std::uint32_t events) {
   if (connection == nullptr) return;
   Status status;
   if ((events & (EPOLLIN | EPOLLOUT)) != 0) connection->send_queued();
-  // At the end what came before it is handled; who receives just now comes to the end by himself.
+  // At the end what came before it is handled. Who receives just now may stop before the end.
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    if (!connection->try_own()) return;
+    if (!connection->try_own()) return core_.progress->wake_at(watched_, Clock::now() + kAgain);
     status = receive_all(*connection);
   }
   if (status.is_ok() && has_heartbeat()) status = beat(*connection);
