@@ -59,7 +59,7 @@ cmake -S "$root" -B "$build" -G Ninja -DMEMSPAN_DEB=ON -DCMAKE_BUILD_TYPE="$type
   -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="$library" -DMEMSPAN_INSTALL_MODULEDIR="$library/memspan" \
   -DMEMSPAN_BUILD_PYTHON="$python" -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF -DMEMSPAN_BUILD_BENCHMARKS=OFF \
   "${options[@]}" >&2 || fail "cmake could not configure $build"
-cmake --build "$build" --parallel "$(nproc)" >&2
+cmake --build "$build" --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)" >&2
 if [[ $python == ON ]]; then
   # What importlib.metadata reads: the version, and who calls memspan when it is there.
   rm -rf -- "$build/metadata"

@@ -84,7 +84,8 @@ if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-G Ninja -DMEMSPAN_BUILD_BEN
 if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 printf 'build: %s, in %s; the first time takes minutes\n' "$type" "$build"
 cmake -S "$root" -B "$build" "${options[@]}" >/dev/null || fail "cmake could not configure $build"
-cmake --build "$build" --parallel "$(nproc)"
+# nproc would take how many threads the caller wants of OpenMP for the number of cores.
+cmake --build "$build" --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"
 
 if $python || $package; then bash "$root/scripts/build_wheel.sh" --out "$prefix/wheel"; fi
 if $package; then

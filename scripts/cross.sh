@@ -62,8 +62,8 @@ if command -v ccache >/dev/null; then
   options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
 cmake --preset aarch64 "${options[@]}" >/dev/null
-cmake --build --preset aarch64 --parallel "$(nproc)"
+cmake --build --preset aarch64 --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"
 if $tests; then
-  ctest --test-dir build-aarch64 -L aarch64 --no-tests=error --output-on-failure --parallel "$(nproc)" \
+  ctest --test-dir build-aarch64 -L aarch64 --no-tests=error --output-on-failure --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)" \
     --repeat "until-fail:$repeat"
 fi

@@ -47,7 +47,7 @@ if command -v ccache >/dev/null; then
   options=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
 cmake --preset fuzz "${options[@]}" >/dev/null
-cmake --build --preset fuzz --parallel "$(nproc)"
+cmake --build --preset fuzz --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"
 
 # Built where its libraries are.
 [[ ! -x build-fuzz/tests/fuzz_etcd ]] || targets+=(etcd)

@@ -78,7 +78,7 @@ if ((${#parts[@]} == 0)); then
 fi
 
 times=() # of each part, for the table
-jobs=$(nproc)
+jobs=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc) # whatever OpenMP is told
 results=$(mktemp -d -p /var/tmp) # the hosts of tests have a /tmp of their own
 place=()
 ahead= # the process group that compiles what later parts need
