@@ -53,20 +53,21 @@ def _reference_of_c() -> tuple[dict[str, str], str]:
     )
 
 
-def _reference_of_python() -> tuple[dict[str, str], str]:
+def _page_each(entries, of, folder: str, heading: str, columns: str) -> tuple[dict[str, str], str]:
+    """A page for each (name, path), by the module `of`, and a table of them."""
     pages, rows = {}, []
-    for name, path in modules.modules():
-        pages[f"reference/python/{name}.md"] = modules.page(name, path)
-        rows.append(f"| [`{name}`](reference/python/{name}.md) | {modules.purpose(path).replace('|', chr(92) + '|')} |")
-    return pages, "\n## Python\n\n| module | what it is |\n|---|---|\n" + "\n".join(rows) + "\n"
+    for name, path in entries:
+        pages[f"reference/{folder}/{name}.md"] = of.page(name, path)
+        rows.append(f"| [`{name}`](reference/{folder}/{name}.md) | {of.purpose(path).replace('|', chr(92) + '|')} |")
+    return pages, f"\n## {heading}\n\n| {columns} |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _reference_of_python() -> tuple[dict[str, str], str]:
+    return _page_each(modules.modules(), modules, "python", "Python", "module | what it is")
 
 
 def _reference_of_programs() -> tuple[dict[str, str], str]:
-    pages, rows = {}, []
-    for name, path in manuals.manuals():
-        pages[f"reference/programs/{name}.md"] = manuals.page(name, path)
-        rows.append(f"| [`{name}`](reference/programs/{name}.md) | {manuals.purpose(path)} |")
-    return pages, "\n## Programs\n\n| program | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"
+    return _page_each(manuals.manuals(), manuals, "programs", "Programs", "program | what it does")
 
 
 def _pages_of_other_folders(files) -> dict[str, str]:
