@@ -83,8 +83,10 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
           log_line_limited(LogLevel::kError,
                            fmt::format("{} on a CUDA stream: {}", call, moved.message()));
       }};
+  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call, endpoint->submit(given.direction, given.peer, pieces, where));
+  return smem_result(given.call,
+                     recorded.ends(endpoint->submit(given.direction, given.peer, pieces, where)));
 }
 
 std::int32_t submit(const Arguments& given, void* stream_handle) {
@@ -92,7 +94,6 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
   if (may_be_of_device(stream_handle)) return submit_to_device(given, stream_handle);
   auto stream = streams().use(stream_handle);
   if (!stream)
@@ -103,11 +104,13 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
   transfer::PieceArrays(given.local, given.remote, given.bytes, given.count).fill(0, list);
   // Shared because work can be copied.
   auto pieces = std::make_shared<const transfer::PieceList>(std::move(list));
-  return smem_result(given.call,
-                     stream->submit([handle = given.handle, direction = given.direction,
-                                     peer = std::string(given.peer), pieces = std::move(pieces)] {
-                       return move_later(handle, direction, peer, *pieces, Ends::kAny);
-                     }));
+  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+  return smem_result(
+      given.call,
+      recorded.ends(stream->submit([handle = given.handle, direction = given.direction,
+                                    peer = std::string(given.peer), pieces = std::move(pieces)] {
+        return move_later(handle, direction, peer, *pieces, Ends::kAny);
+      })));
 }
 
 }  // namespace
