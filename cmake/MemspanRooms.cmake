@@ -41,14 +41,18 @@ string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 set(memspan_object_flags "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} TLS=${MEMSPAN_TLS} PMIX=${MEMSPAN_HAS_PMIX} FMT=${MEMSPAN_LINKS_FMT} ${MEMSPAN_SANITIZE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 
 # A wheel and Debian packages are linked from the objects of build/ where scripts/build.sh made it with the
-# same flags, after what changed has been compiled there.
+# same flags, after what changed has been compiled there; a wheel for another processor from those of build/aarch64,
+# which scripts/build_wheel.sh makes.
 set(MEMSPAN_TAKES_OBJECTS FALSE)
 set(others ${PROJECT_SOURCE_DIR}/build)
+if(CMAKE_CROSSCOMPILING)
+  string(APPEND others /${CMAKE_SYSTEM_PROCESSOR})
+endif()
 if((SKBUILD OR MEMSPAN_DEB) AND EXISTS ${others}/objects.cmake)
   include(${others}/objects.cmake)
   if(memspan_object_flags_there STREQUAL memspan_object_flags)
     message(STATUS "The library's objects are those of ${others}")
-    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan launcher_parts info_parts json_parts system_files_parts
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan memspan_objects launcher_parts info_parts json_parts system_files_parts
       COMMAND_ERROR_IS_FATAL ANY)
     include(${others}/objects.cmake)
     set(MEMSPAN_TAKES_OBJECTS TRUE)

@@ -7,4 +7,7 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 # Or pkg-config would name the host's libraries.
 set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
+# Not with scikit-build-core: CMake would look at this machine's Python through it.
+if(NOT SKBUILD)
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)
+endif()

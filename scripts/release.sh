@@ -3,11 +3,12 @@
 # Makes everything that is shipped, of the last commit, in one folder with its checksums: the .run and the Debian
 # packages, a wheel for each Python, the sdist and the bill of materials (docs/packages.md).
 #
-#   release.sh [--out FOLDER] [--work FOLDER] [--python PYTHON]...
+#   release.sh [--out FOLDER] [--work FOLDER] [--python PYTHON]... [--this-processor]
 #
 #   --out FOLDER      where it goes (dist/VERSION); it must be empty or not there
 #   --work FOLDER     where it is built (a new one in /var/tmp, which is removed in the end)
 #   --python PYTHON   interpreters whose wheels are made; not given, each of 3.9 to 3.12 that is found
+#   --this-processor  no wheels for aarch64; else they are made, too, on a machine of another processor
 # The same commit gives the same bytes, wherever and whenever it is built with the same compilers and libraries.
 # The time in the files is that of the commit, or $SOURCE_DATE_EPOCH. What is not committed is not in it.
 set -euo pipefail
@@ -16,6 +17,8 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 out=
 work=
 pythons=()
+others=(aarch64)
+[[ $(uname -m) != aarch64 ]] || others=()
 
 fail() {
   printf 'release: %s\n' "$*" >&2
@@ -33,11 +36,12 @@ while (($# > 0)); do
       pythons+=("$2")
       shift
       ;;
+    --this-processor) others=() ;;
     --help | -h)
-      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$1\"; allowed are --out, --work and --python" ;;
+    *) fail "unknown option \"$1\"; allowed are --out, --work, --python and --this-processor" ;;
   esac
   shift
 done
@@ -75,14 +79,17 @@ cd -- "$sources"
 bash scripts/build.sh
 for python in "${pythons[@]}"; do
   name=$("$python" -c 'import sys; print(f"{sys.version_info[0]}.{sys.version_info[1]}")')
-  say "the wheel for Python $name"
-  rm -rf -- build/wheel # CMake remembers the last one's headers
   environment=$(bash scripts/python_env.sh --python "$python" "$work/env-$name")
-  bash scripts/build_wheel.sh --python "$environment" --out "$out"
+  for processor in "$(uname -m)" "${others[@]}"; do
+    say "the wheel for Python $name on $processor"
+    bash scripts/build_wheel.sh --python "$environment" --out "$out" --arch "$processor"
+  done
+  rm -rf -- build/wheel* # CMake remembers the last one's headers
 done
 # The second .run package has the wheel of the distribution's Python, where there is one.
 tag=$(/usr/bin/python3 -c 'import sys; print(f"cp3{min(sys.version_info[1], 12)}")' 2>/dev/null || echo none)
-wheel=$(ls -- "$out"/memspan-*-"$tag"-*.whl 2>/dev/null || ls -- "$out"/memspan-*.whl | tail -n 1)
+processor=$(uname -m)
+wheel=$(ls -- "$out"/memspan-*-"$tag"-*"_$processor.whl" 2>/dev/null || ls -- "$out"/memspan-*"_$processor.whl" | tail -n 1)
 say 'the .run packages'
 cmake --install build --prefix "$work/tree" >/dev/null
 bash packaging/package.sh --tree "$work/tree" --wheel "$wheel" --out "$out"

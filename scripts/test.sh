@@ -27,7 +27,7 @@
 # And, only when it is named:
 #   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
 #   debs      the Debian packages, installed into an empty system, used, upgraded and removed; needs root
-#   release   everything that is shipped, made twice and compared, installed, used and removed; it compiles the library four times and needs root
+#   release   everything that is shipped, made twice and compared, installed, used and removed; it compiles the library six times and needs root
 #
 #   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
 #             and aarch64 runs every test
@@ -366,9 +366,9 @@ part_debs() {
 # What scripts/release.sh makes of the last commit.
 part_release() {
   local each
-  step 'what a release needs' bash scripts/install_deps.sh --release || return 0
+  step 'what a release needs' bash scripts/install_deps.sh --release --cross || return 0
   step 'release make' bash tests/packages/release_test.sh make || return 0
-  for each in wheels sdist sbom debs life dockerfile again; do
+  for each in wheels aarch64 sdist sbom debs life dockerfile again; do
     step "release $each" bash tests/packages/release_test.sh "$each" || true
   done
 }

@@ -2,6 +2,7 @@
 #include "addresses.h"
 #include "in_lines.h"
 
+#include <fcntl.h>
 #include <memspan/memspan.h>
 #include <nanobind/ndarray.h>
 #include <sys/mman.h>
@@ -40,6 +41,23 @@ Extents::const_iterator extent_at(std::uintptr_t address) {
   if (next == extents().begin()) return extents().end();
   const auto found = std::prev(next);
   return address - found->first < found->second.bytes ? found : extents().end();
+}
+
+// Whether the bytes at both are memory of this process. Where the kernel has no process_vm_readv,
+// or a filter of system calls takes it, a pipe is asked, which copies from there, too.
+bool can_be_read(std::uintptr_t first, std::uintptr_t last) {
+  char read[2];
+  const iovec here = {read, sizeof read};
+  const iovec there[] = {{reinterpret_cast<void*>(first), 1}, {reinterpret_cast<void*>(last), 1}};
+  auto got = process_vm_readv(getpid(), &here, 1, there, 2, 0);
+  int ends[2];
+  if (got < 0 && errno != EFAULT) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return true;  // nobody can be asked
+    got = writev(ends[1], there, 2);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  return got == sizeof read;
 }
 
 // The pages of views that outlived their job.
@@ -169,16 +187,7 @@ Side side_of(const void* base) {
 void check_address(const char* name, std::uintptr_t address, std::size_t bytes) {
   if (bytes == 0 || bytes_from(address) >= bytes) return;
   std::uintptr_t last = 0;
-  bool is_there = !__builtin_add_overflow(address, bytes - 1, &last);
-  if (is_there) {
-    char read[2];
-    const iovec here = {read, sizeof read};
-    const iovec there[] = {{reinterpret_cast<void*>(address), 1},
-                           {reinterpret_cast<void*>(last), 1}};
-    const auto got = process_vm_readv(getpid(), &here, 1, there, 2, 0);
-    is_there = got == sizeof read || (got < 0 && errno != EFAULT);  // or nobody may ask
-  }
-  if (!is_there)
+  if (__builtin_add_overflow(address, bytes - 1, &last) || !can_be_read(address, last))
     throw nb::value_error((std::string(name) + " is " + std::to_string(address) + ", and the " +
                            std::to_string(bytes) + " bytes there are not memory of this process")
                               .c_str());

@@ -237,6 +237,46 @@ def test_addresses_that_are_none_are_exceptions(alone):
     shmem.shmem_free(remote)
 
 
+# Old container runtimes forbid it, and some kernels and emulators have none.
+def test_addresses_that_are_none_are_exceptions_without_process_vm_readv():
+    program = r"""
+import ctypes, platform, struct
+import numpy as np
+import shmem
+
+# A filter by which process_vm_readv fails with ENOSYS, which is 38, and all else is allowed.
+call = {"x86_64": 310, "aarch64": 270}[platform.machine()]
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+filter = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rows), ctypes.addressof(code)))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+if libc.prctl(22, 2, filter) != 0:
+    assert ctypes.get_errno() == 22, ctypes.get_errno()  # under an emulator without filters, which has none of it, too
+assert libc.process_vm_readv(0, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == 38
+
+shmem.shmem_init()
+remote = shmem.shmem_malloc(1 << 16)
+kept = np.zeros(1 << 16, "uint8")
+for wild in (0, 8, 1 << 46, 2**64 - 8):
+    try:
+        shmem.shmem_putmem(remote, wild, 8, pe=0)
+    except ValueError as error:
+        assert f"src is {wild}" in str(error), error
+    else:
+        raise AssertionError(wild)
+try:
+    shmem.shmem_putmem(remote, kept.ctypes.data, 1 << 47, pe=0)
+except ValueError as error:
+    assert "src is" in str(error), error
+shmem.shmem_putmem(remote, kept.ctypes.data, kept.nbytes, pe=0)
+shmem.shmem_finalize()
+print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "refused\n", done.stdout + done.stderr
+
+
 def test_strides_are_part_of_the_bounds(alone):
     mine = shmem.shmem_calloc(64, 4)
     few = np.zeros(10, np.float32)

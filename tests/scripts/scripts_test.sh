@@ -174,7 +174,7 @@ case_wheel_that_fails() {
   local lines stranger
   lines=$(block_of_readme 'From Python')
   mkdir "$work/tree/dist"
-  echo 'an old one' >"$work/tree/dist/memspan-0.0.1-py3-none-any.whl"
+  echo 'an old one' >"$work/tree/dist/memspan-0.0.1-cp311-cp311-linux_$(uname -m).whl"
   mapfile -t stranger < <(as_stranger)
   gives 1 "${stranger[@]}" bash -c "cd '$work/tree'; $lines"
   said '^ERROR: '
