@@ -27,6 +27,11 @@ def info() -> NoReturn:
     _become("memspan-info")
 
 
+def perf() -> NoReturn:
+    """Measures latency, bandwidth and rates of this machine: ``memspan-perf -n 2``."""
+    _become("memspan-perf")
+
+
 def store() -> NoReturn:
     """Hosts a store by itself."""
     _become("memspan-store")

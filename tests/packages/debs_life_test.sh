@@ -20,13 +20,6 @@ source "$here/../support/readme.sh"
 # shellcheck source=tests/support/empty_system.sh
 source "$here/../support/empty_system.sh"
 
-# there COMMAND...: in the system; what it printed only when it fails.
-there() { in_root "$system" "$@" >"$work/out" 2>&1 || fail "$* gave $?: $(tail -n 20 "$work/out")"; }
-# apt's own caches and logs are not part of what an installation leaves.
-files() {
-  (cd -- "$system" && find . -xdev \( -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./proc -o -path ./dev \
-    -o -path ./sys -o -path ./tmp -o -path ./root -o -path ./packages -o -path ./var/lib/dpkg -o -path ./run \) -prune -o -print) | sort
-}
 installed() { in_root "$system" dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' '*memspan*' 2>/dev/null | grep -v ' not-installed$' || true; }
 
 # The same packages with a version of tomorrow.
@@ -90,7 +83,7 @@ cp -- "$debs"/*.deb "$system/packages/"
 there apt-get update
 # What users have of a system that compiles; Python is what python3-memspan brings.
 there apt-get install -y --no-install-recommends gcc libc6-dev cmake make pkg-config
-files >"$work/before"
+files_there >"$work/before"
 
 # shellcheck disable=SC2016
 there sh -ec 'apt-get install -y --no-install-recommends /packages/*.deb'
@@ -117,7 +110,7 @@ echo 'passed: upgrade'
 there sh -ec 'dpkg-query -W -f "\${Package}\n" "*memspan*" | xargs apt-get purge -y'
 [[ -z $(installed) ]] || fail "still there: $(installed)"
 there apt-get autoremove -y --purge
-files >"$work/after"
+files_there >"$work/after"
 # What the dependencies that stay compiled or cached is theirs.
 diff "$work/before" "$work/after" >"$work/differences" || true
 ! grep -iE 'memspan|shmem|smem|memfabric|mf_adapter|hybm|aclshmem|oshrun|oshcc' "$work/differences" || fail 'left behind'

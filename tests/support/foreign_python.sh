@@ -15,16 +15,20 @@ make_foreign_python() {
       tail -n 5 "$folder/log" >&2
       return 1
     }
-    # What the packages' scripts would do is not needed.
-    for deb in "$folder/$suite"/var/cache/apt/archives/*.deb; do dpkg-deb -x "$deb" "$system" || return 1; done
+    # What else a system has is not needed, nor what the packages' scripts would do.
+    for deb in "$folder/$suite"/var/cache/apt/archives/{lib,python3,zlib1g}*.deb; do dpkg-deb -x "$deb" "$system" || return 1; done
     [[ -n ${minor-} ]] || minor=$(readlink "$system/usr/bin/python3" | sed 's/^python3\.//')
     rm -rf -- "${folder:?}/$suite"
   done
+  # Where newer Debians' base-files has a link.
+  [[ -e $system/lib ]] || ln -s usr/lib "$system/lib"
   # Who starts it takes it for a program of this machine, Python itself, too: sys.executable is this file.
   foreign_program "$system" "$folder/bin/python" "$system/usr/bin/python3.$minor"
   printf 'home = %s\ninclude-system-site-packages = false\n' "$system/usr/bin" >"$folder/pyvenv.cfg"
-  local packages=$folder/lib/python3.$minor/site-packages
-  python3 -m pip install -q --disable-pip-version-check --root-user-action ignore --target "$packages" --only-binary=:all: \
+  local packages=$folder/lib/python3.$minor/site-packages python
+  # pip asks the Python that it runs in what else a package of this version needs.
+  python=$(bash "$(dirname -- "${BASH_SOURCE[0]}")/../../packaging/pythons.sh" "$minor" | cut -d ' ' -f 2-)
+  "${python:-python3}" -m pip install -q --disable-pip-version-check --root-user-action ignore --target "$packages" --only-binary=:all: \
     --implementation cp --python-version "3.$minor" --platform manylinux_2_36_aarch64 --platform manylinux_2_28_aarch64 \
     --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64 "$@" || return 1
   # The programs of the wheel stay where it put them; their libraries are found from there.
