@@ -91,14 +91,16 @@ elif [[ -n $type ]]; then
 else
   say 'compiles the library and the extension: minutes (after scripts/build.sh only the extension)'
 fi
+# CMake remembers the headers of the Python that it was called for before.
+folder=build/wheel$([[ $arch == "$here" ]] || echo "-$arch")
+grep -qF "\"$("$python" -c 'import sys; print(sys.executable)')\"" "$root/$folder/.skbuild-info.json" 2>/dev/null || rm -rf -- "${root:?}/$folder"
 # Not by pip, which shows nothing until it is over.
-(cd -- "$root" && "$python" - "$made" "${type:-Release}" "$([[ $arch == "$here" ]] || echo "$arch")" <<<'
+(cd -- "$root" && "$python" - "$made" "${type:-Release}" "$folder" "$([[ $arch == "$here" ]] || echo "$arch")" <<<'
 import sys
 from scikit_build_core.build import build_wheel
-folder, kind, other = sys.argv[1:]
-settings = {"cmake.build-type": kind}
+folder, kind, place, other = sys.argv[1:]
+settings = {"cmake.build-type": kind, "build-dir": place}
 if other:
-    settings["build-dir"] = f"build/wheel-{other}"
     settings["cmake.define.CMAKE_TOOLCHAIN_FILE"] = f"cmake/{other}.cmake"
     settings["cmake.define.MEMSPAN_STUBS"] = f"{folder}/native/memspan/_core"
 build_wheel(folder, settings)') >&2 ||

@@ -84,7 +84,6 @@ for python in "${pythons[@]}"; do
     say "the wheel for Python $name on $processor"
     bash scripts/build_wheel.sh --python "$environment" --out "$out" --arch "$processor"
   done
-  rm -rf -- build/wheel* # CMake remembers the last one's headers
 done
 # The second .run package has the wheel of the distribution's Python, where there is one.
 tag=$(/usr/bin/python3 -c 'import sys; print(f"cp3{min(sys.version_info[1], 12)}")' 2>/dev/null || echo none)

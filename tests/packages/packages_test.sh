@@ -27,6 +27,9 @@ fail() {
 }
 # shellcheck source=tests/support/readme.sh
 source "$here/../support/readme.sh"
+# Who is not root may not reach the checkout.
+cp -- "$readme" "$work/README.md"
+readme=$work/README.md
 
 # quietly COMMAND...: what it printed only when it fails.
 quietly() { "$@" >"$log" 2>&1 || fail "$* gave $?: $(cat "$log")"; }

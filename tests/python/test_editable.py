@@ -52,7 +52,7 @@ def test_an_editable_installation(tmp_path):
     tools = run([os.path.join(TOOLS, "bin", "python"), "-c", "import nanobind; print(nanobind.__path__[0])"])
     run(
         [python, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps"]
-        + ["-C", f"cmake.build-type={type_of_build()}", "-e", ROOT],
+        + ["--config-settings", f"cmake.build-type={type_of_build()}", "-e", ROOT],
         limit_s=900,
         PYTHONPATH=os.path.dirname(tools.strip()),
     )
