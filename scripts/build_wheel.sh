@@ -69,7 +69,7 @@ for_aarch64() {
   aarch64-linux-gnu-gcc -fsyntax-only -I "$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')" \
     "$root/packaging/python/same_types.c" >&2 || fail 'the headers of this Python do not fit aarch64'
   say "compiles the library for aarch64, in $root/build/aarch64"
-  for each in TESTS EXAMPLES BENCHMARKS PYTHON; do options+=(-DMEMSPAN_BUILD_$each=OFF); done
+  for each in TESTS EXAMPLES BENCHMARKS PYTHON; do options+=("-DMEMSPAN_BUILD_$each=OFF"); done
   cmake -G Ninja -S "$root" -B "$root/build/aarch64" "${options[@]}" >"$made/log" || fail "$(tail -n 20 "$made/log")"
   # What scikit-build-core and packaging ask for the processor.
   export _PYTHON_HOST_PLATFORM=linux-aarch64

@@ -59,7 +59,7 @@ there apt-get update
 there apt-get install -y --no-install-recommends gcc libc6-dev
 program_of_readme shmem_init "$system/root/ring.c"
 bash "$root/packaging/package.sh" --tree "$tree" --out "$work/later-run" --version "$later" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-cp -- "$release"/SHMEM_"$version"_linux-"$arch".run "$work/later-run"/SHMEM_"$later"_linux-"$arch".run "$system/packages/"
+cp -- "$release/SHMEM_${version}_linux-$arch.run" "$work/later-run/SHMEM_${later}_linux-$arch.run" "$system/packages/"
 files_there >"$work/before"
 
 there bash "$(run_package "$version")" --install
