@@ -28,7 +28,7 @@ def info() -> NoReturn:
 
 
 def perf() -> NoReturn:
-    """Measures latency, bandwidth and rates of this machine: ``memspan-perf -n 2``."""
+    """Measures latency, bandwidth and rates of this machine: ``memspan-perf put -n 2``."""
     _become("memspan-perf")
 
 
