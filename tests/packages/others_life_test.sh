@@ -12,29 +12,19 @@ root=$(cd -- "$here/../.." && pwd)
 version=$(<"$root/VERSION")
 arch=$(uname -m)
 later=99.0.1
-work=$(mktemp -d -p /var/tmp)
-trap 'rm -rf -- "$work"' EXIT
-system=$work/system
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  exit 1
-}
-# shellcheck source=tests/support/readme.sh
-source "$here/../support/readme.sh"
-# shellcheck source=tests/support/empty_system.sh
-source "$here/../support/empty_system.sh"
+# shellcheck source=tests/support/life_test.sh
+source "$here/../support/life_test.sh"
 
 run_package() { echo "/packages/SHMEM_$1_linux-$arch.run"; }
 # The README's ring by the compiler wrapper of a version, which need not be the one installed last.
 use_run() { # FOLDER OF THE VERSION, VERSION
   there bash -ec "source '$1/set_env.sh'; [[ \$(oshrun --version) == *' $2' ]]; memspan-info >/dev/null
     cd /root && oshcc -o ring ring.c && oshrun -n 4 --timeout 60 ./ring | sort"
-  cmp -s "$work/out" <(for pe in 0 1 2 3; do printf 'PE %d of 4 got %d\n' $pe $((100 + (pe + 3) % 4)); done) || fail "the ring printed: $(cat "$work/out")"
+  ring_printed 'the ring'
 }
 use_wheel() { # VERSION
   there sh -ec 'cd /root && env/bin/oshrun -n 2 --timeout 60 env/bin/python ring.py | sort'
-  cmp -s "$work/out" <(for pe in 0 1; do echo "PE $pe of 2 got $((1 - pe)), memspan $1"; done) || fail "Python's program printed: $(cat "$work/out")"
+  printed "Python's program" "PE 0 of 2 got 1, memspan $1" "PE 1 of 2 got 0, memspan $1"
 }
 # The same wheel with another version.
 later_wheel() { # WHEEL

@@ -574,7 +574,8 @@ def test_the_command_hosts_a_store():
     assert done.returncode != 0 and "ASCEND_MF_STORE_URL is not set" in done.stderr
 
 
-def test_the_log_goes_where_it_is_sent():
+def sends_the_log_elsewhere(rank, ranks):
+    """In a process of its own: who has logged much lately logs no more for some seconds."""
     lines = []
     assert mf_smem.set_extern_logger(lambda level, text: lines.append(text)) == 0
     assert mf_smem.bm.initialize("tcp://127.0.0.1:9", 0, 0, mf_smem.bm.BmConfig()) == -2000
@@ -582,6 +583,10 @@ def test_the_log_goes_where_it_is_sent():
     assert mf_smem.set_extern_logger(None) == -2000
     with pytest.raises(TypeError, match="cannot be called"):
         mf_smem.set_extern_logger(5)
+
+
+def test_the_log_goes_where_it_is_sent():
+    jobs.run(sends_the_log_elsewhere, 1)
     assert mf_smem.set_log_level(9) == -2000
     assert mf_smem.set_log_level(3) == 0
 

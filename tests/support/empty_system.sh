@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Empty Debian systems to install into: for tests that have set `work`, a folder of their own, and have `fail`. Needs root, debootstrap
-# and the distribution's servers. The system that debootstrap made is kept as $MEMSPAN_SYSTEMS/SUITE.tar (build/systems).
+# Empty Debian systems to install into: for who has set `work`, a folder of its own. To be sourced. Needs root, debootstrap and the
+# distribution's servers. The system that debootstrap made is kept as $MEMSPAN_SYSTEMS/SUITE.tar (build/systems).
 # shellcheck disable=SC2154
 
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
@@ -41,14 +41,4 @@ in_root() {
     ln -s /proc/self/fd "$folder/dev/fd"
     exec chroot "$folder" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
       LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' sh "$folder" "$@" </dev/null
-}
-
-# The next ones are about the system in $system.
-
-# there COMMAND...: in it; what the command printed is in $work/out, and shown only when it fails.
-there() { in_root "$system" "$@" >"$work/out" 2>&1 || fail "$* gave $?: $(tail -n 20 "$work/out")"; }
-# files_there: what an installation may leave. apt's own caches and logs are no part of it.
-files_there() {
-  (cd -- "$system" && find . -xdev \( -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./proc -o -path ./dev \
-    -o -path ./sys -o -path ./tmp -o -path ./root -o -path ./packages -o -path ./var/lib/dpkg -o -path ./run \) -prune -o -print) | sort
 }

@@ -13,6 +13,7 @@
 #include "support/etcd_cluster.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
 #include "store/etcd/messages.h"
+#include "support/must.h"
 #endif
 
 namespace memspan::contract {
@@ -65,17 +66,14 @@ class VerbsOnly final : public KeyValueStore {
 class ServedStore final : public StoreUnderTest {
  public:
   explicit ServedStore(StoreKind kind) : kind_(kind) {
-    auto server = StoreServer::listen({"127.0.0.1", 0}, {.security = plain()});
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    server_ = std::move(server).value();
+    server_ = must(StoreServer::listen({"127.0.0.1", 0}, {.security = plain()}));
   }
   std::unique_ptr<KeyValueStore> join(const std::string& member) override {
-    auto client = StoreClient::connect(
-        {.endpoint = server_->endpoint(), .security = plain(), .member = member}, soon());
-    EXPECT_TRUE(client.is_ok()) << client.status().to_string();
-    if (kind_ == StoreKind::kServer) return std::move(client).value();
-    if (kind_ == StoreKind::kReconnecting) return reconnecting(std::move(client).value());
-    return std::make_unique<VerbsOnly>(std::move(client).value());
+    auto client = must(StoreClient::connect(
+        {.endpoint = server_->endpoint(), .security = plain(), .member = member}, soon()));
+    if (kind_ == StoreKind::kServer) return client;
+    if (kind_ == StoreKind::kReconnecting) return reconnecting(std::move(client));
+    return std::make_unique<VerbsOnly>(std::move(client));
   }
 
  private:
@@ -83,10 +81,8 @@ class ServedStore final : public StoreUnderTest {
     const auto connect = [](Deadline) {
       return Result<std::unique_ptr<KeyValueStore>>(Status(Code::kUnavailable, "never again"));
     };
-    auto made =
-        ReconnectingStore::start(std::move(first), {.connect = connect, .where = "the test's"});
-    EXPECT_TRUE(made.is_ok()) << made.status().to_string();
-    return std::move(made).value();
+    return must(
+        ReconnectingStore::start(std::move(first), {.connect = connect, .where = "the test's"}));
   }
   const StoreKind kind_;
   std::unique_ptr<StoreServer> server_;
@@ -108,9 +104,7 @@ class StoreInMemory final : public StoreUnderTest {
 class StoreOnEtcd final : public StoreUnderTest {
  public:
   std::unique_ptr<KeyValueStore> join(const std::string& member) override {
-    auto joined = connect_store({.endpoint = cluster().address(prefix_), .member = member}, soon());
-    EXPECT_TRUE(joined.is_ok()) << joined.status().to_string();
-    return std::move(joined).value();
+    return must(connect_store({.endpoint = cluster().address(prefix_), .member = member}, soon()));
   }
   ~StoreOnEtcd() override {
     const std::string sessions = prefix_ + "/session/";

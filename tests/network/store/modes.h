@@ -15,6 +15,7 @@
 #include "store/tcp.h"
 #include "store/tls.h"
 #include "support.h"
+#include "support/must.h"
 #include "trust.h"
 
 namespace memspan {
@@ -115,11 +116,7 @@ class ModeTest : public testing::TestWithParam<ProtectionKind> {
     access.member = "a member";
     return StoreClient::connect(access, soon());
   }
-  std::unique_ptr<StoreClient> join() {
-    auto client = try_to_join();
-    EXPECT_TRUE(client.is_ok()) << client.status().to_string();
-    return std::move(client).value();
-  }
+  std::unique_ptr<StoreClient> join() { return must(try_to_join()); }
   void expect_served() {
     auto client = join();
     ASSERT_NE(client, nullptr);

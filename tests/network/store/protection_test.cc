@@ -14,6 +14,7 @@
 #include <future>
 
 #include "modes.h"
+#include "support/must.h"
 #include "tls_peer.h"
 
 namespace memspan {
@@ -36,9 +37,7 @@ class ProtectionTest : public testing::Test {
 
   static std::unique_ptr<StoreServer> store(StoreSecurity security,
                                             const Endpoint& endpoint = {"127.0.0.1", 0}) {
-    auto server = StoreServer::listen(endpoint, {.security = std::move(security)});
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    return std::move(server).value();
+    return must(StoreServer::listen(endpoint, {.security = std::move(security)}));
   }
   static Result<std::unique_ptr<StoreClient>> join(const Endpoint& endpoint, StoreSecurity security,
                                                    Duration limit = std::chrono::seconds(30)) {

@@ -13,20 +13,17 @@
 
 #include "store/tcp.h"
 #include "support.h"
+#include "support/must.h"
 
 namespace memspan {
 namespace {
 
 std::unique_ptr<StoreServer> listening(const Endpoint& endpoint = {"127.0.0.1", 0}) {
-  auto server = StoreServer::listen(endpoint);
-  EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-  return std::move(server).value();
+  return must(StoreServer::listen(endpoint));
 }
 
 std::unique_ptr<StoreClient> connected(const Endpoint& endpoint) {
-  auto client = StoreClient::connect({.endpoint = endpoint, .member = "a test"}, soon());
-  EXPECT_TRUE(client.is_ok()) << client.status().to_string();
-  return std::move(client).value();
+  return must(StoreClient::connect({.endpoint = endpoint, .member = "a test"}, soon()));
 }
 
 template <typename Work>

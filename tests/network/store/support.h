@@ -17,6 +17,7 @@
 #include "store/client.h"
 #include "store/server.h"
 #include "store/wire.h"
+#include "support/must.h"
 
 namespace memspan {
 
@@ -95,18 +96,14 @@ class RawPeer {
 };
 
 inline std::unique_ptr<StoreServer> server_without_listener() {
-  auto server = StoreServer::without_listener();
-  EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-  return std::move(server).value();
+  return must(StoreServer::without_listener());
 }
 
 // A client of the server over a socket pair.
 inline std::unique_ptr<StoreClient> client_of(StoreServer& server) {
   auto [ours, theirs] = socket_pair();
   EXPECT_TRUE(server.adopt(std::move(theirs)).is_ok());
-  auto client = StoreClient::adopt(std::move(ours), "a test", soon());
-  EXPECT_TRUE(client.is_ok()) << client.status().to_string();
-  return std::move(client).value();
+  return must(StoreClient::adopt(std::move(ours), "a test", soon()));
 }
 
 }  // namespace memspan

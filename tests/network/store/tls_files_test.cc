@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/must.h"
 #include "tls_expect.h"
 
 namespace memspan {
@@ -14,9 +15,7 @@ namespace {
 class TlsFilesTest : public testing::Test {
  protected:
   static std::unique_ptr<StoreServer> store(const StoreCertificates& certificates) {
-    auto server = listen(with(certificates));
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    return std::move(server).value();
+    return must(listen(with(certificates)));
   }
 
   Trust trust_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "store/tls_records.h"
+#include "support/must.h"
 #include "tls_expect.h"
 
 namespace memspan {
@@ -44,10 +45,8 @@ class TlsTest : public testing::Test {
  protected:
   std::unique_ptr<StoreServer> store(const StoreCertificates& certificates,
                                      const std::string& job = {}) {
-    auto server =
-        StoreServer::listen({"127.0.0.1", 0}, {.security = with(certificates), .job = job});
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    return std::move(server).value();
+    return must(
+        StoreServer::listen({"127.0.0.1", 0}, {.security = with(certificates), .job = job}));
   }
   std::string list_file(const RevocationWish& wish = {}) {
     return trust_.folder().write(revocation_list(trust_.root(), wish));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/fd.h"
+#include "support/must.h"
 
 namespace memspan {
 namespace {
@@ -18,9 +19,7 @@ namespace {
 constexpr auto kLong = std::chrono::seconds(60);
 
 std::shared_ptr<EventLoop> start_loop() {
-  auto loop = EventLoop::start("a test's loop");
-  EXPECT_TRUE(loop.is_ok()) << loop.status().to_string();
-  return std::move(loop).value();
+  return must(EventLoop::start("a test's loop"));
 }
 
 // Returns when the loop has done all that was there before.

@@ -10,6 +10,7 @@
 
 #include "core/unix_socket.h"
 #include "device/pages.h"
+#include "support/must.h"
 
 namespace memspan {
 namespace {
@@ -17,9 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 std::unique_ptr<DescriptorBroker> open_broker() {
-  auto broker = DescriptorBroker::open();
-  EXPECT_TRUE(broker.is_ok()) << broker.status().to_string();
-  return std::move(broker).value();
+  return must(DescriptorBroker::open());
 }
 
 Deadline soon() {

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "core/private_file.h"
+#include "support/must.h"
 #include "unit/support/private_folder.h"
 
 namespace memspan {
@@ -27,9 +28,7 @@ class HostSecretTest : public testing::Test {
   HostSecretTest() { EXPECT_EQ(setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1), 0); }
   ~HostSecretTest() override { unsetenv("XDG_RUNTIME_DIR"); }
   static HostSecret publish(const Endpoint& endpoint) {
-    auto secret = HostSecret::publish(endpoint);
-    EXPECT_TRUE(secret.is_ok()) << secret.status().to_string();
-    return std::move(secret).value();
+    return must(HostSecret::publish(endpoint));
   }
   std::vector<std::string> files() const {
     std::vector<std::string> paths;

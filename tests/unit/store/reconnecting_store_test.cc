@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/memory_store.h"
+#include "support/must.h"
 
 namespace memspan {
 namespace {
@@ -89,14 +90,12 @@ class Events {
 };
 
 std::unique_ptr<ReconnectingStore> reconnect_to(Place& place, Duration settling = {}) {
-  auto made = ReconnectingStore::start(place.join("anna"),
+  return must(ReconnectingStore::start(place.join("anna"),
                                        {.connect = [&place](Deadline) { return place.attempt(); },
                                         .where = "tcp://here:1",
                                         .first_pause = std::chrono::milliseconds(4),
                                         .longest_pause = std::chrono::milliseconds(16),
-                                        .settling = settling});
-  EXPECT_TRUE(made.is_ok()) << made.status().to_string();
-  return std::move(made).value();
+                                        .settling = settling}));
 }
 
 TEST(ReconnectingStoreTest, CallsWaitForTheReturnOfTheStore) {

@@ -10,6 +10,7 @@
 #include "info/gather.h"
 #include "info/print.h"
 #include "info/route.h"
+#include "support/must.h"
 
 namespace memspan::info {
 namespace {
@@ -192,9 +193,7 @@ class RouteTest : public MachineTest {
     const auto one = facts_of_process(files(), from);
     const auto other = facts_of_process(files(), to);
     EXPECT_TRUE(one.is_ok() && other.is_ok());
-    auto findings = compare(files(), *one, *other);
-    EXPECT_TRUE(findings.is_ok()) << findings.status().to_string();
-    return std::move(findings).value();
+    return must(compare(files(), *one, *other));
   }
   static std::string transport(const Findings& findings, std::string_view key) {
     return find(findings, key).value["transport"].text();
