@@ -104,7 +104,7 @@ def test_params_that_come_twice(engines):
         {"remote_workers": []},
         {"remote_workers": ["nobody"]},
         {"remote_workers": [7]},
-        {"remote_workers": ["127.0.0.1:9/aa"]},
+        {"remote_workers": ["127.0.0.1:9/aa/1000/100"]},
         {"remote_lease": None},
         {"remote_lease": "5"},
         {"remote_lease": "99999999:1"},

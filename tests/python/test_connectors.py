@@ -19,11 +19,10 @@ from memspan.connectors.kv_scheduler import (  # noqa: E402
     BadParams,
     Group,
     Scheduler,
-    parse_worker,
     source_of,
-    worker_text,
 )
 from memspan.connectors.leases import SLOTS, Lease, LeasePool, LeaseTable  # noqa: E402
+from memspan.connectors.worker_name import Place, WorkerName  # noqa: E402
 
 LAYERS = tuple(f"model.layers.{i}.self_attn.attn" for i in range(4))
 BLOCKS, BLOCK_TOKENS, HEADS, HEAD = 64, 16, 4, 32
@@ -88,7 +87,7 @@ class Engine:
             worker.parts = mine
             worker.register(mine, BLOCKS, dict.fromkeys(mine, 0 if stages else rank), True)
             self.workers.append(worker)
-        self.scheduler.workers = [worker_text(each.worker.name, each.epoch) for each in self.workers]
+        self.scheduler.workers = [str(each.name) for each in self.workers]
 
     def schedule(self, request, blocks, computed=0):
         self.scheduler.arrived(request)
@@ -150,6 +149,19 @@ def check(engine, mine, theirs, keys_first=False):
             assert torch.equal(block_of(cache, block, keys_first), wanted), (name, block)
 
 
+def wrong_workers(text):
+    """(request, name of a worker, part of what is said), made from that of a worker that is there."""
+    worker = WorkerName.parse(text)
+    address, size = worker.directory
+    return [
+        ("nowhere", "127.0.0.1:9/aa/1000/100", "127.0.0.1:9"),
+        ("not registered", str(worker._replace(directory=Place(4096, 256))), "are not wholly in what"),
+        ("no directory", str(worker._replace(directory=Place(address + 1, size - 1))), "is no directory"),
+        ("too large", str(worker._replace(directory=Place(address, 1 << 25))), "allowed are 1 to"),
+        ("empty", str(worker._replace(directory=Place(address, 0))), "allowed are 1 to"),
+    ]
+
+
 def pull(rank, ranks, counts=(1, 1), keys_first=False, stages=False):
     """Blocks of `counts[0]` workers go to `counts[1]` ones; then what is late, twice or nowhere does not."""
     space = shared_space(rank, ranks)
@@ -179,9 +191,11 @@ def pull(rank, ranks, counts=(1, 1), keys_first=False, stages=False):
         engine.schedule(request_of("too late", **late), [20, 21, 22, 23, 24])
         assert engine.until("received", "too late") == set(range(counts[1]))
         assert sum("no more" in text for text in engine.said) >= 2, engine.said
-        nowhere = dict(params, remote_workers=["127.0.0.1:9/aa"])
-        engine.schedule(request_of("nowhere", **nowhere), [20, 21, 22, 23, 24])
-        assert engine.until("received", "nowhere") == set(range(counts[1]))
+        for name, worker, why in wrong_workers(params["remote_workers"][0]):
+            strange = dict(params, remote_workers=[worker])
+            engine.schedule(request_of(name, **strange), [20, 21, 22, 23, 24])
+            assert engine.until("received", name) == set(range(counts[1]))
+            assert any(f"request {name}: its KV" in text and why in text for text in engine.said), engine.said
         check(engine, blocks[2:], params["remote_block_ids"][0][2:], keys_first)
     assert space.barrier() == 0
     engine.close()
@@ -265,7 +279,7 @@ def test_other_caches_are_refused():
 
 GOOD = {
     "do_remote_prefill": True,
-    "remote_workers": ["127.0.0.1:1/a"],
+    "remote_workers": ["127.0.0.1:1/a/b/c"],
     "remote_lease": "3:5",
     "remote_block_ids": [[1, 2, 3, 4, 5]],
     "remote_num_tokens": len(PROMPT),
@@ -399,7 +413,11 @@ def test_where_blocks_lie():
     assert here[2] - inside.base == 120 and there[2] - inside.base == 2 * 240 + 120
     with pytest.raises(BadParams):
         source_of({})
-    assert parse_worker(worker_text("[::1]:5", 255)) == ("[::1]:5", 255)
+    name = WorkerName("[::1]:5", 255, Place(1 << 63, 9))
+    assert WorkerName.parse(str(name)) == name
+    for wrong in ("", "a:1", "a:1/f", "a/f/1/1", "a:1/f/1/1/1", "a:1/f/-1/1", "a:1/f/1/x", "a:1/f/1/" + 17 * "1"):
+        with pytest.raises(ValueError, match="names no worker"):
+            WorkerName.parse(wrong)
 
 
 class SglangsEngine:

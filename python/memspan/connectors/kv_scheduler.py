@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memspan.connectors.leases import Lease, LeasePool
+from memspan.connectors.worker_name import WorkerName
 
 _NULL = 0  # the block that stands for one that is not there
 
@@ -34,7 +35,7 @@ class Group:
 class Source:
     """Whose blocks, and under which lease."""
 
-    workers: list[tuple[str, int]]  # name, and epoch of its process
+    workers: list[WorkerName]
     lease: Lease
 
 
@@ -79,26 +80,13 @@ def _list_of(params: dict[str, Any], name: str, kind: type) -> list[Any]:
     return values
 
 
-def worker_text(name: str, epoch: int) -> str:
-    """As requests name a worker."""
-    return f"{name}/{epoch:x}"
-
-
-def parse_worker(text: str) -> tuple[str, int]:
-    """(name, epoch) from ``worker_text``. ValueError."""
-    name, _, epoch = text.partition("/")
-    if ":" not in name or not epoch:
-        raise ValueError(f"{text!r} names no worker")
-    return name, int(epoch, 16)
-
-
 def source_of(params: dict[str, Any]) -> Source:
     """The engine and lease that a request's params name. BadParams."""
     workers = _list_of(params, "remote_workers", str)
     if not workers:
         raise BadParams("kv_transfer_params: remote_workers is empty")
     try:
-        named = [parse_worker(worker) for worker in workers]
+        named = [WorkerName.parse(worker) for worker in workers]
         return Source(named, Lease.parse(params.get("remote_lease")))
     except ValueError as error:
         raise BadParams(f"kv_transfer_params: {error}") from error

@@ -15,6 +15,7 @@ from memspan.connectors.kv_regions import Pieces
 from memspan.connectors.kv_scheduler import Group, Orders, Pull, Source
 from memspan.connectors.leases import HEARTBEAT, READ_BYTES, SLOT_BYTES, Lease, LeaseTable
 from memspan.connectors.paged import KvWorker, Peer
+from memspan.connectors.worker_name import WorkerName
 from memspan.errors import Error, PeerFailed
 
 if TYPE_CHECKING:
@@ -135,9 +136,9 @@ class Worker:
         return results
 
     @property
-    def epoch(self) -> int:
-        """Tells this process from an earlier one of the worker's name."""
-        return self._leases.epoch
+    def name(self) -> WorkerName:
+        """For requests. ValueError before ``register``."""
+        return WorkerName(self.worker.name, self._leases.epoch, self.worker.directory)
 
     @property
     def leases(self) -> int:
@@ -168,9 +169,9 @@ class Worker:
                 held = list(self._held.values())
             mine[0] = time.time_ns()
             for source in held:
-                for name, _ in source.workers:
+                for name, _, directory in source.workers:
                     try:
-                        at = self._slot(self.worker.peer(name), source.lease)
+                        at = self._slot(self.worker.peer(name, directory), source.lease)
                         self.worker.write_bytes(name, mine.ctypes.data, at + HEARTBEAT, 8)
                     except (Error, ValueError, OSError):
                         pass  # who reads there will say so
@@ -215,8 +216,9 @@ class Worker:
 
     def _read(self, pull: Pull) -> int:
         assert pull.source is not None
-        epochs = dict(pull.source.workers)
-        work = self._plan([self.worker.peer(name) for name in epochs], pull)
+        epochs = {name: epoch for name, epoch, _ in pull.source.workers}
+        peers = [self.worker.peer(name, directory) for name, _, directory in pull.source.workers]
+        work = self._plan(peers, pull)
         for peer in work:  # before bytes are moved for nothing
             self._check(peer, epochs[peer.name], pull.source.lease)
         size = sum(self.worker.read(peer.name, pieces) for peer, pieces in work.items())
@@ -260,9 +262,9 @@ class Worker:
 
     def _tell_done(self, source: Source) -> None:
         """The other engine need not keep them for this worker any more."""
-        for name, _ in source.workers:
+        for name, _, directory in source.workers:
             try:
-                self.worker.tell(name, f"done {source.lease} {self._rank} {self._ranks}")
+                self.worker.tell(self.worker.peer(name, directory), f"done {source.lease} {self._rank} {self._ranks}")
             except (PeerFailed, Error, ValueError, OSError) as error:
                 # It is gone, or the lease ends by itself.
                 self._log(f"worker {name} was not told that lease {source.lease} is done: {error}")

@@ -2,22 +2,21 @@
 """Paged KV caches of workers, and moving blocks of them between workers.
 
 A worker has, for each layer, a tensor of blocks (pages). Blocks are named by number, layers by name;
-where they lie, and what they mean, another worker learns once from the directory that each worker serves
-at the port of its own name.
+where they lie, and what they mean, another worker reads once from the directory: text in the worker's own
+registered memory, whose place requests carry with the worker's name. So only members of the store find it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import socket
-import socketserver
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from memspan.connectors.kv_regions import Pieces, Region, regions_of
+from memspan.connectors.worker_name import Place
 from memspan.errors import Error, PeerFailed
 from memspan.fabric import common
 from memspan.fabric.engine import TransferEngine, TransferOpcode
@@ -28,25 +27,12 @@ if TYPE_CHECKING:
 _NOTE_BYTES = 8
 _MOST_DIRECTORY = 1 << 24
 _PATIENCE_S = 30
-_CONNECT_S = 5
 _MESSAGE_BYTES = 256
 
 
 def _fail() -> None:
     """Raises what the last call of this thread failed with."""
     raise Error(common.get_last_err_msg(), common.get_last_err_code())
-
-
-class _Answer(socketserver.BaseRequestHandler):
-    def handle(self) -> None:
-        self.request.settimeout(_PATIENCE_S)
-        server: Any = self.server
-        self.request.sendall(server.directory)
-
-
-class _Directory(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    directory = b""
 
 
 def digest(description: Mapping[str, Any]) -> str:
@@ -83,13 +69,11 @@ class KvWorker:
         hosts_store: bool = False,
         description: Mapping[str, Any] | None = None,
     ) -> None:
-        self._server = _Directory((host, 0), _Answer)
-        self.name = f"{host}:{self._server.server_address[1]}"
         self._engine = TransferEngine()
         role = "Both" if hosts_store else None
-        if self._engine.initialize(store_url, self.name, "Both", 0, store_server_role=role) != 0:
-            self._server.server_close()
+        if self._engine.initialize(store_url, host, "Both", 0, store_server_role=role) != 0:
             _fail()
+        self.name = self._engine.session_id
         self._note = np.zeros(_NOTE_BYTES, np.uint8)
         self.register_memory(self._note.ctypes.data, _NOTE_BYTES)
         self._description = dict(description or {})
@@ -97,11 +81,9 @@ class KvWorker:
         self._tables: dict[str, int] = {}
         self.layers: dict[str, list[Region]] = {}
         self._blocks = 0
-        self._peers: dict[str, Peer] = {}
+        self._directory = np.zeros(0, np.uint8)
+        self._peers: dict[tuple[str, Place], Peer] = {}
         self._lock = threading.Lock()
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="memspan-directory", daemon=True
-        )
         self._engine.set_peer_down_callback(self.forget)
 
     def register_memory(self, address: int, size: int, adopt: bool = False) -> None:
@@ -146,49 +128,55 @@ class KvWorker:
             "note": self._note.ctypes.data,
             "tables": self._tables,
         }
-        self._server.directory = json.dumps(directory).encode()
-        self._thread.start()
+        self._directory = np.frombuffer(json.dumps(directory).encode(), np.uint8).copy()
+        self.register_memory(self._directory.ctypes.data, self._directory.nbytes)
+
+    @property
+    def directory(self) -> Place:
+        """Of this worker. ValueError before ``register``."""
+        if not self._directory.nbytes:
+            raise ValueError(f"worker {self.name} has registered no cache yet")
+        return Place(self._directory.ctypes.data, self._directory.nbytes)
 
     def close(self) -> None:
         """Others' transfers with this worker fail from now on."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-        self._server.server_close()
         self._engine.destroy()
 
     # ---- peers
 
     def forget(self, peer: str) -> None:
-        """Its directory is asked for again, as after its restart."""
+        """Its directory is read again, as after its restart."""
         with self._lock:
-            self._peers.pop(peer, None)
+            self._peers = {at: known for at, known in self._peers.items() if at[0] != peer}
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str, directory: Place) -> Peer:
         """What a worker says of itself. ``memspan.PeerFailed`` when it is not there, ``memspan.Error``
-        when its caches are of another kind."""
+        when its caches are of another kind, or nothing of the sort lies there."""
         with self._lock:
-            known = self._peers.get(name)
+            known = self._peers.get((name, directory))
         if known is not None:
             return known
-        host, _, port = name.rpartition(":")
-        try:
-            with socket.create_connection((host, int(port)), _CONNECT_S) as connection:
-                text = bytearray()
-                while (part := connection.recv(1 << 16)) and len(text) <= _MOST_DIRECTORY:
-                    text += part
-        except (OSError, ValueError) as error:
-            raise PeerFailed(f"worker {name} does not say where its cache is: {error}") from error
-        if not text or len(text) > _MOST_DIRECTORY:
-            raise PeerFailed(f"worker {name} has registered no cache yet")
+        text = self._read_text(name, directory)
         try:
             found = Peer(name, json.loads(text))
-        except (ValueError, KeyError, TypeError) as error:
-            raise PeerFailed(f"what answers at {name} is no worker of memspan: {error!r}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Error(f"what worker {name} has at {directory.address:#x} is no directory: {error!r}") from error
         if found.digest != self._digest:
             raise Error(f"worker {name} has other caches: {self._differences(found)}")
         with self._lock:
-            self._peers[name] = found
+            self._peers[name, directory] = found
         return found
+
+    def _read_text(self, name: str, directory: Place) -> bytes:
+        if not 0 < directory.size <= _MOST_DIRECTORY:
+            raise Error(f"worker {name} has a directory of {directory.size} bytes, allowed are 1 to {_MOST_DIRECTORY}")
+        text = np.zeros(directory.size, np.uint8)
+        self.register_memory(text.ctypes.data, text.nbytes)
+        try:
+            self.read_bytes(name, text.ctypes.data, directory.address, directory.size)
+        finally:
+            self._engine.unregister_memory(text.ctypes.data)
+        return text.tobytes()
 
     def _differences(self, peer: Peer) -> str:
         names = sorted({*self._description, *peer.description})
@@ -203,21 +191,6 @@ class KvWorker:
         if len(blocks) and (min(blocks) < 0 or max(blocks) >= count):
             raise ValueError(f"blocks {min(blocks)} to {max(blocks)} of {whose}, which has {count}")
 
-    def pieces(
-        self, peer: Peer, layers: Sequence[str], mine: Sequence[int], theirs: Sequence[int]
-    ) -> Pieces:
-        """Blocks ``mine`` here and ``theirs`` there, of layers that have the same heads on both sides.
-        ValueError for blocks or layers that are not there."""
-        if len(mine) != len(theirs):
-            raise ValueError(f"there are {len(mine)} blocks here and {len(theirs)} there")
-        self._check_blocks(mine, self._blocks, "this worker")
-        self._check_blocks(theirs, peer.blocks, f"worker {peer.name}")
-        made = Pieces()
-        for layer in layers:
-            for here, there in self._pairs(peer, layer):
-                made.add(here, there, mine, theirs)
-        return made
-
     def add_heads(
         self,
         made: Pieces,
@@ -227,30 +200,12 @@ class KvWorker:
         mine: Sequence[int],
         theirs: Sequence[int],
     ) -> None:
-        """As ``pieces``, for some heads (numbers of the model) of a layer that both have."""
+        """To ``made``: blocks ``mine`` here and ``theirs`` there, for some heads (numbers of the model) of a
+        layer that both have. ValueError for blocks that are not there."""
         self._check_blocks(mine, self._blocks, "this worker")
         self._check_blocks(theirs, peer.blocks, f"worker {peer.name}")
         for here, there in zip(self.layers[layer], peer.layers[layer]):
             made.add(here, there, mine, theirs, heads)
-
-    def _pairs(self, peer: Peer, layer: str) -> Iterator[tuple[Region, Region]]:
-        if layer not in self.layers or layer not in peer.layers:
-            where = "here" if layer not in self.layers else f"at worker {peer.name}"
-            raise ValueError(f"there is no layer {layer} {where}")
-        pairs = list(zip(self.layers[layer], peer.layers[layer]))
-        if len(self.layers[layer]) != len(peer.layers[layer]):
-            raise Error(
-                f"blocks of layer {layer} have {len(self.layers[layer])} parts here and "
-                f"{len(peer.layers[layer])} at worker {peer.name}"
-            )
-        for here, there in pairs:
-            if (here.bytes, here.heads, here.first_head) != (there.bytes, there.heads, there.first_head):
-                raise Error(
-                    f"blocks of layer {layer} have {here.heads} heads of {here.bytes} bytes from head "
-                    f"{here.first_head} on here, and {there.heads} of {there.bytes} from "
-                    f"{there.first_head} on at worker {peer.name}"
-                )
-        yield from pairs
 
     # ---- moving
 
@@ -286,24 +241,7 @@ class KvWorker:
             self.forget(peer)
             raise failure
 
-    def push(self, peer: str, layer: str, mine: Sequence[int], theirs: Sequence[int]) -> None:
-        """Blocks ``mine`` of a layer here to blocks ``theirs`` of a worker; they are there on
-        return. ValueError for blocks that are not there, ``memspan.PeerFailed`` when the worker is gone."""
-        self.write(peer, self.pieces(self.peer(peer), [layer], mine, theirs))
-
-    def pull(
-        self,
-        peer: str,
-        mine: Sequence[int],
-        theirs: Sequence[int],
-        layers: Sequence[str] | None = None,
-    ) -> None:
-        """Blocks ``theirs`` of a worker to blocks ``mine`` here, of all layers or some. Raises as
-        ``push``."""
-        chosen = list(self.layers) if layers is None else layers
-        self.read(peer, self.pieces(self.peer(peer), chosen, mine, theirs))
-
-    def tell(self, peer: str, text: str) -> None:
+    def tell(self, peer: Peer, text: str) -> None:
         """A message of up to 256 bytes, which comes after what was moved before. ValueError for a longer
         one, ``memspan.PeerFailed`` when the worker is gone."""
         message = text.encode()
@@ -311,9 +249,9 @@ class KvWorker:
             raise ValueError(f"a message of {len(message)} bytes, allowed are {_MESSAGE_BYTES}")
         request = self._engine.prepare(
             TransferOpcode.Write,
-            peer,
+            peer.name,
             [self._note.ctypes.data],
-            [self.peer(peer).note],
+            [peer.note],
             [_NOTE_BYTES],
         )
         try:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memspan.connectors import kv_stats, vllm_config as settings
-from memspan.connectors.kv_scheduler import Orders, Scheduler, worker_text
+from memspan.connectors.kv_scheduler import Orders, Scheduler
 from memspan.connectors.kv_transfer import Results, Worker
 from memspan.connectors.paged import KvWorker
 from vllm.distributed import parallel_state
@@ -237,8 +237,8 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
         )
 
     def get_handshake_metadata(self) -> Any:
-        """The worker's name and epoch."""
-        return Handshake(worker_text(self._worker.worker.name, self._worker.epoch))
+        """How requests name this worker."""
+        return Handshake(str(self._worker.name))
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         """Begins to read what this step's metadata names, on threads."""
