@@ -14,6 +14,7 @@
 #include "core/environment.h"
 #include "core/fd.h"
 #include "core/log.h"
+#include "core/output_file.h"
 #include "core/thread.h"
 #include "node/call_table.h"
 
@@ -32,9 +33,9 @@ std::string now_as_text() {
 }  // namespace
 
 Status add_call_table(const std::string& path, bool begins_anew, std::size_t most_bytes) {
-  const Fd file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0644));
-  if (!file.is_valid()) return Status::from_errno("opening " + path);
+  const auto opened = open_output_file(path, O_WRONLY | O_APPEND, 0644);
+  if (!opened.is_ok()) return opened.status();
+  const Fd& file = opened.value();
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return Status::from_errno("looking at " + path);
   std::string text = call_table().rows(now_as_text());

@@ -190,6 +190,11 @@ const CountersRegion* own_counters() {
   return the_region.load(std::memory_order_acquire);
 }
 
+void count_stack_request() {
+  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
+}
+
 Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank,
                                         int size) {
   MutexLock lock(state.mutex);

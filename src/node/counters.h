@@ -51,7 +51,7 @@ std::string_view name_of(MemberKind kind);
 inline constexpr std::int32_t kNobodyNamed = -1;
 
 inline constexpr std::uint64_t kCountersMagic = 0x72746e636d736d6d;
-inline constexpr std::uint32_t kCountersVersion = 1;
+inline constexpr std::uint32_t kCountersVersion = 2;
 inline constexpr char kCountersLabel[] = "memspan-counters";
 inline constexpr std::size_t kMostListed = 16;
 inline constexpr std::size_t kMostCountedThreads = 128;
@@ -63,6 +63,8 @@ struct CountersHeader {
   std::atomic<std::uint32_t> counts_calls;  // Recording::is_on
   std::atomic<std::uint32_t> threads;       // slots that have ever been in use
   std::atomic<std::uint32_t> uncounted;     // threads that found no slot
+  // For stacks (node/stacks.h), that were taken up.
+  std::atomic<std::uint32_t> stack_requests;
 };
 
 // `kind` is written last and taken back first.
@@ -147,6 +149,8 @@ inline void count_call(CallKind kind, std::uint64_t bytes) {
 // This process's region, for reading; null before the first ListedMember. It stays where it is, as
 // memory of the process alone while nothing is listed.
 const CountersRegion* own_counters();
+// In CountersHeader::stack_requests. May be called in the handler of a signal.
+void count_stack_request();
 
 // A membership, listed while this lives. The first of a process makes the region visible and reads
 // MEMSPAN_COUNTERS; when the last has gone it is no longer seen. Move-only value, any thread.

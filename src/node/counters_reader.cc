@@ -103,6 +103,18 @@ std::string descriptor_of(std::int32_t process, std::string_view link) {
   return {};
 }
 
+const CountersRegion& region_of(const Window& window) {
+  return *static_cast<const CountersRegion*>(window.begin());
+}
+
+std::optional<Window> open_counters(const std::string& path) {
+  auto window = Window::open(path, sizeof(CountersRegion));
+  if (!window) return std::nullopt;
+  const CountersHeader& header = region_of(*window).header;
+  if (header.magic != kCountersMagic || header.version != kCountersVersion) return std::nullopt;
+  return window;
+}
+
 WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint64_t now) {
   char text[sizeof thread.what];
   for (std::size_t i = 0; i < std::size(thread.what); ++i) {
@@ -167,6 +179,13 @@ CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
   return seen;
 }
 
+std::optional<std::uint32_t> stack_requests_of(std::int32_t process) {
+  const std::string path = descriptor_of(process, kCountersLink);
+  const auto window = path.empty() ? std::nullopt : open_counters(path);
+  if (!window) return std::nullopt;
+  return region_of(*window).header.stack_requests.load(std::memory_order_relaxed);
+}
+
 struct CountersReader::Mapped {
   Window counters;
   std::uint64_t file;  // the path's number of it, to notice another one
@@ -180,10 +199,8 @@ CountersReader::~CountersReader() = default;
 void CountersReader::find(std::int32_t process) {
   std::string counters = descriptor_of(process, kCountersLink);
   if (counters.empty()) return;
-  auto window = Window::open(counters, sizeof(CountersRegion));
+  auto window = open_counters(counters);
   if (!window) return;
-  const auto& header = static_cast<const CountersRegion*>(window->begin())->header;
-  if (header.magic != kCountersMagic || header.version != kCountersVersion) return;
   const std::uint64_t file = window->number();
   found_[process] = std::make_unique<Mapped>(
       Mapped{std::move(*window), file, std::move(counters), std::string()});
@@ -208,8 +225,7 @@ std::vector<ProcessSeen> CountersReader::look() {
     const auto mapped = found_.find(process);
     if (mapped == found_.end()) continue;
     ProcessSeen one;
-    one.counters =
-        read_counters(*static_cast<const CountersRegion*>(mapped->second->counters.begin()), now);
+    one.counters = read_counters(region_of(mapped->second->counters), now);
     // A child that fork() made has its parent's descriptor until it runs another program.
     if (one.counters.members.empty()) continue;
     one.counters.process = process;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ struct ProcessSeen {
   char state = '?';                              // of /proc/PID/stat: R, S, T...
   std::shared_ptr<const SegmentSeen> node = {};  // of its job; null where it is in none
 };
+
+// How many requests for stacks a process has taken up; nullopt when it is not seen.
+std::optional<std::uint32_t> stack_requests_of(std::int32_t process);
 
 // Keeps what it has mapped, so that a second look is cheap. One thread at a time.
 class CountersReader {

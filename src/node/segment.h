@@ -60,6 +60,8 @@ struct NodeHeader {
   std::atomic<std::int32_t> exit_rank;
   std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
   std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
+  // How PEs of this node reach each other: World's candidate plus one, in the same way.
+  std::atomic<std::uint32_t> near_transport;
   // The last generation in which a peer has begun to leave (PeerSlot::ended); 0 none.
   std::atomic<std::uint32_t> ending;
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_sleeps;  // 0: nobody sleeps

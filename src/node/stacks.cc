@@ -145,6 +145,7 @@ void ask_for_stack(std::int32_t thread) {
 }
 
 void tell_all() {
+  count_stack_request();  // before lines, which may wait for their reader
   const CountersRegion* const region = own_counters();
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);

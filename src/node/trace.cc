@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/trace.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
+#include "core/output_file.h"
 #include "node/trace_file.h"
 
 namespace memspan {
@@ -154,6 +157,26 @@ std::int64_t wall_clock_shift() {
   return wall % kPeriod + kPeriod - static_cast<std::int64_t>(nanoseconds_of(Clock::now()));
 }
 
+// Whether the file can be written, as things are now; nothing is made.
+Status check_place(const std::string& path) {
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0) return open_output_file(path, O_RDWR, 0666).status();
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access((folder + "/.").c_str(), W_OK | X_OK) == 0) return Status::ok();
+  return Status::from_errno(fmt::format("the folder {}", folder));
+}
+
+// One word for all of a job or pool, at its start: the end may be hours away.
+void warn_of_place(const std::string& pattern, const TraceOwner& owner) {
+  if (pattern.empty() || owner.rank != 0) return;
+  const std::string path = trace_path(pattern, owner);
+  if (const Status place = check_place(path); !place.is_ok())
+    log_line(LogLevel::kWarn,
+             fmt::format("MEMSPAN_TRACE: {} cannot be written, so the trace will be lost: {}", path,
+                         place.message()));
+}
+
 }  // namespace
 
 Result<bool> read_trace_settings() {
@@ -173,6 +196,7 @@ void set_trace_owner(MemberKind kind, std::string_view name, int rank) {
   MutexLock lock(its.mutex);
   its.owner = {.kind = kind, .name = std::string(name), .rank = rank};
   its.has_wall_clock = kind == MemberKind::kPool;  // whose members may be on any host
+  warn_of_place(its.file, its.owner);
 }
 
 void use_wall_clock_in_trace() {

@@ -14,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/fd.h"
+#include "core/output_file.h"
 
 namespace memspan {
 namespace {
@@ -130,8 +131,9 @@ std::string trace_path(std::string_view pattern, const TraceOwner& owner) {
 Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
                        const std::vector<std::string>& events, std::uint64_t lost) {
   const std::string path = trace_path(pattern, owner);
-  const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666));
-  if (!file.is_valid()) return Status::from_errno("opening " + path);
+  const auto opened = open_output_file(path, O_RDWR, 0666);
+  if (!opened.is_ok()) return opened.status();
+  const Fd& file = opened.value();
   MEMSPAN_PASS(lock(file, path));
   MEMSPAN_TRY_ASSIGN(off_t end, end_of_events(file, owner), path);
   std::string text = end == 0 ? first_line(owner) : ",\n";

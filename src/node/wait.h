@@ -167,7 +167,10 @@ class SlowPath {
   Status pause(int lost);
   // Whether it lasts so long that others are told of it (node/counters.h), and for whom it waits.
   bool is_told() const { return told_ != nullptr; }
-  void tell_awaited(int rank) { told_->awaited.store(rank, std::memory_order_relaxed); }
+  // Nobody's rank tells nothing: who came last stays named until the wait is over.
+  void tell_awaited(int rank) {
+    if (rank >= 0) told_->awaited.store(rank, std::memory_order_relaxed);
+  }
 
  private:
   bool spins_on();

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/check.h"
 #include "core/environment.h"
 #include "device/choice.h"
@@ -53,17 +56,32 @@ Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
                       kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed == 1 ? 0 : 1])};
 }
 
-// One heap larger than all memory can never be filled: refuse it by name, before reserving. One
-// whose memory is taken at the first use may never be filled.
-Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride, CommitMode mode) {
+// One heap larger than all memory can never be filled: refuse it by name, before reserving.
+Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  std::uint64_t most = stride - kInternalBytes - kStaticSegmentBytes;
-  if (mode == CommitMode::kAtAllocation) most = std::min<std::uint64_t>(budget.total, most);
+  MEMSPAN_TRY_ASSIGN(const std::uint64_t most, most_heap_bytes(budget.total, stride),
+                     "making the symmetric heap");
   if (heap_bytes <= most) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
                       "that this host has ({})",
                       format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source)};
+}
+
+// What the PEs of other nodes and those of one's own may be reached by, the best first.
+constexpr std::string_view kCandidates[] = {"mapped", "message"};
+
+// Who has links waits for the others' addresses, who maps does not tell one.
+Status check_same_transport(const NodeSegment& segment, std::string_view chosen) {
+  const auto mine = static_cast<std::uint32_t>(
+      std::find(std::begin(kCandidates), std::end(kCandidates), chosen) - kCandidates + 1);
+  std::uint32_t agreed = 0;
+  if (segment.header().near_transport.compare_exchange_strong(agreed, mine) || agreed == mine)
+    return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("by MEMSPAN_TRANSPORT this process reaches the PEs of its host by \"{}\" and "
+                      "another one of the job by \"{}\"; all must have the same",
+                      chosen, kCandidates[agreed - 1])};
 }
 
 Status check_same_heap_size(const NodeSegment& segment, std::size_t heap_bytes) {
@@ -79,6 +97,14 @@ Status check_same_heap_size(const NodeSegment& segment, std::size_t heap_bytes) 
 
 }  // namespace
 
+// A heap whose memory is taken at the first use may never be filled.
+Result<std::uint64_t> most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride) {
+  MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
+                     "making the symmetric heap");
+  const std::uint64_t most = stride - kInternalBytes - kStaticSegmentBytes;
+  return mode == CommitMode::kAtAllocation ? std::min(memory_bytes, most) : most;
+}
+
 Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes,
                                              StaticVariables variables) {
   std::uint64_t stride = membership.segment->header().heap_stride;
@@ -88,7 +114,7 @@ Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t 
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
                      "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
-  MEMSPAN_TRY(check_heap_size(heap_bytes, stride, mode), "making the symmetric heap");
+  MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
   MEMSPAN_TRY(check_same_heap_size(*membership.segment, heap_bytes), "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
   MEMSPAN_PASS(world->list());
@@ -157,7 +183,6 @@ Status World::map_segments(StaticVariables variables) {
 Status World::choose_transports() {
   MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::from_environment(),
                      "choosing a transport");
-  constexpr std::string_view kCandidates[] = {"mapped", "message"};
   for (const bool is_near : {true, false}) {
     int peer = 0;
     while (peer < size() && (peer == rank() || this->is_near(peer) != is_near)) ++peer;
@@ -170,6 +195,8 @@ Status World::choose_transports() {
     MEMSPAN_TRY_ASSIGN((is_near ? near_ : far_), allowed.choose(pair, kCandidates),
                        "choosing a transport");
   }
+  if (near_.name.empty()) return Status::ok();
+  MEMSPAN_TRY(check_same_transport(*membership_.segment, near_.name), "choosing a transport");
   return Status::ok();
 }
 

@@ -35,6 +35,10 @@ namespace memspan {
 // Whether the variables of the main program are symmetric in a World: in one of a process.
 enum class StaticVariables { kShared, kOwn };
 
+// The largest symmetric heap that a start takes on a host with so much memory, as MEMSPAN_COMMIT
+// says; `stride` as heap_file_stride() gives it. kInvalidArgument when MEMSPAN_COMMIT is wrong.
+Result<std::uint64_t> most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride);
+
 // Members order is destruction order: links before transport before mappings before descriptors.
 class World {
  public:

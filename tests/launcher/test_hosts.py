@@ -70,6 +70,13 @@ class HostsTest(unittest.TestCase):
         self.assertEqual(rows[0][:5], ["2", "PEs", "on", "1", "node"])
         self.assertEqual(rows[2][-2:], ["own", "mapped"])
 
+    def test_one_transport_for_all_pes_of_a_host(self):
+        code, _, errors = run("--timeout", "20", "-n", "1", INFO, "--routes", ":",
+                              "-n", "1", "--env", "MEMSPAN_TRANSPORT=message", INFO, "--routes")
+        self.assertNotIn(code, (0, 124), errors)
+        self.assertRegex(errors, 'by MEMSPAN_TRANSPORT this process reaches the PEs of its host by "(mapped|message)" '
+                                 'and another one of the job by "(mapped|message)"; all must have the same')
+
     def test_no_transport_in_common_names_both_and_why(self):
         code, out, errors = run("-n", "2", "--simulate-hosts", "2", "--env", "MEMSPAN_TRANSPORT=mapped",
                                 INFO, "--routes")

@@ -2,14 +2,34 @@
 """oshrun --stacks-on-timeout, and SIGUSR2 to oshrun: who waits where, and for whom."""
 
 import contextlib
+import os
 import re
 import signal
 import unittest
 
 from jobs.launcher import SECONDS, run, start_shells
-from watched import WATCHED, end, wait_until_told, watched
+from watched import WATCHED, end, jobs_of, wait_until_told, watched
 
 WAIT = r"PE (\d) \(process \d+\): thread \d+ waits in shmem_barrier_all for PE 1, for \d+\.\d s"
+
+# Two agents, both on this host.
+HOSTS = ["--hosts", "one:1,other:2", "--remote-shell", "env HOST={}"]
+
+
+def read_until(job, pattern):
+    """What the job writes to stderr, to the line that has the pattern."""
+    text = ""
+    while not re.search(pattern, text):
+        line = job.stderr.readline().decode()
+        assert line, f"no {pattern!r} in {text!r}"
+        text += line
+    return text
+
+
+def pid_of(job, wanted):
+    (group,) = jobs_of(job.pid)
+    (pid,) = [member["pid"] for member in group["members"] if member["rank"] == wanted]
+    return pid
 
 
 class StacksTest(unittest.TestCase):
@@ -21,8 +41,8 @@ class StacksTest(unittest.TestCase):
         self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
 
     def test_the_one_who_never_comes_is_named(self):
-        # Time enough to start on a busy machine; both at once, since both wait for its end.
-        layouts = ([], ["--simulate-hosts", "2"])
+        # Time enough to start on a busy machine; all at once, since all wait for its end.
+        layouts = ([], ["--simulate-hosts", "2"], HOSTS)
         with contextlib.ExitStack() as running:
             jobs = [running.enter_context(watched(3, "--timeout", "10", "--stacks-on-timeout", *options)) for options in layouts]
             told = [job.communicate(timeout=SECONDS)[1].decode() for job in jobs]
@@ -30,6 +50,7 @@ class StacksTest(unittest.TestCase):
             with self.subTest(options=options):
                 self.assertEqual(job.returncode, 124, errors)
                 self.assertIn("still running: PE 0-2", errors)
+                self.assertNotIn("no stacks of", errors)
                 if options:
                     self.assertRegex(errors, r"PE 2 .* waits in shmem_barrier_all for PE \d")
                 else:
@@ -64,12 +85,52 @@ class StacksTest(unittest.TestCase):
         job = start_shells(2, "exec sleep 60", "--timeout", "0.5", "--stacks-on-timeout")
         _, errors = job.communicate(timeout=SECONDS)
         self.assertEqual(job.returncode, 124)
-        self.assertIn("not in the job, since shmem_init has not been called: PE 0-1", errors.decode())
+        self.assertIn("no stacks of PE 0-1: not in the job, since shmem_init has not been called", errors.decode())
 
     def test_a_program_can_keep_the_signal(self):
         with watched(2, MEMSPAN_STACKS="0") as job:
             job.send_signal(signal.SIGUSR2)
-            self.assertEqual(job.wait(SECONDS), 128 + signal.SIGUSR2)
+            _, errors = job.communicate(timeout=SECONDS)
+            self.assertEqual(job.returncode, 128 + signal.SIGUSR2)
+        self.assertRegex(errors.decode(), r"(?s)no stacks of PE 0-1: MEMSPAN_STACKS=0 is set\n.*was killed by signal 12")
+
+    def test_who_has_a_handler_of_its_own_is_told_by_oshrun(self):
+        why = "the program has a handler of its own for SIGUSR2"
+        for options, named in (([], ["0-2"]), (HOSTS, ["0", "1-2"])):
+            with self.subTest(options=options), watched(3, *options, mode="handler") as job:
+                job.send_signal(signal.SIGUSR2)
+                text = "".join(read_until(job, "no stacks of PE") for _ in named)
+                for ranks in named:
+                    self.assertIn(f"oshrun: no stacks of PE {ranks}: {why}\n", text)
+                self.assertEqual(end(job), (0, ""))
+
+    def test_who_is_stopped_is_told_by_oshrun(self):
+        with watched(2) as job:
+            wait_until_told(job, 0)
+            os.kill(pid_of(job, 1), signal.SIGSTOP)
+            job.send_signal(signal.SIGUSR2)
+            text = read_until(job, "no stacks of")
+            self.assertIn("oshrun: no stacks of PE 1: stopped, as by SIGSTOP\n", text)
+            self.assertRegex(text, WAIT)
+            os.kill(pid_of(job, 1), signal.SIGCONT)
+            self.assertIn("waits for nobody in memspan", read_until(job, "PE 1 thread"))
+            # It has answered the first request late, and answers this one.
+            job.send_signal(signal.SIGUSR2)
+            read_until(job, "PE 1 thread")
+            code, rest = end(job)
+            self.assertEqual(code, 0)
+            self.assertNotIn("no stacks of", rest)
+
+    def test_when_the_time_is_over_who_is_silent_is_named_too(self):
+        options = ("--timeout", "10", "--stacks-on-timeout")
+        with watched(2, *options) as stopped, watched(3, *options, *HOSTS, MEMSPAN_STACKS="0") as unwilling:
+            os.kill(pid_of(stopped, 1), signal.SIGSTOP)
+            told = [job.communicate(timeout=SECONDS)[1].decode() for job in (stopped, unwilling)]
+            self.assertEqual([stopped.returncode, unwilling.returncode], [124, 124])
+        self.assertIn("oshrun: no stacks of PE 1: stopped, as by SIGSTOP\n", told[0])
+        self.assertRegex(told[0], WAIT)
+        for ranks in ("0", "1-2"):
+            self.assertIn(f"oshrun: no stacks of PE {ranks}: MEMSPAN_STACKS=0 is set\n", told[1])
 
     def test_it_needs_a_time(self):
         code, _, errors = run("-n", 1, "--stacks-on-timeout", WATCHED)

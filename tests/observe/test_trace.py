@@ -4,12 +4,13 @@
 import collections
 import json
 import os
+import re
 import signal
 import tempfile
 import unittest
 
 from jobs.launcher import SECONDS, environment, run, until
-from watched import DONE, WATCHED, jobs_of, watched
+from watched import DONE, WATCHED, end, jobs_of, watched
 
 
 def parts(events):
@@ -118,6 +119,11 @@ class TraceTest(unittest.TestCase):
                 self.assertIn(0, {process for process, _ in tracks})
 
     def test_a_place_that_cannot_be_written(self):
-        code, _, errors = run("-n", 1, WATCHED, env=environment(MEMSPAN_TRACE="/no/where"))
+        with watched(2, MEMSPAN_TRACE="/no/where") as job:
+            # Before the job ends, and once.
+            self.assertIn("MEMSPAN_TRACE: /no/where cannot be written, so the trace will be lost: the folder /no/",
+                          job.stderr.readline().decode())
+            code, errors = end(job)
         self.assertEqual(code, 0)
-        self.assertIn("the trace is lost: opening /no/where", errors)
+        self.assertNotIn("will be lost", errors)
+        self.assertEqual(len(re.findall("the trace is lost: .*opening /no/where", errors)), 2, errors)

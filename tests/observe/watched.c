@@ -2,13 +2,15 @@
  * A job whose calls can be counted from outside: each PE makes so many calls of each kind to the
  * next one, prints "ready", and all but PE 1 wait for it in a barrier; PE 1 (PE 0, when it is
  * alone) reads the pipe WATCHED_HOLD to its end before. Without that variable there is no such
- * barrier. "pool URL" is the member of a pool instead, until its stdin ends; "blocks URL" puts and
- * gets its entries by key, and reduces in a group. "global_exit" and "exit" are ends by PE 0, with
- * code 3. */
+ * barrier. "pool URL" is the member of a pool instead, until its stdin ends, or with "RANK SIZE"
+ * one of several, of which rank 0 hosts the store; "blocks URL" puts and gets the pool's entries by
+ * key, and reduces in a group. "global_exit" and "exit" are ends by PE 0, with code 3; "handler"
+ * has a handler of its own for SIGUSR2. */
 #include <fcntl.h>
 #include <memspan/group.h>
 #include <memspan/kv_pool.h>
 #include <shmem.h>
+#include <signal.h>
 #include <smem/host/smem.h>
 #include <smem/host/smem_bm.h>
 #include <stdio.h>
@@ -22,6 +24,10 @@ static void read_to_the_end(int descriptor) {
   char byte;
   while (read(descriptor, &byte, 1) > 0) {
   }
+}
+
+static void do_nothing(int number) {
+  (void)number;
 }
 
 static int exchange_with_nobody(void* user, const void* mine, size_t bytes, void* all) {
@@ -63,7 +69,7 @@ static int use_blocks(smem_bm_t pool) {
   return reduce_alone();
 }
 
-static int be_a_member(const char* url, int has_blocks) {
+static int be_a_member(const char* url, int rank, int size, int has_blocks) {
   smem_bm_config_t config;
   smem_bm_create_option_t option;
   memset(&option, 0, sizeof option);
@@ -72,9 +78,9 @@ static int be_a_member(const char* url, int has_blocks) {
   void* own = NULL;
   if (smem_init(0) != 0 || smem_bm_config_init(&config) != 0) return 1;
   config.autoRanking = false;
-  config.rankId = 0;
-  config.startConfigStoreServer = true;
-  if (smem_bm_init(url, 1, 0, &config) != 0) return 2;
+  config.rankId = (uint32_t)rank;
+  config.startConfigStoreServer = rank == 0;
+  if (smem_bm_init(url, (uint32_t)size, 0, &config) != 0) return 2;
   smem_bm_t pool = smem_bm_create2(7, &option);
   if (pool == NULL || (has_blocks && memspan_kv_start(pool, 0) != 0)) return 3;
   if (smem_bm_join(pool, 0, &own) != 0) return 3;
@@ -91,8 +97,13 @@ static int be_a_member(const char* url, int has_blocks) {
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
-  if (strcmp(mode, "pool") == 0) return be_a_member(argv[2], 0);
-  if (strcmp(mode, "blocks") == 0) return be_a_member(argv[2], 1);
+  if (strcmp(mode, "pool") == 0)
+    return be_a_member(argv[2], argc > 3 ? atoi(argv[3]) : 0, argc > 4 ? atoi(argv[4]) : 1, 0);
+  if (strcmp(mode, "blocks") == 0) return be_a_member(argv[2], 0, 1, 1);
+  if (strcmp(mode, "handler") == 0) {
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR2, &action, NULL);
+  }
   shmem_init();
   const int me = shmem_my_pe();
   const int next = (me + 1) % shmem_n_pes();

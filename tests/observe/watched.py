@@ -16,12 +16,13 @@ DONE = {"put": (1000, 8000), "get": (300, 2400), "atomic": (200, 1600), "signal"
 
 
 @contextlib.contextmanager
-def watched(ranks, *options, shell=False, **variables):
+def watched(ranks, *options, shell=False, mode=None, **variables):
     """A job in which all have done their calls and wait for PE 1, until release().
 
-    With `shell` each PE is the child of one.
+    With `shell` each PE is the child of one; `mode` as watched.c has it.
     """
     program = ["sh", "-c", '"$0"; exit $?', WATCHED] if shell else [WATCHED]
+    program += [mode] if mode else []
     with tempfile.TemporaryDirectory() as folder:
         pipe = os.path.join(folder, "hold")
         os.mkfifo(pipe)

@@ -3,9 +3,12 @@
 
 import json
 import os
+import re
+import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -14,6 +17,7 @@ from jobs.launcher import environment, run
 
 INFO = os.environ["MEMSPAN_INFO"]
 STORE = os.environ["MEMSPAN_STORE_TOOL"]
+LIBRARY = os.environ["MEMSPAN_LIBRARY"]
 HAS_TLS = os.environ["MEMSPAN_HAS_TLS"] in ("ON", "1", "TRUE")
 IS_SANITIZED = bool(os.environ.get("MEMSPAN_SANITIZE"))
 LIMIT_S = 30
@@ -66,9 +70,37 @@ class LimitsTest(unittest.TestCase):
         self.assertIn("memory available: ", out)
         self.assertIn("MEMSPAN_MEMORY_LIMIT", out)
 
+    def test_a_heap_that_a_start_refuses(self):
+        code, out = self.diagnosis("true", SHMEM_SYMMETRIC_SIZE="1000t")
+        self.assertEqual(code, 1)
+        self.assertIn("problem   memory heap: ", out)
+        self.assertIn("wanted: at most ", out)
+        size = re.search(r"do: export SHMEM_SYMMETRIC_SIZE=(\d+m)", out)[1]
+        self.assertEqual(found(SHMEM_SYMMETRIC_SIZE=size)["memory"]["heap"]["judgement"], "good")
+
+    @unittest.skipIf(IS_SANITIZED, "this Python cannot load a library with a sanitizer")
+    def test_the_largest_heap_is_the_starts(self):
+        wanted = found(SHMEM_SYMMETRIC_SIZE="1000t")["memory"]["heap"]["wanted"]
+        most = int(re.search(r"\((\d+) bytes\)", wanted)[1])
+        program = "import ctypes, sys; job = ctypes.CDLL(sys.argv[1]); job.shmem_init(); job.shmem_finalize()"
+        for size, is_taken in ((most, True), (most + 1, False)):
+            with self.subTest(size):
+                code, _, errors = run("-n", "1", sys.executable, "-c", program, LIBRARY,
+                                      env=environment(SHMEM_SYMMETRIC_SIZE=str(size)))
+                self.assertEqual(code == 0, is_taken, errors)
+
+    def test_torchruns_variables_name_a_store(self):
+        torchrun = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "192.0.2.9", "MASTER_PORT": "1234"}
+        code, out = self.diagnosis("true", **torchrun)
+        self.assertEqual(code, 1)
+        self.assertIn("tcp://192.0.2.9:1245 is another host", out)
+        code, out = self.diagnosis("true", **{**torchrun, "RANK": "2"})
+        self.assertEqual(code, 1)
+        self.assertIn("RANK", out)
+
     def test_wrong_variables_are_problems(self):
         for name, value in (("SHMEM_SYMMETRIC_SIZE", "many"), ("MEMSPAN_TRANSPORT", "pigeon"),
-                            ("MEMSPAN_CARRIER", "pigeon"), ("MEMSPAN_DEVICE", "abacus")):
+                            ("MEMSPAN_CARRIER", "pigeon"), ("MEMSPAN_DEVICE", "abacus"), ("MEMSPAN_COMMIT", "later")):
             with self.subTest(name):
                 code, out = self.diagnosis("true", **{name: value})
                 self.assertEqual(code, 1)
@@ -143,6 +175,41 @@ class RouteTest(unittest.TestCase):
         route = found("--route", self.process(MEMSPAN_HOST_ID="a"), "localhost", MEMSPAN_HOST_ID="a")["route"]
         self.assertTrue(route["same_node"]["value"])
 
+    def test_processes_with_settings_of_their_own(self):
+        settings = {"MEMSPAN_TRANSPORT": "message", "MEMSPAN_CARRIER": "tcp:127.0.0.1"}
+        ends = self.process(**settings), self.process(**settings)
+        way = found("--route", *ends, MEMSPAN_TRANSPORT="mapped")["route"]["heaps_and_pools"]
+        self.assertEqual(way["value"]["transport"], "message")
+        self.assertIn("TCP from 127.0.0.1", way["value"]["carrier"])
+        self.assertEqual(found("--route", ends[0], "localhost")["route"]["heaps_and_pools"],
+                         found("--route", "localhost", ends[0])["route"]["heaps_and_pools"])
+        plain = self.process(), self.process()
+        way = found("--route", *plain, MEMSPAN_TRANSPORT="message")["route"]["heaps_and_pools"]
+        self.assertEqual(way["value"]["transport"], "mapped")
+        code, out, _ = info("--route", ends[0], plain[0])
+        self.assertEqual(code, 1)
+        self.assertIn("the same MEMSPAN_TRANSPORT", out)
+
+    @unittest.skipUnless(os.geteuid() == 0, "a name server of its own needs root")
+    def test_a_name_server_that_is_silent_does_not_hold_it_up(self):
+        with tempfile.NamedTemporaryFile("w") as servers, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            try:
+                silent.bind(("127.0.0.1", 53))
+            except OSError as error:
+                self.skipTest(f"port 53 of the loopback: {error}")
+            servers.write("nameserver 127.0.0.1\n")
+            servers.flush()
+            shell = f'mount --bind {servers.name} /etc/resolv.conf && exec "$@"'
+            for words, text, limit in ((("--diagnose",), "note      tls secret file: no name server said in time", 1.5),
+                                       (("--route", "localhost", "a.test"), "no name server said in time", 4)):
+                since = time.monotonic()
+                ended = subprocess.run(["unshare", "-m", "bash", "-c", shell, "bash", INFO, *words], capture_output=True,
+                                       text=True, timeout=LIMIT_S, check=False,
+                                       env=environment(MEMSPAN_STORE="tcp://a.test:1"))
+                with self.subTest(words):
+                    self.assertIn(text, ended.stdout + ended.stderr)
+                    self.assertLess(time.monotonic() - since, limit)  # the system's resolver waits for 10 s
+
     def test_two_other_hosts_are_refused(self):
         code, out, errors = info("--route", "198.51.100.1", "203.0.113.1")
         self.assertEqual((code, out), (2, ""))
@@ -186,6 +253,11 @@ class TlsTest(unittest.TestCase):
         issuer = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "use"]
         for name, days in (("me", "60"), ("soon", "5"), ("over", "-1")):
             cls.openssl("x509", "-req", "-in", "me.csr", *issuer, "-days", days, "-out", f"{name}.pem")
+        with open(os.path.join(cls.folder.name, "use"), "r+") as file:
+            text = file.read().replace("IP:127.0.0.1", "IP:192.0.2.7,DNS:*.example.org")
+            file.seek(0)
+            file.write(text)
+        cls.openssl("x509", "-req", "-in", "me.csr", *issuer, "-days", "60", "-out", "other.pem")
 
     @classmethod
     def openssl(cls, *words):
@@ -196,9 +268,9 @@ class TlsTest(unittest.TestCase):
         return (f"tlsCert: {folder}/{certificate}; tlsPk: {folder}/{key}; "
                 f"tlsCaPath: {folder}; tlsCaFile: ca.pem")
 
-    def certificates(self, *more):
+    def certificates(self, *more, url="tcp://127.0.0.1:8666"):
         """(exit code, findings)"""
-        words = ("--json", "--tls", "tcp://127.0.0.1:8666", "--tls-info", self.tls_info(*more))
+        words = ("--json", "--tls", url, "--tls-info", self.tls_info(*more))
         code, out, errors = info(*words)
         self.assertEqual(errors, "")
         return code, json.loads(out)["tls"]
@@ -210,6 +282,23 @@ class TlsTest(unittest.TestCase):
         self.assertEqual(tls["names"]["value"], ["IP Address:127.0.0.1"])
         self.assertAlmostEqual(tls["valid_until"]["value"]["seconds_left"], 60 * 86400, delta=LIMIT_S)
         self.assertTrue(tls["as_store"]["value"])
+
+    def test_one_that_does_not_name_the_store(self):
+        code, tls = self.certificates("other.pem")
+        self.assertEqual((code, tls["as_store"]["judgement"]), (1, "problem"))
+        self.assertIn("IP address mismatch", tls["as_store"]["text"])
+        self.assertIn("IP Address:192.0.2.7", tls["as_store"]["text"])
+        self.assertIn("subjectAltName=IP:127.0.0.1", tls["as_store"]["remedy"])
+        code, tls = self.certificates("other.pem", url="tcp://192.0.2.9:8666")
+        self.assertEqual((code, tls["as_store"]["judgement"]), (0, "note"))
+        self.assertFalse(tls["as_store"]["value"])
+
+    def test_one_that_names_the_store(self):
+        for url in ("tcp://192.0.2.7:8666", "tcp://store.example.org:8666", "tcp://192.0.2.9:1,tcp://192.0.2.7:1",
+                    "tcp://0.0.0.0:8666"):
+            with self.subTest(url):
+                code, tls = self.certificates("other.pem", url=url)
+                self.assertEqual((code, tls["as_store"]["judgement"], tls["as_store"]["value"]), (0, "good", True))
 
     def test_one_that_ends_soon_is_noted(self):
         code, tls = self.certificates("soon.pem")
@@ -224,11 +313,27 @@ class TlsTest(unittest.TestCase):
         code, tls = self.certificates("me.pem", "ca.key")
         self.assertEqual(code, 1)
         self.assertIn("is not the certificate's", tls["as_member"]["text"])
+        self.assertIn("openssl pkey -in ", tls["as_member"]["remedy"])
+
+    def test_a_key_that_others_may_read(self):
+        path = os.path.join(self.folder.name, "open.key")
+        shutil.copy(os.path.join(self.folder.name, "me.key"), path)
+        os.chmod(path, 0o644)
+        code, tls = self.certificates("me.pem", "open.key")
+        self.assertEqual((code, tls["as_member"]["remedy"]), (1, f"chmod 600 {path}"))
+
+    def test_the_command_that_is_told_for_a_chain_runs(self):
+        _, tls = self.certificates("over.pem")
+        command = tls["as_member"]["remedy"]
+        self.assertTrue(command.startswith("openssl verify "), command)
+        ended = subprocess.run(command.split(), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        self.assertIn("certificate has expired", ended.stdout + ended.stderr)
 
     def test_files_that_are_not_there(self):
         code, tls = self.certificates("missing.pem")
         self.assertEqual(code, 1)
         self.assertIn("missing.pem", tls["as_member"]["text"])
+        self.assertIn("missing.pem is missing", tls["as_member"]["remedy"])
 
     def test_an_open_secret_is_a_problem(self):
         path = os.path.join(self.folder.name, "secret")
@@ -237,7 +342,7 @@ class TlsTest(unittest.TestCase):
         os.chmod(path, 0o644)
         code, out, _ = info("--tls", MEMSPAN_JOB_SECRET_FILE=path)
         self.assertEqual(code, 1)
-        self.assertIn(f"chmod 600 {path}", out)
+        self.assertIn(f"do: chmod 600 {path}\n", out)
         os.chmod(path, 0o600)
         self.assertEqual(info("--tls", MEMSPAN_JOB_SECRET_FILE=path)[0], 0)
 
@@ -247,6 +352,24 @@ class TlsTest(unittest.TestCase):
         self.addCleanup(store.terminate)
         url = store.stdout.readline().split()[-1]
         self.assertTrue(found("--tls", url)["tls"]["secret_file"]["value"])
+
+    def test_a_store_by_this_hosts_name(self):
+        name = socket.gethostname()
+        try:
+            socket.getaddrinfo(name, None)
+        except OSError as error:
+            self.skipTest(f"this host's name has no address: {error}")
+        store = subprocess.Popen([STORE, "--listen", f"tcp://{name}:0"], stdout=subprocess.PIPE, text=True, env=environment())
+        self.addCleanup(store.communicate)
+        self.addCleanup(store.terminate)
+        port = store.stdout.readline().split()[-1].rsplit(":", 1)[1]
+        secret = found("--tls", f"tcp://{name}:{port}")["tls"]["secret_file"]
+        self.assertTrue(secret["value"], secret)
+
+    def test_a_store_that_pe_0_hosts_at_the_start(self):
+        torchrun = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1234"}
+        tls = found("--tls", **torchrun)["tls"]
+        self.assertEqual((tls["store"]["value"], tls["secret_file"]["judgement"]), ("tcp://127.0.0.1:1245", "good"))
 
     def test_no_store_is_noted_and_another_host_is_a_problem(self):
         self.assertEqual(found("--tls", "tcp://127.0.0.1:1")["tls"]["secret_file"]["judgement"], "note")

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/clock.h"
 #include "info/finding.h"
 #include "system_files/system_files.h"
 
@@ -34,13 +35,21 @@ Findings gather_devices(const SystemFiles& files, AskDevices ask);
 // Transports, carriers, engines.
 Findings gather_transports();
 
+// ---- names of hosts, which are looked up in the network
+
+// Of who asked for something else, and of who named a host.
+inline constexpr Duration kUnaskedPatience = std::chrono::milliseconds(50);
+inline constexpr Duration kAskedPatience = std::chrono::seconds(2);
+
 // ---- TLS
 
 // What a start is given; the environment says the rest. A value.
 struct TlsWish {
-  std::string url = {};          // of the store; empty: MEMSPAN_STORE, or none
+  std::string url = {};          // of the store; empty: as the environment says, or none
   std::string tls_info = {};     // certificates, as shmem_set_conf_store_tls() takes them
   std::string secret_file = {};  // instead of MEMSPAN_JOB_SECRET_FILE
+  // For names of hosts.
+  Duration patience = kUnaskedPatience;
 };
 // What protects the connection to the store, and whether it can.
 Findings gather_tls(const TlsWish& wish);

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "capi/process_state.h"
 #include "core/environment.h"
 #include "device/huge_pages.h"
 #include "info/gather.h"
+#include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "world/world.h"
 
 namespace memspan::info {
 namespace {
 
-constexpr std::uint64_t kDefaultHeap = std::uint64_t{1} << 30;
 constexpr std::uint64_t kDefaultMappings = 65530;  // the kernel's own default
 
 Finding huge_page_finding(const SystemFiles& files) {
@@ -90,6 +92,35 @@ Finding dev_shm_finding(const SystemFiles& files) {
   return finding;
 }
 
+// By what all of memory is: that less is free now is no reason for a start to refuse it.
+Finding heap_finding(std::uint64_t memory_bytes) {
+  Finding size{.group = "memory", .key = "heap"};
+  const auto heap = capi::heap_bytes_from_environment();
+  if (!heap.is_ok()) {
+    size.text = heap.status().message();
+    return judged(std::move(size), Judgement::kProblem, "a size such as 512m or 4g",
+                  "export SHMEM_SYMMETRIC_SIZE=1g");
+  }
+  size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), reserved and taken by allocations",
+                          format_size(*heap));
+  size.value = *heap;
+  const auto most = most_heap_bytes(memory_bytes, heap_file_stride(memory_bytes));
+  if (!most.is_ok()) {
+    size.text = most.status().message();
+    return judged(std::move(size), Judgement::kProblem, "allocation or touch",
+                  "unset MEMSPAN_COMMIT");
+  }
+  // As a start rounds the one up, the other has to be rounded down.
+  const std::uint64_t allowed = *most / kHeapGranularity * kHeapGranularity;
+  if (*heap <= allowed) return size;
+  size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), more than a start takes on this host",
+                          format_size(*heap));
+  return judged(std::move(size), Judgement::kProblem,
+                fmt::format("at most {} ({} bytes)", format_size(allowed), allowed),
+                allowed == 0 ? "raise MEMSPAN_MEMORY_LIMIT, or the control group's limit"
+                             : fmt::format("export SHMEM_SYMMETRIC_SIZE={}m", allowed >> 20));
+}
+
 }  // namespace
 
 Findings gather_memory(const SystemFiles& files) {
@@ -105,23 +136,6 @@ Findings gather_budget() {
     return {judged(std::move(available), Judgement::kProblem, "a size that can be measured",
                    "mount -t proc proc /proc, or unset MEMSPAN_MEMORY_LIMIT")};
   }
-  std::uint64_t heap = kDefaultHeap;
-  Finding size{.group = "memory", .key = "heap"};
-  if (const auto text = environment("SHMEM_SYMMETRIC_SIZE")) {
-    auto parsed = parse_size("SHMEM_SYMMETRIC_SIZE", *text);
-    if (parsed.is_ok()) {
-      heap = *parsed;
-    } else {
-      size.text = parsed.status().message();
-      size = judged(std::move(size), Judgement::kProblem, "a size such as 512m or 4g",
-                    "export SHMEM_SYMMETRIC_SIZE=1g");
-    }
-  }
-  if (size.text.empty()) {
-    size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), reserved and taken by allocations",
-                            format_size(heap));
-    size.value = heap;
-  }
   available.text = fmt::format("{} available of {}, bounded by {}", format_size(budget->available),
                                format_size(budget->total), budget->source);
   available.value = json::Value()
@@ -134,7 +148,7 @@ Findings gather_budget() {
     available = judged(std::move(available), Judgement::kProblem,
                        fmt::format("{} at least", format_size(kLeast)),
                        "raise " + budget->source + ", or end what uses the memory");
-  return {std::move(available), std::move(size)};
+  return {std::move(available), heap_finding(budget->total)};
 }
 
 }  // namespace memspan::info

@@ -26,7 +26,7 @@ void describe(CLI::App& app, Asked& asked, Options& options) {
                                 "code 1 for problems");
   auto* tls = app.add_option("--tls", options.tls.url,
                              "what protects the connection to the store at this address, or at "
-                             "MEMSPAN_STORE")
+                             "the one that a start finds in the environment")
                   ->expected(0, 1)
                   ->type_name("[URL]");
   auto* info = app.add_option("--tls-info", options.tls.tls_info,
@@ -65,7 +65,10 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   if (!*goes_on) return std::optional<Options>();
   if (asked.diagnose) options.task = Options::Task::kDiagnose;
   if (asked.routes) options.task = Options::Task::kRoutes;
-  if (app.count("--tls") != 0) options.task = Options::Task::kTls;
+  if (app.count("--tls") != 0) {
+    options.task = Options::Task::kTls;
+    options.tls.patience = kAskedPatience;
+  }
   if (!options.ends.empty()) options.task = Options::Task::kRoute;
   if (asked.devices) options.devices = AskDevices::kAlways;
   return std::optional<Options>(std::move(options));

@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "core/environment.h"
+#include "info/gather.h"
+#include "info/look_up.h"
+#include "info/route_way.h"
 #include "node/host_identity.h"
-#include "transport/registry.h"
-#include "world/carrier_choice.h"
 #include "world/own_addresses.h"
 
 namespace memspan::info {
@@ -19,25 +22,14 @@ namespace {
 
 constexpr std::uint64_t kPtraceCapability = std::uint64_t{1} << 19;  // CAP_SYS_PTRACE
 
-// Of "NAME=value" texts with zero bytes between them.
-std::optional<std::string> variable_of(std::string_view all, std::string_view name) {
-  while (!all.empty()) {
-    const std::size_t end = std::min(all.find('\0'), all.size());
-    const std::string_view one = all.substr(0, end);
-    all.remove_prefix(std::min(end + 1, all.size()));
-    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
-      return std::string(one.substr(name.size() + 1));
-  }
-  return std::nullopt;
-}
-
-// "net:[4026531840]"; empty when it cannot be read.
-std::string namespace_of(const SystemFiles& files, std::string_view process,
-                         std::string_view kind) {
+// "net:[4026531840]".
+Result<std::string> namespace_of(const SystemFiles& files, std::string_view process,
+                                 std::string_view kind) {
   char text[64] = {};
   const std::string path = files.path(fmt::format("/proc/{}/ns/{}", process, kind));
   const ssize_t size = ::readlink(path.c_str(), text, sizeof text - 1);
-  return size <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(size));
+  if (size < 0) return Status::from_errno("its namespaces cannot be read");
+  return std::string(text, static_cast<std::size_t>(size));
 }
 
 std::optional<std::uint64_t> number_of(std::string_view text, int base) {
@@ -54,7 +46,9 @@ bool is_digits(std::string_view text) {
 // What a process of ours would have as ProcessFacts::host.
 std::string own_host(const SystemFiles& files) {
   const auto given = environment("MEMSPAN_HOST_ID");
-  return given ? *given : namespace_of(files, "self", "net");
+  if (given) return *given;
+  const auto network = namespace_of(files, "self", "net");
+  return network.is_ok() ? *network : std::string();
 }
 
 // Why process_vm_readv would not reach; empty where it does.
@@ -79,37 +73,21 @@ bool are_near(const ProcessFacts& from, const ProcessFacts& to) {
   return from.is_this_host && to.is_this_host;
 }
 
-std::string carrier_text(const ProcessFacts& from, const ProcessFacts& to) {
-  // Where both share a network namespace Unix sockets reach.
-  const bool is_one_kernel =
-      from.is_process && to.is_process ? from.network == to.network : are_near(from, to);
-  std::optional<Endpoint> there;
-  const ProcessFacts& far = to.is_process || to.is_this_host ? from : to;
-  if (!is_one_kernel && !far.is_process) there = Endpoint{far.host, 1};
-  const auto chosen = choose_carrier(is_one_kernel ? Reach::kOneKernel : Reach::kNetwork, there);
-  if (!chosen.is_ok()) return chosen.status().message();
-  if (chosen->kind == CarrierOptions::Kind::kUcx)
-    return fmt::format("ucx from {} (interface {})", chosen->ucx.host,
-                       interface_of(chosen->ucx.host));
-  if (chosen->sockets.family != SocketOptions::Family::kTcp) return "Unix sockets";
-  const std::string interface = interface_of(chosen->sockets.host);
-  return fmt::format("TCP from {}{}{}", chosen->sockets.host,
-                     interface.empty() ? "" : " (interface " + interface + ")",
-                     chosen->encrypts ? ", under TLS" : "");
-}
-
 Result<ProcessFacts> facts_of_host(const std::string& name) {
-  ProcessFacts facts{.name = "host " + name, .host = name};
-  const Endpoint there{name, 1};
-  const auto towards = address_towards(there);
-  if (!towards)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("\"{}\" is neither a process of this host nor a host that is known "
-                              "and to which there is a way",
-                              name));
-  facts.is_this_host = name == "localhost" || name == host_name() || *towards == name ||
-                       towards->starts_with("127.") || *towards == "::1";
-  return facts;
+  ProcessFacts facts{.name = "host " + name, .host = name, .settings = own_settings()};
+  const auto addresses = look_up({name, 1}, Deadline::after(kAskedPatience));
+  if (addresses.code() == Code::kTimeout) return addresses.status();
+  if (addresses.is_ok())
+    for (const HostAddress& each : *addresses) {
+      if (!address_towards({each.text, 1})) continue;
+      facts.address = each.text;
+      facts.is_this_host = name == host_name() || each.is_here;
+      return facts;
+    }
+  return Status(Code::kInvalidArgument,
+                fmt::format("\"{}\" is neither a process of this host nor a host that is known "
+                            "and to which there is a way",
+                            name));
 }
 
 Result<ProcessFacts> facts_of(const std::string& end) {
@@ -118,23 +96,6 @@ Result<ProcessFacts> facts_of(const std::string& end) {
   if (!process)
     return Status(Code::kInvalidArgument, fmt::format("\"{}\" is no process's number", end));
   return facts_of_process(SystemFiles(), *process);
-}
-
-Result<Finding> way(std::string key, const Pair& pair, const AllowedTransports& allowed,
-                    std::initializer_list<std::string_view> candidates,
-                    const std::string& carrier) {
-  Finding finding{.group = "route", .key = std::move(key)};
-  const auto choice = allowed.choose(pair, {candidates.begin(), candidates.size()});
-  if (!choice.is_ok()) {
-    finding.text = choice.status().message();
-    return judged(std::move(finding), Judgement::kProblem, "a transport that both may use",
-                  "unset MEMSPAN_TRANSPORT");
-  }
-  const bool is_carried = choice->name == "message";
-  finding.text = fmt::format("{}{}", choice->why, is_carried ? ", by " + carrier : "");
-  finding.value = json::Value().set("transport", choice->name);
-  if (is_carried) finding.value.set("carrier", carrier);
-  return finding;
 }
 
 }  // namespace
@@ -147,25 +108,23 @@ Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t pr
   ProcessFacts facts{
       .name = fmt::format("process {} ({})", process, files.line(folder + "comm")),
       .is_process = true,
-      .host = {},
-      .pid_namespace = namespace_of(files, std::to_string(process), "pid"),
       .user = number_of(files.field(folder + "status", "Uid"), 10).value_or(0),
-      .capabilities = number_of(files.field(folder + "status", "CapEff"), 16).value_or(0),
-      .transports = {}};
-  const std::string network = namespace_of(files, std::to_string(process), "net");
-  const std::string environment = files.text(folder + "environ");
-  if (network.empty())
-    return Status(Code::kAuth,
-                  fmt::format("{} is not this user's: its namespaces cannot be read", facts.name));
-  facts.network = network;
-  facts.host = variable_of(environment, "MEMSPAN_HOST_ID").value_or(network);
+      .capabilities = number_of(files.field(folder + "status", "CapEff"), 16).value_or(0)};
+  const std::string number = std::to_string(process);
+  const auto network = namespace_of(files, number, "net");
+  if (!network.is_ok())
+    return Status(Code::kAuth, fmt::format("{}: {}", facts.name, network.status().message()));
+  const auto pid_namespace = namespace_of(files, number, "pid");
+  facts.network = *network;
+  facts.pid_namespace = pid_namespace.is_ok() ? *pid_namespace : std::string();
+  const std::string variables = files.text(folder + "environ");
+  facts.host = variable_in(variables, "MEMSPAN_HOST_ID").value_or(*network);
   facts.is_this_host = facts.host == own_host(files);
-  facts.transports = variable_of(environment, "MEMSPAN_TRANSPORT").value_or("");
+  facts.settings = settings_in(variables);
   return facts;
 }
 
-Result<Findings> compare(const SystemFiles& files, const ProcessFacts& from,
-                         const ProcessFacts& to) {
+Findings compare(const SystemFiles& files, const ProcessFacts& from, const ProcessFacts& to) {
   Findings findings;
   findings.push_back({.group = "route",
                       .key = "ends",
@@ -181,16 +140,9 @@ Result<Findings> compare(const SystemFiles& files, const ProcessFacts& from,
                   .same_node = is_near,
                   .no_process_access = {},
                   .no_message_address = {}};
-  const std::string text =
-      !from.transports.empty() ? from.transports : environment_or("MEMSPAN_TRANSPORT", "");
-  MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::parse(text),
-                     "choosing a transport");
-  const std::string carrier = carrier_text(from, to);
-  MEMSPAN_TRY_ASSIGN(
-      Finding heap, way("heaps_and_pools", pair, allowed, {"mapped", "message"}, carrier), "heaps");
-  MEMSPAN_TRY_ASSIGN(Finding registered,
-                     way("registered_memory", pair, allowed, {"cma", "message"}, carrier),
-                     "transfers");
+  const std::vector<End> ends = ends_of(from, to, is_near);
+  Finding heap = way("heaps_and_pools", pair, ends, {"mapped", "message"});
+  Finding registered = way("registered_memory", pair, ends, {"cma", "message"});
   // The library takes cma on one node without asking the kernel first.
   const bool is_by_kernel = registered.value["transport"].text() == "cma";
   if (const std::string forbids = why_no_access(files, from, to);

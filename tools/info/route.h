@@ -6,6 +6,7 @@
 #include <string>
 
 #include "info/finding.h"
+#include "info/settings.h"
 #include "system_files/system_files.h"
 
 namespace memspan::info {
@@ -21,17 +22,20 @@ struct ProcessFacts {
   bool is_process = false;    // else a host, of which nothing else is known
   bool is_this_host = false;  // a process with our own identity, or a host that is this one
   std::string host = {};      // MEMSPAN_HOST_ID, or the network namespace
+  std::string address = {};   // of a host: numeric
   std::string network = {};   // its namespace
   std::string pid_namespace = {};
   std::uint64_t user = 0;
   std::uint64_t capabilities = 0;  // effective
-  std::string transports = {};     // its MEMSPAN_TRANSPORT
+  Settings settings = {};          // that it was started with; of a host our own
 };
 // Of a process, from /proc/PID. kInvalidArgument when there is none, kAuth when it is not ours to
 // look at.
 Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t process);
-// The judgement on two of them: the ways, and why they are these.
-Result<Findings> compare(const SystemFiles& files, const ProcessFacts& from,
-                         const ProcessFacts& to);
+// The judgement on two of them, of which one is a process or this host: the ways, and why they are
+// these. The settings of processes decide;
+// those of hosts only where neither is a process, for a process there has to have the same as the
+// other. One thread at a time: the environment is changed meanwhile.
+Findings compare(const SystemFiles& files, const ProcessFacts& from, const ProcessFacts& to);
 
 }  // namespace memspan::info

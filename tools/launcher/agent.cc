@@ -146,7 +146,8 @@ void Agent::wait() {
   for (const AgentOutput& stream : streams_)
     if (stream.has_window()) polled.push_back({stream.descriptor(), POLLIN, 0});
   if (input_.wants_to_write()) polled.push_back({input_.descriptor(), POLLOUT, 0});
-  poll(polled.data(), polled.size(), Deadline::after(limit_ / 8).remaining_poll_ms());
+  const Deadline own = executor_ != nullptr ? executor_->deadline() : Deadline::never();
+  poll(polled.data(), polled.size(), own.within(limit_ / 8).remaining_poll_ms());
 }
 
 bool Agent::is_asked_to_end() const {
@@ -177,6 +178,9 @@ void Agent::handle(const Message& message) {
       if (message.value == SIGCONT) is_suspended_ = false;
       executor_->signal_all(message.value);
       break;
+    case Kind::kStacks:
+      executor_->ask_for_stacks();
+      break;
     case Kind::kLost:
       if (!is_rank) break;
       if (!job_->has(message.rank)) segment.peer(message.rank).pid.store(message.process);
@@ -205,6 +209,8 @@ void Agent::report() {
   const std::vector<Ending> endings = executor_->reap();
   const std::vector<Ending> replaced = executor_->take_replaced();
   pass_on_output();
+  for (std::string& note : executor_->take_notes())
+    channel_.send({.kind = Kind::kNote, .text = std::move(note)});
   if (!endings.empty() || !replaced.empty()) report_states();
   for (const Ending& ending : replaced)
     channel_.send({.kind = Kind::kReplaced,

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -107,6 +108,7 @@ void LocalExecutor::serve() {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
     serve_one(static_cast<Source>(tag >> 32), static_cast<int>(tag & 0xffffffffu));
   }
+  if (stacks_.deadline().has_passed()) stacks_.finish();
 }
 
 void LocalExecutor::serve_one(Source source, int index) {
@@ -145,21 +147,30 @@ void LocalExecutor::serve_output() {
   forwarding_->close_lost();
 }
 
-// Those that are in the job; false when nobody is, and the signal has no meaning of ours.
-bool LocalExecutor::ask_members(int number) {
-  bool has_any = false;
+PeerState LocalExecutor::state_of(int rank) const {
+  return job_.nodes().slot(rank).state.load(std::memory_order_acquire);
+}
+
+// Only who is in the job gets the signal: it would end a shell around a PE, a helper of one, and
+// one before shmem_init.
+void LocalExecutor::ask_for_stacks(Mute mute) {
   for (const int rank : processes_.running()) {
-    const PeerSlot& slot = job_.nodes().slot(rank);
-    if (slot.state.load(std::memory_order_acquire) != PeerState::kJoined) continue;
-    processes_.signal_one(slot.pid.load(std::memory_order_relaxed), number);
-    has_any = true;
+    const PeerState state = state_of(rank);
+    const pid_t process = job_.nodes().slot(rank).pid.load(std::memory_order_relaxed);
+    const bool answers = stacks_.add(rank, state, process);
+    if (answers || (state == PeerState::kJoined && mute == Mute::kSignalled))
+      processes_.signal_one(process, SIGUSR2);
   }
-  return has_any;
 }
 
 void LocalExecutor::signal_all(int number) {
-  // It would end a shell around a PE, a helper of one, and one before shmem_init.
-  if (number == SIGUSR2 && ask_members(number)) return;
+  const std::vector<int> running = processes_.running();
+  // Where nobody is in the job the signal has no meaning of ours.
+  if (number == SIGUSR2 && std::any_of(running.begin(), running.end(), [this](int rank) {
+        return state_of(rank) == PeerState::kJoined;
+      }))
+    return ask_for_stacks(Mute::kSignalled);
+  if (number == SIGTERM) stacks_.finish();  // while they are there
   processes_.signal_all(number);
   if (number != SIGCONT) return;
   is_terminal_paused_ = false;

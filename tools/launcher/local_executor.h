@@ -11,6 +11,7 @@
 #include "launcher/job.h"
 #include "launcher/processes.h"
 #include "launcher/signals.h"
+#include "launcher/stack_request.h"
 #include "launcher/store_desk.h"
 #include "launcher/terminal_input.h"
 
@@ -24,11 +25,13 @@ class LocalExecutor final : public Executor {
 
   Status start() override;
   int descriptor() const override { return epoll_.get(); }
-  Deadline deadline() const override { return Deadline::never(); }
+  Deadline deadline() const override { return stacks_.deadline(); }
   void serve() override;
   bool is_empty() const override { return processes_.is_empty(); }
   std::vector<int> running() const override { return processes_.running(); }
   void signal_all(int number) override;
+  void ask_for_stacks() override { ask_for_stacks(Mute::kSpared); }
+  std::vector<std::string> take_notes() override { return stacks_.take_notes(); }
   std::vector<Ending> reap() override;
   std::vector<Ending> take_replaced() override;
   std::optional<ExitRequest> exit_request() override { return job_.nodes().exit_request(); }
@@ -40,10 +43,13 @@ class LocalExecutor final : public Executor {
 
  private:
   enum class Source : std::uint32_t { kStore, kOutput, kTerminal };
+  // A member that will not answer for its stacks: SIGUSR2 may end it.
+  enum class Mute { kSpared, kSignalled };
 
   LocalExecutor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
                 std::unique_ptr<Forwarding> forwarding);
-  bool ask_members(int number);
+  PeerState state_of(int rank) const;
+  void ask_for_stacks(Mute mute);
   Status start_one(Spawner& spawner, std::size_t program, int rank);
   Status watch(int descriptor, std::uint32_t events, Source source, int index);
   void watch_terminal();
@@ -61,6 +67,7 @@ class LocalExecutor final : public Executor {
   std::optional<TerminalInput> terminal_;
   bool is_terminal_paused_ = false;
   std::vector<Ending> replaced_;
+  StackRequest stacks_;
   Processes processes_;
 };
 

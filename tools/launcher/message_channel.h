@@ -17,6 +17,7 @@ enum class Kind : std::uint8_t {
   // To the agent.
   kJob,     // text: JobOrder
   kSignal,  // value: its number
+  kStacks,  // asks for them: Executor::ask_for_stacks()
   kLost,    // rank, process, value: as PeerSlot::wait_status
   kInput,   // text: of rank 0's stdin; empty at its end
   // From the agent.
@@ -27,6 +28,7 @@ enum class Kind : std::uint8_t {
   kEnded,     // rank, process, value: of wait(2)
   kReplaced,  // rank, process
   kOutput,    // rank: the stream (1 or 2); text
+  kNote,      // text: a line for the user
   kDone,      // all processes have ended, and all output was sent
   // Both ways.
   kExit,   // rank, value: the code of shmem_global_exit

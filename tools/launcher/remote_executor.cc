@@ -176,6 +176,9 @@ void RemoteExecutor::handle(AgentHost& host, const Message& message) {
     case Kind::kOutput:
       if (message.rank == 1 || message.rank == 2) output_.append(index, message.rank, message.text);
       break;
+    case Kind::kNote:
+      notes_.push_back(message.text);
+      break;
     case Kind::kDone:
       host.state = State::kFinished;
       output_.end(index);

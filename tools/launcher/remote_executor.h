@@ -38,6 +38,8 @@ class RemoteExecutor final : public Executor {
   bool is_empty() const override;
   std::vector<int> running() const override { return {running_.begin(), running_.end()}; }
   void signal_all(int number) override;
+  void ask_for_stacks() override { send_to_all({.kind = Kind::kStacks}); }
+  std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
   std::vector<Ending> reap() override;
   std::vector<Ending> take_replaced() override { return std::exchange(replaced_, {}); }
   std::optional<ExitRequest> exit_request() override { return exit_request_; }
@@ -82,6 +84,7 @@ class RemoteExecutor final : public Executor {
   std::set<int> running_;
   std::vector<Ending> ended_;
   std::vector<Ending> replaced_;
+  std::vector<std::string> notes_;
   std::optional<ExitRequest> exit_request_;
   std::optional<Breakdown> breakdown_;
   Processes shells_;  // by the hosts' numbers

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "launcher/say.h"
+#include "launcher/stack_request.h"
 
 namespace memspan::launcher {
 namespace {
@@ -21,8 +22,6 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
-// Processes print their stacks within milliseconds, when they get a core.
-constexpr Duration kStacksPatience = milliseconds(1000);
 // How long, after --timeout, somebody may take to read what the job printed.
 constexpr Duration kReaderPatience = milliseconds(2000);
 
@@ -84,6 +83,7 @@ void Supervisor::wait_and_serve(Deadline deadline) {
              earlier.remaining_poll_ms());
   handle_signals();
   executor_.serve();
+  say_notes();
 }
 
 // A reader may take its time, as with a program that writes to it; a signal or --timeout ends that.
@@ -192,17 +192,15 @@ void Supervisor::check_timeout() {
       "the job did not end within {} s (--timeout); {}", to_seconds(*options_.timeout),
       running.empty() ? "it has not started" : "still running: PE " + format_ranks(running)));
   result_ = 124;
-  if (options_.on_timeout == OnTimeout::kTellStacks) return tell_stacks(running);
-  end_job(Phase::kTerminating, kTerminatePatience);
+  if (options_.on_timeout == OnTimeout::kEndJob)
+    return end_job(Phase::kTerminating, kTerminatePatience);
+  executor_.ask_for_stacks();
+  say_notes();
+  end_job(Phase::kSurviving, kStacksPatience);
 }
 
-// Processes in the job say where they wait; who is not in it, and has nothing to say, is named.
-void Supervisor::tell_stacks(const std::vector<int>& running) {
-  if (const std::vector<int> absent = judge_.not_joined(running); !absent.empty())
-    say(fmt::format("not in the job, since shmem_init has not been called: PE {}",
-                    format_ranks(absent)));
-  executor_.signal_all(SIGUSR2);
-  end_job(Phase::kSurviving, kStacksPatience);
+void Supervisor::say_notes() {
+  for (const std::string& note : executor_.take_notes()) say(note);
 }
 
 Deadline Supervisor::next_deadline() const {

@@ -4,7 +4,7 @@
 //   running --(a process failed)------> surviving: 0.6 s in which the others notice and say so
 //      |  \--(shmem_global_exit)------> surviving, 0.2 s
 //      |                                   |
-//      |  \--(--stacks-on-timeout)----> surviving, 1 s: SIGUSR2 has been sent
+//      |  \--(--stacks-on-timeout)----> surviving, 1 s: they print their stacks
 //      +--(--timeout, second signal)--> terminating: SIGTERM has been sent
 //                                          |
 //                                       killing: SIGKILL has been sent
@@ -54,7 +54,7 @@ class Supervisor {
   void end_job(Phase phase, Duration patience);
   void escalate();
   void check_timeout();
-  void tell_stacks(const std::vector<int>& running);
+  void say_notes();
   Deadline next_deadline() const;
 
   const Options& options_;

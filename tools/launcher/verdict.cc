@@ -73,13 +73,6 @@ std::optional<Failure> Judge::examine(const Ending& ending) {
   return std::nullopt;
 }
 
-std::vector<int> Judge::not_joined(const std::vector<int>& ranks) const {
-  std::vector<int> absent;
-  for (const int rank : ranks)
-    if (state_of(nodes_, rank) == PeerState::kAbsent) absent.push_back(rank);
-  return absent;
-}
-
 bool Judge::is_anyone_joined() const {
   for (int rank = 0; rank < nodes_.size(); ++rank)
     if (state_of(nodes_, rank) == PeerState::kJoined) return true;

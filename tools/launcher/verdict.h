@@ -28,9 +28,6 @@ class Judge {
   // killed, then the lowest rank.
   std::optional<Failure> first_failure(const std::vector<Ending>& endings);
 
-  // Those of these ranks that are not in the job yet.
-  std::vector<int> not_joined(const std::vector<int>& ranks) const;
-
   // For a job of several processes of which none has loaded memspan: a program that is built with
   // another library starts well here, as so many jobs of one process.
   std::optional<std::string> warning_about_strangers() const;

@@ -3,6 +3,7 @@
 
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <charconv>
 #include <fstream>
@@ -90,6 +91,16 @@ std::string processor_name(const SystemFiles& files) {
   if (!name.empty()) return name;
   utsname about = {};
   return ::uname(&about) == 0 ? about.machine : "unknown";
+}
+
+std::optional<std::string> variable_in(std::string_view variables, std::string_view name) {
+  while (!variables.empty()) {
+    const std::string_view one = variables.substr(0, variables.find('\0'));
+    variables.remove_prefix(std::min(one.size() + 1, variables.size()));
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
+      return std::string(one.substr(name.size() + 1));
+  }
+  return std::nullopt;
 }
 
 std::optional<Limit> limit_of(const SystemFiles& files, std::string_view name) {

@@ -34,6 +34,9 @@ class SystemFiles {
 // The bracketed word of "always [madvise] never".
 std::string bracketed(std::string_view text);
 
+// Of "NAME=value" texts with zero bytes between them, as /proc/PID/environ has them.
+std::optional<std::string> variable_in(std::string_view variables, std::string_view name);
+
 // The soft and the hard limit, by the name that /proc/self/limits has for it ("Max open files");
 // UINT64_MAX is unlimited, nullopt: there is no such line.
 struct Limit {

@@ -84,6 +84,37 @@ TEST_F(TraceTest, APlaceThatCannotBeWrittenIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr(folder_ + "/no/where"));
 }
 
+// Before anything is written, and nothing is made there.
+TEST_F(TraceTest, APlaceThatCannotBeWrittenIsToldAtTheStart) {
+  const auto warning = [this](const std::string& file, int rank) {
+    setenv("MEMSPAN_TRACE", file.c_str(), 1);
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(read_trace_settings().is_ok());
+    set_trace_owner(MemberKind::kJob, "job-1", rank);
+    unsetenv("MEMSPAN_TRACE");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(warning(file_, 0), "");
+  EXPECT_FALSE(std::filesystem::exists(file_));
+  EXPECT_EQ(warning("trace-of-no-folder.json", 0), "");
+  EXPECT_THAT(
+      warning(folder_ + "/no/%r", 0),
+      HasSubstr(folder_ + "/no/0 cannot be written, so the trace will be lost: the folder " +
+                folder_ + "/no/: No such file"));
+  EXPECT_EQ(warning(folder_ + "/no/%r", 1), "");  // one line is enough for a job
+  EXPECT_THAT(warning(folder_, 0), HasSubstr("Is a directory"));
+  std::filesystem::create_symlink(folder_ + "/somebodys", file_);
+  EXPECT_THAT(warning(file_, 0), HasSubstr("is a symbolic link"));
+}
+
+TEST_F(TraceTest, ASymbolicLinkIsRefused) {
+  std::filesystem::create_symlink(folder_ + "/somebodys", file_);
+  const Status status = append_to_trace(file_, owner(0), {"{}"}, 0);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr(file_ + " is a symbolic link"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/somebodys"));
+}
+
 // Of threads that ended, too, as long as there are not too many; then the oldest go.
 TEST_F(TraceTest, ManyThreadsThatComeAndGo) {
   setenv("MEMSPAN_TRACE", file_.c_str(), 1);

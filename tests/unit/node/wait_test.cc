@@ -225,6 +225,21 @@ TEST_F(WaitTest, OfThoseThatAWaitNeedsTheFirstToBeLostCounts) {
   EXPECT_EQ(first.rank(), 3);
 }
 
+// When all have come, nobody is awaited any more, and the wait is about to end.
+TEST_F(WaitTest, WhoWasAwaitedLastStaysNamed) {
+  int looks_since_named = 0;
+  const auto ready = [&] { return looks_since_named > 0 && ++looks_since_named > 4; };
+  const auto awaited = [&] {
+    if (looks_since_named > 0) return -1;
+    looks_since_named = 1;
+    return 1;
+  };
+  EXPECT_TRUE(wait_for(place_, WaitsFor::kSync, "test", Deadline::never(), ready,
+                       Needs{[] { return -1; }, awaited})
+                  .is_ok());
+  EXPECT_EQ(thread_counters().awaited.load(), 1);
+}
+
 TEST_F(WaitTest, EndsWhenAPeerAsksTheJobToEnd) {
   segment_.request_exit(1, 3);
   Status status =

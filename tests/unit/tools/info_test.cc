@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What memspan-info makes of a machine's files; the machine is a folder of the test's.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +9,10 @@
 #include <fstream>
 
 #include "info/gather.h"
+#include "info/look_up.h"
 #include "info/print.h"
 #include "info/route.h"
+#include "info/tls_remedies.h"
 #include "support/must.h"
 
 namespace memspan::info {
@@ -193,7 +196,10 @@ class RouteTest : public MachineTest {
     const auto one = facts_of_process(files(), from);
     const auto other = facts_of_process(files(), to);
     EXPECT_TRUE(one.is_ok() && other.is_ok());
-    return must(compare(files(), *one, *other));
+    return compare(files(), *one, *other);
+  }
+  static std::string carrier(const Findings& findings) {
+    return find(findings, "heaps_and_pools").value["carrier"].text();
   }
   static std::string transport(const Findings& findings, std::string_view key) {
     return find(findings, key).value["transport"].text();
@@ -248,16 +254,221 @@ TEST_F(RouteTest, SaysWhyTheKernelDoesNotAllowIt) {
   EXPECT_THAT(find(route(10, 12), "registered_memory").text, HasSubstr("ptrace_scope is 2"));
 }
 
-TEST_F(RouteTest, ObeysTheTransportsOfTheProcess) {
-  make_process(10, "1000", "7", std::string("MEMSPAN_TRANSPORT=message\0", 26));
-  make_process(11, "1000", "7");
+// As /proc/PID/environ has them.
+std::string variables(std::initializer_list<std::string> texts) {
+  std::string all;
+  for (const std::string& text : texts) all += text + '\0';
+  return all;
+}
+
+TEST_F(RouteTest, ObeysTheTransportsOfTheProcesses) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_TRANSPORT=message"}));
+  make_process(11, "1000", "7", variables({"MEMSPAN_TRANSPORT=message"}));
   EXPECT_EQ(transport(route(10, 11), "heaps_and_pools"), "message");
+}
+
+TEST_F(RouteTest, ProcessesThatDifferInTheirTransportsAreAProblem) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_TRANSPORT=message"}));
+  make_process(11, "1000", "7");
+  for (const Findings& findings : {route(10, 11), route(11, 10)}) {
+    const Finding& finding = find(findings, "heaps_and_pools");
+    EXPECT_EQ(finding.judgement, Judgement::kProblem);
+    EXPECT_THAT(finding.text, HasSubstr("process 10 (program) "));
+    EXPECT_THAT(finding.text, HasSubstr("process 11 (program) "));
+    EXPECT_THAT(finding.wanted, HasSubstr("the same MEMSPAN_TRANSPORT"));
+  }
+}
+
+TEST_F(RouteTest, OtherTextsThatComeToTheSameTransportAreGood) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_TRANSPORT=mapped,cma"}));
+  make_process(11, "1000", "7");
+  EXPECT_EQ(verdict_of(route(10, 11)), Judgement::kGood);
+}
+
+TEST_F(RouteTest, AWrongTransportOfAProcessIsAProblem) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_TRANSPORT=pigeon"}));
+  make_process(11, "1000", "7", variables({"MEMSPAN_TRANSPORT=pigeon"}));
+  const Findings findings = route(10, 11);
+  EXPECT_EQ(find(findings, "heaps_and_pools").judgement, Judgement::kProblem);
+  EXPECT_THAT(find(findings, "heaps_and_pools").text, HasSubstr("pigeon"));
+}
+
+TEST_F(RouteTest, OurOwnSettingsAreNotThoseOfProcesses) {
+  make_process(10, "1000", "7");
+  make_process(11, "1000", "7");
+  make_process(12, "1000", "7", variables({"MEMSPAN_HOST_ID=b"}));
+  ::setenv("MEMSPAN_TRANSPORT", "message", 1);
+  ::setenv("MEMSPAN_CARRIER", "tcp", 1);
+  EXPECT_EQ(transport(route(10, 11), "heaps_and_pools"), "mapped");
+  EXPECT_EQ(carrier(route(10, 12)), "Unix sockets");
+  EXPECT_STREQ(std::getenv("MEMSPAN_TRANSPORT"), "message") << "they are not given back";
+  ::unsetenv("MEMSPAN_TRANSPORT");
+  ::unsetenv("MEMSPAN_CARRIER");
+}
+
+TEST_F(RouteTest, ObeysTheCarrierOfTheProcesses) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_HOST_ID=a", "MEMSPAN_CARRIER=tcp:127.0.0.1"}));
+  make_process(11, "1000", "7", variables({"MEMSPAN_HOST_ID=b", "MEMSPAN_CARRIER=tcp:127.0.0.1"}));
+  make_process(12, "1000", "7",
+               variables({"MEMSPAN_HOST_ID=c", "MEMSPAN_CARRIER=tcp", "MEMSPAN_NET=127.0.0.2",
+                          "MEMSPAN_ENCRYPT_DATA=1"}));
+  EXPECT_THAT(carrier(route(10, 11)), HasSubstr("TCP from 127.0.0.1"));
+  EXPECT_THAT(carrier(route(10, 12)), HasSubstr("to 127.0.0.2, under TLS"));
+  EXPECT_EQ(std::getenv("MEMSPAN_CARRIER"), nullptr) << "it was left in our environment";
+}
+
+TEST_F(RouteTest, ProcessesWithCarriersOfTwoKindsAreAProblem) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_HOST_ID=a", "MEMSPAN_CARRIER=tcp:127.0.0.1"}));
+  make_process(11, "1000", "7", variables({"MEMSPAN_HOST_ID=b"}));
+  const Findings findings = route(10, 11);
+  const Finding& finding = find(findings, "heaps_and_pools");
+  EXPECT_EQ(finding.judgement, Judgement::kProblem);
+  EXPECT_THAT(finding.text, HasSubstr("tcp:127.0.0.1"));
+  EXPECT_THAT(finding.wanted, HasSubstr("the same MEMSPAN_CARRIER"));
+}
+
+TEST_F(RouteTest, ACarrierThatAProcessCannotHaveIsAProblem) {
+  const std::string wrong = variables({"MEMSPAN_TRANSPORT=message", "MEMSPAN_CARRIER=pigeon"});
+  make_process(10, "1000", "7", wrong);
+  make_process(11, "1000", "7", wrong);
+  const Findings findings = route(10, 11);
+  EXPECT_EQ(find(findings, "heaps_and_pools").judgement, Judgement::kProblem);
+  EXPECT_THAT(find(findings, "heaps_and_pools").text, HasSubstr("pigeon"));
+}
+
+TEST_F(RouteTest, TheProcessDecidesAndNotTheHostAtTheOtherEnd) {
+  make_process(10, "1000", "7", variables({"MEMSPAN_TRANSPORT=message"}));
+  link("/proc/self/ns/net", "net:[7]");
+  const ProcessFacts process = must(facts_of_process(files(), 10));
+  const ProcessFacts host{.name = "host here", .is_this_host = true};
+  for (const Findings& findings :
+       {compare(files(), process, host), compare(files(), host, process)})
+    EXPECT_EQ(transport(findings, "heaps_and_pools"), "message");
+}
+
+TEST_F(RouteTest, SaysWhyNamespacesCannotBeRead) {
+  write("/proc/10/status", "Name:\tp\n");
+  const auto facts = facts_of_process(files(), 10);
+  EXPECT_EQ(facts.code(), Code::kAuth);
+  EXPECT_THAT(facts.status().message(), HasSubstr("No such file or directory"));
 }
 
 TEST_F(RouteTest, AProcessThatIsNotThereIsNamed) {
   const auto facts = facts_of_process(files(), 99);
   EXPECT_EQ(facts.code(), Code::kInvalidArgument);
   EXPECT_THAT(facts.status().message(), HasSubstr("99"));
+}
+
+// ---- the size of the heap
+
+class HeapTest : public testing::Test {
+ protected:
+  HeapTest() { ::setenv("MEMSPAN_MEMORY_LIMIT", "1g", 1); }
+  ~HeapTest() override {
+    for (const char* name :
+         {"MEMSPAN_MEMORY_LIMIT", "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "MEMSPAN_COMMIT"})
+      ::unsetenv(name);
+  }
+  static Finding with(const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    return find(gather_budget(), "heap");
+  }
+};
+
+TEST_F(HeapTest, OfAllMemoryIsGoodAndLargerOnesAreAProblem) {
+  EXPECT_EQ(with("SHMEM_SYMMETRIC_SIZE", "1g").judgement, Judgement::kGood);
+  const Finding finding = with("SHMEM_SYMMETRIC_SIZE", "1025m");
+  EXPECT_EQ(finding.judgement, Judgement::kProblem);
+  EXPECT_EQ(finding.wanted, "at most 1 GiB (1073741824 bytes)");
+  EXPECT_EQ(finding.remedy, "export SHMEM_SYMMETRIC_SIZE=1024m");
+}
+
+TEST_F(HeapTest, TheOldNameCounts) {
+  EXPECT_EQ(with("SMA_SYMMETRIC_SIZE", "1t").judgement, Judgement::kProblem);
+}
+
+TEST_F(HeapTest, MemoryThatIsTakenAtTheFirstUseMayBeMore) {
+  ::setenv("MEMSPAN_COMMIT", "touch", 1);
+  EXPECT_EQ(with("SHMEM_SYMMETRIC_SIZE", "2g").judgement, Judgement::kGood);
+  EXPECT_EQ(with("SHMEM_SYMMETRIC_SIZE", "1000t").judgement, Judgement::kProblem);
+}
+
+TEST_F(HeapTest, AWrongWordForTheTimeOfTakingIsAProblem) {
+  const Finding finding = with("MEMSPAN_COMMIT", "later");
+  EXPECT_EQ(finding.judgement, Judgement::kProblem);
+  EXPECT_THAT(finding.text, HasSubstr("later"));
+}
+
+// ---- addresses of hosts
+
+TEST(LookUpTest, TellsThisHostFromOthers) {
+  const auto is_here = [](const std::string& address) {
+    return must(look_up({address, 1}, Deadline::after(kUnaskedPatience))).front().is_here;
+  };
+  EXPECT_TRUE(is_here("127.0.0.1"));
+  EXPECT_TRUE(is_here("127.1.2.3"));
+  EXPECT_TRUE(is_here("0.0.0.0"));
+  EXPECT_FALSE(is_here("192.0.2.1"));
+}
+
+// ---- what mends files
+
+class RemedyTest : public MachineTest {
+ protected:
+  RemedyTest() { std::filesystem::permissions(file(""), std::filesystem::perms::owner_all); }
+  std::string file(const std::string& name) const { return files().path("/" + name); }
+  void write(const std::string& name, const std::string& text, unsigned mode) const {
+    MachineTest::write("/" + name, text);
+    std::filesystem::permissions(file(name), static_cast<std::filesystem::perms>(mode));
+  }
+  // Of certificates "me.pem" and "me.key" of the authority "ca.pem".
+  std::string remedy(const Status& failure) const {
+    const StoreCertificates certificates{.authorities = {file("ca.pem")},
+                                         .certificate = file("me.pem"),
+                                         .key = {.path = file("me.key")}};
+    return certificate_remedy(failure, certificates, TlsContext::Side::kClient);
+  }
+};
+
+TEST_F(RemedyTest, ASecretIsMadeWhereThereIsNoFile) {
+  EXPECT_THAT(secret_remedy(file("secret")), HasSubstr("> " + file("secret") + ")"));
+}
+
+TEST_F(RemedyTest, ASecretWithAnOpenModeIsNotOverwritten) {
+  write("secret", "root:x:0:0", 0644);
+  EXPECT_EQ(secret_remedy(file("secret")), "chmod 600 " + file("secret"));
+}
+
+TEST_F(RemedyTest, ASecretThatIsTooShortGetsAnotherName) {
+  for (const char* text : {"short", ""}) {
+    write("secret", text, 0600);
+    EXPECT_THAT(secret_remedy(file("secret")), HasSubstr("> " + file("secret.new") + ")"));
+  }
+}
+
+TEST_F(RemedyTest, WhatIsNoFileIsLookedAt) {
+  EXPECT_THAT(secret_remedy(file("")), testing::StartsWith("ls -ld "));
+}
+
+TEST_F(RemedyTest, OfCertificatesIsThatOfTheFirstFileThatCannotBeRead) {
+  const Status failure(Code::kInvalidArgument, "no");
+  EXPECT_THAT(remedy(failure), HasSubstr("me.pem is missing: put it there, or name another file"));
+  write("me.pem", "x", 0644);
+  EXPECT_THAT(remedy(failure), HasSubstr("me.key is missing"));
+  write("me.key", "x", 0644);
+  EXPECT_EQ(remedy(failure), "chmod 600 " + file("me.key"));
+  write("me.key", "x", 0600);
+  EXPECT_THAT(remedy(failure), HasSubstr("ca.pem is missing"));
+}
+
+TEST_F(RemedyTest, OfFilesThatCanBeReadIsACommandWithTheirNames) {
+  for (const char* name : {"me.pem", "me.key", "ca.pem"}) write(name, "x", 0600);
+  EXPECT_EQ(remedy({Code::kInvalidArgument, "our own certificate: certificate has expired"}),
+            fmt::format("openssl verify -trusted {} -untrusted {} -purpose sslclient {}",
+                        file("ca.pem"), file("me.pem"), file("me.pem")));
+  EXPECT_THAT(remedy({Code::kInvalidArgument,
+                      fmt::format("the private key \"{}\": is not", file("me.key"))}),
+              testing::StartsWith("openssl pkey -in " + file("me.key")));
 }
 
 // ---- printing
