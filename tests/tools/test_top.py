@@ -72,11 +72,20 @@ class OnlyTest(unittest.TestCase):
         groups = seen(self.group["name"])
         self.assertEqual([[member["rank"] for member in group["members"]] for group in groups], [[0, 1, 2]])
 
+    def check_nobody_is(self, name, *words):
+        for form in ([], ["--json"]):
+            with self.subTest(form):
+                code, out, errors = top("--once", "--interval", "0", *form, *words)
+                self.assertEqual((code, out), (1, ""))
+                self.assertIn(f'no job, pool, endpoint or member process "{name}"; there are ', errors)
+                self.assertIn(f"job {self.group['name']}", errors)
+
     def test_words_behind_two_dashes_are_names(self):
-        self.assertEqual(seen("--", "-no-such-job"), [])
+        self.check_nobody_is("-no-such-job", "--", "-no-such-job")
 
     def test_nobody_has_that_name(self):
-        self.assertEqual(seen("no-such-job"), [])
+        self.check_nobody_is("no-such-job", "no-such-job")
+        self.check_nobody_is(os.getpid(), os.getpid())
 
 
 class UseTest(unittest.TestCase):

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "command_line/print.h"
@@ -12,18 +14,21 @@
 #include "top/options.h"
 #include "top/print.h"
 #include "top/screen.h"
+#include "top/scroll.h"
 #include "top/view.h"
 
 namespace memspan::top {
 namespace {
 
+std::string names_of(const std::vector<std::string>& groups) {
+  return groups.empty() ? "none" : fmt::format("{}", fmt::join(groups, ", "));
+}
+
 Status print(const View& view, const Options& options) {
-  std::string text;
-  if (options.is_json)
-    text = json_of(view) + "\n";
-  else
-    for (const std::string& line : table_of(view, options.order)) text += line + "\n";
-  return command_line::print_all(text);
+  if (options.is_json) return command_line::print_all(json_of(view) + "\n");
+  const Table table = table_of(view, options.order, kAnyWidth);
+  return command_line::print_all(
+      fmt::format("{}\n{}\n", fmt::join(table.head, "\n"), fmt::join(table.body, "\n")));
 }
 
 // Rates need two looks.
@@ -33,6 +38,9 @@ Status run_once(Viewer& viewer, const Options& options) {
     std::this_thread::sleep_for(options.interval);
     view = viewer.look(options.order);
   }
+  if (!options.only.empty() && view.groups.empty())
+    return {view.nothing.code(),
+            fmt::format("{}; there are {}", view.nothing.message(), names_of(view.others))};
   return print(view, options);
 }
 
@@ -45,38 +53,43 @@ Status run_as_stream(Viewer& viewer, const Options& options) {
   }
 }
 
-bool take_key(char key, Order& order) {
+// The order that a key asks for.
+Order order_of(char key, Order now) {
   switch (key) {
-    case 'q':
-      return false;
     case 's':
-      order = static_cast<Order>((static_cast<int>(order) + 1) % 4);
-      break;
+      return static_cast<Order>((static_cast<int>(now) + 1) % 4);
     case 'r':
-      order = Order::kRank;
-      break;
+      return Order::kRank;
     case 'c':
-      order = Order::kCalls;
-      break;
+      return Order::kCalls;
     case 'b':
-      order = Order::kBytes;
-      break;
+      return Order::kBytes;
     case 'w':
-      order = Order::kWaits;
-      break;
+      return Order::kWaits;
     default:
-      break;
+      return now;
   }
-  return true;
 }
 
-Status run_on_terminal(Viewer& viewer, Options options) {
+// A key that scrolls, or another size, shows the same look again: a rate over the moment between
+// two keys would mean nothing.
+Status run_on_terminal(Viewer& viewer, const Options& options) {
   MEMSPAN_PASS(Screen::check());
   Screen screen;
+  Scroll scroll;
+  Order order = options.order;
   while (true) {
-    screen.show(table_of(viewer.look(options.order), options.order));
-    if (!take_key(screen.key(Deadline::after(options.interval)), options.order))
-      return Status::ok();
+    const View view = viewer.look(order);
+    const Deadline next = Deadline::after(options.interval);
+    char key = 0;
+    do {
+      const Size size = screen.size();
+      screen.show(scroll.page_of(table_of(view, order, size.columns), size.rows));
+      key = screen.key(next);
+    } while (scroll.take(key) || (key == 0 && !next.has_passed()));
+    if (key == 'q') return Status::ok();
+    const Order before = std::exchange(order, order_of(key, order));
+    if (order != before) scroll.to_top();
   }
 }
 

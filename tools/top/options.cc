@@ -19,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{{{"rank", Or
 
 constexpr std::string_view kKeys =
     "Keys: q ends, s sorts by the next column, r, c, b and w sort by rank, calls, bytes and waits, "
-    "any other looks again.\n"
+    "arrow keys, PgUp, PgDn, j and k scroll, any other looks again.\n"
     "Calls and bytes are counted in processes that were started with MEMSPAN_COUNTERS=1; members, "
     "memory and long waits are seen without it.";
 
@@ -31,7 +31,7 @@ struct Typed {
 void describe(CLI::App& app, Typed& typed, Options& options) {
   app.add_option("--interval", typed.seconds,
                  "seconds between two looks; with --once what the rates are measured over, and 0 "
-                 "for totals without rates")
+                 "for totals in place of rates")
       ->capture_default_str();
   app.add_option("--sort", typed.order, "by rank, calls, bytes or waits")->capture_default_str();
   app.add_flag("--once", options.is_once, "print once and end");

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,30 +35,143 @@ std::string memory_of(const MemberSeen& member) {
   return fmt::format("{}/{}", format_size(member.memory_used), format_size(member.memory_bytes));
 }
 
-// "shmem_barrier_all for PE 1, 2.3 s"
-std::string wait_of(const Row& row) {
+// "shmem_barrier_all for PE 1, 2.3 s". Where that is too long, the call's name is cut off.
+std::string wait_of(const Row& row, std::size_t room) {
   if (row.counters.waiting.empty()) return "";
   const WaitSeen& wait = row.counters.waiting.front();
   const std::string whom =
       wait.awaited == kNobodyNamed ? "" : fmt::format(" for PE {}", wait.awaited);
-  return fmt::format("{}{}, {:.1f} s", wait.call, whom,
-                     static_cast<double>(wait.nanoseconds) * 1e-9);
+  const std::string rest =
+      fmt::format("{}, {:.1f} s", whom, static_cast<double>(wait.nanoseconds) * 1e-9);
+  constexpr std::string_view kCut = "...";
+  if (wait.call.size() + rest.size() <= room) return wait.call + rest;
+  const std::size_t needed = rest.size() + kCut.size();
+  return fmt::format("{}{}{}", wait.call.substr(0, room > needed ? room - needed : 0), kCut, rest);
 }
 
 std::string heading_of(const Group& group) {
-  if (group.kind == MemberKind::kEndpoint) return fmt::format("endpoint {}", group.name);
-  return fmt::format("{} {}: {} of {} members seen here", name_of(group.kind), group.name,
-                     group.seen, group.size);
+  switch (group.kind) {
+    case MemberKind::kJob:
+      return fmt::format("{}: {} of {} members seen here", name_of(group), group.seen, group.size);
+    case MemberKind::kPool:
+      return fmt::format("{}: {} member{} seen here (room for {})", name_of(group), group.seen,
+                         group.seen == 1 ? "" : "s", group.size);
+    case MemberKind::kEndpoint:
+    case MemberKind::kNone:
+      break;
+  }
+  return name_of(group);
 }
 
-std::string line_of(const Row& row) {
-  const auto number = [&](double value) { return row.rates ? short_number(value) : "-"; };
-  const Rates rates = row.rates.value_or(Rates{});
-  return fmt::format("{:>6} {:>8} {:<15.15} {:<8} {:>21} {:>8} {:>8} {:>6} {}", name_of(row),
-                     row.process == 0 ? "-" : std::to_string(row.process), row.command, row.state,
-                     memory_of(row.member), number(rates.calls), number(rates.bytes),
-                     row.rates ? fmt::format("{:.0f}%", rates.waits * 100) : "-", wait_of(row));
+// In the order of a line; what a process waits in stands behind them.
+enum class Column { kRank, kProcess, kCommand, kState, kMemory, kCalls, kBytes, kWaits };
+
+struct Shape {
+  Column column;
+  std::string_view heading;
+  std::string_view heading_of_totals;
+  int width;  // below 0: to the left, and cut off
+};
+
+constexpr std::array<Shape, 8> kShapes{{
+    {Column::kRank, "RANK", "RANK", 6},
+    {Column::kProcess, "PID", "PID", 8},
+    {Column::kCommand, "COMMAND", "COMMAND", -15},
+    {Column::kState, "STATE", "STATE", -8},
+    {Column::kMemory, "MEMORY", "MEMORY", 21},
+    {Column::kCalls, "CALLS/s", "CALLS", 8},
+    {Column::kBytes, "BYTES/s", "BYTES", 8},
+    {Column::kWaits, "WAIT", "WAITED", 7},
+}};
+
+std::string padded(std::string_view text, int width) {
+  if (width < 0) return fmt::format("{:<{}.{}} ", text, -width, -width);
+  return fmt::format("{:>{}} ", text, width);
 }
+
+// "shmem_signal_wait_until for PE 123, 1234.5 s", and a little more.
+constexpr std::size_t kRoomForWaits = 46;
+
+std::string cell_of(const Row& row, Column column, Measure measure) {
+  const std::optional<Amounts> amounts = amounts_of(row, measure);
+  switch (column) {
+    case Column::kRank:
+      return name_of(row);
+    case Column::kProcess:
+      return row.process == 0 ? "-" : std::to_string(row.process);
+    case Column::kCommand:
+      return row.command;
+    case Column::kState:
+      return row.state;
+    case Column::kMemory:
+      return memory_of(row.member);
+    case Column::kCalls:
+      return amounts ? short_number(amounts->calls) : "-";
+    case Column::kBytes:
+      return amounts ? short_number(amounts->bytes) : "-";
+    case Column::kWaits:
+      break;
+  }
+  if (!amounts) return "-";
+  if (measure == Measure::kRates) return fmt::format("{:.0f}%", amounts->waits * 100);
+  return fmt::format("{:.{}f} s", amounts->waits, amounts->waits < 100 ? 1 : 0);
+}
+
+// Those that there is room for, from the most important on.
+class Layout {
+ public:
+  Layout(Order order, std::size_t width) : width_(width) {
+    const std::array<Column, 9> wanted{Column::kRank,    Column::kProcess, Column::kState,
+                                       sorted_by(order), Column::kWaits,   Column::kCalls,
+                                       Column::kBytes,   Column::kMemory,  Column::kCommand};
+    for (const Column column : wanted) {
+      if (has(column)) continue;
+      const auto more = static_cast<std::size_t>(std::abs(shape_of(column).width)) + 1;
+      const bool is_least = columns_.size() < 3;
+      if (!is_least && used_ + more + kRoomForWaits > width) break;
+      columns_.push_back(column);
+      used_ += more;
+    }
+  }
+
+  std::string heading(Measure measure) const {
+    std::string line;
+    for (const Shape& shape : kShapes)
+      if (has(shape.column))
+        line += padded(measure == Measure::kRates ? shape.heading : shape.heading_of_totals,
+                       shape.width);
+    return line + "WAITS IN";
+  }
+  std::string line_of(const Row& row, Measure measure) const {
+    std::string line;
+    for (const Shape& shape : kShapes)
+      if (has(shape.column)) line += padded(cell_of(row, shape.column, measure), shape.width);
+    return line + wait_of(row, width_ - std::min(width_, used_));
+  }
+
+ private:
+  static Column sorted_by(Order order) {
+    switch (order) {
+      case Order::kCalls:
+        return Column::kCalls;
+      case Order::kBytes:
+        return Column::kBytes;
+      case Order::kWaits:
+        return Column::kWaits;
+      case Order::kRank:
+        break;
+    }
+    return Column::kRank;
+  }
+  static const Shape& shape_of(Column column) { return kShapes[static_cast<std::size_t>(column)]; }
+  bool has(Column column) const {
+    return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+  }
+
+  const std::size_t width_;
+  std::size_t used_ = 0;
+  std::vector<Column> columns_;
+};
 
 // With so many digits behind the point as mean something.
 double rounded(double value, double digits) {
@@ -114,27 +231,41 @@ json::Value json_of_group(const Group& group) {
   return value.set("members", json_of_all(group.rows, json_of_row));
 }
 
+// Of any row.
+bool counts_calls(const View& view) {
+  for (const Group& group : view.groups)
+    for (const Row& row : group.rows)
+      if (row.counters.counts_calls) return true;
+  return false;
+}
+
 }  // namespace
 
-std::vector<std::string> table_of(const View& view, Order order) {
-  std::vector<std::string> lines{
-      fmt::format("memspan-top on {}, sorted by {}", view.host, name_of(order))};
-  if (view.groups.empty())
-    lines.emplace_back("no process of this user is in a job or a pool or has an endpoint");
-  for (const Group& group : view.groups) {
-    lines.emplace_back("");
-    lines.push_back(heading_of(group));
-    lines.push_back(fmt::format("{:>6} {:>8} {:<15} {:<8} {:>21} {:>8} {:>8} {:>6} {}", "RANK",
-                                "PID", "COMMAND", "STATE", "MEMORY", "CALLS/s", "BYTES/s", "WAIT",
-                                "WAITS IN"));
-    for (const Row& row : group.rows) lines.push_back(line_of(row));
+Table table_of(const View& view, Order order, std::size_t width) {
+  Table table{.head = {fmt::format("memspan-top on {}, sorted by {}", view.host, name_of(order))},
+              .body = {}};
+  if (view.groups.empty()) {
+    table.body.push_back(view.nothing.message() + (view.others.empty() ? "" : "; there are:"));
+    for (const std::string& other : view.others) table.body.push_back("  " + other);
+    return table;
   }
-  return lines;
+  const Layout layout(order, width);
+  if (!counts_calls(view))
+    table.head.emplace_back(
+        "MEMSPAN_COUNTERS=1 counts calls, bytes and time in waits; it is not set here");
+  table.head.push_back(layout.heading(view.measure));
+  for (const Group& group : view.groups) {
+    table.body.emplace_back("");
+    table.body.push_back(heading_of(group));
+    for (const Row& row : group.rows) table.body.push_back(layout.line_of(row, view.measure));
+  }
+  return table;
 }
 
 std::string json_of(const View& view) {
   json::Value value;
-  return value.set("host", view.host)
+  return value.set("time", rounded(view.time, 3))
+      .set("host", view.host)
       .set("groups", json_of_all(view.groups, json_of_group))
       .compact();
 }

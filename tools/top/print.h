@@ -2,6 +2,8 @@
 // A view as text: lines of a table, or JSON in one line.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -9,8 +11,16 @@
 
 namespace memspan::top {
 
-// Of any width; whoever prints them on a terminal cuts them off.
-std::vector<std::string> table_of(const View& view, Order order);
+struct Table {
+  std::vector<std::string> head;  // what stays when the rest is scrolled
+  std::vector<std::string> body;
+};
+
+inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
+
+// Leaves out the least important columns where `width` has no room for them beside what a process
+// waits in and for whom. A very narrow screen has to cut lines off.
+Table table_of(const View& view, Order order, std::size_t width);
 std::string json_of(const View& view);
 
 }  // namespace memspan::top

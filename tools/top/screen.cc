@@ -7,8 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "top/scroll.h"
 
 namespace memspan::top {
 namespace {
@@ -19,6 +25,11 @@ constexpr std::string_view kLeave = "\033[?25h\033[?1049l";
 constexpr std::string_view kHome = "\033[H";
 constexpr std::string_view kClearLine = "\033[K";
 constexpr std::string_view kClearBelow = "\033[J";
+
+// What a terminal sends for a key: these behind ESC and '[' or 'O'.
+constexpr char kEscape = '\033';
+constexpr std::array<std::pair<std::string_view, char>, 4> kSequences{
+    {{"A", kLineUp}, {"B", kLineDown}, {"5~", kPageUp}, {"6~", kPageDown}}};
 
 termios before{};
 volatile std::sig_atomic_t is_asked_to_end = 0;
@@ -43,6 +54,19 @@ void set_handlers(void (*handler)(int)) {
 }
 
 void note_nothing(int) {}
+
+// One typed letter; 0 and 'q' as Screen::key().
+char letter(Deadline deadline) {
+  if (is_asked_to_end != 0) return 'q';
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  const int ready = poll(&input, 1, deadline.remaining_poll_ms());
+  if (is_asked_to_end != 0) return 'q';
+  if (ready <= 0) return 0;
+  char typed = 0;
+  const ssize_t taken = read(STDIN_FILENO, &typed, 1);
+  if (taken == 1) return typed;
+  return (input.revents & (POLLHUP | POLLERR)) != 0 || taken == 0 ? 'q' : '\0';
+}
 
 }  // namespace
 
@@ -72,30 +96,40 @@ Screen::~Screen() {
   set_handlers(SIG_DFL);
 }
 
-void Screen::show(const std::vector<std::string>& lines) {
+Size Screen::size() const {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
-    size = {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    return {.rows = 24, .columns = 80};
+  return {.rows = size.ws_row, .columns = size.ws_col};
+}
+
+void Screen::show(const std::vector<std::string>& lines) {
+  const Size room = size();
   std::string text(kHome);
-  const std::size_t count = std::min<std::size_t>(lines.size(), size.ws_row);
+  const std::size_t count = std::min(lines.size(), room.rows);
   for (std::size_t i = 0; i < count; ++i) {
-    text += std::string_view(lines[i]).substr(0, size.ws_col);
+    text += std::string_view(lines[i]).substr(0, room.columns);
     text += kClearLine;
     if (i + 1 < count) text += "\r\n";
   }
-  if (count < size.ws_row) text += "\r\n" + std::string(kClearBelow);
+  if (count < room.rows) text += "\r\n" + std::string(kClearBelow);
   write_all(text);
 }
 
 char Screen::key(Deadline deadline) {
-  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  const int ready = poll(&input, 1, deadline.remaining_poll_ms());
-  if (is_asked_to_end != 0) return 'q';
-  if (ready <= 0) return 0;
-  char letter = 0;
-  const ssize_t taken = read(STDIN_FILENO, &letter, 1);
-  if (taken == 1) return letter;
-  return (input.revents & (POLLHUP | POLLERR)) != 0 || taken == 0 ? 'q' : '\0';
+  const char first = letter(deadline);
+  if (first != kEscape) return first;
+  // The rest of a key's sequence is there at once, or soon on a slow line.
+  const Deadline soon = Deadline::after(std::chrono::milliseconds(100));
+  const char second = letter(soon);
+  if (second != '[' && second != 'O') return second;
+  std::string sequence;
+  do {
+    sequence += letter(soon);
+  } while (sequence.back() != 0 && (sequence.back() < '@' || sequence.back() > '~'));
+  for (const auto& [name, key] : kSequences)
+    if (sequence == name) return key;
+  return 0;
 }
 
 }  // namespace memspan::top

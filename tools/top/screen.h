@@ -3,6 +3,7 @@
 // as it was at the end, also when a signal ends us.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,11 @@
 #include "core/status.h"
 
 namespace memspan::top {
+
+struct Size {
+  std::size_t rows;
+  std::size_t columns;
+};
 
 // One at a time in a process; one thread.
 class Screen {
@@ -21,9 +27,11 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
+  Size size() const;
   // As many lines and columns as there is room for.
   void show(const std::vector<std::string>& lines);
-  // The next key; 0 when none came in time or the size has changed, 'q' when we are asked to end.
+  // The next key; arrow keys, PgUp and PgDn as those of scroll.h. 0 when none came in time or the
+  // size has changed, 'q' when we are asked to end.
   char key(Deadline deadline);
 };
 

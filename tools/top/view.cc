@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/view.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -32,32 +36,32 @@ std::string state_of(const SlotSeen& peer) {
   return "unknown";
 }
 
-double calls_of(const CountersSeen& seen) {
-  double sum = 0;
-  for (const CallCount& count : seen.calls) sum += static_cast<double>(count.calls);
+Amounts totals_of(const CountersSeen& seen) {
+  Amounts sum;
+  for (const CallCount& count : seen.calls) {
+    sum.calls += static_cast<double>(count.calls);
+    sum.bytes += static_cast<double>(count.bytes);
+  }
+  sum.waits = static_cast<double>(seen.waited_so_far_ns()) * 1e-9;
   return sum;
 }
 
-double bytes_of(const CountersSeen& seen) {
-  double sum = 0;
-  for (const CallCount& count : seen.calls) sum += static_cast<double>(count.bytes);
-  return sum;
-}
-
-// What a key sorts by, the largest first.
-double weight_of(const Row& row, Order order) {
-  if (!row.rates) return 0;
+// What a key sorts by, the largest first. Waits that are equal, as all are where they are not
+// counted, are told apart by how long the one that goes on has taken.
+std::pair<double, std::uint64_t> weight_of(const Row& row, Order order, Measure measure) {
+  const Amounts amounts = amounts_of(row, measure).value_or(Amounts{});
   switch (order) {
     case Order::kCalls:
-      return row.rates->calls;
+      return {amounts.calls, 0};
     case Order::kBytes:
-      return row.rates->bytes;
+      return {amounts.bytes, 0};
     case Order::kWaits:
-      return row.rates->waits;
+      return {amounts.waits,
+              row.counters.waiting.empty() ? 0 : row.counters.waiting.front().nanoseconds};
     case Order::kRank:
       break;
   }
-  return 0;
+  return {};
 }
 
 void add_unseen_ranks(Group& group, const SegmentSeen& node) {
@@ -87,11 +91,20 @@ void keep_process(Group& group, std::string_view number) {
   });
 }
 
-void sort(Group& group, Order order) {
+void sort(Group& group, Order order, Measure measure) {
   std::stable_sort(group.rows.begin(), group.rows.end(), [&](const Row& one, const Row& other) {
-    return std::make_tuple(-weight_of(one, order), one.member.rank, one.process) <
-           std::make_tuple(-weight_of(other, order), other.member.rank, other.process);
+    const auto weight = weight_of(one, order, measure);
+    const auto other_weight = weight_of(other, order, measure);
+    if (weight != other_weight) return weight > other_weight;
+    return std::tie(one.member.rank, one.process) < std::tie(other.member.rank, other.process);
   });
+}
+
+Status why_nothing(const std::string& only) {
+  if (!only.empty())
+    return {Code::kNotFound, fmt::format("no job, pool, endpoint or member process \"{}\"", only)};
+  return {Code::kNotFound, fmt::format("no process{} is in a job or a pool or has an endpoint",
+                                       geteuid() == 0 ? "" : " of this user")};
 }
 
 }  // namespace
@@ -101,28 +114,62 @@ std::string name_of(const Row& row) {
   return std::to_string(row.member.rank);
 }
 
-std::optional<Rates> Viewer::rates_of(const CountersSeen& now, Clock::time_point when) const {
+std::string name_of(const Group& group) {
+  return fmt::format("{} {}", name_of(group.kind), group.name);
+}
+
+std::optional<Amounts> amounts_of(const Row& row, Measure measure) {
+  if (measure == Measure::kRates) return row.rates;
+  if (!row.counters.counts_calls) return std::nullopt;
+  return totals_of(row.counters);
+}
+
+std::optional<Amounts> Viewer::rates_of(const CountersSeen& now, Clock::time_point when) const {
   const auto found = before_.find(now.process);
   if (found == before_.end() || !now.counts_calls) return std::nullopt;
-  const auto& [then, before] = found->second;
-  const double seconds = to_seconds(when - before);
+  const double seconds = to_seconds(when - found->second.when);
   if (seconds <= 0) return std::nullopt;
+  const Amounts totals = totals_of(now);
+  const Amounts before = totals_of(found->second.counters);
   // Never negative: another process may have the number by now.
-  return Rates{.calls = std::max(0.0, calls_of(now) - calls_of(then)) / seconds,
-               .bytes = std::max(0.0, bytes_of(now) - bytes_of(then)) / seconds,
-               .waits = std::max(0.0, static_cast<double>(now.waited_so_far_ns()) -
-                                          static_cast<double>(then.waited_so_far_ns())) *
-                        1e-9 / seconds};
+  return Amounts{.calls = std::max(0.0, totals.calls - before.calls) / seconds,
+                 .bytes = std::max(0.0, totals.bytes - before.bytes) / seconds,
+                 .waits = std::max(0.0, totals.waits - before.waits) / seconds};
+}
+
+// A pool is forgotten with its last member.
+void Viewer::add_gone_members(Groups& groups) {
+  std::map<std::string, std::map<std::int32_t, Row>> pools;
+  for (auto& [key, group] : groups) {
+    if (group.kind != MemberKind::kPool) continue;
+    std::map<std::int32_t, Row>& now = pools[group.name];
+    for (const Row& row : group.rows) now[row.member.rank] = row;
+    for (auto& [rank, row] : pools_[group.name]) {
+      if (now.count(rank) != 0) continue;
+      row.state = "gone";
+      row.counters = {};
+      row.rates.reset();
+      group.rows.push_back(row);
+      now[rank] = std::move(row);
+    }
+  }
+  pools_ = std::move(pools);
 }
 
 View Viewer::look(Order order) {
   const auto now = Clock::now();
-  View view{.host = host_name(), .groups = {}};
-  std::map<std::pair<MemberKind, std::string>, Group> groups;
+  const auto wall_clock = std::chrono::system_clock::now().time_since_epoch();
+  View view{.host = host_name(),
+            .time = std::chrono::duration<double>(wall_clock).count(),
+            .measure = before_.empty() ? Measure::kTotals : Measure::kRates,
+            .groups = {},
+            .nothing = Status::ok(),
+            .others = {}};
+  Groups groups;
   std::map<std::string, std::shared_ptr<const SegmentSeen>> nodes;
   std::map<std::int32_t, Before> after;
   for (const ProcessSeen& seen : reader_.look()) {
-    const std::optional<Rates> rates = rates_of(seen.counters, now);
+    const std::optional<Amounts> rates = rates_of(seen.counters, now);
     for (const MemberSeen& member : seen.counters.members) {
       Group& group = groups[{member.kind, member.name}];
       group.kind = member.kind;
@@ -139,15 +186,21 @@ View Viewer::look(Order order) {
     after[seen.counters.process] = {seen.counters, now};
   }
   before_ = std::move(after);
+  for (auto& [key, group] : groups) group.seen = group.rows.size();
+  add_gone_members(groups);
   for (auto& [key, group] : groups) {
-    group.seen = group.rows.size();
+    view.others.push_back(name_of(group));
     if (const auto node = nodes.find(group.name); node != nodes.end())
       add_unseen_ranks(group, *node->second);
     if (!only_.empty() && only_ != group.name) keep_process(group, only_);
     if (group.rows.empty()) continue;
-    sort(group, order);
+    sort(group, order, view.measure);
     view.groups.push_back(std::move(group));
   }
+  if (view.groups.empty())
+    view.nothing = why_nothing(only_);
+  else
+    view.others.clear();
   return view;
 }
 
