@@ -24,6 +24,7 @@ ON_HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 QUICK = ["-r", "1", "--samples", "20", "--seconds", "0.002", "--warm-up", "2", "--window", "4", "--batch", "4"]
 LIMIT_S = 150
 IS_SANITIZED = bool(os.environ.get("MEMSPAN_SANITIZE"))
+NUMBERS = ("--pes", "--rounds", "--samples", "--seconds", "--warm-up", "--window", "--batch", "--timeout", "--sizes")
 GROUPS = ("rma", "atomics", "collectives", "groups", "pools", "transfers")
 
 
@@ -216,9 +217,96 @@ class PerfTest(unittest.TestCase):
         self.assertEqual(perf("put", "-s", "8,64", *QUICK, "--save", saved)[0], 0)
         code, out, errors = perf("put", "-s", "64,1k", *QUICK, "--compare", saved)
         self.assertEqual((code, errors), (0, ""))
-        self.assertRegex(out, r"put +64 B +\d+\.\d{3}\n")
-        self.assertRegex(out, r"the machine without memspan, here / there: \d+\.\d{3}\n")
-        self.assertNotIn("limit", out)
+        self.assertRegex(out, r"put +64 B +\d+\.\d{3} \(memcpy \d+\.\d{3}\)\n")
+        self.assertNotIn("note:", out)
+
+    def test_an_unlike_saved_run_is_refused_before_anything_is_measured(self):
+        saved = os.path.join(self.folder, "run.json")
+        run = self.measured("put", "-s", "8", "--save", saved)["run"]
+        self.assertEqual((run["pes"], run["window"], run["batch"], run["hosts"]), (2, 4, 4, ""))
+        for words, part in (([*QUICK, "-n", "3"], "PEs (-n): 3 here and 2 in the saved run"),
+                            ([*QUICK[:-4], "--batch", "4"], "--window: 64 here and 4 in the saved run"),
+                            ([*QUICK[:-2], "--batch", "5"], "--batch: 5 here and 4 in the saved run")):
+            with self.subTest(words):
+                code, out, errors = perf("put", "-s", "8", *words, "--compare", saved, "--oshrun", "/bin/false")
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(f"--compare {saved}", errors)
+                self.assertIn(part, errors)
+
+    def test_a_saved_run_of_other_hosts_is_refused(self):
+        """Whether PEs share a host only their job knows."""
+        saved = os.path.join(self.folder, "run.json")
+        self.assertEqual(perf("put", "-s", "8", *QUICK, "--save", saved)[0], 0)
+        code, out, errors = perf("put", "-s", "8", *QUICK, "--compare", saved, "--simulate-hosts", "2")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("several here and one in the saved run", errors)
+        code, out, errors = start([OSHRUN, "-n", "2", "--simulate-hosts", "2", PERF, "put", "-s", "8", *QUICK[2:], "--compare", saved])
+        self.assertNotEqual(code, 0)
+        self.assertEqual(out, "")
+        self.assertIn("several here and one in the saved run", errors)
+
+    def test_variables_are_recorded_and_noted(self):
+        plain, report = (os.path.join(self.folder, name) for name in ("plain.json", "report.html"))
+        self.assertEqual(self.measured("put", "-s", "8", "--save", plain)["run"]["variables"], {})
+        trace = os.path.join(self.folder, "trace.json")
+        variables = environment(MEMSPAN_TRACE=trace, MEMSPAN_COUNTERS="1", MEMSPAN_PTRACER_KEY="hidden")
+        told = f"MEMSPAN_COUNTERS=1, MEMSPAN_PTRACER_KEY=(not recorded), MEMSPAN_TRACE={trace}"
+        saved = os.path.join(self.folder, "run.json")
+        words = [PERF, "put", "-s", "8", *QUICK, "--compare", plain, "--report", report, "--save", saved]
+        code, out, errors = start(words, variables)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn(told, out.split("\n\n")[0])  # the table's head
+        self.assertIn(f'note: MEMSPAN_TRACE: "{trace}" here, not set there', out)
+        with open(saved) as file:
+            document = file.read()
+        self.assertEqual(json.loads(document)["run"]["variables"],
+                         {"MEMSPAN_COUNTERS": "1", "MEMSPAN_PTRACER_KEY": "(not recorded)", "MEMSPAN_TRACE": trace})
+        self.assertEqual(len(json.loads(document)["notes"]), 3)
+        with open(report, encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn(">MEMSPAN_TRACE</th>", page)
+        self.assertNotIn("hidden", out + document + page)
+        code, out, errors = start([OSHRUN, "-n", "2", PERF, "put", "-s", "8", *QUICK[2:], "--json"])
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(json.loads(out)["run"]["variables"], {})
+
+    def test_outputs_that_cannot_be_written_are_told_before_anything_is_measured(self):
+        for words in (["--save", "/nope/x.json"], ["--report", "/nope/x.html"], ["--report", self.folder], ["--svg", "/nope"]):
+            with self.subTest(words):
+                code, out, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false", *words)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(words[1], errors)
+        new, old = (os.path.join(self.folder, name) for name in ("new.html", "old.html"))
+        with open(old, "w") as file:
+            file.write("old")
+        for path in (new, old):
+            self.assertIn("the job ended", perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false", "--report", path)[2])
+        self.assertFalse(os.path.exists(new))
+        with open(old) as file:
+            self.assertEqual(file.read(), "old")
+        code, out, errors = start([OSHRUN, "-n", "2", PERF, "put", "-s", "8", *QUICK[2:], "--report", "/nope/x.html"])
+        self.assertEqual((code != 0, out), (True, ""))  # and no table
+        self.assertIn("--report /nope/x.html", errors)
+
+    def test_a_missing_converter_is_told_before_anything_is_measured(self):
+        words = [PERF, "put", "-s", "8", *QUICK, "--oshrun", "/bin/false", "--png", self.folder]
+        code, out, errors = start(words, environment(PATH=self.folder))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("there is no rsvg-convert", errors)
+        self.assertNotIn("the job ended", errors)
+        os.symlink("/bin/true", os.path.join(self.folder, "rsvg-convert"))
+        self.assertIn("the job ended", start(words, environment(PATH=self.folder))[2])
+
+    def test_list_takes_tests(self):
+        for words in (("list", "atomics", "put"), ("put", "list", "atomics")):
+            with self.subTest(words):
+                code, out, errors = perf(*words)
+                self.assertEqual((code, errors), (0, ""))
+                self.assertEqual([line.split()[0] for line in out.splitlines() if line],
+                                 ["rma", "put", "atomics", *listed()["atomics"]])
+        code, out, errors = perf("list", "pigeon")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn('there is no test "pigeon"', errors)
 
     def test_what_is_wrong_is_named(self):
         for words, part in ((["pigeon"], '"pigeon"'), ([], "no test is named"), (["put", "-s", "many"], '"many"'),
@@ -226,7 +314,10 @@ class PerfTest(unittest.TestCase):
                             (["put", "-n", "1"], "2 PEs at least"), (["put", "-n", "x"], "x"),
                             (["put", "--samples", "0"], "--samples"), (["put", "-pigeon"], '"-pigeon"'),
                             (["put", "--library", "/no/such.so"], "/no/such.so"), (["put", "--compare", "/no/run"], "/no/run"),
-                            (["put", "--svg", "/no/folder"], "/no/folder")):
+                            (["put", "--svg", "/no/folder"], "/no/folder"),
+                            (["put", "--store", "tcp:/here"], '--store: "tcp:/here"'),
+                            (["put", "--seconds", "7200"], '"7200" is no number from 0.001 to 3600'),
+                            *((["put", option, "nan"], option) for option in NUMBERS)):
             with self.subTest(words):
                 code, out, errors = perf(*words)
                 self.assertEqual((code, out), (2, ""))

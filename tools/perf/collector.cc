@@ -67,11 +67,15 @@ void Collector::add(const Row& row) {
   place->ns.insert(place->ns.end(), row.ns.begin(), row.ns.end());
 }
 
-Run Collector::finish(std::string command) const {
+Run Collector::finish(std::string command, const Plan& plan, std::string hosts) const {
   Run run = run_;
   run.command = std::move(command);
+  run.window = plan.window;
+  run.batch = plan.batch;
+  run.hosts = std::move(hosts);
   run.when = time_now();
   run.machine = describe_machine();
+  run.variables = set_variables();
   run.baselines = medians_of(baselines_);
   for (const Pooled& one : pooled_)
     run.figures.push_back({one.test, one.bytes, one.batch, summarize(one.ns), one.medians});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "perf/events.h"
+#include "perf/plan.h"
 #include "perf/run.h"
 
 namespace memspan::perf {
@@ -15,8 +16,8 @@ class Collector {
  public:
   // kInvalidArgument for a line that is no event, or one without all of its members.
   Status take(const json::Value& event);
-  // After the last job.
-  Run finish(std::string command) const;
+  // After the last job; `hosts` as Run has them.
+  Run finish(std::string command, const Plan& plan, std::string hosts) const;
 
  private:
   struct Pooled {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
+#include <set>
 
 namespace memspan::perf {
 namespace {
@@ -16,6 +18,27 @@ std::vector<double> ratios_of(const Figures& here, const Figures& there, Pairing
   return ratios;
 }
 
+double machine_ratio(const Run& here, const Run& there, const Figures& row) {
+  const Test* const test = find_test(row.test);
+  if (test == nullptr) return 0;
+  const double one = here.baseline(*test, row.bytes);
+  const double other = there.baseline(*test, row.bytes);
+  return one > 0 && other > 0 ? one / other : 0;
+}
+
+// All that may change figures, and need not.
+Facts settings(const Run& run) {
+  Facts all = run.variables;
+  if (!run.hosts.empty()) all.emplace_back("hosts", run.hosts);
+  return all;
+}
+
+std::string told(const Facts& facts, const std::string& name) {
+  for (const auto& [what, value] : facts)
+    if (what == name) return fmt::format("\"{}\"", value);
+  return "not set";
+}
+
 }  // namespace
 
 std::vector<Ratio> compare(const Run& here, const Run& there, Pairing pairing) {
@@ -25,32 +48,58 @@ std::vector<Ratio> compare(const Run& here, const Run& there, Pairing pairing) {
     if (other == nullptr) continue;
     const std::vector<double> ratios = ratios_of(one, *other, pairing);
     if (ratios.empty()) continue;
-    all.push_back(
-        {one.test, one.bytes, median(ratios), percentile(ratios, 0.25), percentile(ratios, 0.75)});
+    all.push_back({one.test, one.bytes, median(ratios), percentile(ratios, 0.25),
+                   percentile(ratios, 0.75), machine_ratio(here, there, one)});
   }
   return all;
 }
 
-double machine_ratio(const Run& here, const Run& there) {
-  std::vector<double> logarithms;
-  const auto add = [&](double one, double other) {
-    if (one > 0 && other > 0) logarithms.push_back(std::log(one / other));
+Status check_comparable(const Run& here, const Run& saved) {
+  std::string unlike;
+  const auto check = [&](std::string_view what, const auto& one, const auto& other) {
+    if (one != other)
+      unlike += fmt::format("{}{}: {} here and {} in the saved run", unlike.empty() ? "" : "; ",
+                            what, one, other);
   };
-  add(here.baselines.cache_line, there.baselines.cache_line);
-  for (const Baselines::Copy& copy : here.baselines.copies)
-    for (const Baselines::Copy& other : there.baselines.copies)
-      if (copy.bytes == other.bytes) add(copy.ns, other.ns);
-  return logarithms.empty() ? 0 : std::exp(median(logarithms));
+  const auto hosts = [](const Run& run) { return std::string(run.one_host ? "one" : "several"); };
+  check("PEs (-n)", here.pes, saved.pes);
+  check("hosts (--simulate-hosts, --hosts)", hosts(here), hosts(saved));
+  if (saved.window != 0) check("--window", here.window, saved.window);
+  if (saved.batch != 0) check("--batch", here.batch, saved.batch);
+  if (unlike.empty()) return Status::ok();
+  return {Code::kInvalidArgument,
+          "the runs measure different things, so that their ratios mean nothing: " + unlike};
+}
+
+std::vector<std::string> notes_on(const Run& here, const Run& there) {
+  if (there.window == 0)
+    return {
+        "not known of the other run, which an earlier memspan-perf saved: --window, --batch, hosts "
+        "and variables; where they were others, the ratios mean nothing"};
+  std::vector<std::string> notes;
+  const Facts one = settings(here);
+  const Facts other = settings(there);
+  std::set<std::string> names;
+  for (const Facts* facts : {&one, &other})
+    for (const auto& [name, value] : *facts) names.insert(name);
+  for (const std::string& name : names)
+    if (told(one, name) != told(other, name))
+      notes.push_back(
+          fmt::format("{}: {} here, {} there", name, told(one, name), told(other, name)));
+  return notes;
 }
 
 json::Value to_json(const std::vector<Ratio>& ratios) {
   json::Value all{json::Value::Array()};
-  for (const Ratio& one : ratios)
-    all.add(json::Value()
-                .set("test", one.test)
-                .set("bytes", one.bytes)
-                .set("ratio", one.middle)
-                .set("quartiles", json::Value().add(one.low).add(one.high)));
+  for (const Ratio& one : ratios) {
+    json::Value row = json::Value()
+                          .set("test", one.test)
+                          .set("bytes", one.bytes)
+                          .set("ratio", one.middle)
+                          .set("quartiles", json::Value().add(one.low).add(one.high));
+    if (one.machine > 0) row.set("baseline_ratio", one.machine);
+    all.add(std::move(row));
+  }
   return all;
 }
 

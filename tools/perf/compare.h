@@ -16,15 +16,18 @@ struct Ratio {
   double middle = 0;
   double low = 0;  // quartiles of the rounds; as the middle where there is only one
   double high = 0;
+  double machine = 0;  // the same ratio of the row's baseline (Run::baseline()); 0: not known
 };
 
 // What the other run is. Rounds of both that alternated are compared one by one; of a saved run,
 // which another time's machine made, only the medians are.
 enum class Pairing { kAlternating, kSaved };
 std::vector<Ratio> compare(const Run& here, const Run& there, Pairing pairing);
-// The machine's own figures as the same kind of ratio: how far the machine is the same.
-// 0 where one is not known.
-double machine_ratio(const Run& here, const Run& there);
+// kInvalidArgument names what the saved run measured in another way, so that ratios mean nothing.
+Status check_comparable(const Run& here, const Run& saved);
+// What is set differently, or is not known of the other run, and may have changed its figures; a
+// text each.
+std::vector<std::string> notes_on(const Run& here, const Run& there);
 
 json::Value to_json(const std::vector<Ratio>& ratios);
 

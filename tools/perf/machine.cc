@@ -5,11 +5,16 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
+
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "system_files/system_files.h"
+#include "world/launch.h"
 
 namespace memspan::perf {
 namespace {
@@ -29,6 +34,21 @@ std::string caches(const SystemFiles& files) {
   }
 }
 
+// Of oshrun; another one in each process.
+bool is_of_process(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {kLaunchVariable, "MEMSPAN_RANK",
+                                                      "MEMSPAN_LOCAL_RANK", "MEMSPAN_SIZE"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool may_be_secret(std::string_view name, std::string_view value) {
+  constexpr std::array<std::string_view, 4> kParts = {"SECRET", "PASS", "KEY", "TOKEN"};
+  return value.find('@') != std::string_view::npos ||  // a user and a password of an address
+         std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+           return name.find(part) != std::string_view::npos;
+         });
+}
+
 }  // namespace
 
 Facts describe_machine() {
@@ -46,6 +66,20 @@ Facts describe_machine() {
           {"memory", format_size(bytes)},
           {"kernel", fmt::format("{} {} {}", about.sysname, about.release, about.machine)},
           {"host", about.nodename}};
+}
+
+Facts set_variables() {
+  Facts all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with("MEMSPAN_") && !name.starts_with("SHMEM_")) continue;
+    if (name.size() == text.size() || is_of_process(name)) continue;
+    const std::string_view value = text.substr(name.size() + 1);
+    all.emplace_back(name, may_be_secret(name, value) ? "(not recorded)" : value);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 std::string time_now() {

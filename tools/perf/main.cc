@@ -33,6 +33,7 @@ int work_for_parent(const std::string& text) {
                                       [](const json::Value& event) {
                                         std::puts(event.compact().c_str());
                                         std::fflush(stdout);
+                                        return Status::ok();
                                       })
                                : plan.status();
   if (status.is_ok()) return 0;
@@ -69,18 +70,43 @@ Status check_library(const JobOptions& job, const json::Value& event) {
           fmt::format("--library {} was not loaded; the job used {}", job.library, used)};
 }
 
+std::string hosts_of(const JobOptions& job) {
+  return job.simulate_hosts.empty() ? job.hosts : "simulated " + job.simulate_hosts;
+}
+
+// Whether this run will be one like the saved one.
+Status check_saved(const Options& options, const Run& saved, int pes, bool one_host) {
+  Run planned;
+  planned.pes = pes;
+  planned.one_host = one_host;
+  planned.window = options.plan.window;
+  planned.batch = options.plan.batch;
+  MEMSPAN_TRY(check_comparable(planned, saved), "--compare " + options.compare);
+  return Status::ok();
+}
+
+// The same, by what only the job's start tells.
+Status check_start(const Options& options, const std::optional<Run>& saved,
+                   const json::Value& event) {
+  if (!saved || event["event"].text() != "start") return Status::ok();
+  return check_saved(options, *saved, static_cast<int>(event["pes"].number()),
+                     event["one_host"].truth());
+}
+
 // One side's job, told to its collector.
-Status run_side(const JobOptions& job, const Plan& plan, ForwardedSignals& signals,
-                Collector& collector, Progress& progress) {
-  return run_job(job, plan, signals, [&](const json::Value& event) {
+Status run_side(const JobOptions& job, const Options& options, const std::optional<Run>& saved,
+                ForwardedSignals& signals, Collector& collector, Progress& progress) {
+  return run_job(job, options.plan, signals, [&](const json::Value& event) {
     MEMSPAN_PASS(check_library(job, event));
+    MEMSPAN_PASS(check_start(options, saved, event));
     if (event["event"].text() == "row") progress.row(row_name(event));
     return collector.take(event);
   });
 }
 
 // Rounds of one library, or of two that alternate: A B, B A, A B.
-Result<std::optional<Measured>> measure(const Options& options, const std::string& command) {
+Result<std::optional<Measured>> measure(const Options& options, const std::string& command,
+                                        const std::optional<Run>& saved) {
   const bool has_other = !options.other.empty();
   Collector here;
   Collector there;
@@ -95,13 +121,14 @@ Result<std::optional<Measured>> measure(const Options& options, const std::strin
     for (const bool is_first : {true, false}) {
       const bool is_here = is_first == (round % 2 == 0);
       if (!is_here && !has_other) continue;
-      MEMSPAN_TRY(run_side(is_here ? options.job : other, options.plan, signals,
+      MEMSPAN_TRY(run_side(is_here ? options.job : other, options, saved, signals,
                            is_here ? here : there, progress),
                   fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
     }
-  Measured measured{.here = here.finish(command), .compared = {}};
+  const std::string hosts = hosts_of(options.job);
+  Measured measured{.here = here.finish(command, options.plan, hosts), .compared = {}};
   if (has_other) {
-    Run run = there.finish(command);
+    Run run = there.finish(command, options.plan, hosts);
     auto ratios = compare(measured.here, run, Pairing::kAlternating);
     measured.compared = Compared{std::move(run), Pairing::kAlternating, std::move(ratios)};
   }
@@ -111,21 +138,26 @@ Result<std::optional<Measured>> measure(const Options& options, const std::strin
 // In a job of somebody else's launcher, which this variable shows: one round, of which PE 0 tells.
 // The others measure only.
 Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command,
+                                               const std::optional<Run>& saved,
                                                std::string_view launcher) {
   Collector collector;
   bool tells = false;
   Progress progress(rows_of(options.plan));
   Status taken;
-  MEMSPAN_TRY(work(options.plan,
-                   [&](const json::Value& event) {
-                     tells = true;
-                     if (event["event"].text() == "row") progress.row(row_name(event));
-                     if (taken.is_ok()) taken = collector.take(event);
-                   }),
+  const auto take = [&](const json::Value& event) {
+    // Files are PE 0's alone: another host may not have their folders.
+    if (!tells) MEMSPAN_PASS(check_outputs(options));
+    tells = true;
+    MEMSPAN_PASS(check_start(options, saved, event));
+    if (event["event"].text() == "row") progress.row(row_name(event));
+    if (taken.is_ok()) taken = collector.take(event);
+    return taken;
+  };
+  MEMSPAN_TRY(work(options.plan, take),
               fmt::format("in the job of the launcher that {} shows", launcher));
-  MEMSPAN_PASS(taken);
   if (!tells) return std::optional<Measured>();
-  return std::optional<Measured>(Measured{.here = collector.finish(command), .compared = {}});
+  return std::optional<Measured>(
+      Measured{.here = collector.finish(command, options.plan, {}), .compared = {}});
 }
 
 // `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
@@ -133,9 +165,12 @@ Status run(const Options& options, const std::string& command, const char* launc
   std::optional<Run> saved;
   if (!options.compare.empty()) {
     MEMSPAN_TRY_ASSIGN(saved, load_run(options.compare), "--compare");
+    MEMSPAN_PASS(check_saved(options, *saved, launcher == nullptr ? options.job.pes : saved->pes,
+                             saved->one_host));
   }
-  auto measured =
-      launcher == nullptr ? measure(options, command) : measure_in_job(options, command, launcher);
+  if (launcher == nullptr) MEMSPAN_PASS(check_outputs(options));
+  auto measured = launcher == nullptr ? measure(options, command, saved)
+                                      : measure_in_job(options, command, saved, launcher);
   if (!measured.is_ok()) return measured.status();
   if (!measured->has_value()) return Status::ok();
   if (saved) {

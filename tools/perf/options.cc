@@ -10,6 +10,7 @@
 #include "core/environment.h"
 #include "perf/table.h"
 #include "perf/test_table.h"
+#include "store/store_address.h"
 
 namespace memspan::perf {
 namespace {
@@ -22,11 +23,23 @@ struct Texts {
   std::string sizes = "8:4m:4";
 };
 
+// As CLI::Range, for which "nan" is in every range.
+CLI::Validator in_range(double least, double most) {
+  return {[=](const std::string& text) {
+            double value = 0;
+            const bool is_in =
+                CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+            return is_in ? std::string()
+                         : fmt::format("\"{}\" is no number from {} to {}", text, least, most);
+          },
+          fmt::format("FLOAT in [{} - {}]", least, most)};
+}
+
 void describe(CLI::App& app, Texts& texts, Options& options) {
   app.set_help_flag("-h,--help", "print this");
   app.set_version_flag("--version", "memspan-perf " MEMSPAN_VERSION);
   app.add_option("TEST", texts.tests,
-                 "tests and groups of them (" + group_names() + ", all), or list");
+                 "tests and groups of them (" + group_names() + ", all); list prints them");
   app.add_option("-n,--pes", options.job.pes, "PEs of the job")->capture_default_str();
   app.add_option("-s,--sizes", texts.sizes, "bytes: 8:1m, 8:1m:4 or 8,64,1k")
       ->capture_default_str();
@@ -38,7 +51,7 @@ void describe(CLI::App& app, Texts& texts, Options& options) {
       ->check(CLI::Range(5, 1000000));
   app.add_option("--seconds", options.plan.seconds, "seconds of a row, about")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 3600.0));
+      ->check(in_range(0.001, 3600));
   app.add_option("--warm-up", options.plan.warm_up, "samples of a row that do not count")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000000));
@@ -57,7 +70,7 @@ void describe(CLI::App& app, Texts& texts, Options& options) {
                  "the oshrun to start jobs by; else the one beside");
   app.add_option("--timeout", options.job.timeout_s, "seconds that a job may take")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 86400.0));
+      ->check(in_range(1, 86400));
   app.add_option("--library", options.other,
                  "a second libmemspan.so, whose jobs alternate with this one's");
   app.add_option("--compare", options.compare, "a run that --save wrote")
@@ -86,14 +99,13 @@ Status check_outside(const CLI::App& app, std::string_view launcher) {
   return Status::ok();
 }
 
-Status check_files(const Options& options) {
+Status check_inputs(const Options& options) {
   if (!options.other.empty() && ::access(options.other.c_str(), R_OK) != 0)
     return wrong(Status::from_errno("--library " + options.other).message());
   if (!options.compare.empty() && ::access(options.compare.c_str(), R_OK) != 0)
     return wrong(Status::from_errno("--compare " + options.compare).message());
-  for (const std::string& folder : {options.svg, options.png})
-    if (!folder.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
-      return wrong(Status::from_errno("the folder " + folder).message());
+  if (!options.plan.store.empty())
+    MEMSPAN_TRY(StoreAddress::parse(options.plan.store).status(), "--store");
   return Status::ok();
 }
 
@@ -113,14 +125,16 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
   if (!goes_on.is_ok()) return goes_on.status();
   if (!*goes_on) return std::optional<Options>();
   if (!options.worker.empty()) return std::optional<Options>(std::move(options));
-  if (texts.tests == std::vector<std::string>{"list"}) {
-    MEMSPAN_PASS(command_line::print_all(list_text()));
-    return std::optional<Options>();
-  }
+  const bool is_list = std::erase(texts.tests, "list") != 0;
+  if (is_list && texts.tests.empty()) texts.tests = {"all"};
   if (texts.tests.empty())
     return wrong("no test is named; memspan-perf list prints them, \"all\" are all of them");
   auto tests = choose_tests(texts.tests);
   if (!tests.is_ok()) return tests.status();
+  if (is_list) {
+    MEMSPAN_PASS(command_line::print_all(list_text(*tests)));
+    return std::optional<Options>();
+  }
   options.plan.tests = *tests;
   auto sizes = parse_sizes(texts.sizes);
   if (!sizes.is_ok()) return sizes.status();
@@ -129,7 +143,7 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
     return wrong(fmt::format("-n {}: a measurement needs 2 PEs at least, and {} at most",
                              options.job.pes, kMostPes));
   if (launcher != nullptr) MEMSPAN_PASS(check_outside(app, launcher));
-  MEMSPAN_PASS(check_files(options));
+  MEMSPAN_PASS(check_inputs(options));
   return std::optional<Options>(std::move(options));
 }
 

@@ -17,7 +17,6 @@ struct Options {
   JobOptions job = {};
   std::size_t rounds = 3;
   bool is_json = false;
-  bool is_list = false;
   std::string worker = {};   // of a process of a job: its plan
   std::string other = {};    // --library: the second libmemspan.so
   std::string compare = {};  // a saved run

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "command_line/print.h"
+#include "core/fd.h"
 #include "perf/plots.h"
 #include "perf/table.h"
 
@@ -22,6 +27,7 @@ json::Value to_json(const Measured& measured) {
     all.set("other", to_json(measured.compared->run))
         .set("pairing",
              measured.compared->pairing == Pairing::kAlternating ? "alternating" : "saved")
+        .set("notes", json::written(notes_on(measured.here, measured.compared->run)))
         .set("ratios", to_json(measured.compared->ratios));
   return all;
 }
@@ -34,21 +40,52 @@ std::string to_text(const Measured& measured) {
   return text;
 }
 
-Status convert(const std::string& svg, const std::string& png) {
-  std::string words[] = {"rsvg-convert", "--zoom=2", "--output", png, svg};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(),
-                       words[3].data(), words[4].data(), nullptr};
+// Whether it ended well. What it prints is dropped. kNotFound: there is none.
+Result<bool> run_converter(std::vector<std::string> words) {
+  words.insert(words.begin(), "rsvg-convert");
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t process = -1;
-  if (const int error =
-          ::posix_spawnp(&process, arguments[0], nullptr, nullptr, arguments, environ);
-      error != 0)
-    return {Code::kNotFound,
-            "--png: there is no rsvg-convert (Debian: librsvg2-bin); --svg needs none"};
+  const int error =
+      ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    return Status(Code::kNotFound,
+                  "--png: there is no rsvg-convert (Debian: librsvg2-bin); --svg needs none");
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Status::ok();
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+Status convert(const std::string& svg, const std::string& png) {
+  const auto is_written = run_converter({"--zoom=2", "--output", png, svg});
+  if (!is_written.is_ok()) return is_written.status();
+  if (*is_written) return Status::ok();
   return {Code::kUnavailable, fmt::format("rsvg-convert could not write \"{}\"", png)};
+}
+
+// A new file is made and removed again: only that shows that it can be made.
+Status check_file(std::string_view option, const std::string& path) {
+  if (path.empty()) return Status::ok();
+  const Fd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (made.is_valid()) {
+    ::unlink(path.c_str());
+    return Status::ok();
+  }
+  if (errno == EEXIST) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+      errno = EISDIR;
+    else if (::access(path.c_str(), W_OK) == 0)
+      return Status::ok();
+  }
+  return {Code::kInvalidArgument, Status::from_errno(fmt::format("{} {}", option, path)).message()};
 }
 
 Status write_plots(const Options& options, const Measured& measured) {
@@ -64,6 +101,15 @@ Status write_plots(const Options& options, const Measured& measured) {
 }
 
 }  // namespace
+
+Status check_outputs(const Options& options) {
+  MEMSPAN_PASS(check_file("--save", options.save));
+  MEMSPAN_PASS(check_file("--report", options.report));
+  for (const std::string& folder : {options.svg, options.png})
+    if (!folder.empty() && ::access(folder.c_str(), W_OK | X_OK) != 0)
+      return {Code::kInvalidArgument, Status::from_errno("the folder " + folder).message()};
+  return options.png.empty() ? Status::ok() : run_converter({"--version"}).status();
+}
 
 Status write_all(const Options& options, const Measured& measured) {
   const std::string text = options.is_json ? to_json(measured).pretty() + "\n" : to_text(measured);

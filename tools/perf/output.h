@@ -15,7 +15,11 @@ struct Measured {
   std::optional<Compared> compared;
 };
 
-// kNotFound without rsvg-convert, where PNGs are wanted.
+// Whether write_all() will be able to write all files, for before anything is measured.
+// kInvalidArgument names the option and its file; kNotFound without rsvg-convert, where PNGs are
+// wanted.
+Status check_outputs(const Options& options);
+// As check_outputs(), where that has changed meanwhile.
 Status write_all(const Options& options, const Measured& measured);
 
 }  // namespace memspan::perf

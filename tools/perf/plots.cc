@@ -37,7 +37,7 @@ Series series_of(const Run& run, const Test& test, Look look, std::string name) 
 }
 
 Series baseline_of(const Run& run, const Test& test) {
-  Series series{.name = "memcpy of this machine", .look = Look::kBaseline};
+  Series series{.name = run.baseline_name(test) + " of this machine", .look = Look::kBaseline};
   for (const Figures* one : run.of(test.name))
     if (const double ns = run.baseline(test, one->bytes); ns > 0)
       series.points.push_back({static_cast<double>(one->bytes), drawn(test, one->bytes, ns)});

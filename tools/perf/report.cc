@@ -37,11 +37,9 @@ std::string cards(const Run& run) {
             static_cast<double>(best->bytes) * one->ns.p50)
           best = one;
     const double baseline = run.baseline(test, best->bytes);
-    const std::string beside =
-        baseline > 0
-            ? fmt::format("{} {}", test.baseline == Baseline::kCopy ? "memcpy:" : "the machine:",
-                          figure_text(test, best->bytes, baseline))
-            : "median";
+    const std::string beside = baseline > 0 ? fmt::format("{}: {}", run.baseline_name(test),
+                                                          figure_text(test, best->bytes, baseline))
+                                            : "median";
     html += card(test.has_sizes ? fmt::format("{}, {}", test.name, bytes_text(best->bytes))
                                 : std::string(test.name),
                  figure_text(test, best->bytes, best->ns.p50), beside);
@@ -59,7 +57,11 @@ std::string facts_table(const Run& run) {
   row("library", run.library);
   row("memspan", MEMSPAN_VERSION);
   row("PEs", fmt::format("{}{}", run.pes, run.one_host ? ", on one host" : ", on several hosts"));
+  if (!run.hosts.empty()) row("hosts", run.hosts);
+  row("window", std::to_string(run.window));
+  row("batch", std::to_string(run.batch));
   row("rounds", std::to_string(run.rounds));
+  for (const auto& [name, value] : run.variables) row(name, value);
   row("command", run.command);
   return html + "</table>\n";
 }
@@ -93,8 +95,7 @@ std::string figures_table(const Run& run, const Test& test) {
   if (test.has_sizes) html += "<th>size</th>";
   if (has_speed) html += test.figure == Figure::kRate ? "<th>rate</th>" : "<th>bandwidth</th>";
   html += "<th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>max</th>";
-  if (has_baseline)
-    html += test.baseline == Baseline::kCopy ? "<th>memcpy</th>" : "<th>machine</th>";
+  if (has_baseline) html += fmt::format("<th>{}</th>", run.baseline_name(test));
   html += "<th>samples</th><th>batch</th></tr></thead><tbody>\n";
   for (const Figures* one : run.of(test.name)) {
     html += "<tr>";
@@ -118,19 +119,20 @@ std::string ratio_table(const Run& run, const Compared& compared) {
           ? "Their jobs alternated; each ratio is of two jobs next to each other, and the "
             "median of the rounds is told with its quartiles."
           : "The other was measured at another time.");
-  if (const double machine = machine_ratio(run, compared.run); !is_alternating && machine > 0)
-    html += fmt::format("<p>The machine without memspan, time here over time there: {:.3f}.</p>\n",
-                        machine);
+  for (const std::string& note : notes_on(run, compared.run))
+    html += fmt::format("<p>Note: {}.</p>\n", escaped(note));
   html +=
       "<details open><summary>Ratios</summary><div class=\"scroll\"><table "
       "class=\"figures\"><thead><tr><th>test</th><th>size</th>"
-      "<th>ratio</th><th>quartiles</th></tr></thead><tbody>\n";
+      "<th>ratio</th><th>quartiles</th><th>the same of the machine without memspan</th>"
+      "</tr></thead><tbody>\n";
   for (const Ratio& one : compared.ratios) {
     const char* const mark = one.high < 0.97 ? "better" : one.low > 1.03 ? "worse" : "level";
-    html += fmt::format("<tr>{}{}<td class=\"{}\">{:.3f}</td>{}</tr>\n", cell(one.test),
+    html += fmt::format("<tr>{}{}<td class=\"{}\">{:.3f}</td>{}{}</tr>\n", cell(one.test),
                         cell(bytes_text(one.bytes)), mark, one.middle,
                         cell(is_alternating ? fmt::format("{:.3f} to {:.3f}", one.low, one.high)
-                                            : std::string("-")));
+                                            : std::string("-")),
+                        cell(one.machine > 0 ? fmt::format("{:.3f}", one.machine) : "-"));
   }
   return html + "</tbody></table></div></details>\n";
 }

@@ -45,7 +45,7 @@ collectives a sample is the slowest PE's, after a barrier. Memory is warm: the s
 Samples of all rounds count together; each round is a job of its own.</p>
 <p>What the machine does without memspan is measured by PE 0 of each job before the tests, while the others wait: a
 memcpy of the C library from ordinary memory into symmetric memory of one process, and a cache line that two processes hand over
-between the cores of PE 0 and the last PE. Neither is a limit: memspan copies large blocks past the caches, where the C library
+between the cores of PE 0 and the last PE; beside operations whose bytes another PE waits for, the longer of the two. Neither is a limit: memspan copies large blocks past the caches, where the C library
 may not, and a transfer may find in a cache what the other way has to fetch.</p>
 )";
 

@@ -29,8 +29,14 @@ struct Run {
   std::string command;
   int pes = 0;
   bool one_host = true;
+  // Of the plan. 0: not known, of a run that was saved before runs had them; then the hosts and
+  // variables are not known either.
+  std::size_t window = 0;
+  std::size_t batch = 0;
+  std::string hosts = {};  // as the command line names them: "simulated 1+1"; empty: it does not
   std::size_t rounds = 0;
   Facts machine = {};
+  Facts variables = {};               // set_variables()
   Baselines baselines = {};           // of each, the median of the rounds
   std::vector<Figures> figures = {};  // in the order of the tests and sizes
 
@@ -39,6 +45,8 @@ struct Run {
   std::vector<const Figures*> of(std::string_view test) const;
   // The time of what is drawn beside a test at a size; 0: not known.
   double baseline(const Test& test, std::size_t bytes) const;
+  // What that is: "memcpy", "cache line", "TCP socket/memcpy".
+  std::string baseline_name(const Test& test) const;
 };
 
 template <typename Field, json::Of<Figures> Thing>
@@ -57,8 +65,12 @@ void fields(Field& field, Thing& run) {
   field("command", run.command);
   field("pes", run.pes);
   field("one_host", run.one_host);
+  field("window", run.window);
+  field("batch", run.batch);
+  field("hosts", run.hosts);
   field("rounds", run.rounds);
   field("machine", run.machine);
+  field("variables", run.variables);
   field("baselines", run.baselines);
   field("figures", run.figures);
 }

@@ -24,6 +24,15 @@ json::Value to_json(const Run& run, const Figures& one) {
   return row;
 }
 
+// With what earlier versions did not save, as not known.
+json::Value completed(json::Value run) {
+  for (const char* const name : {"window", "batch"})
+    if (run[name].is_null()) run.set(name, 0);
+  if (run["hosts"].is_null()) run.set("hosts", "");
+  if (run["variables"].is_null()) run.set("variables", json::Value::Object());
+  return run;
+}
+
 }  // namespace
 
 json::Value to_json(const Run& run) {
@@ -41,7 +50,7 @@ Result<Run> run_from_json(const json::Value& value) {
     return Status(Code::kInvalidArgument,
                   fmt::format("it is no run of memspan-perf in format {}", kFormat));
   Run run;
-  MEMSPAN_PASS(json::read(value, run));
+  MEMSPAN_PASS(json::read(completed(value), run));
   return run;
 }
 

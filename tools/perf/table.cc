@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "perf/units.h"
 
 namespace memspan::perf {
@@ -21,12 +23,9 @@ std::string table_of(const Run& run, const Test& test, const std::vector<const F
     text += fmt::format("{:>{}}", head, kColumn);
   const bool has_baseline =
       test.baseline != Baseline::kNone && run.baseline(test, rows.front()->bytes) > 0;
-  if (has_baseline)
-    text += fmt::format("{:>{}}",
-                        test.baseline == Baseline::kCopy ? "memcpy"
-                        : run.one_host                   ? "cache line"
-                                                         : "TCP socket",
-                        kColumn + 1);
+  const std::string name = run.baseline_name(test);
+  const std::size_t width = std::max<std::size_t>(kColumn + 1, name.size() + 2);
+  if (has_baseline) text += fmt::format("{:>{}}", name, width);
   text += "\n";
   for (const Figures* row : rows) {
     if (test.has_sizes) text += fmt::format("{:>{}}", bytes_text(row->bytes), kColumn);
@@ -38,7 +37,7 @@ std::string table_of(const Run& run, const Test& test, const std::vector<const F
     if (has_baseline)
       text += fmt::format("{:>{}}",
                           is_speed ? figure_text(test, row->bytes, baseline) : time_text(baseline),
-                          kColumn + 1);
+                          width);
     text += "\n";
   }
   return text;
@@ -68,6 +67,10 @@ std::string to_text(const Run& run) {
   std::string text = fmt::format("memspan-perf, {} PEs{}, {} round{}, {}\n{}\n", run.pes,
                                  run.one_host ? " on one host" : " on several hosts", run.rounds,
                                  run.rounds == 1 ? "" : "s", run.when, run.library);
+  std::string variables;
+  for (const auto& [name, value] : run.variables)
+    variables += fmt::format("{}{}={}", variables.empty() ? "" : ", ", name, value);
+  if (!variables.empty()) text += fmt::format("set, and may change figures: {}\n", variables);
   for (const Test& test : all_tests())
     if (const auto rows = run.of(test.name); !rows.empty()) text += table_of(run, test, rows);
   return text + baselines_text(run);
@@ -78,23 +81,27 @@ std::string to_text(const std::vector<Ratio>& ratios, const Run& here, const Run
   const bool is_alternating = pairing == Pairing::kAlternating;
   std::string text =
       fmt::format("\ntime here / time there, median{}\n  here:  {}, {}\n  there: {}, {}\n",
-                  is_alternating ? " of the rounds (quartiles)" : "", here.library, here.when,
-                  there.library, there.when);
+                  is_alternating ? " of the rounds (quartiles)"
+                                 : " (the same of what the machine does without memspan)",
+                  here.library, here.when, there.library, there.when);
+  for (const std::string& note : notes_on(here, there)) text += fmt::format("  note: {}\n", note);
   for (const Ratio& one : ratios) {
     text += fmt::format("  {:<22}{:>10}  {:.3f}", one.test, bytes_text(one.bytes), one.middle);
-    if (is_alternating) text += fmt::format(" ({:.3f} to {:.3f})", one.low, one.high);
+    if (is_alternating)
+      text += fmt::format(" ({:.3f} to {:.3f})", one.low, one.high);
+    else if (one.machine > 0)
+      text += fmt::format(" ({} {:.3f})", here.baseline_name(*find_test(one.test)), one.machine);
     text += "\n";
   }
   if (ratios.empty()) text += "  nothing that both measured\n";
-  if (const double machine = machine_ratio(here, there); !is_alternating && machine > 0)
-    text += fmt::format("  the machine without memspan, here / there: {:.3f}\n", machine);
   return text;
 }
 
-std::string list_text() {
+std::string list_text(const std::vector<std::string>& tests) {
   std::string text;
   std::string_view group;
-  for (const Test& test : all_tests()) {
+  for (const std::string& name : tests) {
+    const Test& test = *find_test(name);
     if (test.group != group) text += fmt::format("{}{}\n", text.empty() ? "" : "\n", test.group);
     group = test.group;
     text += fmt::format("  {:<22}{}\n", test.name, test.what);

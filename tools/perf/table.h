@@ -15,7 +15,7 @@ std::string to_text(const Run& run);
 // Ratios of two runs, with what the other one is called.
 std::string to_text(const std::vector<Ratio>& ratios, const Run& here, const Run& there,
                     Pairing pairing);
-// The tests there are, by groups.
-std::string list_text();
+// These tests, by groups.
+std::string list_text(const std::vector<std::string>& tests);
 
 }  // namespace memspan::perf

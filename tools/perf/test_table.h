@@ -19,7 +19,8 @@ class Meter;
 enum class Figure { kLatency, kBandwidth, kRate };
 
 // What the machine does without memspan that is drawn beside a test.
-enum class Baseline : std::uint8_t { kNone, kCopy, kCacheLine };
+// kCacheLineOrCopy: the longer of both, of operations whose bytes another PE waits for.
+enum class Baseline : std::uint8_t { kNone, kCopy, kCacheLine, kCacheLineOrCopy };
 
 struct Test {
   std::string_view name;

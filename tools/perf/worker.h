@@ -9,10 +9,11 @@
 
 namespace memspan::perf {
 
-using Tell = std::function<void(const json::Value&)>;
+using Tell = std::function<Status(const json::Value&)>;
 
-// Joins the job, measures what the plan says, and leaves. `tell` is called on PE 0. A failure names
-// the test; the job has then been ended, unless this is its last step.
+// Joins the job, measures what the plan says, and leaves. `tell` is called on PE 0; when it fails
+// at the start or the end, the job does. A failure names the test; the job has then been ended,
+// unless this is its last step.
 Status work(const Plan& plan, const Tell& tell);
 
 }  // namespace memspan::perf

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "perf/axis.h"
@@ -12,13 +14,18 @@
 #include "perf/plot.h"
 #include "perf/run.h"
 #include "perf/samples.h"
+#include "perf/table.h"
 #include "perf/units.h"
 
 namespace memspan::perf {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
 
 TEST(SamplesTest, PercentilesAreSamples) {
   std::vector<double> samples(1000);
@@ -137,7 +144,14 @@ Run run_of(std::initializer_list<double> rounds) {
     EXPECT_TRUE(collector.take(row(ns)).is_ok());
     EXPECT_TRUE(collector.take(json::Value().set("event", "end")).is_ok());
   }
-  return collector.finish("memspan-perf put");
+  return collector.finish("memspan-perf put", {.window = 64, .batch = 16}, "simulated 1+1");
+}
+
+// Of no test, with what the machine does.
+Run machine_of(double cache_line, std::vector<Baselines::Copy> copies) {
+  Run run = run_of({10});
+  run.baselines = {.cache_line = cache_line, .loopback = 5000, .copies = std::move(copies)};
+  return run;
 }
 
 TEST(RunTest, PoolsTheSamplesOfItsRounds) {
@@ -157,6 +171,45 @@ TEST(RunTest, ComesBackFromItsText) {
   EXPECT_EQ(again->figures[0].medians, run.figures[0].medians);
   EXPECT_EQ(again->machine, run.machine);
   EXPECT_EQ(again->command, "memspan-perf put");
+  EXPECT_EQ(again->window, 64u);
+  EXPECT_EQ(again->batch, 16u);
+  EXPECT_EQ(again->hosts, "simulated 1+1");
+  EXPECT_EQ(again->variables, run.variables);
+}
+
+TEST(RunTest, WhatAnotherPeWaitsForIsBesideTheLongerOfLineAndCopy) {
+  perf::Run run = machine_of(100, {{8, 3}, {1 << 20, 50000}});
+  const perf::Test& test = *find_test("put-signal");
+  EXPECT_EQ(run.baseline(test, 8), 100);
+  EXPECT_EQ(run.baseline(test, 1 << 20), 50000);
+  EXPECT_EQ(run.baseline_name(test), "cache line/memcpy");
+  EXPECT_EQ(run.baseline(*find_test("put"), 8), 3);
+  for (const char* const name : {"broadcast", "reduce", "group-all-gather"})
+    EXPECT_EQ(run.baseline(*find_test(name), 8), 100) << name;
+  run.one_host = false;
+  EXPECT_EQ(run.baseline(test, 8), 5000);
+  EXPECT_EQ(run.baseline_name(test), "TCP socket/memcpy");
+  // Not the memcpy alone, which says nothing of the way to another core.
+  EXPECT_EQ(machine_of(0, {{8, 3}}).baseline(test, 8), 0);
+}
+
+TEST(RunTest, VariablesAreToldWithoutSecrets) {
+  const std::vector<std::pair<const char*, const char*>> set = {
+      {"MEMSPAN_TRACE", "trace.json"},        {"SHMEM_SYMMETRIC_SIZE", "1m"},
+      {"MEMSPAN_JOB_SECRET_FILE", "hidden"},  {"MEMSPAN_ETCD_PASSWORD", "hidden"},
+      {"SHMEM_SOME_KEY", "hidden"},           {"MEMSPAN_STORE", "etcd://me:hidden@host:1"},
+      {"MEMSPAN_LAUNCH", "2:0:2:64:hidden:"}, {"OTHER_VARIABLE", "x"}};
+  for (const auto& [name, value] : set) ::setenv(name, value, 1);
+  const perf::Run run = run_of({10});
+  for (const auto& [name, value] : set) ::unsetenv(name);
+  EXPECT_THAT(run.variables, Contains(Pair("MEMSPAN_TRACE", "trace.json")));
+  EXPECT_THAT(run.variables, Contains(Pair("SHMEM_SYMMETRIC_SIZE", "1m")));
+  EXPECT_THAT(run.variables, Contains(Pair("MEMSPAN_JOB_SECRET_FILE", "(not recorded)")));
+  const std::string everything = to_json(run).pretty() + to_text(run);
+  EXPECT_THAT(everything, Not(HasSubstr("hidden")));
+  EXPECT_THAT(everything, Not(HasSubstr("OTHER_VARIABLE")));
+  EXPECT_THAT(to_text(run), HasSubstr("MEMSPAN_TRACE=trace.json, SHMEM_SOME_KEY="));
+  EXPECT_THAT(to_text(machine_of(1, {})), Not(HasSubstr("MEMSPAN_TRACE")));
 }
 
 TEST(RunTest, AnotherFormatIsRefused) {
@@ -188,7 +241,7 @@ TEST(CollectorTest, AnEventWithoutItsMembersIsRefused) {
   Collector collector;
   EXPECT_EQ(collector.take(json::Value().set("event", "row")).code(), Code::kInvalidArgument);
   EXPECT_EQ(collector.take(json::Value().set("event", "pause")).code(), Code::kInvalidArgument);
-  EXPECT_TRUE(collector.finish("").figures.empty());
+  EXPECT_TRUE(collector.finish("", {}, "").figures.empty());
 }
 
 TEST(CompareTest, TakesRoundsNextToEachOther) {
@@ -199,8 +252,61 @@ TEST(CompareTest, TakesRoundsNextToEachOther) {
   EXPECT_DOUBLE_EQ(ratios[0].high, 1.5);
 }
 
-TEST(CompareTest, TellsHowFarTheMachineDiffers) {
-  EXPECT_DOUBLE_EQ(machine_ratio(run_of({10}), run_of({20})), 0.5);
+TEST(CompareTest, TellsHowFarTheMachineDiffersInWhatARowUses) {
+  const perf::Run here = machine_of(112, {{8, 6}, {4096, 47}});
+  const auto machine = [&](const perf::Run& there) {
+    return compare(here, there, Pairing::kSaved).at(0).machine;  // put of 8 bytes
+  };
+  EXPECT_DOUBLE_EQ(machine(machine_of(32, {{8, 4}, {4096, 470}})), 1.5);
+  EXPECT_EQ(machine(machine_of(32, {})), 0);
+  const perf::Run there = machine_of(32, {{8, 4}});
+  EXPECT_THAT(to_text(compare(here, there, Pairing::kSaved), here, there, Pairing::kSaved),
+              HasSubstr("  1.000 (memcpy 1.500)\n"));
+}
+
+TEST(CompareTest, RunsOfDifferentThingsAreRefusedWithBothValues) {
+  const perf::Run saved = run_of({10});
+  EXPECT_TRUE(check_comparable(saved, saved).is_ok());
+  const auto refusal = [&](const auto& change) {
+    perf::Run here = saved;
+    change(here);
+    const Status status = check_comparable(here, saved);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](perf::Run& run) { run.pes = 3; }),
+              HasSubstr("PEs (-n): 3 here and 2 in the saved run"));
+  EXPECT_THAT(refusal([](perf::Run& run) { run.one_host = false; }),
+              HasSubstr("several here and one in the saved run"));
+  EXPECT_THAT(refusal([](perf::Run& run) { run.window = 1; }),
+              HasSubstr("--window: 1 here and 64 in the saved run"));
+  EXPECT_THAT(refusal([](perf::Run& run) { run.batch = 1; }),
+              HasSubstr("--batch: 1 here and 16 in the saved run"));
+}
+
+TEST(CompareTest, WhatIsSetDifferentlyIsNoted) {
+  const perf::Run there = run_of({10});
+  EXPECT_THAT(notes_on(there, there), IsEmpty());
+  perf::Run here = there;
+  here.hosts = "";
+  here.variables.emplace_back("MEMSPAN_TRACE", "x");
+  const std::vector<std::string> notes = notes_on(here, there);
+  EXPECT_THAT(notes, ElementsAre("MEMSPAN_TRACE: \"x\" here, not set there",
+                                 "hosts: not set here, \"simulated 1+1\" there"));
+  EXPECT_THAT(to_text({}, here, there, Pairing::kSaved), HasSubstr("  note: " + notes[0] + "\n"));
+}
+
+TEST(CompareTest, WhatAnEarlierVersionDidNotSaveIsNotKnown) {
+  const perf::Run here = run_of({10});
+  json::Value saved;
+  const json::Value whole = to_json(here);
+  for (const auto& [name, value] : whole.object())
+    if (name != "window" && name != "batch" && name != "hosts" && name != "variables")
+      saved.set(name, value);
+  const auto there = run_from_json(saved);
+  ASSERT_TRUE(there.is_ok()) << there.status().to_string();
+  EXPECT_TRUE(check_comparable(here, *there).is_ok());
+  EXPECT_THAT(notes_on(here, *there), ElementsAre(HasSubstr("not known of the other run")));
 }
 
 TEST(PlotTest, EscapesTextsAndHasNoBadNumbers) {
