@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MemFabric's transfers with the methods of Mooncake's engine, for programs that call those.
+"""MemFabric's transfers with methods of Mooncake's engine, for programs that call those (docs/port/mooncake.md has the list).
 
     from memspan.mooncake import TransferEngine
     engine = TransferEngine()
