@@ -39,6 +39,17 @@ class Promises(unittest.TestCase):
         ):
             self.assertEqual(promises.shown(tests, pattern), text)
 
+    def test_a_part_is_shown_by_its_closing_lines(self):
+        text = "passed: again\n\npart        seconds\nrelease        6551\nall            6551\n\n{}\n"
+        for closing, result in (
+            ("11 passed, 0 failed, 0 skipped", ("release", "shown: 11 passed")),
+            ("10 passed, 1 failed, 0 skipped", ("release", "**not shown**: 10 passed, 1 failed")),
+            ("10 passed, 0 failed, 1 skipped", ("release", "shown in part: 10 passed, 1 skipped")),
+            ("", None),
+        ):
+            self.assertEqual(promises.of_log(text.format(closing)), result)
+        self.assertIsNone(promises.of_log(text.replace("all ", "debs  5\nall ").format("11 passed, 0 failed, 0 skipped")))
+
     def test_the_page_counts_its_rows(self):
         rows = [["", "", "", result, ""] for result in ("shown: 1 passed", "shown in part: 1 passed, 1 skipped", "**not shown**: 1 failed", "not run", "[figures](a.md)", "not run here: 1 skipped")]
         self.assertEqual(

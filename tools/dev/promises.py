@@ -5,6 +5,7 @@
     promises.py                             checks: each promise of the pages has an entry, and the page is current
     promises.py --run [--build DIR]         runs the commands (about ten minutes) and writes the results
     promises.py --junit FILE --rows FILE    takes results from reports of ctest and tests/failure/run.sh instead
+    promises.py --log FILE                  the same from what scripts/test.sh PART printed, of one part
 
 The list is docs/promises.toml. A promise that was not run keeps the result that it had, with its date and commit. Needs
 a build with tests.
@@ -26,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST, PAGE = ROOT / "docs" / "promises.toml", ROOT / "docs" / "promises.md"
 BEGIN, END = "<!-- promises:begin -->", "<!-- promises:end -->"
 COUNT = re.compile(r"^Of the [^\n]*\.$", re.M)
+KINDS = ("ctest", "rows", "part", "measured")
 TABLES = ("What is promised", "Pools, spaces and transfers", "Between hosts")
 
 
@@ -49,6 +51,8 @@ def command_of(promise: dict) -> str:
         return f"ctest --test-dir build -R '{promise['ctest']}'"
     if "rows" in promise:
         return f"bash tests/failure/run.sh {promise['rows']}"
+    if "part" in promise:
+        return f"bash scripts/test.sh {promise['part']}"
     return promise["measured"]
 
 
@@ -61,10 +65,13 @@ def problems() -> list[str]:
     ]
     rows = rows_of_reliability()
     for p in known:
-        if p["where"] != "README" and not any(p["where"] == section and p["text"] in row for section, row in rows):
+        if p["where"].endswith(".md"):
+            if p["text"] not in (ROOT / p["where"]).read_text(encoding="utf-8"):
+                out.append(f"docs/promises.toml: {p['where']} does not say: {p['text']}")
+        elif p["where"] != "README" and not any(p["where"] == section and p["text"] in row for section, row in rows):
             out.append(f"docs/promises.toml: docs/reliability.md has no such row in \"{p['where']}\": {p['text']}")
-        if sum(kind in p for kind in ("ctest", "rows", "measured")) != 1:
-            out.append(f"docs/promises.toml: {p['text']}: one of ctest, rows, measured is needed")
+        if sum(kind in p for kind in KINDS) != 1:
+            out.append(f"docs/promises.toml: {p['text']}: one of {', '.join(KINDS)} is needed")
     count = COUNT.search(PAGE.read_text(encoding="utf-8"))
     if [cells[:3] for cells in kept()] != [cells_of(p)[:3] for p in known] or count is None or count[0] != count_of(kept()):
         out.append("docs/promises.md is not current: python3 tools/dev/promises.py --write")
@@ -141,6 +148,17 @@ def shown(tests: dict[str, str], pattern: str) -> str | None:
     return f"{word}: " + ", ".join(f"{n} {status}" for status, n in counts.items())
 
 
+def of_log(text: str) -> tuple[str, str] | None:
+    """(part, result) of the last lines of scripts/test.sh that ran one part."""
+    parts = re.findall(r"^(\S+) +\d+$", text[text.rfind("\npart ") :], re.M)
+    counts = re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M)
+    if parts[1:] != ["all"] or not counts:
+        return None
+    passed, failed, skipped = map(int, counts[-1])
+    result = ", ".join(f"{n} {word}" for n, word in ((passed, "passed"), (failed, "failed"), (skipped, "skipped")) if n)
+    return parts[0], f"{'**not shown**' if failed else 'shown in part' if skipped else 'shown'}: {result}"
+
+
 def of_row(result: dict) -> str:
     if result["skipped"]:
         return f"not run: {result['skipped']}"
@@ -191,19 +209,26 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", metavar="DIR")
     parser.add_argument("--junit", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--rows", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--log", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--commit", default=commit(), help="that the results are of (the last one)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.run:
             given.junit, given.rows = run(given.build.resolve(), pathlib.Path(folder))
         tests = of_junit(given.junit) if given.junit else {}
         lines = given.rows.read_text(encoding="utf-8").splitlines() if given.rows else []
+    log = of_log(given.log.read_text(encoding="utf-8", errors="replace")) if given.log else None
+    if given.log and log is None:
+        parser.error(f"--log {given.log}: it does not end as scripts/test.sh with one part does")
     rows = {result["row"]: result for result in map(json.loads, filter(None, lines))}
-    when = f"{datetime.date.today().isoformat()}, {commit()}"
+    when = f"{datetime.date.today().isoformat()}, {given.commit}"
     results = {}
     for promise in promises():
         text = shown(tests, promise["ctest"]) if "ctest" in promise else None
         if promise.get("rows") in rows:
             text = of_row(rows[promise["rows"]])
+        if log is not None and promise.get("part", "").split(" ")[-1] == log[0]:
+            text = log[1]
         if text is not None:
             results[command_of(promise)] = (text, when)
     if given.write or results:
