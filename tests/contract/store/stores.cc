@@ -11,9 +11,9 @@
 #include "store/reconnecting_store.h"
 #include "store/server.h"
 #include "support/etcd_cluster.h"
+#include "support/must.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
 #include "store/etcd/messages.h"
-#include "support/must.h"
 #endif
 
 namespace memspan::contract {

@@ -86,7 +86,7 @@ TEST_F(TraceTest, APlaceThatCannotBeWrittenIsNamed) {
 
 // Before anything is written, and nothing is made there.
 TEST_F(TraceTest, APlaceThatCannotBeWrittenIsToldAtTheStart) {
-  const auto warning = [this](const std::string& file, int rank) {
+  const auto warning = [](const std::string& file, int rank) {
     setenv("MEMSPAN_TRACE", file.c_str(), 1);
     testing::internal::CaptureStderr();
     EXPECT_TRUE(read_trace_settings().is_ok());
