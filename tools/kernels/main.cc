@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "command_line/arguments.h"
 #include "kernels/source.h"
 
 namespace {
@@ -38,9 +39,7 @@ constexpr const char* kHelp =
 
 // The exit code of the program with these words; 1 with a line when it cannot be run.
 int run(const Words& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = memspan::command_line::pointers_to(words);
   pid_t child = 0;
   const int failed =
       ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);

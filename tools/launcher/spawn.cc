@@ -15,6 +15,7 @@
 
 #include <cerrno>
 
+#include "command_line/arguments.h"
 #include "core/fd.h"
 #include "core/thread_sanitizer.h"
 
@@ -85,14 +86,6 @@ __attribute__((no_sanitize("address"))) int enter_program(void* argument) {
   return give_up(orders, "starting it");
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  result.reserve(strings.size() + 2);
-  for (const std::string& string : strings) result.push_back(const_cast<char*>(string.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 }  // namespace
 
 Spawner::Spawner(std::string program, std::vector<std::string> arguments, std::string folder,
@@ -105,11 +98,11 @@ Spawner::Spawner(std::string program, std::vector<std::string> arguments, std::s
       stack_(std::make_unique<std::byte[]>(kStackBytes)) {}
 
 Result<pid_t> Spawner::spawn(const Start& start) {
-  std::vector<char*> arguments = pointers(arguments_);
+  std::vector<char*> arguments = command_line::pointers_to(arguments_);
   std::vector<char*> shell_arguments = arguments;
   shell_arguments[0] = const_cast<char*>(program_.c_str());
   shell_arguments.insert(shell_arguments.begin(), const_cast<char*>("sh"));
-  std::vector<char*> environment = pointers(start.environment);
+  std::vector<char*> environment = command_line::pointers_to(start.environment);
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (start.core >= 0) CPU_SET(start.core, &mask);

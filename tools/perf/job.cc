@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "command_line/arguments.h"
 #include "core/environment.h"
 #include "core/fd.h"
 
@@ -60,10 +61,7 @@ class Child {
     if (::pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
     Fd read(ends[0]);
     const Fd write(ends[1]);
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+    const std::vector<char*> arguments = command_line::pointers_to(words);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, write.get(), STDOUT_FILENO);

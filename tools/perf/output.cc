@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "command_line/arguments.h"
 #include "command_line/print.h"
 #include "core/fd.h"
 #include "perf/plots.h"
@@ -43,10 +44,7 @@ std::string to_text(const Measured& measured) {
 // Whether it ended well. What it prints is dropped. kNotFound: there is none.
 Result<bool> run_converter(std::vector<std::string> words) {
   words.insert(words.begin(), "rsvg-convert");
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = command_line::pointers_to(words);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
