@@ -33,9 +33,9 @@ struct ProcessFacts {
 // look at.
 Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t process);
 // The judgement on two of them, of which one is a process or this host: the ways, and why they are
-// these. The settings of processes decide;
-// those of hosts only where neither is a process, for a process there has to have the same as the
-// other. One thread at a time: the environment is changed meanwhile.
+// these. The settings of processes decide; those of hosts only where neither is a process, for a
+// process there has to have the same as the other. One thread at a time: the environment is changed
+// meanwhile.
 Findings compare(const SystemFiles& files, const ProcessFacts& from, const ProcessFacts& to);
 
 }  // namespace memspan::info
