@@ -3,14 +3,16 @@
 # Builds and runs on a GPU what is for CUDA, and prints one table: tests of kernels and of memory, the examples, and what
 # kernels reach next to what is bare.
 #
-#   test_cuda.sh [--build DIRECTORY] [--short]
+#   test_cuda.sh [--build DIRECTORY] [--only-build ARCHITECTURE | --built] [--short]
 #
-#   --build   where it is built (default build-cuda)
-#   --short   measures once, to see that it runs
+#   --build       the build directory (default build-cuda)
+#   --only-build  build for this architecture (sm_90, ...) and stop; needs nvcc, but no GPU
+#   --built       run what --only-build has built, here or on another machine; needs no compiler
+#   --short       measure once, to see that it runs
 #
-# It needs nvcc (CUDA 12 or 13), a driver and a GPU of compute capability 7.0 or more; two processes share the
-# GPU. It is meant to take less than eight minutes on 8 cores. Exit code 0: all passed and no target was missed; 1: not so; 2: a wrong option;
-# 3: nothing was run, since something is not there.
+# A run needs a driver and a GPU of compute capability 7.0 or more; two processes share the GPU. A build needs nvcc
+# (CUDA 12 or 13). Both take less than eight minutes on 8 cores. Exit codes: 0 all tests passed and all targets were met;
+# 1 a failure or a missed target; 2 a wrong option; 3 nothing was run, because the GPU, driver or compiler is missing.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -22,6 +24,9 @@ refuse() {
 }
 
 build="build-cuda"
+architecture=native
+builds=true
+runs=true
 bench=()
 while (($# > 0)); do
   case $1 in
@@ -30,35 +35,53 @@ while (($# > 0)); do
       build=$2
       shift
       ;;
+    --only-build)
+      (($# > 1)) || refuse "option --only-build needs an architecture, such as sm_90" 2
+      architecture=$2
+      runs=false
+      shift
+      ;;
+    --built) builds=false ;;
     --short) bench=(--short) ;;
     -h | --help)
-      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) refuse "unknown option \"$1\"; allowed are --build and --short" 2 ;;
+    *) refuse "unknown option \"$1\"; allowed are --build, --only-build, --built and --short" 2 ;;
   esac
   shift
 done
 
+$builds || $runs || refuse "options --only-build and --built exclude each other" 2
+
 export PATH=$PATH:/usr/local/cuda/bin
-command -v nvcc >/dev/null || refuse "there is no nvcc in PATH or /usr/local/cuda/bin" 3
-command -v nvidia-smi >/dev/null || refuse "there is no driver: no nvidia-smi in PATH" 3
-gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>&1 | head -n 1) ||
-  refuse "the driver has no GPU: $gpu" 3
-[[ $gpu == *,*,* ]] || refuse "the driver has no GPU: $gpu" 3
+if $builds; then
+  command -v nvcc >/dev/null || refuse "there is no nvcc in PATH or /usr/local/cuda/bin" 3
+fi
+if $runs; then
+  command -v nvidia-smi >/dev/null || refuse "there is no driver: no nvidia-smi in PATH" 3
+  gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>&1 | head -n 1) ||
+    refuse "the driver has no GPU: $gpu" 3
+  [[ $gpu == *,*,* ]] || refuse "the driver has no GPU: $gpu" 3
+fi
 
 began=$SECONDS
-mkdir -p "$build"
-log=$build/build.log
 build_all() {
-  cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_CUDA=ON -DMEMSPAN_CUDA_ARCHITECTURE=native \
+  cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_CUDA=ON -DMEMSPAN_CUDA_ARCHITECTURE="$architecture" \
     -DMEMSPAN_BUILD_TESTS=ON -DMEMSPAN_BUILD_EXAMPLES=ON -DMEMSPAN_BUILD_BENCHMARKS=ON "-DMEMSPAN_TEST_DIRECTORIES=multi;examples/memfabric" &&
     cmake --build "$build" --parallel --target memspan oshrun cuda_programs device_heap_job all_paths
 }
-if ! build_all >"$log" 2>&1; then
-  tail -n 30 "$log" >&2
-  refuse "it did not build; all of $log tells more" 1
+if $builds; then
+  mkdir -p "$build"
+  log=$build/build.log
+  if ! build_all >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    refuse "the build failed; see $log" 1
+  fi
 fi
+$runs || exit 0
+# Programs that were built elsewhere look for the library there.
+export LD_LIBRARY_PATH=$root/$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 failed=0
 rows=()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/address_registry.h"
 
+#include "core/bytes.h"
 #include "device/host/host_device.h"
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"
@@ -10,9 +11,15 @@ namespace {
 
 constexpr auto kEndPatience = std::chrono::seconds(5);
 
+// Where the device's part begins.
+std::uint64_t device_offset(const RangeParts& parts) {
+  const bool is_host = parts.device == nullptr || parts.device->is_host();
+  return is_host ? parts.host_bytes : align_up(parts.host_bytes, kDeviceAddressStep);
+}
+
 RangeRegistry registry_of(Member& member) {
   constexpr RangeBounds kWindow{
-      .begin = kPoolWindow, .end = kPoolWindow + kPoolWindowBytes, .step = std::uint64_t{1} << 30};
+      .begin = kPoolWindow, .end = kPoolWindow + kPoolWindowBytes, .step = kDeviceAddressStep};
   return {member.store(), "fabric/addresses", kWindow};
 }
 
@@ -23,7 +30,7 @@ Result<AddressRange> AddressRange::claim(std::shared_ptr<Member> member, const s
                                          Deadline deadline) {
   Parts reserved;
   const auto take = [&](std::uint64_t base) { return reserve(parts, base, reserved); };
-  const std::uint64_t bytes = parts.host_bytes + parts.device_bytes;
+  const std::uint64_t bytes = device_offset(parts) + parts.device_bytes;
   MutexLock lock(member->claiming());
   MEMSPAN_TRY(registry_of(*member).claim(name, bytes, layout, take, deadline).status(),
               "reserving the addresses of the pool");
@@ -41,7 +48,7 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
     return Status::ok();
   };
   MEMSPAN_PASS(take(host_device(), base, parts.host_bytes, into[0]));
-  return take(*parts.device, base + parts.host_bytes, parts.device_bytes, into[1]);
+  return take(*parts.device, base + device_offset(parts), parts.device_bytes, into[1]);
 }
 
 // Best effort: without it the user's key goes with the lease.

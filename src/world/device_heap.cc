@@ -18,7 +18,6 @@ constexpr const char* kKind = "PE";
 constexpr const char* kPublishedName = "device-heap";
 // Places are tried one after the other: another instance's heap may be at the first ones.
 constexpr std::uint64_t kMostPlaces = 64;
-constexpr std::uint64_t kPlaceStep = std::uint64_t{1} << 30;
 
 }  // namespace
 
@@ -149,7 +148,7 @@ Status DeviceHeap::reserve(std::uint64_t number) {
     return {Code::kOutOfMemory,
             fmt::format("{} parts of {} do not fit the address window of {}", most,
                         format_size(bytes_), format_size(kDeviceHeapWindowBytes))};
-  const std::uint64_t step = align_up(bytes_ * most, kPlaceStep);
+  const std::uint64_t step = align_up(bytes_ * most, kDeviceAddressStep);
   if (number >= kDeviceHeapWindowBytes / step)
     return {Code::kUnavailable, "there is no other place for it"};
   const std::uint64_t at = kDeviceHeapWindow + number * step;

@@ -336,7 +336,12 @@ void check_stream() {
   for (char* dest : {device, host}) {
     for (std::int32_t* signal : {device_signal, host_signal}) {
       ++turn;
-      is_open = false;
+      const bool is_from_device = turn % 2 == 0;
+      // CUDA copies between memory of the device and memory of the host that it does not know within the call, when
+      // the stream has come so far. Then a stream that is held up holds up the caller.
+      const bool is_near = aclshmem_ptr(device, next_pe()) != nullptr;
+      const bool is_held = is_near && is_from_device && dest == device;
+      is_open = !is_held;
       gpu_call(
           stream,
           [](void*) {
@@ -345,21 +350,23 @@ void check_stream() {
           nullptr);
       const std::vector<char> text(kBytes, static_cast<char>(16 * turn + my_pe));
       CHECK(gpu_copies(mine, text.data(), kBytes));
-      char* const source = turn % 2 == 0 ? mine : const_cast<char*>(text.data());
+      char* const source = is_from_device ? mine : const_cast<char*>(text.data());
       aclshmemx_putmem_on_stream(dest, source, kBytes, next_pe(), stream);
       aclshmemx_quiet_on_stream(stream);
       aclshmemx_signal_op_on_stream(signal, turn, ACLSHMEM_SIGNAL_SET, next_pe(), stream);
       aclshmemx_signal_wait_until_on_stream(
-          signal, turn % 2 == 0 ? ACLSHMEM_CMP_EQ : ACLSHMEM_CMP_GE, turn, stream);
+          signal, is_from_device ? ACLSHMEM_CMP_EQ : ACLSHMEM_CMP_GE, turn, stream);
       aclshmemx_barrier_all_on_stream(stream);
       // What came from the previous PE, of the next PE's memory: what I have put there.
       std::vector<char> back(kBytes);
       aclshmemx_getmem_on_stream(mine, dest, kBytes, next_pe(), stream);
+      if (is_held) {
+        char first = 0;
+        aclshmem_getmem(&first, dest, 1, next_pe());
+        CHECK(first != text[0]);
+        is_open = true;
+      }
       aclshmemx_getmem_on_stream(back.data(), dest, kBytes, next_pe(), stream);
-      char first = 0;
-      aclshmem_getmem(&first, dest, 1, next_pe());
-      CHECK(first != text[0] && back[0] == 0);
-      is_open = true;
       CHECK(gpu_synchronize(stream) == 0);
       std::vector<char> seen(kBytes);
       CHECK(gpu_copies(seen.data(), dest, kBytes));

@@ -141,7 +141,7 @@ Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t 
   const CurrentContext context(device);
   MEMSPAN_PASS(context.status());
   const Functions& cuda = *device.functions;
-  bytes = align_up(bytes, kDeviceGranularity);
+  bytes = align_up(bytes, kDeviceAddressStep);
   const auto place = reinterpret_cast<DevicePtr>(wanted);
   DevicePtr base = 0;
   const Status made =

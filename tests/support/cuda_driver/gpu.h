@@ -124,11 +124,17 @@ static inline char* gpu_alloc_async(size_t bytes) {
   return (char*)at;
 }
 
-/* Between any two addresses, as the driver's copies are. */
+static inline int gpu_synchronize(void* stream) {
+  int (*synchronize)(void*) = (int (*)(void*))gpu_function("cuStreamSynchronize");
+  return synchronize(stream);
+}
+
+/* Between any two addresses, as the driver's copies are. A copy from ordinary memory returns when the driver has taken
+ * the bytes; they are at the device, for other processes too, when the default stream is synchronized. */
 static inline int gpu_copies(void* to, const void* from, size_t bytes) {
   int (*copy)(uintptr_t, uintptr_t, size_t) =
       (int (*)(uintptr_t, uintptr_t, size_t))gpu_function("cuMemcpy");
-  return copy((uintptr_t)to, (uintptr_t)from, bytes) == 0;
+  return copy((uintptr_t)to, (uintptr_t)from, bytes) == 0 && gpu_synchronize(NULL) == 0;
 }
 
 static inline void* gpu_stream(void) {
@@ -136,11 +142,6 @@ static inline void* gpu_stream(void) {
   void* stream = NULL;
   CHECK(create(&stream, 1) == 0);
   return stream;
-}
-
-static inline int gpu_synchronize(void* stream) {
-  int (*synchronize)(void*) = (int (*)(void*))gpu_function("cuStreamSynchronize");
-  return synchronize(stream);
 }
 
 /* The stream calls it behind what it was given before. */

@@ -16,6 +16,7 @@ namespace standin {
 namespace {
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
+constexpr std::size_t kReservedAtOnce = std::size_t{32} << 20;
 constexpr const char* kMemoryName = "stand-in-memory-of-device-";  // and its number
 
 AllocationHandle last_handle = 0;
@@ -114,7 +115,8 @@ STANDIN_EXPORT ResultCode cuMemGetAllocationGranularity(std::size_t* bytes,
   return kSuccess;
 }
 
-// The address is a wish, as the driver's documentation has it.
+// The address is a wish, as the driver's documentation has it. Driver 580 grants it only at multiples of 32 MiB, and not
+// always to smaller ranges.
 STANDIN_EXPORT ResultCode cuMemAddressReserve(DevicePtr* at, std::size_t bytes,
                                               std::size_t alignment, DevicePtr wanted,
                                               unsigned long long flags) {
@@ -122,7 +124,7 @@ STANDIN_EXPORT ResultCode cuMemAddressReserve(DevicePtr* at, std::size_t bytes,
   if (bytes == 0 || !is_whole(bytes) || !is_whole(alignment) || flags != 0) return kInvalidValue;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void* base = MAP_FAILED;
-  if (wanted != 0)
+  if (wanted != 0 && wanted % kReservedAtOnce == 0 && bytes >= kReservedAtOnce)
     base = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1,
                 0);
   if (base == MAP_FAILED) {
