@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   }
   if (at >= argc) return 2;
   if (const std::string why = memspan::why_no_etcd(); !why.empty()) {
-    std::printf("skipped: %s\n", why.c_str());
+    std::printf("needs=etcd: %s\n", why.c_str());
     return 77;
   }
   return memspan::run(argv + at, ranks, loses_leader);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "fabric/trans.h"
+#include "support/needs.h"
 
 namespace trans {
 namespace {
@@ -34,12 +35,7 @@ bool is_one_host() {
 
 class TransAdoptTest : public testing::Test {
  protected:
-  // As the library asks; what it cannot do here it refuses.
-  void SetUp() override {
-    const long faults = syscall(SYS_userfaultfd, 1);
-    if (faults < 0) GTEST_SKIP() << "userfaultfd: " << std::strerror(errno);
-    close(static_cast<int>(faults));
-  }
+  void SetUp() override { MEMSPAN_NEEDS("userfaultfd"); }
 };
 
 // This thread can reach no memory of another process by the kernel from now on.

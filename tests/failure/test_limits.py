@@ -6,6 +6,7 @@ import re
 import unittest
 
 import jobs
+from needs import needs
 
 
 class LimitsTest(unittest.TestCase):
@@ -72,7 +73,7 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual(out.count(" of 64"), 64)
 
-    @unittest.skipUnless(os.geteuid() == 0, "mounting a small /dev/shm needs root")
+    @needs("mounts")
     def test_a_small_dev_shm_does_not_matter(self):
         command = 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"'
         job = jobs.start(

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from jobs.namespaces import Namespaces, can_make_hosts
+from jobs.namespaces import Namespaces
+from needs import needs
 
 MEMBER = os.environ["MEMSPAN_STORE_MEMBER"]
 LIMIT_S = 60
@@ -52,7 +53,7 @@ class TwoHosts(Namespaces):
         return member.returncode, out, err
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@needs("hosts")
 class TwoHostsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

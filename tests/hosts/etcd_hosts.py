@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 from jobs.launcher import until
+import machine
 
 CLIENT_PORT, PEER_PORT = 2379, 2380
 LIMIT_S = 30
@@ -20,7 +21,7 @@ class EtcdHosts:
     def __init__(self, hosts, places):
         self._hosts, self._places = hosts, places
         # Its log is synchronised at every write, which memory does at once.
-        self._folder = tempfile.mkdtemp(prefix="tests-etcd.", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self._folder = tempfile.mkdtemp(prefix="tests-etcd.", dir=None if machine.why_lacking("dev_shm") else "/dev/shm")
         self._processes = {}
         for place in places:
             self.start(place)

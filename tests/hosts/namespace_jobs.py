@@ -9,12 +9,13 @@ import tempfile
 import unittest
 
 import jobs
-from jobs.namespaces import Namespaces, await_running, can_make_hosts, ip
+from jobs.namespaces import Namespaces, await_running, ip
+from needs import needs
 
 TABLE = "memspan_test"
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@needs("hosts")
 class NamespaceJobs(unittest.TestCase):
     HOSTS = 2
 

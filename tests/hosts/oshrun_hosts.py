@@ -8,7 +8,8 @@ import unittest
 
 import jobs
 from jobs.launcher import environment
-from jobs.namespaces import Namespaces, can_make_hosts
+from jobs.namespaces import Namespaces
+from needs import needs
 
 ENTER = "ip netns exec {}"
 BOUND_S = 1.0  # from a death to the end of the job
@@ -16,9 +17,9 @@ BOUND_S = 1.0  # from a death to the end of the job
 
 def on_hosts(case):
     """Of a test case: skips it where there can be no hosts."""
-    case = unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")(case)
+    case = needs("hosts")(case)
     has_tls = os.environ.get("MEMSPAN_HAS_TLS", "ON") == "ON"
-    return unittest.skipUnless(has_tls, "this build has no TLS, which a store on a network needs")(case)
+    return unittest.skipUnless(has_tls, "does not apply: this build has no TLS, which a store on a network needs")(case)
 
 
 def read_file(pid, name):

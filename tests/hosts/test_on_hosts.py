@@ -8,14 +8,15 @@ import sys
 import unittest
 
 import jobs
-from jobs.namespaces import can_make_hosts, ip
+from jobs.namespaces import ip
+from needs import needs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 JOB = os.path.join(os.path.dirname(HERE), "support", "oshrun_on_hosts.sh")
 TELL = 'echo "$RANK $(hostname) $(ls /dev/shm) $(ip -o -4 addr show eth0 | grep -o "10[.0-9]*/")"'
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@needs("hosts")
 class OnHostsTest(unittest.TestCase):
     def run_on_hosts(self, *command):
         return subprocess.run([sys.executable, os.path.join(HERE, "on_hosts.py"), "3", *command],

@@ -9,6 +9,7 @@ import unittest
 
 import jobs
 from jobs.namespaces import ip
+from needs import needs
 from oshrun_hosts import BOUND_S, OnHosts, command_of, on_hosts, parent_of
 
 GREETING = "memspan agent"
@@ -110,7 +111,7 @@ class RefusalsTest(OnHosts):
 
 
 @on_hosts
-@unittest.skipUnless(SSHD and shutil.which("ssh"), "there is no ssh or sshd")
+@needs("sshd")
 class SshTest(OnHosts):
     def setUp(self):
         super().setUp()

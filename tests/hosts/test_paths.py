@@ -5,12 +5,12 @@ interface, two wires lead there, and who routes takes the other one."""
 
 import contextlib
 import os
-import shutil
 import threading
 import unittest
 
 import jobs
-from jobs.namespaces import await_running, can_make_hosts, ip
+from jobs.namespaces import await_running, ip
+from needs import needs
 from namespace_jobs import NamespaceJobs
 
 UNITTEST = os.environ["MEMSPAN_UNITTEST"]
@@ -22,8 +22,8 @@ DEAD_S = 3  # the wire stays so for longer than silence is borne
 SILENCE_BOUND_S = 4.0  # as in test_promises.py
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
-@unittest.skipUnless(shutil.which("nft"), "dropping packets needs nft")
+@needs("hosts")
+@needs("nft")
 class PathsTest(NamespaceJobs):
     @classmethod
     def setUpClass(cls):

@@ -4,12 +4,12 @@
 any more once another one has its rank."""
 
 import contextlib
-import shutil
 import signal
 import time
 import unittest
 
 import jobs
+from needs import needs
 from pool_jobs import ROUNDS, NoMember, PoolJobs
 
 LEFT_BOUND_S = 0.2  # until the others are told
@@ -20,7 +20,7 @@ SILENCE_BOUND_S = 3.5
 OUR_SEED, OTHER_SEED, OLD_SEED, NEW_SEED = 11, 12, 77, 80
 
 
-@unittest.skipUnless(shutil.which("nft"), "dropping packets needs nft")
+@needs("nft")
 class PoolMembersTest(PoolJobs):
     def setUp(self):
         super().setUp()

@@ -3,13 +3,13 @@
 built-in store dies on its host, and three members of etcd lose the host of their leader."""
 
 import os
-import shutil
 import signal
 import time
 import unittest
 
-from etcd_hosts import ETCD, EtcdHosts
+from etcd_hosts import EtcdHosts
 from pool_jobs import ROUNDS, PoolJobs
+from needs import needs
 
 LOSS_BOUND_S = 1.0
 # A member of etcd that is silent is given up after 1 s, and elections take 1 to 2 s, or another round.
@@ -60,8 +60,8 @@ class BuiltInStoreTest(PoolJobs):
         self.expect_only_right_copies(near, far)
 
 
-@unittest.skipUnless(shutil.which("nft"), "dropping packets needs nft")
-@unittest.skipUnless(ETCD, "needs etcd (etcd-server)")
+@needs("nft")
+@needs("etcd")
 class EtcdTest(PoolJobs):
     HOSTS = 5  # two of members, three of etcd
 

@@ -4,12 +4,12 @@ namespaces, real TCP; times go to the output."""
 
 import contextlib
 import os
-import shutil
 import signal
 import threading
 import unittest
 
 import jobs
+from needs import needs
 from namespace_jobs import NamespaceJobs
 
 UNITTEST = os.environ["MEMSPAN_UNITTEST"]
@@ -20,7 +20,7 @@ SILENCE_BOUND_S = 4.0
 ROUNDS = int(os.environ.get("MEMSPAN_TEST_ROUNDS", "2"))
 
 
-@unittest.skipUnless(shutil.which("nft"), "dropping packets needs nft")
+@needs("nft")
 class PromisesTest(NamespaceJobs):
     def ready(self, processes):
         pids = {}

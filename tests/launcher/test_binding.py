@@ -5,6 +5,7 @@ import os
 import unittest
 
 from jobs.launcher import run, strangers
+from needs import needs
 
 WORDS = ("grep", "Cpus_allowed_list:", "/proc/self/status")
 CORES = sorted(os.sched_getaffinity(0))
@@ -17,7 +18,7 @@ def masks(ranks, *options, **more):
 
 
 class BindingTest(unittest.TestCase):
-    @unittest.skipIf(len(CORES) < 2, "this process may use one core")
+    @needs("two_cores")
     def test_each_has_a_core_of_its_own(self):
         got = masks(2)
         self.assertEqual(len(set(got)), 2, got)

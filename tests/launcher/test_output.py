@@ -3,7 +3,6 @@
 import hashlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ import time
 import unittest
 
 from jobs.launcher import OSHRUN, PROBE, PYTHON, SECONDS, run, start
+from needs import require
 
 # Prints, and then waits until somebody opens the other end of the file that it is told.
 WAITING = 'import sys; print("one"); open(sys.argv[1]).close()'
@@ -37,13 +37,10 @@ def read_until(stream, words, count=1):
     return seen
 
 
-def mounting(test, script):
+def mounting(script):
     """The words in front of a command that runs it by `script`, in a mount namespace of its own."""
-    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
-    tried = shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True, check=False)
-    if not tried or tried.returncode != 0:
-        test.skipTest("no user and mount namespaces here")
-    return words
+    require("user_namespaces")
+    return ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
 
 
 class LiveTest(unittest.TestCase):
@@ -106,7 +103,7 @@ class LiveTest(unittest.TestCase):
 
 
     def test_without_pseudo_terminals_lines_still_come(self):
-        hide = mounting(self, 'mount --bind /dev/null /dev/ptmx && exec "$@"')
+        hide = mounting('mount --bind /dev/null /dev/ptmx && exec "$@"')
         for label, expected in (([], "one\n"), (["--label"], "[0] one\n")):
             job = subprocess.run([*hide, OSHRUN, "-n", "1", *label, PROBE, "print", os.devnull],
                                  capture_output=True, check=False, timeout=SECONDS, text=True)
@@ -150,7 +147,7 @@ for i in range(3000):
                     self.assertEqual(len(printed), 2, printed)
 
     def test_a_full_disk_is_named(self):
-        small = mounting(self, 'mount -t tmpfs -o size=64k none /mnt && exec "$@" >/mnt/output')
+        small = mounting('mount -t tmpfs -o size=64k none /mnt && exec "$@" >/mnt/output')
         job = subprocess.run([*small, OSHRUN, "-n", "2", "yes"], capture_output=True, timeout=SECONDS,
                              check=False, text=True)
         self.assertEqual(job.returncode, 141, job.stderr)

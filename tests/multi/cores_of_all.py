@@ -34,7 +34,7 @@ def told(program, cores):
 def main():
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        print("there is one core only")
+        print("needs=two_cores")
         return 77
     for chosen, expected in ((cores[:2], "waits spin"), (cores[:1] * 2, "waits yield at once")):
         for rank, text in enumerate(told(sys.argv[1], chosen)):

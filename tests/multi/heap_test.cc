@@ -5,6 +5,7 @@
 
 #include "job.h"
 #include "support/huge_pages.h"
+#include "support/needs.h"
 
 namespace memspan::multi {
 namespace {
@@ -49,8 +50,7 @@ TEST(HeapTest, LargeBlocksHaveHugePages) {
   shmem_barrier_all();
   for (std::size_t at = 0; at < kBytes; at += kHuge / 2)
     ASSERT_EQ(shmem_char_g(place.get() + at, next()), static_cast<char>(next()));
-  if (const char* const why = why_no_huge_pages(); why != nullptr)
-    GTEST_SKIP() << "skipped=" << why;
+  MEMSPAN_NEEDS("huge_pages");
   EXPECT_GE(smaps_bytes(place.get(), "ShmemPmdMapped"), kBytes - 2 * kHuge);
   if (const void* const theirs = shmem_ptr(place.get(), next()); theirs != nullptr)
     EXPECT_GE(smaps_bytes(theirs, "ShmemPmdMapped"), kBytes - 2 * kHuge);

@@ -40,7 +40,7 @@ void read_behind(std::uint64_t* flag, const std::uint64_t* data, int home, std::
 class LitmusTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (peers() < 2) GTEST_SKIP() << "needs two PEs";
+    if (peers() < 2) GTEST_SKIP() << "does not apply: one PE";
   }
 };
 

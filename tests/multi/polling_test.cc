@@ -48,7 +48,7 @@ void expect_few_looks(const std::string& how, const std::function<bool(std::uint
 class PollingTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!is_on_one_core()) GTEST_SKIP() << "the PEs are not all bound to one core";
+    if (!is_on_one_core()) GTEST_SKIP() << "does not apply: the PEs are not all bound to one core";
   }
 };
 

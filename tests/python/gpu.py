@@ -15,7 +15,7 @@ from jobs import hosts
 
 DRIVER = pathlib.Path(__file__).resolve().parents[2] / "build/tests/cuda_driver/libcuda.so.1"
 needs_standin = pytest.mark.skipif(
-    not DRIVER.exists(), reason=f"{DRIVER} is not there: the C++ tests' build makes it"
+    not DRIVER.exists(), reason=f"does not apply: {DRIVER} does not exist"
 )
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 

@@ -6,7 +6,7 @@ import ctypes
 import pytest
 from memspan.connectors.cache_layout import layout_of, pieces_of
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 
 def laid_out():

@@ -12,7 +12,7 @@ from jobs import hosts
 import mf_smem
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 from memspan.connectors.kv_regions import Pieces, regions_of, runs_of  # noqa: E402
 from memspan.connectors.kv_scheduler import (  # noqa: E402

@@ -11,7 +11,7 @@ import jobs
 from jobs import hosts
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native  # noqa: E402

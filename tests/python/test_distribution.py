@@ -13,7 +13,7 @@ import pytest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 TOOLS = os.path.join(ROOT, "build", "python-env", "bin", "python")
-HAS_TOOLS = pytest.mark.skipif(not os.path.exists(TOOLS), reason="scripts/build_wheel.sh has not run here")
+HAS_TOOLS = pytest.mark.skipif(not os.path.exists(TOOLS), reason="does not apply: scripts/build_wheel.sh has not run")
 
 
 def installed():
@@ -21,7 +21,7 @@ def installed():
     try:
         return importlib.metadata.metadata("memspan")
     except importlib.metadata.PackageNotFoundError:
-        pytest.skip("memspan is not installed as a wheel here")
+        pytest.skip("does not apply: memspan is not installed as a wheel")
 
 
 def test_metadata():
@@ -54,7 +54,7 @@ def test_links_of_the_page():
 
 
 @HAS_TOOLS
-@pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
+@pytest.mark.skipif(not shutil.which("git"), reason="needs=git")
 def test_an_sdist_has_tracked_files_only(tmp_path):
     tree = tmp_path / "tree"
     cached = shutil.ignore_patterns("__pycache__")

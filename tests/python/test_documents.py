@@ -45,7 +45,7 @@ def blocks():
 def compiled(source):
     compiler = shutil.which("cc" if source.suffix == ".c" else "c++")
     if compiler is None:
-        pytest.skip(f"there is no compiler for {source.name}")
+        pytest.skip(f"does not apply: no compiler for {source.name}")
     program = source.with_suffix("")
     library = memspan.get_lib_path()
     subprocess.run(
@@ -87,7 +87,7 @@ def launcher_of(how):
         return [os.environ["MEMSPAN_OSHRUN"], *hosts.launcher_options(int(how["oshrun"])), "-n", how["oshrun"]]
     if "torchrun" not in how:
         return []
-    pytest.importorskip("torch", reason="PyTorch is not here")
+    pytest.importorskip("torch", reason="needs=torch")
     place = ["--master-addr", "127.0.0.1", "--master-port", str(jobs.free_port())]
     processes = ["--nproc-per-node", how["torchrun"], "--no-python"]  # else it runs them unbuffered
     return [sys.executable, "-m", "torch.distributed.run", *place, *processes]
@@ -98,7 +98,7 @@ def test_a_program(block, tmp_path):
     assert block["how"], "a program without a line <!-- run: ... --> before it is run by nobody"
     how = dict(word.partition("=")[::2] for word in block["how"].split())
     if "installed" in how and not entry_points(group="torch.backends", name="memspan"):
-        pytest.skip("memspan is imported from its build: only an installed package has entry points")
+        pytest.skip("does not apply: memspan is imported from its build: only an installed package has entry points")
     source = tmp_path / f"program.{LANGUAGES[block['language']]}"
     source.write_text(re.sub(r"127\.0\.0\.1:8\d{3}", f"127.0.0.1:{jobs.free_port()}", block["text"]))
     if how.get("compile") == "device":

@@ -45,7 +45,7 @@ def type_of_build():
         return re.search(r"^CMAKE_BUILD_TYPE:\w+=(\w+)$", cache.read(), flags=re.M).group(1)
 
 
-@pytest.mark.skipif(not os.path.isdir(TOOLS), reason="scripts/build_wheel.sh has not run here")
+@pytest.mark.skipif(not os.path.isdir(TOOLS), reason="does not apply: scripts/build_wheel.sh has not run")
 def test_an_editable_installation(tmp_path):
     venv.create(tmp_path, with_pip=True)
     python = str(tmp_path / "bin" / "python")

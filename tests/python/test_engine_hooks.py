@@ -15,7 +15,7 @@ import pytest
 from memspan.connectors import tensor_dicts, vllm_backend
 from memspan_autoload import mooncake_finder
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 
 def said_by(program, **environment):

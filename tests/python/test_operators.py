@@ -9,7 +9,7 @@ import jobs
 import pytest
 from jobs import hosts
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native  # noqa: E402

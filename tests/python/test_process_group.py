@@ -14,7 +14,7 @@ import jobs
 import pytest
 from jobs import hosts
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native, process_group  # noqa: E402
@@ -377,7 +377,7 @@ print(dist.get_backend())
 
 @pytest.mark.skipif(
     not entry_points(group="torch.backends", name="memspan"),
-    reason="memspan is not installed here, but lies in a build",
+    reason="does not apply: memspan is imported from a build",
 )
 def test_pytorch_knows_the_name_without_another_import():
     done = subprocess.run(

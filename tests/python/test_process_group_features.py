@@ -12,7 +12,7 @@ from jobs import hosts
 import jobs
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native, process_group  # noqa: E402

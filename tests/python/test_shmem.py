@@ -520,7 +520,7 @@ def test_waits_that_write_their_result(alone, name):
 
 
 def test_tensors_as_the_later_generation_makes_them(alone):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = pytest.importorskip("torch", reason="needs=torch")
     made = shmem.aclshmem_create_tensor((3, 4))
     assert (made.shape, made.dtype, made.sum().item()) == ((3, 4), torch.float32, 0)
     assert shmem.calc_nbytes((3, 4), torch.bfloat16) == 24

@@ -26,7 +26,7 @@ def ask(*options):
 
 def test_a_program_is_built_with_its_answers(tmp_path):
     if not shutil.which("cc"):
-        pytest.skip("no C compiler is here")
+        pytest.skip("does not apply: no C compiler")
     source, program = tmp_path / "program.c", str(tmp_path / "program")
     source.write_text(SOURCE)
     flags = [f"-I{ask('--include')}", *ask("--ldflags").split(), ask("--rpath")]

@@ -27,7 +27,7 @@ def test_the_first_test_by_hand():
 
 
 def test_the_first_test_under_torchrun():
-    pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+    pytest.importorskip("torch", reason="needs=torch")
     torchrun = os.path.join(os.path.dirname(sys.executable), "torchrun")
     done = subprocess.run(
         [torchrun, "--nproc-per-node=2", f"--master-port={jobs.free_port()}", str(TEST)],

@@ -8,7 +8,7 @@ import time
 import jobs
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 from memspan.torch import symmetric_memory as sm  # noqa: E402
 from memspan.torch.heap import heap  # noqa: E402

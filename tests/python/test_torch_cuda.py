@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import gpu  # noqa: E402
 from memspan.torch import cuda, native  # noqa: E402

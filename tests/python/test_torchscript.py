@@ -13,7 +13,7 @@ import time
 import jobs
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not here; test.sh --torch installs it")
+torch = pytest.importorskip("torch", reason="needs=torch")
 
 import memspan  # noqa: E402
 from memspan import _core  # noqa: E402
@@ -25,7 +25,7 @@ EQUAL, GREATER, LESS = 0, 1, 2
 WAIT_S = 60
 
 COMPILER = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
-needs_compiler = pytest.mark.skipif(not COMPILER, reason="there is no C++ compiler")
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="does not apply: no C++ compiler")
 
 
 @pytest.fixture(scope="module")

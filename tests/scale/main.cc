@@ -263,7 +263,7 @@ int run(Plan plan) {
   const Status enough = need_descriptors(std::max(descriptors_of(most_members, plan.members),
                                                   static_cast<std::uint64_t>(plan.members) + 64));
   if (!enough.is_ok()) {
-    fmt::print("skipped: {}\n", enough.message());
+    fmt::print("needs=descriptors: {}\n", enough.message());
     return kSkipped;
   }
   void* const shared =

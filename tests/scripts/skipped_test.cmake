@@ -19,7 +19,7 @@ expect(MEMSPAN_UNITTEST_SKIPPED "${ran}OK\n" FALSE)
 expect(MEMSPAN_UNITTEST_SKIPPED "${ran}FAILED (failures=1, skipped=1)\n" FALSE)
 expect(MEMSPAN_UNITTEST_SKIPPED "${ran}FAILED (skipped=1, unexpected successes=1)\n" FALSE)
 
-set(reason "a.cc:3: Skipped\nskipped=there is no etcd\n\n[  SKIPPED ] X.A (0 ms)\n")
+set(reason "a.cc:3: Skipped\nneeds=etcd\n\n[  SKIPPED ] X.A (0 ms)\n")
 set(skipped "[  PASSED  ] 3 tests.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] X.A\n[  SKIPPED ] X.B\n")
 set(failed "[  FAILED  ] 1 test, listed below:\n[  FAILED  ] X.C\n\n 1 FAILED TEST\n")
 expect(MEMSPAN_GTEST_SKIPPED "${reason}${skipped}" TRUE)

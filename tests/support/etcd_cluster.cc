@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +66,15 @@ void enter_own_network(const std::string& host) {
       "nft add chain inet test sent '{ type filter hook output priority 0; }'");
 }
 
+// Memory if it has room: each member's log is synchronised at every write, and takes 64 MiB from the start.
+std::string data_folder() {
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 30;
+  struct statvfs memory = {};
+  const bool has_room = ::access("/dev/shm", W_OK) == 0 && ::statvfs("/dev/shm", &memory) == 0 &&
+                        memory.f_bavail * memory.f_frsize >= kLeast;
+  return has_room ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+}
+
 // A number of an answer, as etcd writes it: "name":"123".
 std::string field(const std::string& json, const std::string& name) {
   const std::string begin = "\"" + name + "\":\"";
@@ -82,9 +92,7 @@ std::string why_no_etcd() {
 
 EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
   if (options_.may_be_cut_off) enter_own_network(options_.host);
-  // Its log is synchronised at every write, which memory does at once.
-  std::string folder =
-      ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/tests-etcd.XXXXXX" : "/tmp/tests-etcd.XXXXXX";
+  std::string folder = data_folder() + "/tests-etcd.XXXXXX";
   EXPECT_NE(::mkdtemp(folder.data()), nullptr);
   folder_ = folder;
   EXPECT_EQ(::chmod(folder.c_str(), 0711), 0);

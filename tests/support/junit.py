@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """junit.py REPORT FOLDER: a line "KIND<tab>NAME<tab>FILE" for each test of a JUnit report by ctest or
-pytest. KIND is passed, failed, skipped or unsteady; FILE, in FOLDER, has what the test printed.
+pytest. KIND is passed, failed, skipped, unsteady or a sentence about a wrong skip; FILE, in FOLDER, has the test's output.
+
+The reason of a skip begins with "needs=NAME", of something that MEMSPAN_TEST_LACKS names (machine.py), or with "does not
+apply:". Any other is wrong, also that of one test of several within a program that passed.
 
 A test that failed is unsteady when REPORT.again, of a second run of what failed, has it as passed,
 unless a sanitizer found something in the first."""
 
+import os
 import pathlib
 import re
 import sys
@@ -20,6 +24,23 @@ if again.exists():
     for case in tree.parse(again).getroot().iter("testcase"):
         if case.get("status") in ("run", None) and not any(case.find(n) is not None for n in ("failure", "error", "skipped")):
             steadied.add((case.get("classname"), case.get("name")))
+
+lacking = os.environ.get("MEMSPAN_TEST_LACKS", "").split()
+
+
+def wrong_skip(text, is_skipped):
+    """What is wrong with the skips that the text of a test reports; None if nothing is."""
+    for need in re.findall(r"\bneeds=(\w+)", text):
+        if need not in lacking:
+            return f"it was skipped for want of {need}, which this machine has"
+    # GoogleTest prints "FILE:LINE: Skipped", and the reason in the next line.
+    for reason in re.findall(r": Skipped\n(.*)", text):
+        if not re.match("needs=|does not apply:", reason):
+            return f"a part of it was skipped for a reason of its own: {reason}"
+    if is_skipped and not re.search(r"\bneeds=|does not apply:", text):
+        return "it was skipped without a reason that the probe confirms"
+    return None
+
 
 # ctest writes the status of each test: run, fail, notrun (skipped or not found) or disabled.
 # pytest writes none, and what it has to say of a failure stands there.
@@ -38,4 +59,7 @@ for case in tree.parse(report).getroot().iter("testcase"):
     output.write_text("\n".join(texts).rstrip() + "\n")
     if kind == "failed" and (case.get("classname"), case.get("name")) in steadied:
         kind = "failed" if sanitizer.search(output.read_text()) else "unsteady"
+    if kind in ("passed", "skipped"):
+        message = (skip.get("message") or "") + (skip.text or "") if skip is not None else ""
+        kind = wrong_skip("\n".join([*texts, message]), kind == "skipped") or kind
     print(kind, case.get("name"), output, sep="\t")

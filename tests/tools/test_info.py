@@ -14,6 +14,7 @@ import time
 import unittest
 
 from jobs.launcher import environment, run
+from needs import needs, require
 
 INFO = os.environ["MEMSPAN_INFO"]
 STORE = os.environ["MEMSPAN_STORE_TOOL"]
@@ -58,7 +59,7 @@ class LimitsTest(unittest.TestCase):
         self.assertIn("limits file bytes: 1 MiB", out)
         self.assertIn("do: ulimit -f unlimited", out)
 
-    @unittest.skipIf(IS_SANITIZED, "a sanitizer needs more addresses than the limit leaves")
+    @unittest.skipIf(IS_SANITIZED, "does not apply: a sanitizer needs more addresses than the limit leaves")
     def test_addresses(self):
         code, out = self.diagnosis("ulimit -Sv 2000000")
         self.assertEqual(code, 1)
@@ -78,7 +79,7 @@ class LimitsTest(unittest.TestCase):
         size = re.search(r"do: export SHMEM_SYMMETRIC_SIZE=(\d+m)", out)[1]
         self.assertEqual(found(SHMEM_SYMMETRIC_SIZE=size)["memory"]["heap"]["judgement"], "good")
 
-    @unittest.skipIf(IS_SANITIZED, "this Python cannot load a library with a sanitizer")
+    @unittest.skipIf(IS_SANITIZED, "does not apply: this Python cannot load a library with a sanitizer")
     def test_the_largest_heap_is_the_starts(self):
         wanted = found(SHMEM_SYMMETRIC_SIZE="1000t")["memory"]["heap"]["wanted"]
         most = int(re.search(r"\((\d+) bytes\)", wanted)[1])
@@ -106,7 +107,7 @@ class LimitsTest(unittest.TestCase):
                 self.assertEqual(code, 1)
                 self.assertIn(value, out)
 
-    @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
+    @needs("mounts")
     def test_a_small_dev_shm_is_told_and_good(self):
         shell = 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"'
         ended = subprocess.run(["unshare", "-m", "bash", "-c", shell, "bash", INFO, "--json"], capture_output=True,
@@ -190,13 +191,10 @@ class RouteTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("the same MEMSPAN_TRANSPORT", out)
 
-    @unittest.skipUnless(os.geteuid() == 0, "a name server of its own needs root")
+    @needs("mounts", "low_ports")
     def test_a_name_server_that_is_silent_does_not_hold_it_up(self):
         with tempfile.NamedTemporaryFile("w") as servers, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
-            try:
-                silent.bind(("127.0.0.1", 53))
-            except OSError as error:
-                self.skipTest(f"port 53 of the loopback: {error}")
+            silent.bind(("127.0.0.1", 53))
             servers.write("nameserver 127.0.0.1\n")
             servers.flush()
             shell = f'mount --bind {servers.name} /etc/resolv.conf && exec "$@"'
@@ -237,7 +235,7 @@ class RouteTest(unittest.TestCase):
                          [["own", "mapped", "message"], ["mapped", "own", "message"], ["message", "message", "own"]])
 
 
-@unittest.skipUnless(HAS_TLS, "this build is without TLS")
+@unittest.skipUnless(HAS_TLS, "does not apply: this build is without TLS")
 class TlsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -354,11 +352,8 @@ class TlsTest(unittest.TestCase):
         self.assertTrue(found("--tls", url)["tls"]["secret_file"]["value"])
 
     def test_a_store_by_this_hosts_name(self):
+        require("host_name")
         name = socket.gethostname()
-        try:
-            socket.getaddrinfo(name, None)
-        except OSError as error:
-            self.skipTest(f"this host's name has no address: {error}")
         store = subprocess.Popen([STORE, "--listen", f"tcp://{name}:0"], stdout=subprocess.PIPE, text=True, env=environment())
         self.addCleanup(store.communicate)
         self.addCleanup(store.terminate)

@@ -182,7 +182,7 @@ class PerfTest(unittest.TestCase):
         self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.endswith(".svg")),
                          ["put-bandwidth.svg", "put.svg", "single-operations.svg"])
 
-    @unittest.skipIf(IS_SANITIZED, "a preloaded library would come before the sanitizer's")
+    @unittest.skipIf(IS_SANITIZED, "does not apply: a preloaded library would come before the sanitizer's")
     def test_two_libraries_alternate(self):
         other = os.path.join(self.folder, "libmemspan.so.0")
         shutil.copy(os.path.realpath(LIBRARY), other)

@@ -4,10 +4,11 @@
 import sys
 import unittest
 
-from vendors import HYDRA, VICTIM, LauncherPromises, Session, hydra, needs
+from needs import needs
+from vendors import VICTIM, LauncherPromises, Session, hydra
 
 
-@needs(HYDRA)
+@needs("mpich")
 class HydraTest(LauncherPromises, Session):
     launch = staticmethod(hydra)
     rank_variable = "PMI_RANK"

@@ -3,10 +3,11 @@
 
 import unittest
 
-from vendors import OPEN_MPI, LauncherPromises, Session, needs, open_mpi
+from needs import needs
+from vendors import LauncherPromises, Session, open_mpi
 
 
-@needs(OPEN_MPI)
+@needs("openmpi")
 class OpenMpiTest(LauncherPromises, Session):
     launch = staticmethod(open_mpi)
     rank_variable = "OMPI_COMM_WORLD_RANK"

@@ -5,11 +5,12 @@ import os
 import shlex
 import unittest
 
-from jobs.namespaces import Namespaces, can_make_hosts
-from vendors import FAR, HYDRA, OPEN_MPI, VICTIM, Session, hydra, needs, open_mpi
+from jobs.namespaces import Namespaces
+from needs import needs
+from vendors import FAR, HYDRA, OPEN_MPI, VICTIM, Session, hydra, open_mpi
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@needs("hosts")
 class RemoteTest(Session):
     def setUp(self):
         super().setUp()
@@ -52,7 +53,7 @@ class RemoteTest(Session):
                 self.expect_well(*launch, VICTIM, "hello", SHMEM_MASTER_ADDR=self.addresses[0])
 
 
-RemoteTest = needs(OPEN_MPI)(needs(HYDRA)(RemoteTest))
+RemoteTest = needs("openmpi")(needs("mpich")(RemoteTest))
 
 if __name__ == "__main__":
     unittest.main()

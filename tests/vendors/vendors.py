@@ -2,7 +2,6 @@
 """Programs of ours under the launchers of others: what every one of them promises, and theirs."""
 
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -118,7 +117,3 @@ class LauncherPromises:
     def test_a_start_says_who_told_it(self):
         _, _, errors = self.run_job(*self.launch(2), VICTIM, "hello", MEMSPAN_LOG_LEVEL="DEBUG")
         self.assertRegex(errors, rf"met the others at tcp://127\.0\.0\.1:\d+ \(a store of PE 0\), told by .*{self.who}")
-
-
-def needs(program):
-    return unittest.skipUnless(shutil.which(program), f"there is no {program}")

@@ -270,7 +270,7 @@ TEST_P(AllGatherTest, AMemberThatGoesWhileOthersComeFailsItForAllOrForNone) {
 }
 
 TEST_P(AllGatherTest, ReportsALostStore) {
-  if (outlives_the_store()) GTEST_SKIP() << "it waits for the next one";
+  if (outlives_the_store()) GTEST_SKIP() << "does not apply: it waits for the next one";
   auto anna = join("anna");
   std::thread waiting(
       [&] { EXPECT_EQ(barrier(*anna, "name", 0, 2, soon()).code(), Code::kStoreLost); });
@@ -410,7 +410,7 @@ TEST_P(GroupTest, WhoLeavesIsGoneAndTheNameIsFreeWhenAllHaveLeft) {
 }
 
 TEST_P(GroupTest, ReportsALostStore) {
-  if (outlives_the_store()) GTEST_SKIP() << "it waits for the next one";
+  if (outlives_the_store()) GTEST_SKIP() << "does not apply: it waits for the next one";
   auto anna = join("anna");
   StoreGroup group(*anna, "group", 0, 2);
   std::thread waiting([&] { EXPECT_EQ(group.barrier(soon()).code(), Code::kStoreLost); });

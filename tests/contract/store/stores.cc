@@ -14,6 +14,7 @@
 #include "support/must.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
 #include "store/etcd/messages.h"
+#include "support/needs.h"
 #endif
 
 namespace memspan::contract {
@@ -156,7 +157,8 @@ std::string StoreUnderTest::why_not(StoreKind kind) {
 }
 
 void StoreTest::SetUp() {
-  if (store_ == nullptr) GTEST_SKIP() << "skipped=" << StoreUnderTest::why_not(GetParam());
+  if (GetParam() == StoreKind::kEtcd) MEMSPAN_NEEDS("etcd");
+  if (store_ == nullptr) GTEST_SKIP() << "does not apply: " << StoreUnderTest::why_not(GetParam());
 }
 
 std::unique_ptr<StoreUnderTest> StoreUnderTest::start(StoreKind kind) {

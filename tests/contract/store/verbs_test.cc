@@ -219,7 +219,7 @@ TEST_P(VerbsTest, TheEndOfALeaseEndsItsCallsAndItsWatchers) {
 }
 
 TEST_P(VerbsTest, TheEndOfTheStoreEndsEveryLease) {
-  if (outlives_the_store()) GTEST_SKIP() << "it waits for the next one";
+  if (outlives_the_store()) GTEST_SKIP() << "does not apply: it waits for the next one";
   auto anna = join("anna");
   std::thread waiting([&] { EXPECT_EQ(anna->get("never", soon()).code(), Code::kStoreLost); });
   store_.reset();

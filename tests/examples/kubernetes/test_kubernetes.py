@@ -13,7 +13,8 @@ import unittest
 
 import pods
 from dockerfile import Context
-from jobs.namespaces import Namespaces, can_make_hosts
+from jobs.namespaces import Namespaces
+from needs import needs
 
 SOURCE = os.environ["MEMSPAN_SOURCE"]
 EXAMPLE = os.path.join(SOURCE, "examples", "kubernetes")
@@ -87,7 +88,7 @@ class DockerfileTest(unittest.TestCase):
         self.assertEqual(pods.option(build, "CMAKE_INSTALL_PREFIX"), ["/opt/memspan"])
 
 
-@unittest.skipUnless(can_make_hosts(), "making network namespaces needs root")
+@needs("hosts")
 class PodsTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()

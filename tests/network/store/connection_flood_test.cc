@@ -17,6 +17,7 @@
 
 #include "core/bytes.h"
 #include "modes.h"
+#include "support/needs.h"
 #include "tls_peer.h"
 
 namespace memspan {
@@ -104,7 +105,8 @@ void expect_undisturbed(const char* what, Duration quiet, Duration attacked) {
 }
 
 TEST_P(ConnectionFloodTest, AThousandIdleConnectionsKeepNobodyOut) {
-  if (!has_descriptors(3 * kConnections)) GTEST_SKIP() << "too few descriptors are allowed";
+  MEMSPAN_NEEDS("descriptors");
+  ASSERT_TRUE(has_descriptors(3 * kConnections));
   start();
   auto member = join();
   const auto at_once = [] { return false; };
@@ -117,7 +119,8 @@ TEST_P(ConnectionFloodTest, AThousandIdleConnectionsKeepNobodyOut) {
 }
 
 TEST_P(ConnectionFloodTest, AFloodOfConnectionsKeepsNobodyOut) {
-  if (!has_descriptors(3 * kConnections)) GTEST_SKIP() << "too few descriptors are allowed";
+  MEMSPAN_NEEDS("descriptors");
+  ASSERT_TRUE(has_descriptors(3 * kConnections));
   start();
   auto member = join();
   const Duration quiet = slowest_of_hundred(*member, [] { return false; });
@@ -141,7 +144,8 @@ TEST_P(ConnectionFloodTest, AFloodOfConnectionsKeepsNobodyOut) {
 
 // They have begun a handshake, so that they are not the first to go; but they come from elsewhere.
 TEST_P(ConnectionFloodTest, AThousandHalfOpenConnectionsFromAnotherAddressKeepNobodyOut) {
-  if (!has_descriptors(3 * kConnections)) GTEST_SKIP() << "too few descriptors are allowed";
+  MEMSPAN_NEEDS("descriptors");
+  ASSERT_TRUE(has_descriptors(3 * kConnections));
   start();
   auto member = join();
   const auto at_once = [] { return false; };
@@ -161,8 +165,9 @@ std::size_t heap_bytes() {
 }
 
 TEST_P(ConnectionFloodTest, WhoIsNotAuthenticatedCostsLittleMemory) {
-  if (kIsSanitized) GTEST_SKIP() << "a sanitizer's own memory is in the way";
-  if (!has_descriptors(3 * kConnections)) GTEST_SKIP() << "too few descriptors are allowed";
+  if (kIsSanitized) GTEST_SKIP() << "does not apply: a sanitizer's own memory is in the way";
+  MEMSPAN_NEEDS("descriptors");
+  ASSERT_TRUE(has_descriptors(3 * kConnections));
   start({.patience = {.hello = std::chrono::seconds(60)},
          .admission = {.per_address = 2 * kConnections, .in_all = 2 * kConnections}});
   expect_served();

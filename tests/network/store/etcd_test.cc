@@ -16,6 +16,7 @@
 #include "certificates.h"
 #include "store/connect.h"
 #include "support/etcd_cluster.h"
+#include "support/needs.h"
 
 namespace memspan {
 namespace {
@@ -32,9 +33,9 @@ class EtcdTest : public testing::Test {
  protected:
   void SetUp() override {
 #ifndef MEMSPAN_TEST_HAS_ETCD
-    GTEST_SKIP() << "skipped=this build has no libmemspan_etcd.so";
+    GTEST_SKIP() << "does not apply: this build has no libmemspan_etcd.so";
 #endif
-    if (const std::string why = why_no_etcd(); !why.empty()) GTEST_SKIP() << "skipped=" << why;
+    MEMSPAN_NEEDS("etcd");
   }
   static Result<std::unique_ptr<KeyValueStore>> try_to_join(const StoreAddress& address,
                                                             StoreSecurity security = {},
@@ -142,8 +143,7 @@ class EtcdLeaderTest : public EtcdTest, public testing::WithParamInterface<Fault
  protected:
   void SetUp() override {
     EtcdTest::SetUp();
-    if (!IsSkipped() && GetParam() == Fault::kCutOff && ::geteuid() != 0)
-      GTEST_SKIP() << "only root can cut a process off";
+    if (!IsSkipped() && GetParam() == Fault::kCutOff) MEMSPAN_NEEDS("nft");
   }
 };
 
@@ -292,7 +292,7 @@ TEST_F(EtcdTest, ACallDuringAnOutageEndsAtItsDeadlineAndLaterOnesGoOn) {
 
 // An address of this host that is not a loopback one is as good as another host's.
 TEST_F(EtcdTest, IsNotUsedInThePlainOnANetwork) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can have a network of its own";
+  MEMSPAN_NEEDS("nft");
   const auto cluster =
       EtcdCluster::start({.members = 1, .host = "192.0.2.1", .may_be_cut_off = true});
   ASSERT_NE(cluster, nullptr);

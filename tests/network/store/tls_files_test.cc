@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/must.h"
+#include "support/needs.h"
 #include "tls_expect.h"
 
 namespace memspan {
@@ -130,7 +131,7 @@ TEST_F(TlsFilesTest, RefusesAKeyThatOthersCanReach) {
 }
 
 TEST_F(TlsFilesTest, RefusesAKeyOfAnotherUser) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  MEMSPAN_NEEDS("other_users");
   StoreCertificates files = trust_.files();
   ASSERT_EQ(::chown(files.key.path.c_str(), 12345, 12345), 0);
   expect_no_start(files, "belongs to another user");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts for tests: network namespaces whose only way to each other is a bridge. Needs root."""
+"""Hosts for tests: network namespaces whose only way to each other is a bridge. Needs "hosts" (support/machine.py)."""
 
 import contextlib
 import os
@@ -13,18 +13,6 @@ LIMIT_S = 60
 
 def ip(*words):
     return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
-
-
-def can_make_hosts():
-    if os.geteuid() != 0:
-        return False
-    name = f"memspan-try-{os.getpid()}"
-    try:
-        ip("netns", "add", name)
-        ip("netns", "del", name)
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    return True
 
 
 def await_running(host, wire="eth0"):

@@ -31,7 +31,7 @@ class CudaDeviceTest : public testing::Test {
   void SetUp() override {
     const auto about = cuda::describe_devices();
     if (!about.is_ok() || !about->starts_with("stand-in"))
-      GTEST_SKIP() << "the stand-in of the driver is not in LD_LIBRARY_PATH";
+      GTEST_SKIP() << "does not apply: the stand-in of the driver is not in LD_LIBRARY_PATH";
     device_ = cuda::open_device().value();
   }
   // What the device has there.

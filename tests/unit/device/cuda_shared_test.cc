@@ -25,7 +25,7 @@ class CudaSharedTest : public testing::Test {
   void SetUp() override {
     const auto about = cuda::describe_devices();
     if (!about.is_ok() || !about->starts_with("stand-in"))
-      GTEST_SKIP() << "the stand-in of the driver is not in LD_LIBRARY_PATH";
+      GTEST_SKIP() << "does not apply: the stand-in of the driver is not in LD_LIBRARY_PATH";
     device_ = cuda::open_device().value();
     use_gpu();
   }

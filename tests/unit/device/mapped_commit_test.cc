@@ -12,6 +12,7 @@
 #include "device/huge_pages.h"
 #include "device/reservation.h"
 #include "support/huge_pages.h"
+#include "support/needs.h"
 
 namespace memspan {
 namespace {
@@ -90,8 +91,7 @@ TEST_F(MappedCommitTest, WhatIsThereStays) {
 
 TEST_F(MappedCommitTest, WholeHugePagesAreHugeHereAndAtAPeer) {
   ASSERT_TRUE(commit_mapped(part(0, kBytes), {}).is_ok());
-  if (const char* const why = why_no_huge_pages(); why != nullptr)
-    GTEST_SKIP() << "skipped=" << why;
+  MEMSPAN_NEEDS("huge_pages");
   EXPECT_EQ(smaps_bytes(range_.base(), "ShmemPmdMapped"), kBytes);
   // As a peer has it: another mapping, in which nobody advised anything.
   Reservation peer = Reservation::make(kBytes, nullptr).value();
@@ -117,7 +117,7 @@ TEST_F(MappedCommitTest, AddressesThatDoNotAgreeAreNoError) {
 }
 
 TEST_F(MappedCommitTest, PopulatedPagesAreMapped) {
-  if (const char* const why = why_no_advice(); why != nullptr) GTEST_SKIP() << "skipped=" << why;
+  MEMSPAN_NEEDS("advice");
   const CommitSettings settings{.may_be_huge = false, .is_populated = true};
   ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - page_size()), settings).is_ok());
   EXPECT_EQ(smaps_bytes(range_.base(), "Rss"), kBytes - page_size());

@@ -22,6 +22,7 @@
 #include "device/in_place.h"
 #include "device/process_maps.h"
 #include "device/reservation.h"
+#include "support/needs.h"
 
 namespace memspan {
 namespace {
@@ -31,8 +32,7 @@ constexpr std::byte kFill{7};
 class AdoptedMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto hold = WriteHold::make();
-    if (!hold.is_ok()) GTEST_SKIP() << hold.status().message();
+    MEMSPAN_NEEDS("userfaultfd");
   }
 };
 
@@ -254,8 +254,8 @@ TEST_F(AdoptedMemoryTest, OtherMemoryIsRefused) {
 TEST_F(AdoptedMemoryTest, LockedMemoryIsRefused) {
   const PrivatePages pages(4 * page_size());
   // Not by mlock(), which sanitizers leave out.
-  if (syscall(SYS_mlock, pages.at() + page_size(), page_size()) != 0)
-    GTEST_SKIP() << "mlock is not allowed";
+  MEMSPAN_NEEDS("mlock");
+  ASSERT_EQ(syscall(SYS_mlock, pages.at() + page_size(), page_size()), 0);
   expect_refused(pages.at(), 4 * page_size(), "locked");
   syscall(SYS_munlock, pages.at() + page_size(), page_size());
   EXPECT_TRUE(AdoptedMemory::adopt(pages.at(), 4 * page_size()).is_ok());

@@ -11,6 +11,7 @@
 
 #include "core/private_file.h"
 #include "support/must.h"
+#include "support/needs.h"
 #include "unit/support/private_folder.h"
 
 namespace memspan {
@@ -128,7 +129,7 @@ TEST_F(HostSecretTest, IsNotPublishedInAFolderOfOthers) {
 class SquattedTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can be several users";
+    MEMSPAN_NEEDS("other_users");
     ::unsetenv("XDG_RUNTIME_DIR");
     user_ = 0x40000000U + static_cast<uid_t>(::getpid());
     usual_ = "/tmp/memspan-" + std::to_string(user_);

@@ -177,7 +177,7 @@ TEST_F(CarrierChoiceTest, UcxIsHeldToItsNetwork) {
     say("ucx");
     EXPECT_EQ(refusal().code(), Code::kNotSupported);
     EXPECT_THAT(refusal().message(), HasSubstr("no libmemspan_ucx.so"));
-    GTEST_SKIP() << "the carrier over UCX is not built";
+    GTEST_SKIP() << "does not apply: the carrier over UCX is not built";
   }
   say("ucx");
   const CarrierOptions options = choose_carrier(Reach::kOneKernel, std::nullopt).value();
@@ -194,7 +194,7 @@ TEST_F(CarrierChoiceTest, UcxIsHeldToItsNetwork) {
 }
 
 TEST_F(CarrierChoiceTest, RendezvousIsWhereItIsNativeUnlessTheVariableSaysMore) {
-  if (!has_ucx_module()) GTEST_SKIP() << "the carrier over UCX is not built";
+  if (!has_ucx_module()) GTEST_SKIP() << "does not apply: the carrier over UCX is not built";
   using enum UcxOptions::Rendezvous;
   say("ucx");
   const auto chosen = [] {
