@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on an include that the room table of src/README.md does not allow.
+"""Fails on an include that the module table of src/README.md does not allow.
 
     check_layers.py [ROOT]
 
 Prints one line per wrong include, `file:line: ...`, and returns 1; returns 2 when the table itself
-is wrong (a room without a row, a row that depends on a later one).
+is wrong (a module without a row, a row that depends on a later one).
 """
 import pathlib
 import re
@@ -14,9 +14,9 @@ import sys
 ROW = re.compile(r"^\|\s*([a-z_]+)\s*\|\s*([a-z_, ]*?)\s*\|")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 SOURCES = {".h", ".c", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".inc"}
-# Users' points of view: they see what is installed and no room.
+# Users' points of view: they see what is installed and no module.
 OUTSIDE = ("include", "examples", "benchmarks", "python", "torch")
-INSIDE = ("benchmarks/links", "benchmarks/reductions")  # programs that measure a room
+INSIDE = ("benchmarks/links", "benchmarks/reductions")  # programs that measure a module
 TOP = "capi"
 
 
@@ -25,28 +25,28 @@ class TableError(Exception):
 
 
 def read_table(readme):
-    """Room -> set of rooms it may include, from the table's rows in order."""
+    """Module -> set of modules it may include, from the table's rows in order."""
     table = {}
     for line in readme.read_text(encoding="utf-8").splitlines():
         match = ROW.match(line)
-        if not match or match.group(1) == "room":
+        if not match or match.group(1) == "module":
             continue
-        room = match.group(1)
+        module = match.group(1)
         allowed = {name.strip() for name in match.group(2).split(",") if name.strip()}
         above = allowed - table.keys()
         if above:
-            raise TableError(f"{readme}: {room} depends on {', '.join(sorted(above))}, which is not above it")
-        table[room] = allowed
+            raise TableError(f"{readme}: {module} depends on {', '.join(sorted(above))}, which is not above it")
+        table[module] = allowed
     if not table:
-        raise TableError(f"{readme}: there is no table of rooms")
+        raise TableError(f"{readme}: there is no table of modules")
     return table
 
 
 def check_tree(source, table):
     for entry in sorted(source.iterdir()):
-        is_room = entry.is_dir() and any(path.suffix in SOURCES for path in entry.rglob("*"))
-        if is_room and entry.name not in table:
-            raise TableError(f"{entry}: the table in {source / 'README.md'} has no row for this room")
+        is_module = entry.is_dir() and any(path.suffix in SOURCES for path in entry.rglob("*"))
+        if is_module and entry.name not in table:
+            raise TableError(f"{entry}: the table in {source / 'README.md'} has no row for this module")
 
 
 def sources_below(folder):
@@ -65,18 +65,18 @@ def includes_of(path):
 def faults(root, table):
     faces = {entry.name for entry in (root / "include").iterdir() if entry.is_dir()} - {"memspan"} \
         if (root / "include").is_dir() else set()
-    for room, allowed in table.items():
-        if not (root / "src" / room).is_dir():
+    for module, allowed in table.items():
+        if not (root / "src" / module).is_dir():
             continue
-        for path in sources_below(root / "src" / room):
+        for path in sources_below(root / "src" / module):
             for line, quote, target in includes_of(path):
                 head = target.split("/")[0] if "/" in target else ""
                 where = f"{path.relative_to(root)}:{line}"
                 if quote == '"' and target.startswith("."):
                     yield f"{where}: \"{target}\" is relative; includes are written from src/"
-                elif head in table and head != room and head not in allowed:
-                    yield f"{where}: {room} may not include \"{target}\" (room {head})"
-                elif head in faces and head not in table and room != TOP:
+                elif head in table and head != module and head not in allowed:
+                    yield f"{where}: {module} may not include \"{target}\" (module {head})"
+                elif head in faces and head not in table and module != TOP:
                     yield f"{where}: only {TOP} includes the installed header \"{target}\""
     for folder in OUTSIDE:
         if not (root / folder).is_dir():

@@ -9,7 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).parents[3]
 TABLE = """
-| room | may include | what it holds |
+| module | may include | what it holds |
 |---|---|---|
 | core | | the lowest |
 | store | core | keys |
@@ -52,11 +52,11 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("src/core/bad.cc:3:", errors)
         self.assertIn("core may not include", errors)
 
-    def test_a_room_below_is_not_enough_without_the_table(self):
+    def test_a_module_below_is_not_enough_without_the_table(self):
         self.write("src/capi/bad.cc", '# include "store/client.h"\n')
         self.assertEqual(self.check()[0], 1)
 
-    def test_only_the_top_room_includes_installed_headers(self):
+    def test_only_the_top_module_includes_installed_headers(self):
         self.write("src/capi/good.cc", '#include "openshmem/shmem.h"\n')
         self.assertEqual(self.check()[0], 0)
         self.write("src/world/bad.cc", "#include <openshmem/shmem.h>\n")
@@ -66,13 +66,13 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/world/bad.cc", '#include "../core/status.h"\n')
         self.assertEqual(self.check()[0], 1)
 
-    def test_examples_see_no_room(self):
+    def test_examples_see_no_module(self):
         self.write("examples/job/main.cc", '#include "core/status.h"\n')
         code, errors = self.check()
         self.assertEqual(code, 1)
         self.assertIn("examples/job/main.cc:1:", errors)
 
-    def test_a_room_without_a_row_is_an_error_of_the_table(self):
+    def test_a_module_without_a_row_is_an_error_of_the_table(self):
         self.write("src/attic/x.h", "")
         code, errors = self.check()
         self.assertEqual(code, 2)
