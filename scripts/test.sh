@@ -1,45 +1,45 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and tests everything, as CI does.
+# Builds memspan and runs its tests.
 #
-#   test.sh [--long] [--torch] [PART...]
+#   test.sh             the first tier: twelve minutes on two cores from an empty Debian 12, 2 GB, no privileges
+#   test.sh --all       the tests that the first tier leaves out; .ci/run runs both
+#   test.sh --long      everything, with soak tests, all distributions and containers, engines and packages: hours
+#   test.sh PART...     only these parts
 #
-# Parts, in this order (all when none is named):
+# Parts of the first tier:
+#   dev       build; unit, contract and interface tests; jobs of 2 and 3 processes and on simulated hosts; examples
+#   example   the fused matmul + allreduce, verified
+#   python    the wheel, in an environment without PyTorch, and its tests
+# Parts that --all adds. It also runs the other tests of dev, and those of python with PyTorch:
 #   format    clang-format changes nothing
 #   layers    no include that src/README.md does not allow
-#   shell     the scripts' syntax, and no finding of shellcheck where that is installed
-#   site      the documents as one site, strictly; every message has a cure, every block says how it is run
-#   dev       build, every test (install tests too)
+#   shell     the scripts' syntax, and shellcheck if it is installed
+#   site      the documents as one site; blocks of code, links and names in them
 #   run       scripts/run.sh on two ranks
-#   example   the fused matmul + allreduce, verified
-#   python    the wheel, in an environment of its own, and its tests
-#   hosts     the tests of simulated hosts, among them Python's, on three network namespaces; needs root
-#   upstream  PyTorch's own tests of torch.distributed over the backend memspan (--torch)
+#   hosts     the tests of simulated hosts once more, on three network namespaces
+#   upstream  PyTorch's own tests of torch.distributed over the backend memspan
 #   rows      the promises of docs/reliability.md, 50 rounds each
+#   newcomer  the README's commands in an empty Debian 12, without PyTorch, with HOME elsewhere
+#   systems   one of: a container as root, a container as a user, Debian 13; the commit's hash chooses
 #   tidy      clang-tidy on the files changed since the main branch
-#   clang     build with clang, and every test (--long; else asan, which clang builds, too, with the
-#             same warnings as errors)
+#   debug     a Debug build, without optimization, and the unit tests; with LTO, one definition of each type (-Wodr)
 #   fuzz      the fuzz targets for 40 s over their corpora
-#   asan      build and test with the address and undefined-behaviour sanitizers, Python's extension
-#             too (PyTorch's pieces with --long)
+#   asan      build and test with the address and undefined-behaviour sanitizers, by clang
 #   tsan      build and test with the thread sanitizer
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
-# And, only when it is named:
-#   engines   the connectors in real servers of vLLM, in an environment of their own: a quarter of an hour
-#   debs      the Debian packages, installed into an empty system, used, upgraded and removed; needs root
-#   release   everything that is shipped, made twice and compared, installed, used and removed; it compiles the library six times and needs root
+# Parts that --long adds. It also looks longer in most of the others:
+#   clang     build with clang, and every test
+#   engines   the connectors in real servers of vLLM, in an environment of their own
+#   debs      the Debian packages, installed into an empty system, used, upgraded and removed
+#   release   everything that is shipped, made twice and compared, installed, used and removed
 #
-#   --long    tidy looks at every file, jobs are repeated, the largest and longest run too, part clang,
-#             and aarch64 runs every test
+#   --torch   with PART python or hosts: install PyTorch, and run what needs it
 #
-#   --torch   python installs PyTorch and runs what needs it, too
-#
-# While tests run, what later parts need is compiled in the time that they leave idle (MEMSPAN_AHEAD=0:
-# not). At the end stands how long each part took. The last line is `N passed, N failed, N skipped`. A
-# test that is skipped although this machine has what it needs counts as failed. A test that fails runs
-# once more, alone; if it passes then, it is *unsteady*: it counts as passed, and the summary shows how it
-# failed. It is failed all the same if a sanitizer reported something, or if more than three are unsteady.
-# All parts need about 40 minutes on two cores and 6 GB of disk, 25 with a warm compiler cache.
+# scripts/probe.sh says what this machine allows. A test that needs what the machine lacks is skipped; any other skip is
+# a failure. A test that fails runs once more, alone. If it passes then, the summary shows it as *unsteady*, with its
+# output; findings of sanitizers, and more than three unsteady tests, are failures. The summary names the command that
+# repeats each failure. The last line is `N passed, N failed, N skipped`.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -50,22 +50,26 @@ source tests/support/readme.sh
 # shellcheck source=tests/support/counts.sh
 source tests/support/counts.sh
 
-all=(format layers shell site dev run example python hosts upstream rows tidy clang fuzz asan tsan aarch64)
-by_name=(engines debs release)
+first=(dev example python)
+others=(format layers shell site dev run python hosts upstream rows newcomer systems tidy debug fuzz asan tsan aarch64)
+longest=(clang engines debs release)
+known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
+tier= # first, rest or all, if no part is named
 long=false
 torch=false
 while (($# > 0)); do
   case $1 in
+    --all | -all) tier=rest torch=true ;;
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,42s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,49s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
-      if [[ " ${all[*]} ${by_name[*]} " != *" $1 "* ]]; then
-        printf 'test: there is no part "%s"; there are: %s\n' "$1" "${all[*]} ${by_name[*]}" >&2
+      if [[ $known != *" $1 "* ]]; then
+        printf 'test: unknown part "%s"; known parts are %s\n' "$1" "$(tr ' ' '\n' <<<"$known" | sort -u | paste -sd ' ')" >&2
         exit 2
       fi
       parts+=("$1")
@@ -73,8 +77,15 @@ while (($# > 0)); do
   esac
   shift
 done
-if ((${#parts[@]} == 0)); then
-  for part in "${all[@]}"; do [[ $part == clang ]] && ! $long || parts+=("$part"); done
+if ((${#parts[@]} > 0)); then
+  [[ -z $tier ]] || { echo 'test: --all names its parts itself; leave it or the parts out' >&2; exit 2; }
+  tier=all
+elif $long; then
+  tier=all torch=true parts=("${others[@]}" "${longest[@]}")
+elif [[ $tier == rest ]]; then
+  parts=("${others[@]}")
+else
+  tier=first parts=("${first[@]}")
 fi
 
 times=() # of each part, for the table
@@ -83,11 +94,6 @@ results=$(mktemp -d -p /var/tmp) # the hosts of tests have a /tmp of their own
 place=()
 ahead= # the process group that compiles what later parts need
 trap 'end_ahead; rm -rf -- "$results"' EXIT
-
-# Skips that are right on this machine, as an extended regular expression.
-allowed_skips='^$'
-((jobs >= 2)) || allowed_skips+='|^multi\.launcher\.binding$'
-$torch || allowed_skips+='|under_torchrun$|^test_a_program\[python|test_(torch(_cuda)?|torchscript|operators|process_group(_callbacks|_features)?|departure|symmetric_(memory|operations)|connectors)$'
 
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -110,6 +116,8 @@ build_preset() {
 }
 
 units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt network/*/CMakeLists.txt | sed 's#/CMakeLists.txt##g; s#;$##')
+# Where the tests of the first tier are; those are labelled `first`.
+first_directories="$units;simulation;contract;capi;fabric;multi;examples"
 
 # ---- the parts ------------------------------------------------------------------------------------
 
@@ -243,14 +251,21 @@ part_site() {
   step 'site' bash scripts/site.sh || true
 }
 part_dev() {
-  step 'build dev' build_preset dev ON ON || return 0
-  begin_ahead clang asan tsan aarch64
-  local options=()
+  local options=() directories=
+  # Whoever built all of them keeps them.
+  [[ $tier != first || -f build/tests/failure_victim ]] || directories=$first_directories
+  step 'build' build_preset dev ON "$([[ $tier == first ]] || echo ON)" "$directories" || return 0
+  [[ $tier == first ]] || begin_ahead clang asan tsan aarch64
+  case $tier in
+    first) options=(-L '^first$') ;;
+    rest) except='^first$' ;;
+  esac
   if $long; then options+=(-C long --repeat until-fail:3); fi
   # Some rounds of what the part `rows` does.
   if [[ " ${parts[*]} " == *' rows '* ]]; then options+=(-E '^failure\.rows$'); fi
   run_ctest dev build "${options[@]}"
-  step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
+  except=
+  [[ $tier == first ]] || step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
 }
 part_run() {
   need_dev || return 0
@@ -310,19 +325,18 @@ part_python() {
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
-  step 'packages with the wheel' packages_with_wheel || true
+  [[ $tier == first ]] || step 'packages with the wheel' packages_with_wheel || true
 }
 part_hosts() {
   local folder=$root/build/wheel-env/bin
   need_dev_tests || return 0
   [[ -x $folder/python ]] || step 'wheel' install_wheel || return 0
-  if ((EUID == 0)); then
+  if lacks hosts; then
+    skip_for hosts 'the tests on network namespaces; Python runs on simulated hosts'
+  else
     place=(python3 tests/hosts/on_hosts.py 3)
     # Without those that make hosts of their own.
     run_ctest hosts build -L hosts -E "$makes_hosts"
-  else
-    echo 'skipped: making network namespaces needs root; Python runs on simulated hosts'
-    skipped=$((skipped + 1))
   fi
   MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
   local layout
@@ -335,12 +349,7 @@ part_hosts() {
 makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|namespaces|native\.on|on_hosts|oshrun|oshrun_starts|paths|pool_members|pool_store|progress|promises))$'
 part_upstream() {
   local python=build/wheel-env/bin/python length=()
-  if ! $torch; then
-    heading upstream
-    echo 'skipped: it needs PyTorch (--torch)'
-    skipped=$((skipped + 1))
-    return 0
-  fi
+  torch=true
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
   step_of_many 'upstream' "$python" tests/python/upstream/run.py "${length[@]}"
@@ -370,6 +379,30 @@ part_release() {
   step 'release make' bash tests/packages/release_test.sh make || return 0
   for each in wheels aarch64 sdist sbom debs life dockerfile again; do
     step "release $each" bash tests/packages/release_test.sh "$each" || true
+  done
+}
+# The README's commands, as somebody runs them who has nothing yet.
+part_newcomer() {
+  if lacks empty_systems; then
+    skip_for empty_systems newcomer
+    return 0
+  fi
+  step_of_many 'newcomer' bash tests/systems/newcomer.sh
+}
+# The first tier elsewhere. All of them take an hour.
+part_systems() {
+  local all_systems=(container-root container-user trixie) each chosen=()
+  chosen=("${all_systems[$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % 3))]}")
+  if $long; then chosen=("${all_systems[@]}"); fi
+  step 'what other systems need' bash scripts/install_deps.sh --systems || return 0
+  for each in "${chosen[@]}"; do
+    if [[ $each == container-* ]] && lacks containers; then
+      skip_for containers "$each"
+    elif lacks empty_systems; then
+      skip_for empty_systems "$each"
+    else
+      step_of_many "$each" bash tests/systems/first_tier.sh "$each"
+    fi
   done
 }
 part_tidy() {
@@ -431,14 +464,23 @@ PYTHON
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest asan-python "$results/python" "${tests[@]}"
 }
 part_asan() {
-  # Both have tests that no sanitizer allows.
-  local allowed_skips="$allowed_skips|^tools\.(info|perf)$"
   end_ahead
   step 'build asan' build_asan || return 0
   begin_ahead tsan aarch64
   run_ctest asan build-asan -E "$compiles_alone"
   step 'build asan, Python' build_asan_python || return 0
   test_asan_python
+}
+build_debug() { build_preset debug OFF OFF "$units"; }
+one_definition() {
+  cmake -S . -B build-odr -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_UNITY=OFF -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF \
+    -DMEMSPAN_BUILD_BENCHMARKS=OFF -DCMAKE_CXX_FLAGS='-O1 -flto=auto -Wodr -Werror=odr -Werror=lto-type-mismatch' >"$results/configure.odr" &&
+    cmake --build build-odr --parallel "$jobs" --target memspan
+}
+part_debug() {
+  end_ahead
+  step 'build debug' build_debug && run_ctest debug build-debug -L '^unit$'
+  step 'one definition (-Wodr)' one_definition || true
 }
 build_tsan() {
   # What has threads or processes that share memory.
@@ -465,9 +507,11 @@ part_aarch64() {
 
 bash scripts/need_writable.sh test
 dependencies=(--dev)
+if [[ $tier == first ]]; then dependencies=(--examples --tests --python); fi
 if [[ " ${parts[*]} " == *' aarch64 '* ]]; then dependencies+=(--cross); fi
 # Without them the rest would fail one after the other.
 if step 'install_deps' bash scripts/install_deps.sh "${dependencies[@]}"; then
+  probe_machine
   for part in "${parts[@]}"; do
     began=$SECONDS
     "part_$part"

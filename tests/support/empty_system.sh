@@ -27,18 +27,20 @@ make_root() {
   chmod 755 "$1/usr/sbin/policy-rc.d"
 }
 
-# in_root FOLDER COMMAND...: as root, with processes and mounts of its own that end with it.
+# in_root FOLDER COMMAND...: as root, with processes and mounts of its own that end with it. MEMSPAN_SYSTEM_BIND=FROM:TO
+# lets it see one folder more.
 in_root() {
   local folder=$1
   shift
   # shellcheck disable=SC2016 # expanded inside
-  unshare --mount --pid --fork --kill-child --propagation private sh -ec '
+  MEMSPAN_SYSTEM_BIND=${MEMSPAN_SYSTEM_BIND-} unshare --mount --pid --fork --kill-child --propagation private sh -ec '
     folder=$1; shift
     mount -t proc proc "$folder/proc"
     mount -t tmpfs -o mode=755 dev "$folder/dev"
     mkdir -m 1777 "$folder/dev/shm"; mount -t tmpfs -o mode=1777 shm "$folder/dev/shm"
     for each in null zero full random urandom; do : >"$folder/dev/$each"; mount --bind "/dev/$each" "$folder/dev/$each"; done
     ln -s /proc/self/fd "$folder/dev/fd"
+    [ -z "$MEMSPAN_SYSTEM_BIND" ] || mount --bind "${MEMSPAN_SYSTEM_BIND%%:*}" "$folder${MEMSPAN_SYSTEM_BIND#*:}"
     exec chroot "$folder" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
       LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' sh "$folder" "$@" </dev/null
 }
