@@ -276,14 +276,13 @@ part_example() {
   step 'example' bash examples/matmul_allreduce/scripts/run.sh -ranks 2 -M 256 -K 512 -N 1024 || true
   step 'example, odd sizes' bash examples/matmul_allreduce/scripts/run.sh -ranks 3 -M 101 -K 67 -N 259 -type float || true
 }
-# A wheel as users get it, by the README's lines, where nothing else is.
+# A wheel as users get it, by the README's line, in an environment of its own.
 install_wheel() {
-  local environment=build/wheel-env lines torch_first=()
+  local environment=build/wheel-env line torch_first=()
   if $torch; then torch_first=(torch==2.13.0 expecttest); fi
-  lines=$(block_of_readme 'From Python' | sed -e "s#\.venv#$environment#g" -e 's#dist/#build/dist/#g' \
-    -e 's#build_wheel.sh#& --out build/dist#') || return 1
+  line=$(line_of_readme 'bash scripts/build_wheel.sh' | sed -e 's#dist/#build/dist/#g' -e 's#build_wheel.sh#& --out build/dist#') || return 1
   rm -rf -- "$environment"
-  bash -euc "$lines" || return 1
+  bash -euc "python3 -m venv '$environment' && source '$environment/bin/activate' && $line" || return 1
   "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" prometheus-client pytest
 }
 # The tree that the install tests have installed.

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import chart
 import jobs
 import report
 import rows
@@ -37,7 +38,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="where the programs are built (default: /tmp)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument(
-        "--write-docs", action="store_true", help="rewrite the tables in the documents"
+        "--write-docs", action="store_true", help="rewrite the table of docs/performance.md and the chart of the README"
     )
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
     parser.add_argument(
@@ -187,12 +188,9 @@ def command_line(chosen: argparse.Namespace) -> str:
 
 
 def write_documents(results: list[rows.Result], facts: dict) -> None:
-    for document, marker, section in (
-        ("docs/performance.md", "compare", report.full_section),
-        ("README.md", "compare-short", report.short_section),
-    ):
-        done = report.rewrite(REPOSITORY / document, marker, section(results, facts))
-        say(f"{document}: {'rewritten' if done else f'has no markers named {marker}'}")
+    done = report.rewrite(chart.TABLE, "compare", report.full_section(results, facts))
+    say(f"{chart.TABLE}: {'rewritten' if done else 'has no markers named compare'}")
+    chart.write()
 
 
 def finish(chosen: argparse.Namespace, comparison: Comparison, facts: dict) -> int:

@@ -24,7 +24,6 @@ HEADINGS = [
     "result",
     "memspan / bare",
 ]
-SHORT = [0, 1, 2, 3, 4, 6, 8, 9]
 
 
 def size_text(size: int) -> str:
@@ -161,16 +160,6 @@ def full_section(results: list[Result], about: dict) -> str:
     )
     parts = [heading(about, sides), markdown_table(lines_of(results)), remarks(results)]
     return "\n\n".join(part for part in parts if part)
-
-
-def short_section(results: list[Result], about: dict) -> str:
-    lines = lines_of([result for result in results if result.row.short])
-    where = about["machine"]
-    intro = (
-        f"{where['cpu']}, {about['cores']} cores, {about['date']}; medians of "
-        f"{about['rounds']} alternating rounds, ratios within a round, below 1 is faster:"
-    )
-    return intro + "\n\n" + markdown_table([[line[i] for i in SHORT] for line in lines])
 
 
 def rewrite(document: Path, marker: str, section: str) -> bool:

@@ -40,7 +40,6 @@ class Row:
     bare: str = ""  # the figure that bounds it, or its name without WAYS: of the same run, or of `limits`
     bare_factor: float = 1.0
     bare_target: float | None = None
-    short: bool = False  # is in the README's table, too
 
 
 def jobs(quick: bool) -> list[Job]:
@@ -65,15 +64,15 @@ def pair_rows() -> list[Row]:
         return Row("pair", figure, label, size, target, bare, **more)
 
     return [
-        row("put_issue", "put, issue", 8, 0.35, "bare_store", short=True),
+        row("put_issue", "put, issue", 8, 0.35, "bare_store"),
         row("put_lat", "put + quiet", 8, LEVEL, "bare_store"),
-        row("get_lat", "get", 8, 0.35, "bare_load", short=True),
-        row("amo_fetch_add", "fetch-add", 8, 0.35, "bare_fetch_add", bare_target=1.3, short=True),
+        row("get_lat", "get", 8, 0.35, "bare_load"),
+        row("amo_fetch_add", "fetch-add", 8, 0.35, "bare_fetch_add", bare_target=1.3),
         row("put_rate", "non-blocking puts", 8, 0.25),
-        row("pingpong_flag", "flag ping-pong", 8, LEVEL, "bare_pingpong", bare_target=1.25, short=True),
+        row("pingpong_flag", "flag ping-pong", 8, LEVEL, "bare_pingpong", bare_target=1.25),
         row("pingpong_data", "data, fence, flag", 8, 0.9),
         row("pingpong_data", "data, fence, flag", 4096, 0.9),
-        row("barrier_all", "barrier_all", 0, 0.6, "bare_one_way", bare_target=2.0, short=True),
+        row("barrier_all", "barrier_all", 0, 0.6, "bare_one_way", bare_target=2.0),
         row("sync_all", "sync_all", 0, 0.6, "bare_one_way", bare_target=2.0),
         row("allreduce_sum", "sum of longs", 8, 0.95),
     ]
@@ -89,7 +88,7 @@ def collective_rows() -> list[Row]:
     }
     small = [Row("collectives", "fcollect", "fcollect", 8, 0.95)]
     return small + [
-        Row("collectives", figure, label, size, 0.6, short=size == 1 << 20)
+        Row("collectives", figure, label, size, 0.6)
         for figure, label in names.items()
         for size in (4096, 1 << 20)
     ]
@@ -105,7 +104,6 @@ def bandwidth_rows() -> list[Row]:
             LEVEL,
             f"bare_{way}_bw",
             bare_target=1 / 0.97 if size >= 4096 else None,
-            short=size in (4096, 64 << 20),
         )
         for way in ("put", "get")
         for size in SIZES
@@ -118,8 +116,8 @@ def crowd_rows(cores: int) -> list[Row]:
         limit = {"bare": "yield_pp_same_cpu", "bare_factor": shared, "bare_target": 1.3}
         job = f"crowd{processes}"
         return [
-            Row(job, "barrier_all", "barrier_all", 0, target, short=True, **limit),
-            Row(job, "allreduce_sum", "allreduce", 8, target, short=processes == 8, **limit),
+            Row(job, "barrier_all", "barrier_all", 0, target, **limit),
+            Row(job, "allreduce_sum", "allreduce", 8, target, **limit),
             Row(job, "ring", "word around a ring", 8, target, **limit),
         ]
 
@@ -137,7 +135,6 @@ def start_rows() -> list[Row]:
             0.15,
             bare="exec_spawn_wait",
             bare_factor=n + 1,
-            short=True,
         )
         for n in (2, 8, 16)
     ]

@@ -14,7 +14,7 @@ import subprocess
 from scikit_build_core import build as _scikit
 from scikit_build_core.build import *  # noqa: F403  # the other hooks
 
-_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
+_LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
 
 
 def build_sdist(sdist_directory, config_settings=None):
@@ -61,7 +61,7 @@ def page(text, url):
     """With absolute links, or with none into the repository when it has no address."""
 
     def link(found):
-        words, path = found.groups()
-        return f"[{words}]({url}/blob/main/{path})" if url else words
+        picture, words, path = found.groups()
+        return f"{picture}[{words}]({url}/{'raw' if picture else 'blob'}/main/{path})" if url else words
 
     return _LINK.sub(link, text)

@@ -47,7 +47,8 @@ def test_links_of_the_page():
         ).stdout
         for url in ("https://project.example/memspan/", "")
     )
-    assert "[docs/python.md](https://project.example/memspan/blob/main/docs/python.md)" in page
+    assert "[Python](https://project.example/memspan/blob/main/docs/python.md)" in page
+    assert "](https://project.example/memspan/raw/main/docs/pictures/compare.svg)" in page
     assert "'Homepage': 'https://project.example/memspan'" in page
     for text in (page, bare):
         assert not re.search(r"\]\((?!https?:)", text)

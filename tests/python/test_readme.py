@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that the documents show, as they stand there."""
+"""The README's Python programs, run by the commands that it prints, with the output that it prints."""
 
 import os
 import re
@@ -8,58 +8,79 @@ import sys
 
 from jobs import hosts
 import jobs
-import pytest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", flags=re.S | re.M)
 
 
-def programs_of(document):
-    with open(os.path.join(ROOT, document), encoding="utf-8") as file:
-        return re.findall(r"^```python\n(.*?)^```$", file.read(), flags=re.S | re.M)
+def shown(words):
+    """(program, commands, output): the Python program that has the words, and the blocks of sh and text behind it."""
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        blocks = [(block["language"], block["text"]) for block in BLOCK.finditer(file.read())]
+    first = next(i for i, (language, text) in enumerate(blocks) if language == "python" and words in text)
+    (_, program), (sh, commands), (text, output) = blocks[first : first + 3]
+    assert (sh, text) == ("sh", "text")
+    return program, commands.splitlines(), output
 
 
-def run_with_four(program, launcher):
-    # Unbuffered, a line would leave in pieces, and those of others come between.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = subprocess.run(
-        [*launcher, program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=jobs.LIMIT_S,
-    )
+def environment():
+    """That of a user who has activated the environment of these tests. Unbuffered, a line would leave in pieces, and
+    those of other processes come between."""
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    folders = [os.path.dirname(sys.executable), os.path.dirname(os.environ["MEMSPAN_OSHRUN"]), found["PATH"]]
+    return {**found, "PATH": os.pathsep.join(folders)}
+
+
+def typed(command, folder):
+    """What the command prints to stdout, and to stderr."""
+    options = {"cwd": folder, "env": environment(), "capture_output": True, "text": True, "timeout": jobs.LIMIT_S}
+    done = subprocess.run(["bash", "-euc", command], **options)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.split()) == sorted(
-        word for me in range(4) for word in f"PE {me} of 4 got {(me + 3) % 4}".split()
-    )
+    return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
-def test_the_ring(document, tmp_path):
-    ring = tmp_path / "ring.py"
-    ring.write_text(next(p for p in programs_of(document) if "shmem_putmem" in p))
-    run_with_four(ring, [os.environ["MEMSPAN_OSHRUN"], *hosts.launcher_options(4), "-n", "4", sys.executable])
+def test_the_ring(tmp_path):
+    program, (command,), output = shown("shmem_putmem")
+    (tmp_path / "ring.py").write_text(program)
+    out, err = typed(command, tmp_path)
+    assert ("".join(sorted(out.splitlines(keepends=True))), err) == (output, "")
 
 
 def test_the_ring_by_hand(tmp_path):
     """As torchrun would: the environment of each process says who it is."""
+    program, _, output = shown("shmem_putmem")
     ring = tmp_path / "ring.py"
-    ring.write_text(programs_of("README.md")[0])
-    environment = {
-        **os.environ,
-        "WORLD_SIZE": "4",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(jobs.free_port()),
-    }
+    ring.write_text(program)
+    size = output.count("\n")
+    job = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(jobs.free_port())}
     processes = [
         subprocess.Popen(
             [sys.executable, ring],
-            env={**environment, **hosts.environment(rank, 4), "RANK": str(rank)},
+            env={**environment(), **job, **hosts.environment(rank, size), "RANK": str(rank)},
             stdout=subprocess.PIPE,
             text=True,
         )
-        for rank in range(4)
+        for rank in range(size)
     ]
-    for rank, process in enumerate(processes):
-        out, _ = process.communicate(timeout=jobs.LIMIT_S)
-        assert (process.returncode, out) == (0, f"PE {rank} of 4 got {(rank + 3) % 4}\n")
+    outputs = [process.communicate(timeout=jobs.LIMIT_S)[0] for process in processes]
+    assert ([process.returncode for process in processes], "".join(outputs)) == ([0] * size, output)
+
+
+def test_kv_blocks_outlive_the_process_that_stored_them(tmp_path):
+    program, (gives, uses), output = shown("KvPool")
+    usual, store = "tcp://127.0.0.1:8574", f"tcp://127.0.0.1:{jobs.free_port()}"
+    assert usual in program
+    (tmp_path / "kv.py").write_text(program.replace(usual, store))
+    share = subprocess.Popen(
+        ["bash", "-euc", "exec " + gives.replace("--share", f"--store {store} --share")],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert share.stdout.readline().startswith("kv_pool: gives ")
+        assert typed(uses, tmp_path) == (output, "")
+    finally:
+        share.terminate()
+        share.communicate(timeout=jobs.LIMIT_S)
+    assert share.returncode == 0

@@ -166,18 +166,18 @@ case_version() {
   fail "the version is repeated: $(cat "$work/out")"
 }
 
-# The README's lines for Python, as they are pasted: a wheel that cannot be built is no success.
+# The README's line for the wheel, as it is pasted: a wheel that cannot be built is no success.
 case_wheel_that_fails() {
   # shellcheck source=tests/support/readme.sh
   source "$root/tests/support/readme.sh"
   make_tree
-  local lines stranger
-  lines=$(block_of_readme 'From Python')
+  local line stranger
+  line=$(line_of_readme 'bash scripts/build_wheel.sh')
   mkdir "$work/tree/dist"
   echo 'an old one' >"$work/tree/dist/memspan-0.0.1-cp311-cp311-linux_$(uname -m).whl"
   mapfile -t stranger < <(as_stranger)
-  gives 1 "${stranger[@]}" bash -c "cd '$work/tree'; $lines"
-  said '^ERROR: '
+  gives 1 "${stranger[@]}" bash -c "cd '$work/tree'; $line"
+  said '^install_deps: '
   ! grep -q 'Successfully installed' "$work/out" || fail "something was installed: $(cat "$work/out")"
 }
 

@@ -91,7 +91,8 @@ class Links(unittest.TestCase):
     def test_a_readme_finds_the_pages_of_docs(self):
         out = repository.with_links_of_site("README.md", "project/readme.md", "[a](docs/cann.md#sources-in-ascendc)")
         self.assertEqual(out, "[a](../cann.md#sources-in-ascendc)")
-
+        out = repository.with_links_of_site("README.md", "project/readme.md", "![a](docs/pictures/overview.svg)")
+        self.assertEqual(out, "![a](../pictures/overview.svg)")
 
     def test_bars_in_code_of_a_table_are_bars(self):
         out = repository.with_bars_in_code("| a | `x\\|<y>\\._` |\n")

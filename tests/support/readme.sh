@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the README shows, for tests that do as it says. To be sourced.
+# What the README, or another page that $readme names, shows, for tests that run it literally. To be sourced.
 # shellcheck shell=bash
 
 readme=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)/README.md
@@ -29,14 +29,15 @@ line_of_readme() {
   printf '%s\n' "$line"
 }
 
-# block_of_readme HEADING: the first shell block of that section.
-block_of_readme() {
-  local block
-  block=$(awk -v heading="## $1" '
-    /^## / { here = $0 == heading; inside = 0 }
-    /^```$/ { if (inside) exit }
-    inside { print }
-    /^```sh$/ { inside = here }' "$readme")
-  [[ -n $block ]] || no_such "shell block in \"$1\""
-  printf '%s\n' "$block"
+# output_of_readme WORDS: the first block of text behind the block of code that has the words.
+output_of_readme() {
+  local output
+  output=$(awk -v words="$1" '
+    /^```text$/ && found { shown = 1; next }
+    /^```$/ { if (shown) exit; inside = 0 }
+    shown { print; next }
+    inside && index($0, words) { found = 1 }
+    /^```[a-z]+$/ { inside = 1 }' "$readme")
+  [[ -n $output ]] || no_such "output of $1"
+  printf '%s\n' "$output"
 }

@@ -17,6 +17,8 @@ _NAMED = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "ROADMAP.md": "project/roadmap.md",
+    "AGENTS.md": "project/agents.md",
 }
 _LANGUAGES = {".cc": "cpp", ".h": "cpp", ".c": "c", ".py": "python", ".sh": "sh", ".yaml": "yaml", ".toml": "toml"}
 _FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^(?P=fence)[ \t]*$", flags=re.S | re.M)
@@ -25,7 +27,7 @@ _LINK = re.compile(r"(?<!\\)\]\((?P<target>[^()\s]+)\)")
 
 def page_of(path: str) -> str:
     """The page that shows a file of the source tree."""
-    if path.startswith("docs/") and path.endswith(".md"):
+    if path.startswith("docs/") and path.endswith((".md", ".svg")):
         return path.removeprefix("docs/")
     if path in _NAMED:
         return _NAMED[path]
