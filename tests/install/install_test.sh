@@ -235,6 +235,29 @@ case_start() {
   grep -qx 'hello from rank 0' "$work/second" || fail "the second of the pool printed: $(cat "$work/second")"
 }
 
+# The commands of skills/, as an assistant types them after `source set_env.sh`; a block of text behind one is what it prints.
+case_skills() {
+  write_set_env "$prefix"
+  local root=$here/../.. page block ran=0
+  for page in skills/use.md skills/port.md skills/debug.md; do
+    mkdir -p "$work/$page"
+    cd -- "$work/$page"
+    awk '/^<!-- run by: tests\/install\/install_test.sh -->$/ { marked = 1; next }
+      /^```$/ { to = ""; next }
+      /^```sh$/ && marked { to = sprintf("%d.sh", ++n); marked = 0; next }
+      /^```text$/ && n { to = n ".text"; next }
+      to != "" { print > to }' "$root/$page"
+    for block in *.sh; do
+      # shellcheck disable=SC2016  # expanded by the inner shell
+      timeout 120 bash -euo pipefail -c 'source "$1/set_env.sh" && source "./$2"' bash "$prefix" "$block" >out 2>err ||
+        fail "$page, block ${block%.sh}: $(cat "$block" out err)"
+      [[ ! -e ${block%.sh}.text ]] || cmp -s out "${block%.sh}.text" || fail "$page, block ${block%.sh} printed: $(cat out)"
+      ran=$((ran + 1))
+    done
+  done
+  ((ran == $(grep -h '^<!-- run by: ' "$root"/skills/*.md | wc -l))) || fail "only $ran blocks of skills/ ran"
+}
+
 # The lines of MemFabric's documents, as a user has them after `source set_env.sh`.
 case_memfabric() {
   write_set_env "$prefix"

@@ -28,7 +28,8 @@ PROGRAMS = {"c", "cpp", "py", "python"}
 
 
 def pages():
-    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md"), ROOT / "benchmarks/README.md"]
+    found = [*ROOT.glob("*.md"), ROOT / "benchmarks/README.md"]
+    found += [page for folder in ("docs", "examples", "skills") for page in (ROOT / folder).rglob("*.md")]
     return sorted(path for path in found if "out" not in path.parts)
 
 

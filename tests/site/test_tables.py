@@ -6,7 +6,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("docs", "examples", "src", "benchmarks", "tests")
+FOLDERS = ("docs", "examples", "src", "benchmarks", "tests", "skills")
 
 
 def wrong_rows(text: str) -> list[str]:

@@ -74,7 +74,7 @@ def _pages_of_other_folders(files) -> dict[str, str]:
     """What pages link to outside of docs/, and what those link to, until nothing is new."""
     pages = {}
     waiting = [f"docs/{file.src_uri}" for file in files if file.src_uri.endswith(".md")]
-    waiting += ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+    waiting += [path.name for path in ROOT.glob("*.md")]
     waiting += [f"examples/{path.parent.name}/README.md" for path in (ROOT / "examples").glob("*/README.md")]
     while waiting:
         path = waiting.pop()
