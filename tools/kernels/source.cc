@@ -31,7 +31,8 @@ std::size_t end_of_quoted(std::string_view text, std::size_t begin) {
 std::size_t end_of_raw(std::string_view text, std::size_t begin) {
   const std::size_t open = text.find('(', begin);
   if (open == std::string_view::npos) return text.size();
-  const std::string end = ")" + std::string(text.substr(begin + 1, open - begin - 1)) + "\"";
+  std::string end = ")";
+  end.append(text.substr(begin + 1, open - begin - 1)).append(1, '"');
   const std::size_t at = text.find(end, open);
   return at == std::string_view::npos ? text.size() : at + end.size();
 }
