@@ -4,8 +4,7 @@
 // thing that users must install.
 #include <fmt/format-inl.h>
 
-namespace fmt {
-inline namespace v9 {
+FMT_BEGIN_NAMESPACE
 namespace detail {
 
 // What fmt's headers declare and expect to find in its library.
@@ -20,5 +19,4 @@ template void vformat_to(buffer<char>&, string_view, basic_format_args<buffer_co
                          locale_ref);
 
 }  // namespace detail
-}  // namespace v9
-}  // namespace fmt
+FMT_END_NAMESPACE

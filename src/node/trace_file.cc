@@ -27,7 +27,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') result += '\\';
@@ -39,7 +39,7 @@ std::string quoted(std::string_view text) {
 
 std::string first_line(const TraceOwner& owner) {
   return fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"owner":{}}},"traceEvents":[)",
-                     quoted(owner.name)) +
+                     json_string(owner.name)) +
          "\n";
 }
 
@@ -137,7 +137,7 @@ Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
   MEMSPAN_PASS(lock(file, path));
   MEMSPAN_TRY_ASSIGN(off_t end, end_of_events(file, owner), path);
   std::string text = end == 0 ? first_line(owner) : ",\n";
-  text += metadata(owner, "process_name", R"("name":)" + quoted(name_of_process(owner)));
+  text += metadata(owner, "process_name", R"("name":)" + json_string(name_of_process(owner)));
   text += ",\n" + metadata(owner, "process_sort_index",
                            fmt::format(R"("sort_index":{})", trace_process_of(owner)));
   if (lost > 0)
