@@ -30,7 +30,7 @@ int move_bytes(long call, int descriptor, std::uintptr_t at, std::size_t bytes,
 }
 
 // Best effort, so that nobody waits for pages one by one later.
-void populate(std::byte* place, std::size_t bytes) {
+void populate_in_place(std::byte* place, std::size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
   static_cast<void>(madvise(place, bytes, kPopulateWrite));
 }
@@ -84,14 +84,14 @@ Status share_in_place(const WriteHold& hold, std::byte* place, std::size_t bytes
     const int error = write_to_memory(descriptor, place, bytes, offset);
     return error != 0 ? error : map_over(place, bytes, descriptor, offset);
   });
-  if (status.is_ok()) populate(place, bytes);
+  if (status.is_ok()) populate_in_place(place, bytes);
   return status;
 }
 
 Status unshare_in_place(const WriteHold& hold, std::byte* place, std::size_t bytes,
                         const Pages& pages, std::size_t offset, std::byte* spare) {
   const int descriptor = pages.descriptor();
-  populate(spare, bytes);
+  populate_in_place(spare, bytes);
   return replace_while_held(hold, place, bytes, [=] {
     const int error = read_from_memory(descriptor, spare, bytes, offset);
     return error != 0 ? error : move_over(place, bytes, spare);

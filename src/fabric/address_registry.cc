@@ -9,7 +9,7 @@
 namespace memspan {
 namespace {
 
-constexpr auto kEndPatience = std::chrono::seconds(5);
+constexpr auto kReleasePatience = std::chrono::seconds(5);
 
 // Where the device's part begins.
 std::uint64_t device_offset(const RangeParts& parts) {
@@ -54,7 +54,7 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
 // Best effort: without it the user's key goes with the lease.
 AddressRange::~AddressRange() {
   if (member_ != nullptr)
-    static_cast<void>(registry_of(*member_).release(name_, Deadline::after(kEndPatience)));
+    static_cast<void>(registry_of(*member_).release(name_, Deadline::after(kReleasePatience)));
 }
 
 }  // namespace memspan

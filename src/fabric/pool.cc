@@ -22,7 +22,7 @@ constexpr std::array<const char*, kRanges> kRangeNames{"host", "device"};
 constexpr std::array<std::uint64_t, kRanges> kLimits{kMostHostBytes, kMostDeviceBytes};
 // So long a join or a leave waits for a member that does nothing.
 constexpr auto kPatience = std::chrono::seconds(1);
-constexpr auto kEndPatience = std::chrono::seconds(5);
+constexpr auto kPoolEndPatience = std::chrono::seconds(5);
 
 std::uint64_t stride_of(const ContributionRequest& request) {
   return align_up(request.most, kHugePage);
@@ -160,7 +160,7 @@ Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
 }
 
 Pool::~Pool() {
-  static_cast<void>(leave(Deadline::after(kEndPatience)));
+  static_cast<void>(leave(Deadline::after(kPoolEndPatience)));
 }
 
 // ---- joining and leaving
@@ -189,7 +189,7 @@ Status Pool::join(Deadline deadline) {
         on_membership_event({.event = StoreEvent::kSet, .key = key, .value = record});
   }
   if (!status.is_ok()) {
-    static_cast<void>(detach(Deadline::after(kEndPatience)));
+    static_cast<void>(detach(Deadline::after(kPoolEndPatience)));
     return status.annotate("joining the pool");
   }
   const Deadline patience = deadline.within(kPatience);

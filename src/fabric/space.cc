@@ -18,7 +18,7 @@ namespace memspan {
 namespace {
 
 // For what is only told to others, when nobody waits for it.
-constexpr Duration kEndPatience = std::chrono::seconds(5);
+constexpr Duration kSpaceEndPatience = std::chrono::seconds(5);
 
 // So many of the names under which some gathered learn that this process is gone; as many as the
 // store remembers.
@@ -218,7 +218,7 @@ void Space::leave(const std::string& name, const Deadline& deadline) {
 // A wait that has not reached the store yet is ended by a later round.
 void Space::close() {
   constexpr Duration kAgain = std::chrono::milliseconds(20);
-  const Deadline deadline = Deadline::after(kEndPatience);
+  const Deadline deadline = Deadline::after(kSpaceEndPatience);
   std::set<std::string> names{group_name_};
   while (true) {
     {

@@ -56,10 +56,12 @@ std::string first_bytes_of(const std::string& path) {
   return length < 0 ? std::string() : std::string(text, static_cast<std::size_t>(length));
 }
 
+}  // namespace
+
 // A memfd of another process, mapped to read. Move-only.
-class Window {
+class CountersWindow {
  public:
-  static std::optional<Window> open(const std::string& path, std::size_t least_bytes) {
+  static std::optional<CountersWindow> open(const std::string& path, std::size_t least_bytes) {
     // Of a FIFO, which its owner may have put there meanwhile, this does not wait.
     const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
@@ -70,14 +72,14 @@ class Window {
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || bytes < least_bytes) return std::nullopt;
     void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
     if (mapped == MAP_FAILED) return std::nullopt;
-    return Window(mapped, bytes, static_cast<std::uint64_t>(status.st_ino));
+    return CountersWindow(mapped, bytes, static_cast<std::uint64_t>(status.st_ino));
   }
-  Window(Window&& other) noexcept
+  CountersWindow(CountersWindow&& other) noexcept
       : mapped_(std::exchange(other.mapped_, nullptr)),
         bytes_(other.bytes_),
         number_(other.number_) {}
-  Window& operator=(Window&&) = delete;
-  ~Window() {
+  CountersWindow& operator=(CountersWindow&&) = delete;
+  ~CountersWindow() {
     if (mapped_ != nullptr) munmap(mapped_, bytes_);
   }
 
@@ -86,12 +88,14 @@ class Window {
   std::uint64_t number() const { return number_; }
 
  private:
-  Window(void* mapped, std::size_t bytes, std::uint64_t number)
+  CountersWindow(void* mapped, std::size_t bytes, std::uint64_t number)
       : mapped_(mapped), bytes_(bytes), number_(number) {}
   void* mapped_;
   std::size_t bytes_;
   std::uint64_t number_;
 };
+
+namespace {
 
 // The path of a process's descriptor of what has that link; empty when there is none.
 std::string descriptor_of(std::int32_t process, std::string_view link) {
@@ -103,12 +107,12 @@ std::string descriptor_of(std::int32_t process, std::string_view link) {
   return {};
 }
 
-const CountersRegion& region_of(const Window& window) {
+const CountersRegion& region_of(const CountersWindow& window) {
   return *static_cast<const CountersRegion*>(window.begin());
 }
 
-std::optional<Window> open_counters(const std::string& path) {
-  auto window = Window::open(path, sizeof(CountersRegion));
+std::optional<CountersWindow> open_counters(const std::string& path) {
+  auto window = CountersWindow::open(path, sizeof(CountersRegion));
   if (!window) return std::nullopt;
   const CountersHeader& header = region_of(*window).header;
   if (header.magic != kCountersMagic || header.version != kCountersVersion) return std::nullopt;
@@ -187,7 +191,7 @@ std::optional<std::uint32_t> stack_requests_of(std::int32_t process) {
 }
 
 struct CountersReader::Mapped {
-  Window counters;
+  CountersWindow counters;
   std::uint64_t file;  // the path's number of it, to notice another one
   std::string path;
   std::string node_path;
@@ -240,7 +244,7 @@ std::vector<ProcessSeen> CountersReader::look() {
     if (is_in_job && (node_path.empty() || link_of(node_path) != kNodeLink))
       node_path = descriptor_of(process, kNodeLink);
     if (is_in_job && !node_path.empty()) {
-      const auto window = Window::open(node_path, 1);
+      const auto window = CountersWindow::open(node_path, 1);
       if (window) {
         auto& node = nodes[window->number()];
         if (node == nullptr)

@@ -64,31 +64,31 @@ Result<FetchedDescriptors> read_answer(Fd socket) {
   return answer;
 }
 
-// A request of this process.
-struct Fetch {
-  std::string socket_name;
-  std::string request;
-  std::optional<ProcessIdentity> owner;
-  DescriptorBroker::Done done;
-  Fd socket = {};               // once it is connected
-  EventLoop::Token token = {};  // of what it waits for, or of the call that runs
-};
-
-struct Publication {
-  SharedDescriptors descriptors;
-  Access access;
-};
-
-// A connection that has not asked for anything yet.
-struct PendingConnection {
-  Fd socket;
-  EventLoop::Token token;
-};
-
 }  // namespace
 
 // Calls of the event loop are the only ones that go on with a fetch or a connection.
 class DescriptorBroker::State {
+  // A request of this process.
+  struct Fetch {
+    std::string socket_name;
+    std::string request;
+    std::optional<ProcessIdentity> owner;
+    DescriptorBroker::Done done;
+    Fd socket = {};               // once it is connected
+    EventLoop::Token token = {};  // of what it waits for, or of the call that runs
+  };
+
+  struct Publication {
+    SharedDescriptors descriptors;
+    Access access;
+  };
+
+  // A connection that has not asked for anything yet.
+  struct PendingConnection {
+    Fd socket;
+    EventLoop::Token token;
+  };
+
  public:
   static Result<std::unique_ptr<State>> open() {
     auto state = std::make_unique<State>();

@@ -16,7 +16,7 @@ std::optional<std::int64_t> parse_counter(std::string_view text) {
   return number;
 }
 
-StoreAnswer invalid(const StoreRequest& request, std::string why) {
+StoreAnswer invalid_request(const StoreRequest& request, std::string why) {
   return refuse(request.id, Code::kInvalidArgument, std::move(why));
 }
 
@@ -112,9 +112,9 @@ StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAns
   const std::string& key = request.keys.front();
   const SharedText* old = find(key);
   std::optional<std::int64_t> sum = old == nullptr ? 0 : parse_counter(old->text());
-  if (!sum) return invalid(request, "the value is not a 64-bit decimal number");
+  if (!sum) return invalid_request(request, "the value is not a 64-bit decimal number");
   if (__builtin_add_overflow(*sum, request.delta, &*sum))
-    return invalid(request, fmt::format("{} + {} overflows", old->text(), request.delta));
+    return invalid_request(request, fmt::format("{} + {} overflows", old->text(), request.delta));
   std::string text = std::to_string(*sum);
   if (auto why = over_quota(key, text.size())) return full(request, std::move(*why));
   put(key, std::move(text), owner_after(from, request), answers);
@@ -127,8 +127,9 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
   const std::size_t before = found == entries_.end() ? 0 : found->second.value.size();
   const std::size_t after = before + request.value.size();
   if (after > kMaxValueBytes)
-    return invalid(request, fmt::format("the value would have {} bytes; at most {} are allowed",
-                                        after, kMaxValueBytes));
+    return invalid_request(
+        request, fmt::format("the value would have {} bytes; at most {} are allowed", after,
+                             kMaxValueBytes));
   if (auto why = over_quota(key, after)) return full(request, std::move(*why));
   // Taken out where there is room, or every append would copy the whole value. Whatever needs
   // memory comes before that.
@@ -172,7 +173,7 @@ StoreAnswer StoreKeys::list(const StoreRequest& request) const {
        entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
     bytes += entry->first.size() + entry->second.value.size();
     if (Status status = check_store_listing(bytes); !status.is_ok())
-      return invalid(request, status.message());
+      return invalid_request(request, status.message());
     texts.emplace_back(entry->first);
     texts.emplace_back(entry->second.value.text());
   }
@@ -189,7 +190,7 @@ StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
   const std::size_t bytes = watch_bytes(request.keys.front());
   if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
   if (!watches_.emplace(id, request.keys.front()).second)
-    return invalid(request, "this id has a watch already");
+    return invalid_request(request, "this id has a watch already");
   watches_by_prefix_[request.keys.front()].insert(id);
   charges_.add(from, bytes);
   return {.id = request.id};

@@ -39,23 +39,24 @@ Status split(std::string_view text, char at, Take take) {
   return Status::ok();
 }
 
-Status invalid(std::string_view entry, std::string_view why) {
+Status invalid_entry(std::string_view entry, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("tls_info: \"{}\" {}", entry.substr(0, 64), why)};
 }
 
 Status take_entry(std::string_view item, Entries& entries) {
   const std::size_t colon = item.find(':');
-  if (colon == std::string_view::npos) return invalid(item, "has no colon");
+  if (colon == std::string_view::npos) return invalid_entry(item, "has no colon");
   const std::string_view name = trim(item.substr(0, colon));
   const std::string_view value = trim(item.substr(colon + 1));
   bool is_known = false;
   for (std::string_view known : kEntries) is_known = is_known || name == known;
   if (!is_known)
-    return invalid(name, fmt::format("is no entry; allowed are {}", fmt::join(kEntries, ", ")));
-  if (value.empty()) return invalid(name, "is empty");
+    return invalid_entry(name,
+                         fmt::format("is no entry; allowed are {}", fmt::join(kEntries, ", ")));
+  if (value.empty()) return invalid_entry(name, "is empty");
   if (value.find(':') != std::string_view::npos)
-    return invalid(name, "has a colon in its value, which a path may not have");
-  if (!entries.emplace(name, value).second) return invalid(name, "is there twice");
+    return invalid_entry(name, "has a colon in its value, which a path may not have");
+  if (!entries.emplace(name, value).second) return invalid_entry(name, "is there twice");
   return Status::ok();
 }
 
@@ -75,7 +76,8 @@ Result<std::vector<std::string>> files_in(const Entries& entries, std::string_vi
   });
   if (!status.is_ok()) return status;
   if (!folder.empty() && files.empty())
-    return invalid(list_entry, fmt::format("is missing, {} alone names no file", folder_entry));
+    return invalid_entry(list_entry,
+                         fmt::format("is missing, {} alone names no file", folder_entry));
   return files;
 }
 
@@ -100,8 +102,8 @@ Result<StoreCertificates> parse_tls_info(std::string_view text) {
   files.certificate = value_of(entries, "tlsCert");
   files.key.path = value_of(entries, "tlsPk");
   files.password.path = value_of(entries, "tlsPkPwd");
-  if (files.certificate.empty()) return invalid("tlsCert", "is missing");
-  if (files.authorities.empty()) return invalid("tlsCaFile", "is missing");
+  if (files.certificate.empty()) return invalid_entry("tlsCert", "is missing");
+  if (files.authorities.empty()) return invalid_entry("tlsCaFile", "is missing");
   return files;
 }
 

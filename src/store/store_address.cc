@@ -13,7 +13,7 @@ constexpr std::string_view kDefaultPrefix = "memspan";
 constexpr std::size_t kMostEndpoints = 64;
 constexpr std::size_t kMostPrefixBytes = 256;
 
-Status invalid(std::string_view url, std::string_view why) {
+Status invalid_address(std::string_view url, std::string_view why) {
   return {Code::kInvalidArgument,
           fmt::format(
               "\"{}\" is not a store's address ({}); allowed are "
@@ -40,17 +40,17 @@ Result<StoreAddress> parse_servers(std::string_view url) {
     const std::string_view place = rest.substr(0, comma);
     is_last = comma == rest.size();
     rest.remove_prefix(std::min(comma + 1, rest.size()));
-    if (place.empty()) return invalid(url, "there is nothing before or behind a comma");
+    if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
     auto endpoint = Endpoint::parse(place);
     if (!endpoint.is_ok()) return endpoint.status();
     address.endpoints.push_back(std::move(endpoint).value());
   }
   if (address.endpoints.size() > kMostEndpoints)
-    return invalid(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
+    return invalid_address(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
   const auto has_no_port = [](const Endpoint& endpoint) { return endpoint.port == 0; };
   if (address.endpoints.size() > 1 &&
       std::any_of(address.endpoints.begin(), address.endpoints.end(), has_no_port))
-    return invalid(url, "the port is 0, allowed in a list are 1 to 65535");
+    return invalid_address(url, "the port is 0, allowed in a list are 1 to 65535");
   return address;
 }
 
@@ -60,13 +60,13 @@ Result<StoreAddress> parse_etcd(std::string_view url) {
   std::string_view places = rest.substr(0, slash);
   const std::string_view prefix = without_slashes(rest.substr(slash));
   if (prefix.size() > kMostPrefixBytes || !std::all_of(prefix.begin(), prefix.end(), is_plain))
-    return invalid(
+    return invalid_address(
         url, fmt::format("a prefix has at most {} characters and no blanks", kMostPrefixBytes));
-  if (places.empty()) return invalid(url, "it names no host");
+  if (places.empty()) return invalid_address(url, "it names no host");
   if (places.find('@') != std::string_view::npos)
-    return invalid("etcd://...",  // there may be a password in it
-                   "a user is given by MEMSPAN_ETCD_USER, its password by "
-                   "MEMSPAN_ETCD_PASSWORD_FILE");
+    return invalid_address("etcd://...",  // there may be a password in it
+                           "a user is given by MEMSPAN_ETCD_USER, its password by "
+                           "MEMSPAN_ETCD_PASSWORD_FILE");
   StoreAddress address;
   address.kind = StoreAddress::Kind::kEtcd;
   address.prefix = prefix.empty() ? kDefaultPrefix : prefix;
@@ -76,14 +76,14 @@ Result<StoreAddress> parse_etcd(std::string_view url) {
     const std::string_view place = places.substr(0, comma);
     is_last = comma == places.size();
     places.remove_prefix(std::min(comma + 1, places.size()));
-    if (place.empty()) return invalid(url, "there is nothing before or behind a comma");
+    if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
     auto endpoint = Endpoint::parse_place(place);
-    if (!endpoint.is_ok()) return invalid(url, endpoint.status().message());
-    if (endpoint->port == 0) return invalid(url, "the port is 0, allowed are 1 to 65535");
+    if (!endpoint.is_ok()) return invalid_address(url, endpoint.status().message());
+    if (endpoint->port == 0) return invalid_address(url, "the port is 0, allowed are 1 to 65535");
     address.endpoints.push_back(std::move(endpoint).value());
   }
   if (address.endpoints.size() > kMostEndpoints)
-    return invalid(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
+    return invalid_address(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
   return address;
 }
 
@@ -92,7 +92,7 @@ Result<StoreAddress> parse_etcd(std::string_view url) {
 Result<StoreAddress> StoreAddress::parse(std::string_view url) {
   if (url.starts_with(kEtcd)) return parse_etcd(url);
   if (!url.starts_with("tcp://") && !url.starts_with("tcp6://"))
-    return invalid(url, "it begins with neither tcp://, tcp6:// nor etcd://");
+    return invalid_address(url, "it begins with neither tcp://, tcp6:// nor etcd://");
   return parse_servers(url);
 }
 

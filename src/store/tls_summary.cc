@@ -18,7 +18,7 @@
 namespace memspan {
 namespace {
 
-constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostCertificateBytes = std::size_t{1} << 20;
 
 std::string text_of(BIO* bio) {
   char* bytes = nullptr;
@@ -70,7 +70,7 @@ std::string key_of(X509* certificate) {
 }
 
 Result<CertificateSummary> summarize(const std::string& path) {
-  auto text = read_public_file("the certificate", path, kMostFileBytes);
+  auto text = read_public_file("the certificate", path, kMostCertificateBytes);
   if (!text.is_ok()) return Status(Code::kInvalidArgument, text.status().message());
   const TlsHandle<BIO> bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
   const TlsHandle<X509> found(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));

@@ -19,7 +19,7 @@ namespace memspan {
 namespace {
 
 // What members are called in messages.
-constexpr const char* kKind = "PE";
+constexpr const char* kMemberKind = "PE";
 
 // "PROCESS NAMESPACE|BROKER|KERNEL|HOST".
 std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
@@ -69,7 +69,7 @@ Status introduce(Membership& joined, const Exchange& exchange) {
       const std::vector<std::string> texts,
       agree(exchange,
             broker.is_ok() ? introduction(**broker, joined) : Result<std::string>(broker.status()),
-            kKind),
+            kMemberKind),
       "waiting for all processes of the job");
   joined.broker = std::move(broker).value();
   for (const std::string& text : texts) {
@@ -175,7 +175,7 @@ Status lead_host(Membership& joined, const Status& ready, const Exchange& exchan
                  const std::function<Status()>& check, Deadline deadline) {
   const auto arrivals =
       std::make_shared<Arrivals>(followers_in(joined));  // owners: this and the broker
-  MEMSPAN_TRY(agree(exchange, ready.is_ok() ? open_host(joined, arrivals) : ready, kKind),
+  MEMSPAN_TRY(agree(exchange, ready.is_ok() ? open_host(joined, arrivals) : ready, kMemberKind),
               "making this host's memory");
   auto watched = arrivals->wait(deadline, check);
   for (const int rank : followers_in(joined)) joined.broker->retract(node_memory_name(rank));
@@ -188,7 +188,7 @@ Status lead_host(Membership& joined, const Status& ready, const Exchange& exchan
 
 Status follow_leader(Membership& joined, const Status& ready, const Exchange& exchange,
                      Deadline deadline) {
-  MEMSPAN_TRY(agree(exchange, ready, kKind), "waiting for the leader of this host");
+  MEMSPAN_TRY(agree(exchange, ready, kMemberKind), "waiting for the leader of this host");
   const int leader_rank = leader_of(joined);
   const MemberAddress& leader = joined.members[static_cast<std::size_t>(leader_rank)];
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
@@ -228,7 +228,7 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
   MEMSPAN_PASS(introduce(joined, exchange));
   const Status shared = share(joined, exchange, check, deadline);
   // Nobody goes on before all are on the node segment, or an early end would look like a death.
-  MEMSPAN_TRY(agree(exchange, shared, kKind), "waiting for all processes of the job");
+  MEMSPAN_TRY(agree(exchange, shared, kMemberKind), "waiting for all processes of the job");
   joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.nodes.node_of(joined.rank)));
   return Status::ok();
 }

@@ -102,11 +102,10 @@ Result<Rendezvous> agree_on_store(LauncherChannel& channel, const StoreSecurity&
 
 Result<std::unique_ptr<LauncherChannel>> open_channel(const ForeignLauncher& launcher,
                                                       const Deadline& deadline) {
-  using Protocol = ForeignLauncher::Protocol;
-  if (launcher.protocol == Protocol::kNone)
+  if (launcher.protocol == ForeignLauncher::Protocol::kNone)
     return refuse(launcher, "it offers neither PMIx nor PMI-1 with PMI_FD");
-  auto channel =
-      launcher.protocol == Protocol::kPmi ? open_pmi_channel(deadline) : open_pmix_channel();
+  auto channel = launcher.protocol == ForeignLauncher::Protocol::kPmi ? open_pmi_channel(deadline)
+                                                                      : open_pmix_channel();
   if (!channel.is_ok()) return refuse(launcher, channel.status().message());
   return channel;
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMostSeconds = 86400;
 
-Status read(const char* name, Duration& limit) {
+Status read_limit(const char* name, Duration& limit) {
   const auto seconds = environment_integer(name, 1, kMostSeconds);
   if (seconds.is_ok() && *seconds) limit = std::chrono::seconds(**seconds);
   return seconds.status();
@@ -18,8 +18,8 @@ Status read(const char* name, Duration& limit) {
 
 Result<AgentLimits> AgentLimits::from_environment() {
   AgentLimits limits;
-  MEMSPAN_PASS(read(kStartVariable, limits.start));
-  MEMSPAN_PASS(read(kSilenceVariable, limits.silence));
+  MEMSPAN_PASS(read_limit(kStartVariable, limits.start));
+  MEMSPAN_PASS(read_limit(kSilenceVariable, limits.silence));
   return limits;
 }
 

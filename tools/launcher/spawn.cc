@@ -33,7 +33,7 @@ constexpr int kChildSharesMemory = CLONE_VM;
 #endif
 
 // What did not work in the child, as it comes through the pipe: `what` points into the program.
-struct Failure {
+struct ChildFailure {
   int error = 0;  // of errno
   const char* what = nullptr;
 };
@@ -53,7 +53,7 @@ struct Orders {
 };
 
 int give_up(const Orders& orders, const char* what) {
-  const Failure failure{errno, what};
+  const ChildFailure failure{errno, what};
   // What cannot be told shows in the exit code.
   [[maybe_unused]] const ssize_t told = write(orders.failures, &failure, sizeof failure);
   return 127;
@@ -125,7 +125,7 @@ Result<pid_t> Spawner::spawn(const Start& start) {
                     kChildSharesMemory | CLONE_VFORK | SIGCHLD, &orders);
   if (pid < 0) return Status::from_errno("starting a process");
   childs_end.reset();
-  Failure failure;
+  ChildFailure failure;
   ssize_t bytes = 0;
   do bytes = read(failures.get(), &failure, sizeof failure);
   while (bytes < 0 && errno == EINTR);

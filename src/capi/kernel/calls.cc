@@ -55,7 +55,7 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
 }
 
 // What the call does with the team once all blocks are there; nothing for the grid alone.
-void meet(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
+void meet_in_grid(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
   // Host code may call it, too; its barriers come after what was given to the default stream.
   if (current_stream() == nullptr) finish_default_stream();
   const Status met = meet_grid([&] {
@@ -241,12 +241,12 @@ MEMSPAN_EXPORT unsigned memspan_kernel_blocks(void) {
   return current_blocks();
 }
 MEMSPAN_EXPORT void memspan_kernel_sync(int team) {
-  meet("a kernel's sync", team, capi::sync);
+  meet_in_grid("a kernel's sync", team, capi::sync);
 }
 MEMSPAN_EXPORT void memspan_kernel_barrier(int team) {
   // What this block stored is visible to whoever leaves the barrier.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  meet("a kernel's barrier", team, capi::barrier);
+  meet_in_grid("a kernel's barrier", team, capi::barrier);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count) {

@@ -41,7 +41,7 @@ void quiet() {
 }
 
 // Not memspan_kernel_sync(), whose grid is one of the host.
-void meet(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
+void meet_team(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
   require(call, collective(call, need_team(call, team)));
 }
 
@@ -81,10 +81,10 @@ std::uint64_t answer_request(memspan_kernel_request& request) {
     case MEMSPAN_KERNEL_ASK_TRANSLATE:
       return as_answer(memspan_kernel_team_translate_pe(what.team, what.pe, what.other_team));
     case MEMSPAN_KERNEL_ASK_SYNC:
-      meet("a kernel's sync", what.team, capi::sync);
+      meet_team("a kernel's sync", what.team, capi::sync);
       return 0;
     case MEMSPAN_KERNEL_ASK_BARRIER:
-      meet("a kernel's barrier", what.team, capi::barrier);
+      meet_team("a kernel's barrier", what.team, capi::barrier);
       return 0;
     default:
       break;

@@ -20,7 +20,7 @@ struct ActiveSet {
 };
 
 // Null when a death was survived.
-Team* team_of(const char* call, const ActiveSet& set) {
+Team* set_team(const char* call, const ActiveSet& set) {
   require_started(call);
   require_host_word(call, "pSync", set.sync);
   if (set.log_stride < 0 || set.log_stride > 30)
@@ -30,29 +30,29 @@ Team* team_of(const char* call, const ActiveSet& set) {
   return require(call, team.status()) ? *team : nullptr;
 }
 
-void barrier(const char* call, const ActiveSet& set) {
+void set_barrier(const char* call, const ActiveSet& set) {
   pshmem_quiet();
-  if (Team* team = team_of(call, set)) require(call, capi::barrier(call, *team));
+  if (Team* team = set_team(call, set)) require(call, capi::barrier(call, *team));
 }
 
-void sync(const char* call, const ActiveSet& set) {
-  if (Team* team = team_of(call, set)) require(call, capi::sync(call, *team));
+void set_sync(const char* call, const ActiveSet& set) {
+  if (Team* team = set_team(call, set)) require(call, capi::sync(call, *team));
 }
 
 // A collective by its function and what that wants besides the elements.
 template <typename... More>
-void collective(const char* call, const ActiveSet& set, const Elements& elements,
-                Status (*function)(const Collective&, More...),
-                std::type_identity_t<More>... more) {
-  if (Team* team = team_of(call, set)) require(call, function({call, *team, elements}, more...));
+void set_collective(const char* call, const ActiveSet& set, const Elements& elements,
+                    Status (*function)(const Collective&, More...),
+                    std::type_identity_t<More>... more) {
+  if (Team* team = set_team(call, set)) require(call, function({call, *team, elements}, more...));
 }
 
-void reduce(const char* call, const ActiveSet& set, void* dest, const void* source, int count,
-            const pgas::ReductionKernel& kernel) {
+void set_reduce(const char* call, const ActiveSet& set, void* dest, const void* source, int count,
+                const pgas::ReductionKernel& kernel) {
   require_started(call);
   if (count < 0) end_for_bad_number(call, "nreduce", count, 0, INT32_MAX);
-  collective(call, set, {dest, source, static_cast<std::size_t>(count), kernel.bytes}, capi::reduce,
-             kernel);
+  set_collective(call, set, {dest, source, static_cast<std::size_t>(count), kernel.bytes},
+                 capi::reduce, kernel);
 }
 
 }  // namespace
@@ -65,54 +65,55 @@ namespace pgas = memspan::pgas;
 #define MEMSPAN_SET_PARAMETERS int PE_start, int logPE_stride, int PE_size, long *pSync
 
 MEMSPAN_PROFILED(void, barrier, (MEMSPAN_SET_PARAMETERS)) {
-  barrier("shmem_barrier", MEMSPAN_SET);
+  set_barrier("shmem_barrier", MEMSPAN_SET);
 }
 MEMSPAN_PROFILED(void, sync, (MEMSPAN_SET_PARAMETERS)) {
-  sync("shmem_sync", MEMSPAN_SET);
+  set_sync("shmem_sync", MEMSPAN_SET);
 }
 
-#define MEMSPAN_ALIKE(operation, bits, size)                                                     \
-  MEMSPAN_PROFILED(void, operation##bits,                                                        \
-                   (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) {    \
-    collective("shmem_" #operation #bits, MEMSPAN_SET, {dest, source, nelems, size}, operation); \
+#define MEMSPAN_ALIKE(operation, bits, size)                                                  \
+  MEMSPAN_PROFILED(void, operation##bits,                                                     \
+                   (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) { \
+    set_collective("shmem_" #operation #bits, MEMSPAN_SET, {dest, source, nelems, size},      \
+                   operation);                                                                \
   }
-#define MEMSPAN_SIZED(bits, size)                                                                  \
-  MEMSPAN_PROFILED(                                                                                \
-      void, broadcast##bits,                                                                       \
-      (void* dest, const void* source, size_t nelems, int PE_root, MEMSPAN_SET_PARAMETERS)) {      \
-    collective("shmem_broadcast" #bits, MEMSPAN_SET, {dest, source, nelems, size}, broadcast,      \
-               PE_root, pgas::RootsDest::kLeft);                                                   \
-  }                                                                                                \
-  MEMSPAN_ALIKE(collect, bits, size)                                                               \
-  MEMSPAN_ALIKE(fcollect, bits, size)                                                              \
-  MEMSPAN_ALIKE(alltoall, bits, size)                                                              \
-  MEMSPAN_PROFILED(void, alltoalls##bits,                                                          \
-                   (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
-                    MEMSPAN_SET_PARAMETERS)) {                                                     \
-    collective("shmem_alltoalls" #bits, MEMSPAN_SET, {dest, source, nelems, size}, alltoalls, dst, \
-               sst);                                                                               \
+#define MEMSPAN_SET_SIZED(bits, size)                                                             \
+  MEMSPAN_PROFILED(                                                                               \
+      void, broadcast##bits,                                                                      \
+      (void* dest, const void* source, size_t nelems, int PE_root, MEMSPAN_SET_PARAMETERS)) {     \
+    set_collective("shmem_broadcast" #bits, MEMSPAN_SET, {dest, source, nelems, size}, broadcast, \
+                   PE_root, pgas::RootsDest::kLeft);                                              \
+  }                                                                                               \
+  MEMSPAN_ALIKE(collect, bits, size)                                                              \
+  MEMSPAN_ALIKE(fcollect, bits, size)                                                             \
+  MEMSPAN_ALIKE(alltoall, bits, size)                                                             \
+  MEMSPAN_PROFILED(void, alltoalls##bits,                                                         \
+                   (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,  \
+                    MEMSPAN_SET_PARAMETERS)) {                                                    \
+    set_collective("shmem_alltoalls" #bits, MEMSPAN_SET, {dest, source, nelems, size}, alltoalls, \
+                   dst, sst);                                                                     \
   }
-MEMSPAN_ACTIVE_SET_SIZES(MEMSPAN_SIZED)  // NOLINT(readability-function-size): the standard's
+MEMSPAN_ACTIVE_SET_SIZES(MEMSPAN_SET_SIZED)  // NOLINT(readability-function-size): the standard's
 
 #define MEMSPAN_TO_ALL(name, type, verb, operation)                                               \
   MEMSPAN_PROFILED(void, name##_##verb##_to_all,                                                  \
                    (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride, \
                     int PE_size, [[maybe_unused]] type* pWrk, long* pSync)) {                     \
-    reduce("shmem_" #name "_" #verb "_to_all", MEMSPAN_SET, dest, source, nreduce,                \
-           (pgas::reduction_kernel<type, pgas::Operator::k##operation>()));                       \
+    set_reduce("shmem_" #name "_" #verb "_to_all", MEMSPAN_SET, dest, source, nreduce,            \
+               (pgas::reduction_kernel<type, pgas::Operator::k##operation>()));                   \
   }
-#define MEMSPAN_BITWISE(name, type)    \
-  MEMSPAN_TO_ALL(name, type, and, And) \
-  MEMSPAN_TO_ALL(name, type, or, Or)   \
+#define MEMSPAN_SET_BITWISE(name, type) \
+  MEMSPAN_TO_ALL(name, type, and, And)  \
+  MEMSPAN_TO_ALL(name, type, or, Or)    \
   MEMSPAN_TO_ALL(name, type, xor, Xor)
-MEMSPAN_TO_ALL_BITWISE_TYPES(MEMSPAN_BITWISE)
+MEMSPAN_TO_ALL_BITWISE_TYPES(MEMSPAN_SET_BITWISE)
 
-#define MEMSPAN_ORDERED(name, type)    \
-  MEMSPAN_TO_ALL(name, type, max, Max) \
+#define MEMSPAN_SET_ORDERED(name, type) \
+  MEMSPAN_TO_ALL(name, type, max, Max)  \
   MEMSPAN_TO_ALL(name, type, min, Min)
-MEMSPAN_TO_ALL_ORDERED_TYPES(MEMSPAN_ORDERED)
+MEMSPAN_TO_ALL_ORDERED_TYPES(MEMSPAN_SET_ORDERED)
 
-#define MEMSPAN_ARITHMETIC(name, type) \
-  MEMSPAN_TO_ALL(name, type, sum, Sum) \
+#define MEMSPAN_SET_ARITHMETIC(name, type) \
+  MEMSPAN_TO_ALL(name, type, sum, Sum)     \
   MEMSPAN_TO_ALL(name, type, prod, Product)
-MEMSPAN_TO_ALL_ARITHMETIC_TYPES(MEMSPAN_ARITHMETIC)
+MEMSPAN_TO_ALL_ARITHMETIC_TYPES(MEMSPAN_SET_ARITHMETIC)

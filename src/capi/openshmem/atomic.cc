@@ -43,13 +43,13 @@ using memspan::AtomicKind;
                                           peer_of(kCall, ctx, pe), number_of(ctx));          \
   }
 
-#define MEMSPAN_EXTENDED(name, type)                                                        \
+#define MEMSPAN_ATOMIC_EXTENDED(name, type)                                                 \
   MEMSPAN_FETCHING(kFetch, name##_atomic_fetch, type, (const type* source),                 \
                    (source, static_cast<type>(0), static_cast<type>(0)))                    \
   MEMSPAN_CHANGING(kSet, name##_atomic_set, type, (type * dest, type value), (dest, value)) \
   MEMSPAN_FETCHING(kSwap, name##_atomic_swap, type, (type * dest, type value),              \
                    (dest, value, static_cast<type>(0)))
-#define MEMSPAN_STANDARD(name, type)                                                           \
+#define MEMSPAN_ATOMIC_STANDARD(name, type)                                                    \
   MEMSPAN_FETCHING(kCompareSwap, name##_atomic_compare_swap, type,                             \
                    (type * dest, type cond, type value), (dest, value, cond))                  \
   MEMSPAN_FETCHING(kAdd, name##_atomic_fetch_inc, type, (type * dest),                         \
@@ -58,7 +58,7 @@ using memspan::AtomicKind;
                    (dest, value, static_cast<type>(0)))                                        \
   MEMSPAN_CHANGING(kAdd, name##_atomic_inc, type, (type * dest), (dest, static_cast<type>(1))) \
   MEMSPAN_CHANGING(kAdd, name##_atomic_add, type, (type * dest, type value), (dest, value))
-#define MEMSPAN_BITWISE(name, type)                                                         \
+#define MEMSPAN_ATOMIC_BITWISE(name, type)                                                  \
   MEMSPAN_FETCHING(kAnd, name##_atomic_fetch_and, type, (type * dest, type value),          \
                    (dest, value, static_cast<type>(0)))                                     \
   MEMSPAN_FETCHING(kOr, name##_atomic_fetch_or, type, (type * dest, type value),            \
@@ -69,6 +69,6 @@ using memspan::AtomicKind;
   MEMSPAN_CHANGING(kOr, name##_atomic_or, type, (type * dest, type value), (dest, value))   \
   MEMSPAN_CHANGING(kXor, name##_atomic_xor, type, (type * dest, type value), (dest, value))
 
-MEMSPAN_EXTENDED_AMO_TYPES(MEMSPAN_EXTENDED)
-MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_STANDARD)
-MEMSPAN_BITWISE_AMO_TYPES(MEMSPAN_BITWISE)
+MEMSPAN_EXTENDED_AMO_TYPES(MEMSPAN_ATOMIC_EXTENDED)
+MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_ATOMIC_STANDARD)
+MEMSPAN_BITWISE_AMO_TYPES(MEMSPAN_ATOMIC_BITWISE)

@@ -46,13 +46,13 @@ namespace pgas = memspan::pgas;
                       sst);                                                                   \
   }
 
-#define MEMSPAN_TYPED(name, type)                                   \
+#define MEMSPAN_TEAM_TYPED(name, type)                              \
   MEMSPAN_BROADCAST(name##_broadcast, type, sizeof(type))           \
   MEMSPAN_COLLECTIVE(name##_collect, type, sizeof(type), collect)   \
   MEMSPAN_COLLECTIVE(name##_fcollect, type, sizeof(type), fcollect) \
   MEMSPAN_COLLECTIVE(name##_alltoall, type, sizeof(type), alltoall) \
   MEMSPAN_ALLTOALLS(name##_alltoalls, type, sizeof(type))
-MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+MEMSPAN_RMA_TYPES(MEMSPAN_TEAM_TYPED)
 
 MEMSPAN_BROADCAST(broadcastmem, void, 1)
 MEMSPAN_COLLECTIVE(collectmem, void, 1, collect)
@@ -64,21 +64,21 @@ MEMSPAN_ALLTOALLS(alltoallsmem, void, 1)
   MEMSPAN_COLLECTIVE(function, type, sizeof(type), reduce, \
                      (pgas::reduction_kernel<type, pgas::Operator::k##operation>()))
 
-#define MEMSPAN_BITWISE(name, type)            \
+#define MEMSPAN_TEAM_BITWISE(name, type)       \
   MEMSPAN_REDUCE(name##_and_reduce, type, And) \
   MEMSPAN_REDUCE(name##_or_reduce, type, Or)   \
   MEMSPAN_REDUCE(name##_xor_reduce, type, Xor)
-MEMSPAN_BITWISE_REDUCE_TYPES(MEMSPAN_BITWISE)
+MEMSPAN_BITWISE_REDUCE_TYPES(MEMSPAN_TEAM_BITWISE)
 
-#define MEMSPAN_ORDERED(name, type)            \
+#define MEMSPAN_TEAM_ORDERED(name, type)       \
   MEMSPAN_REDUCE(name##_max_reduce, type, Max) \
   MEMSPAN_REDUCE(name##_min_reduce, type, Min)
-MEMSPAN_RMA_TYPES(MEMSPAN_ORDERED)
+MEMSPAN_RMA_TYPES(MEMSPAN_TEAM_ORDERED)
 
-#define MEMSPAN_ARITHMETIC(name, type)         \
+#define MEMSPAN_TEAM_ARITHMETIC(name, type)    \
   MEMSPAN_REDUCE(name##_sum_reduce, type, Sum) \
   MEMSPAN_REDUCE(name##_prod_reduce, type, Product)
-MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_ARITHMETIC)
+MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_TEAM_ARITHMETIC)
 
 #define MEMSPAN_SCAN(function, type, kind)                                     \
   MEMSPAN_COLLECTIVE(function, type, sizeof(type), scan, pgas::ScanKind::kind, \

@@ -32,7 +32,7 @@ MEMSPAN_DEPRECATED(void, shfree, (void* ptr)) {
   pshmem_free(ptr);
 }
 
-#define MEMSPAN_EXTENDED(name, type)                                                               \
+#define MEMSPAN_DEPRECATED_EXTENDED(name, type)                                                    \
   MEMSPAN_PROFILED(type, name##_fetch, (const type* source, int pe)) {                             \
     return fetch_atomic<AtomicKind::kFetch, type>("shmem_" #name "_fetch", source,                 \
                                                   static_cast<type>(0), static_cast<type>(0), pe); \
@@ -44,9 +44,9 @@ MEMSPAN_DEPRECATED(void, shfree, (void* ptr)) {
     return fetch_atomic<AtomicKind::kSwap, type>("shmem_" #name "_swap", dest, value,              \
                                                  static_cast<type>(0), pe);                        \
   }
-MEMSPAN_EXTENDED_AMO_TYPES(MEMSPAN_EXTENDED)
+MEMSPAN_EXTENDED_AMO_TYPES(MEMSPAN_DEPRECATED_EXTENDED)
 
-#define MEMSPAN_STANDARD(name, type)                                                              \
+#define MEMSPAN_DEPRECATED_STANDARD(name, type)                                                   \
   MEMSPAN_PROFILED(type, name##_cswap, (type * dest, type cond, type value, int pe)) {            \
     return fetch_atomic<AtomicKind::kCompareSwap, type>("shmem_" #name "_cswap", dest, value,     \
                                                         cond, pe);                                \
@@ -65,7 +65,7 @@ MEMSPAN_EXTENDED_AMO_TYPES(MEMSPAN_EXTENDED)
   MEMSPAN_PROFILED(void, name##_inc, (type * dest, int pe)) {                                     \
     change_atomic<AtomicKind::kAdd, type>("shmem_" #name "_inc", dest, static_cast<type>(1), pe); \
   }
-MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_STANDARD)
+MEMSPAN_STANDARD_AMO_TYPES(MEMSPAN_DEPRECATED_STANDARD)
 
 MEMSPAN_PROFILED(long, swap, (long* dest, long value, int pe)) {
   return pshmem_long_atomic_swap(dest, value, pe);

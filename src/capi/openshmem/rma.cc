@@ -39,19 +39,19 @@ MEMSPAN_RMA_TYPES(MEMSPAN_ELEMENT)
     operation<size>(kCall, dest, source, nelems, peer_of(kCall, ctx, pe), number_of(ctx)); \
   }
 
-#define MEMSPAN_TYPED(name, type)                        \
+#define MEMSPAN_RMA_TYPED(name, type)                    \
   MEMSPAN_BLOCK(put, name##_put, type, sizeof(type))     \
   MEMSPAN_BLOCK(get, name##_get, type, sizeof(type))     \
   MEMSPAN_BLOCK(put, name##_put_nbi, type, sizeof(type)) \
   MEMSPAN_BLOCK(get, name##_get_nbi, type, sizeof(type))
-MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+MEMSPAN_RMA_TYPES(MEMSPAN_RMA_TYPED)
 
-#define MEMSPAN_SIZED(bits, size)                 \
+#define MEMSPAN_RMA_SIZED(bits, size)             \
   MEMSPAN_BLOCK(put, put##bits, void, size)       \
   MEMSPAN_BLOCK(get, get##bits, void, size)       \
   MEMSPAN_BLOCK(put, put##bits##_nbi, void, size) \
   MEMSPAN_BLOCK(get, get##bits##_nbi, void, size)
-MEMSPAN_SIZES(MEMSPAN_SIZED)
+MEMSPAN_SIZES(MEMSPAN_RMA_SIZED)
 
 MEMSPAN_BLOCK(put, putmem, void, 1)
 MEMSPAN_BLOCK(get, getmem, void, 1)

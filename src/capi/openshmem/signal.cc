@@ -104,15 +104,15 @@ using namespace memspan::capi;
                      peer_of(kCall, ctx, pe), number_of(ctx));                                   \
   }
 
-#define MEMSPAN_TYPED(name, type)                           \
+#define MEMSPAN_SIGNAL_TYPED(name, type)                    \
   MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type)) \
   MEMSPAN_PUT_SIGNAL(name##_put_signal_nbi, type, sizeof(type))
-MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+MEMSPAN_RMA_TYPES(MEMSPAN_SIGNAL_TYPED)
 
-#define MEMSPAN_SIZED(bits, size)                    \
+#define MEMSPAN_SIGNAL_SIZED(bits, size)             \
   MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size) \
   MEMSPAN_PUT_SIGNAL(put##bits##_signal_nbi, void, size)
-MEMSPAN_SIZES(MEMSPAN_SIZED)
+MEMSPAN_SIZES(MEMSPAN_SIGNAL_SIZED)
 
 MEMSPAN_PUT_SIGNAL(putmem_signal, void, 1)
 MEMSPAN_PUT_SIGNAL(putmem_signal_nbi, void, 1)

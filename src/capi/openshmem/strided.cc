@@ -35,16 +35,16 @@ using namespace memspan::capi;
               peer_of(kCall, ctx, pe), number_of(ctx));                                          \
   }
 
-#define MEMSPAN_TYPED(name, type)                                \
+#define MEMSPAN_STRIDED_TYPED(name, type)                        \
   MEMSPAN_ELEMENTS(put_strided, name##_iput, type, sizeof(type)) \
   MEMSPAN_ELEMENTS(get_strided, name##_iget, type, sizeof(type)) \
   MEMSPAN_BLOCKS(put_strided, name##_ibput, type, sizeof(type))  \
   MEMSPAN_BLOCKS(get_strided, name##_ibget, type, sizeof(type))
-MEMSPAN_RMA_TYPES(MEMSPAN_TYPED)
+MEMSPAN_RMA_TYPES(MEMSPAN_STRIDED_TYPED)
 
-#define MEMSPAN_SIZED(bits, size)                       \
+#define MEMSPAN_STRIDED_SIZED(bits, size)               \
   MEMSPAN_ELEMENTS(put_strided, iput##bits, void, size) \
   MEMSPAN_ELEMENTS(get_strided, iget##bits, void, size) \
   MEMSPAN_BLOCKS(put_strided, ibput##bits, void, size)  \
   MEMSPAN_BLOCKS(get_strided, ibget##bits, void, size)
-MEMSPAN_SIZES(MEMSPAN_SIZED)
+MEMSPAN_SIZES(MEMSPAN_STRIDED_SIZED)

@@ -5,14 +5,14 @@
 
 using namespace memspan::capi;
 
-#define MEMSPAN_ONE(name, type)                                                       \
+#define MEMSPAN_WAIT_ONE(name, type)                                                  \
   MEMSPAN_PROFILED(void, name##_wait_until, (type * ivar, int cmp, type cmp_value)) { \
     wait_one<type>("shmem_" #name "_wait_until", ivar, cmp, cmp_value);               \
   }                                                                                   \
   MEMSPAN_PROFILED(int, name##_test, (type * ivar, int cmp, type cmp_value)) {        \
     return test_one<type>("shmem_" #name "_test", ivar, cmp, cmp_value);              \
   }
-MEMSPAN_WAIT_TYPES(MEMSPAN_ONE)
+MEMSPAN_WAIT_TYPES(MEMSPAN_WAIT_ONE)
 
 #define MEMSPAN_WAIT(name, type)                                           \
   MEMSPAN_PROFILED(void, name##_wait, (type * ivar, type cmp_value)) {     \
@@ -28,7 +28,7 @@ MEMSPAN_PROFILED(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
 
 // The six set functions: `vector` is _vector or nothing, `value` the last parameter, `values` the
 // expression that says what to compare with.
-#define MEMSPAN_SET(name, type, vector, value, values)                                           \
+#define MEMSPAN_WAIT_SET(name, type, vector, value, values)                                      \
   MEMSPAN_PROFILED(void, name##_wait_until_all##vector,                                          \
                    (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
     constexpr const char* kCall = "shmem_" #name "_wait_until_all" #vector;                      \
@@ -69,10 +69,10 @@ MEMSPAN_PROFILED(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
     });                                                                                          \
   }
 
-#define MEMSPAN_SETS(name, type)                                        \
-  MEMSPAN_SET(name, type, , type cmp_value, SameValue<type>{cmp_value}) \
-  MEMSPAN_SET(name, type, _vector, const type* cmp_values, cmp_values)
-MEMSPAN_WAIT_TYPES(MEMSPAN_SETS)
+#define MEMSPAN_WAIT_SETS(name, type)                                        \
+  MEMSPAN_WAIT_SET(name, type, , type cmp_value, SameValue<type>{cmp_value}) \
+  MEMSPAN_WAIT_SET(name, type, _vector, const type* cmp_values, cmp_values)
+MEMSPAN_WAIT_TYPES(MEMSPAN_WAIT_SETS)
 
 MEMSPAN_PROFILED(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value)) {
   constexpr const char* kCall = "shmem_signal_wait_until";

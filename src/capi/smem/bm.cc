@@ -30,7 +30,7 @@ struct BigMemoryBinding : RankBinding {
   BigMemoryBinding() : RankBinding("bm", "BM", "pool") {}
 };
 
-RankBinding& binding() {
+RankBinding& pool_binding() {
   return fork_aware_singleton<BigMemoryBinding>();
 }
 
@@ -77,8 +77,8 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
   auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                           AfterLoss::kEnds, std::move(security).value(), deadline);
   if (!member.is_ok()) return member.status();
-  auto membership = binding().claim(std::move(member).value(),
-                                    config.autoRanking ? -1 : config.rankId, ranks, deadline);
+  auto membership = pool_binding().claim(std::move(member).value(),
+                                         config.autoRanking ? -1 : config.rankId, ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.createTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -156,7 +156,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
 }
 
 smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
-  return binding().create(
+  return pool_binding().create(
       call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
         auto pool = make_pool(id, *option, membership);
@@ -171,7 +171,7 @@ bool destroy_pool(const void* handle) {
   if (memory == nullptr) return false;
   const std::uint32_t id = memory->id;
   memory.reset();
-  binding().free_id(id);
+  pool_binding().free_id(id);
   return true;
 }
 
@@ -207,7 +207,7 @@ BigMemories& big_memories() {
 }
 
 std::int32_t no_such_pool(const char* call, const void* handle) {
-  return binding().no_such_object(call, handle);
+  return pool_binding().no_such_object(call, handle);
 }
 
 }  // namespace memspan::capi
@@ -230,19 +230,19 @@ MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
                                     [[maybe_unused]] uint16_t deviceId,
                                     const smem_bm_config_t* config) {
-  return binding().init(
+  return pool_binding().init(
       __func__, [&] { return check_config(worldSize, config); },
       [&] { return become_member(storeURL, worldSize, *config); });
 }
 
 MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
   for (const void* handle : big_memories().handles()) destroy_pool(handle);
-  binding().uninit();
+  pool_binding().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
-  if (const auto membership = binding().membership()) return membership->rank();
-  binding().no_member(__func__);
+  if (const auto membership = pool_binding().membership()) return membership->rank();
+  pool_binding().no_member(__func__);
   return UINT32_MAX;
 }
 

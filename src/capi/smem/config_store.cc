@@ -32,7 +32,7 @@ Hosted& hosted() {
   return fork_aware_singleton<Hosted>();
 }
 
-void end_all() {
+void end_all_servers() {
   std::map<std::string, std::unique_ptr<StoreServer>> servers;  // declared first: ends unlocked
   MutexLock lock(hosted().mutex);
   servers.swap(hosted().servers);
@@ -101,7 +101,7 @@ Status host_store_again(const StoreAddress& address, const StoreSecurity& securi
   hosted().servers.emplace(url, std::move(server).value());
   // Their threads end before what they use does, and what they published goes. Only now, so that
   // the handler comes before those that this server brought about (OpenSSL's).
-  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  [[maybe_unused]] static const int registered = std::atexit(end_all_servers);
   return Status::ok();
 }
 

@@ -19,7 +19,7 @@ Events& events() {
   return fork_aware_singleton<Events>();
 }
 
-std::int32_t create(const char* call, memspan_event_t* event) {
+std::int32_t create_event(const char* call, memspan_event_t* event) {
   if (event == nullptr)
     return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, event is NULL");
   void* const handle = events().add(std::make_unique<Event>());
@@ -47,7 +47,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_event_create(memspan_event_t* event) {
-  return create("memspan_event_create", event);
+  return create_event("memspan_event_create", event);
 }
 
 MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) {

@@ -79,7 +79,7 @@ struct Places {
 
 // At the end of the process: the threads of connections end before OpenSSL does, and the other
 // members learn at once that this one is gone. Memory stays as it is.
-void end_all() {
+void end_all_members() {
   for (const auto& member : fork_aware_singleton<Places>().members()) member->store().end();
 }
 
@@ -127,7 +127,7 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
                                              member.status().message(), hosted.message()));
   }
   places.set_member(*place, *member);
-  [[maybe_unused]] static const int registered = std::atexit(end_all);
+  [[maybe_unused]] static const int registered = std::atexit(end_all_members);
   return member;
 }
 

@@ -21,7 +21,7 @@ struct ShareMemoryBinding : RankBinding {
   ShareMemoryBinding() : RankBinding("shm", "SHM", "space") {}
 };
 
-RankBinding& binding() {
+RankBinding& space_binding() {
   return fork_aware_singleton<ShareMemoryBinding>();
 }
 
@@ -48,7 +48,7 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
                           std::nullopt, deadline);
   if (!member.is_ok()) return member.status();
   auto membership =
-      binding().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
+      space_binding().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.shmCreateTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -100,7 +100,7 @@ Result<void*> make_space(const RankMembership& membership, const SpaceRequest& r
 }
 
 smem_shm_t create_space(const char* call, const SpaceRequest& request, void** gva) {
-  return binding().create(
+  return space_binding().create(
       call, request.id,
       [&](std::uint32_t most_ranks) { return check_space(request, most_ranks, gva); },
       SMEM_DUPLICATED,
@@ -114,7 +114,7 @@ bool destroy_space(const void* handle) {
   if (shared == nullptr) return false;
   const std::uint32_t id = shared->id;
   shared.reset();
-  binding().free_id(id);
+  space_binding().free_id(id);
   return true;
 }
 
@@ -125,7 +125,7 @@ SharedSpaces& shared_spaces() {
 }
 
 std::int32_t no_such_space(const char* call, const void* handle) {
-  return binding().no_such_object(call, handle);
+  return space_binding().no_such_object(call, handle);
 }
 
 Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most) {
@@ -152,14 +152,14 @@ MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) {
 MEMSPAN_EXPORT int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize,
                                      uint32_t rankId, [[maybe_unused]] uint16_t deviceId,
                                      smem_shm_config_t* config) {
-  return binding().init(
+  return space_binding().init(
       __func__, [&] { return check_config(worldSize, rankId, config); },
       [&] { return become_member(configStoreIpPort, worldSize, rankId, *config); });
 }
 
 MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) {
   for (const void* handle : shared_spaces().handles()) destroy_space(handle);
-  binding().uninit();
+  space_binding().uninit();
 }
 
 MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {

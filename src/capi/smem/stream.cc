@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* kWhat = "stream";
 
-std::int32_t create(const char* call, memspan_stream_t* stream) {
+std::int32_t create_stream(const char* call, memspan_stream_t* stream) {
   if (stream == nullptr)
     return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, stream is NULL");
   void* handle = streams().add(std::make_unique<Stream>());
@@ -43,7 +43,7 @@ std::int32_t create(const char* call, memspan_stream_t* stream) {
   return SMEM_OK;
 }
 
-std::int32_t destroy(const char* call, memspan_stream_t stream) {
+std::int32_t destroy_stream(const char* call, memspan_stream_t stream) {
   if (stream != nullptr && stream == default_stream())
     return smem_failure(call, SMEM_INVALID_PARAM,
                         "invalid param, the default stream cannot be destroyed");
@@ -108,14 +108,14 @@ std::int32_t copy(const char* call, memspan_stream_t stream, void* dest, const v
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) {
-  return create("memspan_stream_create", stream);
+  return create_stream("memspan_stream_create", stream);
 }
 
 MEMSPAN_EXPORT memspan_stream_t memspan_stream_default(void) {
   return default_stream();
 }
 MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) {
-  return destroy("memspan_stream_destroy", stream);
+  return destroy_stream("memspan_stream_destroy", stream);
 }
 
 MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) {

@@ -31,7 +31,7 @@ bool may_remove(const void* handle) {
 }
 
 // Peers learn at once that they are gone, and no thread is left when what it uses ends.
-void end_all() {
+void end_all_endpoints() {
   for (void* handle : endpoints().handles())
     if (may_remove(handle)) static_cast<void>(endpoints().remove(handle));
 }
@@ -39,10 +39,10 @@ void end_all() {
 void end_all_at_exit() {
   for (void* handle : endpoints().handles())
     if (auto endpoint = endpoints().use(handle)) endpoint->leave_adopted_pages();
-  end_all();
+  end_all_endpoints();
 }
 
-void destroy(const char* call, smem_trans_t handle) {
+void destroy_endpoint(const char* call, smem_trans_t handle) {
   if (!may_remove(handle))
     smem_failure(call, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
   else if (endpoints().remove(handle) == nullptr)
@@ -93,7 +93,7 @@ Status check_create(const char* url, const char* name, const smem_trans_config_t
   return check_config(config);
 }
 
-smem_trans_t create(const char* url, const char* name, const smem_trans_config_t* config) {
+smem_trans_t create_endpoint(const char* url, const char* name, const smem_trans_config_t* config) {
   constexpr const char* kCall = "smem_trans_create";
   const auto fail = [](const Status& status) {
     smem_result(kCall, status);
@@ -190,17 +190,17 @@ MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
 
 MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) {
   trans_is_ready() = false;
-  end_all();
+  end_all_endpoints();
   stop_using_stores("trans");
 }
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
                                               const smem_trans_config_t* config) {
-  return create(storeUrl, uniqueId, config);
+  return create_endpoint(storeUrl, uniqueId, config);
 }
 
 MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) {
-  destroy("smem_trans_destroy", handle);
+  destroy_endpoint("smem_trans_destroy", handle);
 }
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {

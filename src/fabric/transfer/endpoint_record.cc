@@ -6,7 +6,7 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kFormat = 3;
+constexpr std::uint8_t kRecordFormat = 3;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ std::string destroyed_key(const EndpointRecord& record) {
 
 std::string encode(const EndpointRecord& record) {
   ByteWriter writer;
-  writer.u8(kFormat);
+  writer.u8(kRecordFormat);
   writer.text(record.name);
   writer.text(record.generation);
   writer.u8(static_cast<std::uint8_t>(record.role));
@@ -60,7 +60,7 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
   record.who.process = reader.i64();
   record.who.host = reader.text();
   record.renewals = reader.u32();
-  if (!reader.is_finished() || format != kFormat || role < 1 || role > 3)
+  if (!reader.is_finished() || format != kRecordFormat || role < 1 || role > 3)
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
   record.role = static_cast<Role>(role);
   return record;

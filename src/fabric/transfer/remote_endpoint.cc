@@ -12,7 +12,7 @@ namespace {
 // So many extents are known at a time; a block of pieces needs far fewer.
 constexpr std::size_t kMostKnown = 4096;
 constexpr Duration kNotifyPatience = std::chrono::seconds(10);
-constexpr Duration kAskPatience = std::chrono::seconds(1);
+constexpr Duration kRemoteAskPatience = std::chrono::seconds(1);
 
 // The last extent that begins at or before the piece, and holds it.
 const RegionExtent* find_extent(const KnownExtents& extents, const Piece& piece) {
@@ -93,13 +93,13 @@ void RemoteEndpoint::note_lost() {
 // The store's word that it is gone may come later than the program's.
 Status RemoteEndpoint::ask() {
   MEMSPAN_PASS(why_not_live());
-  return call(EndpointRequest{}, Deadline::after(kAskPatience)).status();
+  return call(EndpointRequest{}, Deadline::after(kRemoteAskPatience)).status();
 }
 
 // A process that lives knows whether it has destroyed the endpoint.
 RemoteEndpoint::End RemoteEndpoint::how_it_left() {
   const auto answer = remote_->call(record().published_name(), encode(EndpointRequest{}),
-                                    Deadline::after(kAskPatience));
+                                    Deadline::after(kRemoteAskPatience));
   return answer.is_ok()                     ? End::kNone
          : answer.code() == Code::kNotFound ? End::kEnded
          : answer.code() == Code::kPeerLost ? End::kDied

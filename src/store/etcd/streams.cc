@@ -22,7 +22,7 @@ constexpr int kPatienceInLives = 5;
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
 
 constexpr const char* kWatch = "/v3/watch";
-constexpr const char* kRange = "/v3/kv/range";
+constexpr const char* kRangePath = "/v3/kv/range";
 constexpr const char* kKeepAlive = "/v3/lease/keepalive";
 constexpr Duration kListingLimit = std::chrono::seconds(5);
 
@@ -138,8 +138,8 @@ void Streams::open_watch(std::uint64_t id, Transfer& transfer, const Watched& wa
   transfer.turn = cluster_.turn();
   const Endpoint& to = cluster_.at(transfer.turn);
   if (transfer.is_listing)
-    transfer.request.prepare(to, kRange, range_request(watched.key, watched.end), cluster_.token(),
-                             kListingLimit);
+    transfer.request.prepare(to, kRangePath, range_request(watched.key, watched.end),
+                             cluster_.token(), kListingLimit);
   else
     transfer.request.prepare(
         to, kWatch, watch_request(watched.key, watched.end, watched.next), cluster_.token(),

@@ -19,7 +19,7 @@ namespace {
 // Places that something else has in this process are passed over, so many times.
 constexpr int kMostPlaces = 64;
 // How long a member may take to withdraw what it began.
-constexpr Duration kWithdrawal = std::chrono::seconds(5);
+constexpr Duration kRangeWithdrawal = std::chrono::seconds(5);
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
   return (value + step - 1) / step * step;
@@ -142,7 +142,8 @@ class Claim {
     }
     auto is_mine = settle();
     if (is_mine.is_ok() && *is_mine) return std::optional(base);
-    MEMSPAN_TRY(store_.remove(key(base), Deadline::after(kWithdrawal)).status(), "withdrawing");
+    MEMSPAN_TRY(store_.remove(key(base), Deadline::after(kRangeWithdrawal)).status(),
+                "withdrawing");
     ++races_;
     return again(is_mine.status());
   }
@@ -211,7 +212,7 @@ class Claim {
     next.state = NamedRange::State::kDropping;
     MEMSPAN_TRY_ASSIGN(const bool is_ours, swap(range, next, KeyLife::kLease), "dropping a range");
     if (!is_ours) return Status::ok();
-    return store_.remove(key(range.base), Deadline::after(kWithdrawal)).status();
+    return store_.remove(key(range.base), Deadline::after(kRangeWithdrawal)).status();
   }
 
   // False when the range was another one by then.
@@ -289,7 +290,7 @@ Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_
   auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
                     take, deadline)
                   .run();
-  if (!base.is_ok()) static_cast<void>(release(name, Deadline::after(kWithdrawal)));
+  if (!base.is_ok()) static_cast<void>(release(name, Deadline::after(kRangeWithdrawal)));
   return base;
 }
 
