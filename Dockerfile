@@ -9,6 +9,7 @@ FROM debian:bookworm-slim AS build
 WORKDIR /src
 # A layer of its own: it changes seldom.
 COPY scripts/install_deps.sh scripts/
+COPY scripts/support/progress.sh scripts/support/
 RUN bash scripts/install_deps.sh --examples
 COPY . .
 # The README's first command: it builds, multiplies on two processes and verifies.

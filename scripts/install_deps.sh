@@ -13,6 +13,8 @@
 #   --cross     also what building for aarch64 and running that needs (scripts/cross.sh)
 #   --release   also what a release and its tests need (scripts/release.sh)
 #   --list      print the packages' names and install nothing
+#
+# MEMSPAN_DEPS=have says that all of it is there, for systems without dpkg.
 set -euo pipefail
 
 base=(
@@ -49,6 +51,9 @@ cross=(
   libgtest-dev:arm64 libgmock-dev:arm64
 )
 
+# shellcheck source=scripts/support/progress.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/support/progress.sh"
+
 fail() {
   printf 'install_deps: %s\n' "$*" >&2
   exit 1
@@ -67,7 +72,7 @@ for option in "$@"; do
     --release | -release) wanted+=("${release[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross, --release and --list" ;;
@@ -77,8 +82,13 @@ if $list; then
   printf '%s\n' "${wanted[@]}"
   exit 0
 fi
+case ${MEMSPAN_DEPS-} in
+  '') ;;
+  have) exit 0 ;;
+  *) fail "MEMSPAN_DEPS is \"$MEMSPAN_DEPS\"; allowed is \"have\", or nothing" ;;
+esac
 command -v dpkg-query >/dev/null ||
-  fail "this is not a Debian-like system; install by hand what corresponds to: ${wanted[*]}"
+  fail "this system has no dpkg. Install what corresponds to these packages and set MEMSPAN_DEPS=have: ${wanted[*]}"
 
 native=$(dpkg --print-architecture)
 installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}:${Architecture}\n' "${wanted[@]}" 2>/dev/null |
@@ -92,33 +102,34 @@ done
 
 as_root=()
 if [[ $(id -u) != 0 ]]; then
-  command -v sudo >/dev/null || fail "missing: ${missing[*]}; run this as root, there is no sudo here"
-  as_root=(sudo)
+  command -v sudo >/dev/null || fail "missing: ${missing[*]}; run this as root, because this system has no sudo"
+  sudo -n true 2>/dev/null || fail "missing: ${missing[*]}; run this as root, because sudo asks for a password"
+  as_root=(sudo -n)
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-# What apt does, for who waits: its sums, and now and then where it is. All goes into the log.
-show_progress() {
-  local line got=0 done=0
-  while IFS= read -r line; do
-    printf '%s\n' "$line" >>"$log"
-    case $line in
-      *' newly installed, '* | 'Need to get '* | 'After this operation, '* | 'Fetched '*) printf 'install_deps: %s\n' "$line" ;;
-      Get:*) ((++got % 20)) || printf 'install_deps: %d files fetched\n' "$got" ;;
-      'Setting up '*) ((++done % 20)) || printf 'install_deps: %d packages set up\n' "$done" ;;
-    esac
-  done
+# apt reports its progress as "dlstatus:NUMBER:PERCENT:TEXT" while it fetches and "pmstatus:PACKAGE:PERCENT:TEXT"
+# while it installs; all else goes to the log, and its totals also to the user.
+read_apt() {
+  if [[ $1 =~ ^(dlstatus|pmstatus):[^:]*:([0-9]+)[0-9.]*: ]]; then
+    progress="${BASH_REMATCH[2]} % "
+    [[ ${BASH_REMATCH[1]} == dlstatus ]] && progress+=fetched || progress+=installed
+    return 0
+  fi
+  printf '%s\n' "$1" >>"$log"
+  case $1 in
+    *' newly installed, '* | 'Need to get '* | 'After this operation, '* | 'Fetched '*) printf 'install_deps: %s\n' "$1" ;;
+  esac
 }
+apt_get() { "${as_root[@]}" apt-get -o APT::Status-Fd=1 "$@" </dev/null 2>&1 | print_progress install_deps read_apt; }
 # The lists may be missing (a fresh container) or stale: install first, refresh them if that fails.
 options=()
-install() {
-  "${as_root[@]}" apt-get install -y --no-install-recommends "${options[@]}" "${missing[@]}" </dev/null 2>&1 | show_progress
-}
+install() { apt_get install -y --no-install-recommends "${options[@]}" "${missing[@]}"; }
 refresh() {
   echo "install_deps: apt-get update"
-  "${as_root[@]}" apt-get update </dev/null >>"$log" 2>&1
+  apt_get update
 }
 printf 'install_deps: installing %s, and what they need: minutes where most is missing\n' "${missing[*]}"
 if [[ " ${missing[*]} " == *:arm64\ * ]]; then

@@ -60,7 +60,7 @@ case_dependencies() {
   local stranger
   mapfile -t stranger < <(as_stranger)
   gives 1 "${stranger[@]}" bash "$work/tree/examples/matmul_allreduce/scripts/run.sh" -M 1 -K 1 -N 1
-  said '^install_deps: missing: .*cmake.*libopenblas-dev.*; run this as root, there is no sudo here'
+  said '^install_deps: missing: .*cmake.*libopenblas-dev.*; run this as root, because this system has no sudo'
   ! grep -E 'gtest|benchmark|python|makeself|openmpi' "$work/out" || fail 'that is more than it needs'
   gives 1 "${stranger[@]}" bash "$work/tree/scripts/build.sh" -uttests
   said 'missing: .*libgtest-dev'
