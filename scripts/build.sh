@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds memspan in build/, installs it into install/ and writes install/set_env.sh.
 #
-#   build.sh [-uttests] [-examples] [-python_extension] [-package] [-debug] [-clean]
+#   build.sh [-uttests] [-examples] [-python_extension] [-package] [-debug] [-clean] [-only TARGETS]
 #
 #   -uttests    also the tests: then `ctest --test-dir build` and scripts/run.sh work
 #   -examples   also the examples
@@ -10,13 +10,18 @@
 #   -package    also the .run packages, into dist/, one with the wheel (docs/packages.md)
 #   -debug      without optimisation, with debug information
 #   -clean      remove build/ and install/ first
+#   -only       build only these targets, with commas between them, and install nothing
 #
+# With MEMSPAN_DEPS=have it does not look for packages (scripts/install_deps.sh).
 # Options that concern Ascend hardware only are accepted with a notice.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build
 prefix=$root/install
+
+# shellcheck source=scripts/support/progress.sh
+source "$root/scripts/support/progress.sh"
 
 fail() {
   printf 'build: %s\n' "$*" >&2
@@ -30,6 +35,7 @@ python=false
 package=false
 type=Release
 clean=false
+only=()
 while (($# > 0)); do
   case $1 in
     -uttests | --uttests) tests=ON ;;
@@ -38,6 +44,11 @@ while (($# > 0)); do
     -clean | --clean) clean=true ;;
     -python_extension | --python_extension) python=true ;;
     -package | --package) package=true ;;
+    -only)
+      (($# > 1)) || fail "$1 needs a value"
+      IFS=, read -r -a only <<<"$2"
+      shift
+      ;;
     -rdma_backend | -soc_type)
       (($# > 1)) || fail "$1 needs a value"
       notice "$1 $2"
@@ -48,7 +59,7 @@ while (($# > 0)); do
       notice "$1"
       ;;
     -h | -help | --help)
-      sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; see build.sh -help" ;;
@@ -64,7 +75,6 @@ if $clean; then rm -rf -- "$build" "$prefix"; fi
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true; }
 if [[ $(cached MEMSPAN_BUILD_TESTS) == ON ]]; then tests=ON; fi
 if [[ $(cached MEMSPAN_BUILD_EXAMPLES) == ON ]]; then examples=ON; fi
-if [[ $type == Release && $(cached CMAKE_BUILD_TYPE) == RelWithDebInfo ]]; then type=RelWithDebInfo; fi
 
 needed=()
 if [[ $tests == ON ]]; then needed+=(--tests); fi
@@ -75,17 +85,15 @@ bash "$root/scripts/install_deps.sh" "${needed[@]}"
 
 options=(
   -DCMAKE_BUILD_TYPE="$type"
-  -DCMAKE_INSTALL_PREFIX="$prefix"
-  -DCMAKE_INSTALL_LIBDIR=lib
   -DMEMSPAN_BUILD_TESTS="$tests"
   -DMEMSPAN_BUILD_EXAMPLES="$examples"
 )
-if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-G Ninja -DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
+if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
 if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 printf 'build: %s, in %s; the first time takes minutes\n' "$type" "$build"
-cmake -S "$root" -B "$build" "${options[@]}" >/dev/null || fail "cmake could not configure $build"
-# nproc would take how many threads the caller wants of OpenMP for the number of cores.
-cmake --build "$build" --parallel "$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"
+(cd -- "$root" && cmake --preset release "${options[@]}" >/dev/null) || fail "cmake could not configure $build"
+build_targets build "$build" "${only[@]}"
+((${#only[@]} == 0)) || exit 0
 
 if $python || $package; then bash "$root/scripts/build_wheel.sh" --out "$prefix/wheel"; fi
 if $package; then
