@@ -66,6 +66,24 @@ case_dependencies() {
   said 'missing: .*libgtest-dev'
   gives 1 "${stranger[@]}" bash "$work/tree/scripts/build_wheel.sh" --out "$work/tree/out"
   said 'missing: .*python3-venv'
+  printf '#!/bin/sh\nexit 1\n' >"$work/bin/sudo"
+  chmod 755 "$work/bin/sudo"
+  gives 1 "${stranger[@]}" bash "$work/tree/scripts/install_deps.sh"
+  said '^install_deps: missing: .*cmake.*; run this as root, because sudo asks for a password$'
+  [[ $(wc -l <"$work/out") == 1 ]] || fail "more than one line: $(cat "$work/out")"
+  gives 0 "${stranger[@]}" MEMSPAN_DEPS=have bash "$work/tree/scripts/install_deps.sh"
+  [[ ! -s $work/out ]] || fail "it printed $(cat "$work/out")"
+  gives 1 "${stranger[@]}" MEMSPAN_DEPS=some bash "$work/tree/scripts/install_deps.sh"
+  said 'MEMSPAN_DEPS is "some"; allowed is "have"'
+}
+
+# A step that takes long prints where the build is; warnings are printed as they come.
+case_progress() {
+  # shellcheck disable=SC2016 # expanded inside
+  gives 0 bash -euo pipefail -c 'source "$1"
+    { echo "@1/4 Building a"; echo "a.cc:1: warning: x"; sleep 7; echo "@2/4 Building b"; } | print_progress build read_ninja' \
+    sh "$root/scripts/support/progress.sh"
+  [[ $(cat "$work/out") == $'a.cc:1: warning: x\nbuild: 25 % (1 of 4 steps)' ]] || fail "it printed $(cat "$work/out")"
 }
 
 case_read_only() {
