@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registered memory with adopted pages: peers map it, and its owner keeps what it wrote, whatever
 // becomes of the memory, of the owner and of the peers.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <memspan/transfer.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +18,7 @@
 #include <vector>
 
 #include "fabric/trans.h"
+#include "support/forbidden_syscalls.h"
 #include "support/needs.h"
 
 namespace trans {
@@ -40,17 +38,8 @@ class TransAdoptTest : public testing::Test {
 
 // This thread can reach no memory of another process by the kernel from now on.
 void forbid_copies_by_the_kernel() {
-  constexpr auto load = static_cast<unsigned short>(BPF_LD | BPF_W | BPF_ABS);
-  constexpr auto equal = static_cast<unsigned short>(BPF_JMP | BPF_JEQ | BPF_K);
-  constexpr auto result = static_cast<unsigned short>(BPF_RET | BPF_K);
-  sock_filter filter[] = {{load, 0, 0, 0},  // the system call's number
-                          {equal, 1, 0, SYS_process_vm_readv},
-                          {equal, 0, 1, SYS_process_vm_writev},
-                          {result, 0, 0, SECCOMP_RET_ERRNO | EPERM},
-                          {result, 0, 0, SECCOMP_RET_ALLOW}};
-  const sock_fprog program{sizeof filter / sizeof *filter, filter};
-  ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-  ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+  constexpr long kCalls[] = {SYS_process_vm_readv, SYS_process_vm_writev};
+  ASSERT_EQ(forbid_syscalls(kCalls, 2, EPERM), 0);
 }
 
 int mappings_of_adopted_memory() {
