@@ -35,11 +35,12 @@ Result<bool> second_of(const char* variable, const char* first, const char* seco
                 fmt::format("{} is \"{}\"; allowed are {} and {}", variable, text, first, second));
 }
 
-// Maps and clears what is not there yet. A kernel that cannot leaves that to the first touch.
+// Maps and clears what is not there yet. A system that cannot, or refuses, leaves that to the first
+// touch.
 Status populate(std::byte* place, std::size_t bytes) {
   const std::size_t before = reinterpret_cast<std::uintptr_t>(place) % page_size();
   while (madvise(place - before, bytes + before, MADV_POPULATE_WRITE) != 0) {
-    if (errno == EINVAL) return Status::ok();
+    if (errno == EINVAL || errno == EPERM || errno == ENOSYS) return Status::ok();
     if (errno != EINTR && errno != EAGAIN)
       return Status::from_errno(fmt::format("taking {} of shared memory", format_size(bytes)));
   }

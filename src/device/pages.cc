@@ -49,7 +49,11 @@ namespace {
 Result<Fd> make_sealed(std::size_t bytes, const char* label, unsigned kind) {
   if (Status status = check_file_size_limit(bytes); !status.is_ok()) return status;
   Fd descriptor(memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | kind));
-  if (!descriptor.is_valid()) return Status::from_errno("memfd_create");
+  if (!descriptor.is_valid())
+    return Status::from_errno(errno == EPERM || errno == ENOSYS
+                                  ? "the system refuses memfd_create, of which all shared memory "
+                                    "is made (use a seccomp profile that allows it)"
+                                  : "memfd_create");
   if (ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0)
     return Status::from_errno(fmt::format("reserving {} of shared memory", format_size(bytes)));
   if (fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0)

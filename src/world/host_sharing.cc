@@ -4,6 +4,7 @@
 // and the heap and publishes them; the others of the node fetch them. The leader watches the
 // others, and they watch it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@
 #include "core/mutex.h"
 #include "node/descriptor_broker.h"
 #include "node/host_identity.h"
+#include "node/pidfd.h"
 #include "world/carrier_choice.h"
 #include "world/membership_steps.h"
 
@@ -146,6 +148,17 @@ class Arrivals {
   std::vector<PeerWatch::Watched> watched_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
+// Processes of one host without a launcher watch each other.
+Status check_watching(const Membership& joined) {
+  if (joined.nodes.peers_in(joined.nodes.node_of(joined.rank)) == 1) return Status::ok();
+  const Status watched = open_pidfd(getpid()).status();
+  if (watched.is_ok()) return watched;
+  return {Code::kNotSupported,
+          fmt::format("{}. The processes of a host notice each other's end by it: start them with "
+                      "oshrun, or use a seccomp profile that allows pidfd_open (Linux 5.3)",
+                      watched.message())};
+}
+
 Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
   MEMSPAN_TRY_ASSIGN(
       HostMemory memory,
@@ -213,7 +226,8 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
 
 Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
              Deadline deadline) {
-  const Status ready = find_nodes(joined);
+  Status ready = find_nodes(joined);
+  if (ready.is_ok()) ready = check_watching(joined);
   MEMSPAN_TRY(joined.rank == leader_of(joined) ? lead_host(joined, ready, exchange, check, deadline)
                                                : follow_leader(joined, ready, exchange, deadline),
               "joining");

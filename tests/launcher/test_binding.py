@@ -35,6 +35,13 @@ class BindingTest(unittest.TestCase):
         self.assertIn(f"{ranks} processes on {len(CORES)} cores", errors)
         self.assertEqual(len(set(masks(ranks))), 1)
 
+    def test_refused_by_the_system(self):
+        filtered = [os.environ["MEMSPAN_WITHOUT_SYSCALLS"], "sched_setaffinity"]
+        self.assertEqual(len(set(masks(1, before=filtered))), 1)
+        code, _, errors = run("-n", 1, "--bind", "core", "true", env=strangers(), before=filtered)
+        self.assertEqual(code, 1)
+        self.assertIn("sched_setaffinity (Operation not permitted)", errors)
+
     def test_none(self):
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
             own = [line.split()[1] for line in status if line.startswith(WORDS[1])]

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends of processes that joined the job."""
 
+import os
+import socket
+import subprocess
 import time
 import unittest
 
-from jobs.launcher import PROBE, all_end, read_lines, run, start, strangers
+from jobs.launcher import PROBE, all_end, environment, read_lines, run, start, strangers
 
 LONGEST_END_S = 3
+LIMIT_S = 30
 
 
 class JoinedTest(unittest.TestCase):
@@ -38,6 +42,18 @@ class JoinedTest(unittest.TestCase):
 
     def test_one_that_left_before_the_others_joined(self):
         self.ends(1, "leave_before_init", "exited with code 0 without shmem_init")
+
+    def test_without_a_launcher_a_refused_pidfd_is_named(self):
+        def join(rank):
+            variables = environment(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            return subprocess.Popen([os.environ["MEMSPAN_WITHOUT_SYSCALLS"], "pidfd_open", PROBE], env=variables,
+                                    stderr=subprocess.PIPE, text=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1] - 11  # the store's is 11 more
+        for process in [join(rank) for rank in range(2)]:
+            _, errors = process.communicate(timeout=LIMIT_S)
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertRegex(errors, r"pidfd_open of process \d+: Operation not permitted .* start them with oshrun")
 
     def test_a_killed_launcher_takes_them_along(self):
         job = start("-n", "3", PROBE, "wait", env=strangers())

@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <string>
 
@@ -36,10 +38,25 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
+// Sets the launcher's mask to what it is; some containers refuse even that.
+Status try_to_bind() {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return Status::ok();
+  if (sched_setaffinity(0, sizeof mask, &mask) == 0) return Status::ok();
+  return {Code::kUnavailable,
+          fmt::format("--bind core: the system refuses sched_setaffinity ({}). Use --bind none, or "
+                      "a seccomp profile that allows it",
+                      std::strerror(errno))};
+}
+
 }  // namespace
 
 Result<std::vector<int>> choose_cores(Binding binding, int processes) {
   if (binding == Binding::kNone) return std::vector<int>();
+  if (Status status = try_to_bind(); !status.is_ok()) {
+    if (binding == Binding::kWhenItFits) return std::vector<int>();
+    return status;
+  }
   std::vector<int> allowed = allowed_cores();
   const auto wanted = static_cast<std::size_t>(processes);
   if (wanted > allowed.size()) {

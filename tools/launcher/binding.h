@@ -10,8 +10,8 @@
 namespace memspan::launcher {
 
 // One core number per process, within the launcher's own affinity mask: whole cores first, then
-// their second hardware threads. Empty: nobody is bound. kInvalidArgument when binding was asked
-// for and there are more processes than cores.
+// their second hardware threads. Empty: no process is bound. If binding was asked for:
+// kInvalidArgument with more processes than cores, kUnavailable if the system refuses it.
 Result<std::vector<int>> choose_cores(Binding binding, int processes);
 
 }  // namespace memspan::launcher

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import torch
 
 _NOTE_BYTES = 8
+_SMEM_ERROR = -1
 _MOST_DIRECTORY = 1 << 24
 _PATIENCE_S = 30
 _MESSAGE_BYTES = 256
@@ -70,6 +71,7 @@ class KvWorker:
         description: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = TransferEngine()
+        self._may_adopt = True
         role = "Both" if hosts_store else None
         if self._engine.initialize(store_url, host, "Both", 0, store_server_role=role) != 0:
             _fail()
@@ -88,9 +90,13 @@ class KvWorker:
 
     def register_memory(self, address: int, size: int, adopt: bool = False) -> None:
         """Others may read and write it from now on. ``adopt``: as ``TransferEngine.register_memory``,
-        and by copies of the operating system where memory cannot be adopted. ``memspan.Error``."""
-        if adopt and self._engine.register_memory(address, size, adopt=True) == 0:
-            return
+        and by copies of the operating system if memory cannot be adopted. A system that refuses to
+        adopt is asked once. ``memspan.Error``."""
+        if adopt and self._may_adopt:
+            code = self._engine.register_memory(address, size, adopt=True)
+            if code == 0:
+                return
+            self._may_adopt = code != _SMEM_ERROR
         if self._engine.register_memory(address, size) != 0:
             _fail()
 

@@ -44,7 +44,7 @@ Result<std::uint64_t> known_features() {
   if (errno == ENOSYS) return not_supported("this kernel has no userfaultfd");
   if (errno == EPERM)
     return not_supported(
-        "userfaultfd is forbidden here (a container's seccomp profile allows it or not)");
+        "the system refuses userfaultfd (in a container, use a seccomp profile that allows it)");
   return not_supported(std::strerror(errno));
 }
 

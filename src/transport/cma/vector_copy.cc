@@ -89,9 +89,11 @@ Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) c
                       "Memory that the library allocated needs none of this",
                       process_)};
     case ENOSYS:
-      return {Code::kNotSupported,
-              "this kernel has no process_vm_readv; only memory that the library allocated can be "
-              "reached"};
+      return {
+          Code::kNotSupported,
+          "this system has no process_vm_readv: its kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or "
+          "a container's seccomp profile does not allow it. Memory that the library allocated "
+          "needs none of this"};
     case EFAULT:
       if (!is_readable(local))
         return {Code::kInvalidArgument,

@@ -24,11 +24,12 @@ def environment(**more):
 
 
 def start(*arguments, **more):
-    """oshrun with pipes; `more` goes to Popen."""
+    """oshrun with pipes; `before` are the words before it, and `more` goes to Popen."""
+    before = more.pop("before", ())
     more.setdefault("env", environment())
     more.setdefault("stdin", subprocess.DEVNULL)
     more.setdefault("stdout", subprocess.PIPE)
-    return subprocess.Popen([OSHRUN, *map(str, arguments)], stderr=subprocess.PIPE, **more)
+    return subprocess.Popen([*before, OSHRUN, *map(str, arguments)], stderr=subprocess.PIPE, **more)
 
 
 def run(*arguments, **more):

@@ -3,14 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "device/huge_pages.h"
 #include "device/reservation.h"
+#include "support/forbidden_syscalls.h"
 #include "support/huge_pages.h"
 #include "support/needs.h"
 
@@ -121,6 +125,18 @@ TEST_F(MappedCommitTest, PopulatedPagesAreMapped) {
   const CommitSettings settings{.may_be_huge = false, .is_populated = true};
   ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - page_size()), settings).is_ok());
   EXPECT_EQ(smaps_bytes(range_.base(), "Rss"), kBytes - page_size());
+}
+
+// As a container may refuse it: the pages are taken, and mapped at the first touch.
+TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
+  for (const int error : {EPERM, ENOSYS})
+    std::thread([&] {
+      constexpr long kMadvise = SYS_madvise;
+      ASSERT_EQ(forbid_syscalls(&kMadvise, 1, error), 0);
+      const Status status = commit_mapped(part(0, kBytes), {.is_populated = true});
+      EXPECT_TRUE(status.is_ok()) << status.to_string();
+    }).join();
+  EXPECT_EQ(taken(), kBytes);
 }
 
 TEST_F(MappedCommitTest, AnObjectionEndsIt) {

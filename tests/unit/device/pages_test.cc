@@ -2,14 +2,19 @@
 #include "device/pages.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <thread>
 
 #include "device/reservation.h"
+#include "support/forbidden_syscalls.h"
 
 namespace memspan {
 namespace {
@@ -24,6 +29,17 @@ TEST(PagesTest, AreReservedButNotTaken) {
   Pages pages = Pages::create(std::size_t{1} << 40, "test").value();
   EXPECT_EQ(pages.bytes(), std::size_t{1} << 40);
   EXPECT_EQ(taken_bytes(pages), 0u);
+}
+
+TEST(PagesTest, ARefusedMemfdIsNamed) {
+  std::thread([] {
+    constexpr long kMemfd = SYS_memfd_create;
+    ASSERT_EQ(forbid_syscalls(&kMemfd, 1, EPERM), 0);
+    const auto pages = Pages::create(page_size(), "test");
+    EXPECT_EQ(pages.code(), Code::kSystem);
+    EXPECT_THAT(pages.status().message(), testing::HasSubstr("refuses memfd_create"));
+    EXPECT_THAT(pages.status().message(), testing::HasSubstr("seccomp profile"));
+  }).join();
 }
 
 TEST(PagesTest, CommitTakesJustTheRange) {
