@@ -8,7 +8,11 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <climits>
+#include <cstring>
+#include <fstream>
+#include <string>
 
 namespace memspan {
 namespace {
@@ -17,7 +21,47 @@ Status no_such_node(int node) {
   return {Code::kInvalidArgument, fmt::format("this machine has no NUMA node {}", node)};
 }
 
+struct OnlineNodes {
+  int count = 0;
+  bool has_node = false;
+};
+
+// "0-1,4": three nodes. A kernel that does not say has node 0.
+OnlineNodes read_online(std::string_view text, int node) {
+  OnlineNodes nodes;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int first = 0, last = 0; at < end; ++at) {
+    const auto one = std::from_chars(at, end, first);
+    if (one.ec != std::errc()) break;
+    at = one.ptr;
+    last = first;
+    if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
+    nodes.count += last - first + 1;
+    nodes.has_node = nodes.has_node || (first <= node && node <= last);
+  }
+  return nodes.count > 0 ? nodes : OnlineNodes{1, node == 0};
+}
+
+std::string online_text() {
+  std::ifstream file("/sys/devices/system/node/online");
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
 }  // namespace
+
+Status without_mbind(int node, std::string_view online, int error) {
+  const OnlineNodes nodes = read_online(online, node);
+  if (!nodes.has_node) return no_such_node(node);
+  if (nodes.count == 1) return Status::ok();
+  return {Code::kNotSupported,
+          fmt::format("NUMA node {} cannot be chosen, and its memory comes from any node: the "
+                      "system refuses mbind ({}). In a container, add the capability SYS_NICE or "
+                      "use a seccomp profile that allows mbind",
+                      node, std::strerror(error))};
+}
 
 int current_node() {
   unsigned node = 0;
@@ -33,8 +77,7 @@ Status prefer_node(void* base, std::size_t bytes, int node) {
   if (syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, mask.data(), kNodes, 0) == 0)
     return Status::ok();
   if (errno == EINVAL) return no_such_node(node);
-  if (errno == ENOSYS || errno == EPERM)
-    return {Code::kNotSupported, "this system does not let a process choose a NUMA node"};
+  if (errno == ENOSYS || errno == EPERM) return without_mbind(node, online_text(), errno);
   return Status::from_errno(fmt::format("preferring NUMA node {}", node));
 }
 

@@ -140,9 +140,11 @@ Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   if (!pages.is_ok()) return pages.status();
   auto memory = std::make_unique<HostMemory>(std::move(pages).value());
   MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes));
-  if (is_numa)
-    MEMSPAN_PASS(prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
-                             *options_.numa >= 0 ? *options_.numa : current_node()));
+  if (is_numa) {
+    placement_ = prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
+                             *options_.numa >= 0 ? *options_.numa : current_node());
+    if (placement_.code() != Code::kNotSupported) MEMSPAN_PASS(placement_);
+  }
   if (is_new)
     MEMSPAN_PASS(commit_within_budget(
         {memory->pages(), 0, windows(kind).begin_of(options_.rank), memory->bytes()}, "the pool"));

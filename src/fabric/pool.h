@@ -86,6 +86,8 @@ class Pool {
   Device& device() const { return *options_.device; }
   // The same, or null where that is the host.
   Device* other_device() const { return other_device_; }
+  // kNotSupported if the system refused to place the host contribution on its NUMA node.
+  const Status& placement() const { return placement_; }
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
 
   // Waits until what `rank` contributes to an address range can be reached, and says how many bytes
@@ -187,6 +189,7 @@ class Pool {
   Mutex exposing_;
   std::uint64_t generation_ MEMSPAN_GUARDED_BY(exposing_) = 0;  // of the join; 0: none
   std::array<std::unique_ptr<ExposedRegion>, kRanges> exposed_ MEMSPAN_GUARDED_BY(exposing_);
+  Status placement_;  // const once create() returned
 
   Mutex connecting_;  // one thread at a time asks for remote windows; taken before mutex_
   Mutex mutex_;

@@ -5,9 +5,11 @@
 #include <smem/host/smem_bm.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/pools.h"
+#include "support/forbidden_syscalls.h"
 
 /* A local end that is unmapped, constant or no address at all is a mistake like another, for single
  * copies, batches and in the background; nobody dies and all else goes on. */
@@ -222,6 +224,41 @@ SCENARIO(refuses_nonsense, 1, int number) {
 }
 
 /* A host with little memory: the failure names the sizes, and the id is free again. */
+static _Atomic int lines;
+static char last_line[kMostText];
+static void count_line(int level, const char* line) {
+  ++lines;
+  snprintf(last_line, sizeof last_line, "%d %s", level, line);
+}
+
+/* As containers refuse it: a pool with a NUMA node works, and a warning says what its owner does
+ * not get, unless the machine has one node. */
+SCENARIO(mbind_may_be_refused, 2, int number) {
+  char online[64] = "0";
+  FILE* file = fopen("/sys/devices/system/node/online", "r");
+  if (file != NULL) {
+    CHECK(fgets(online, sizeof online, file) != NULL);
+    fclose(file);
+  }
+  const int has_several = strpbrk(online, ",-") != NULL;
+  const long mbind_number = SYS_mbind;
+  CHECK(forbid_syscalls(&mbind_number, 1, number == 0 ? EPERM : ENOSYS) == 0);
+  begin(number);
+  CHECK(smem_set_extern_logger(count_line) == SMEM_OK && smem_set_log_level(2) == SMEM_OK);
+  enum { kSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX, kCallers = 0x7F };
+  smem_bm_t pool = smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, 0, kSaid | kCallers);
+  CHECK(pool != NULL);
+  CHECK(lines == has_several);
+  if (has_several) CHECK(strncmp(last_line, "2 ", 2) == 0 && strstr(last_line, "refuses mbind"));
+  CHECK(smem_bm_join(pool, 0, NULL) == SMEM_OK);
+  meet(members);
+  char byte = (char)(number + 1);
+  CHECK(copy(pool, &byte, host_of(pool, 1 - number), 1, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  meet(members);
+  CHECK(load_byte(pool, host_of(pool, number)) == 2 - number);
+  REFUSES_TO_MAKE(smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, kSize, 0, kSaid | 100), "NUMA node 100");
+}
+
 SCENARIO(too_little_memory, 1, int number) {
   setenv("MEMSPAN_MEMORY_LIMIT", "8M", 1);
   begin(number);

@@ -19,6 +19,7 @@ from needs import needs, require
 INFO = os.environ["MEMSPAN_INFO"]
 STORE = os.environ["MEMSPAN_STORE_TOOL"]
 LIBRARY = os.environ["MEMSPAN_LIBRARY"]
+WITHOUT_SYSCALLS = os.environ["MEMSPAN_WITHOUT_SYSCALLS"]
 HAS_TLS = os.environ["MEMSPAN_HAS_TLS"] in ("ON", "1", "TRUE")
 IS_SANITIZED = bool(os.environ.get("MEMSPAN_SANITIZE"))
 LIMIT_S = 30
@@ -115,6 +116,18 @@ class LimitsTest(unittest.TestCase):
         dev_shm = json.loads(ended.stdout)["memory"]["dev_shm"]
         self.assertEqual(dev_shm["value"]["bytes"], 1 << 20)
         self.assertEqual(dev_shm["judgement"], "good")
+
+    def test_system_calls_that_a_container_refuses(self):
+        wrapped = [WITHOUT_SYSCALLS, "mbind,userfaultfd,process_vm_readv,membarrier"]
+        kernel = json.loads(subprocess.run([*wrapped, INFO, "--json"], capture_output=True, text=True, timeout=LIMIT_S,
+                                           check=False, env=environment()).stdout)["kernel"]
+        for key, word in (("numa_policy", "mbind"), ("userfaultfd", "userfaultfd"), ("membarrier", "membarrier"),
+                          ("process_memory", "process_vm_readv")):
+            with self.subTest(key):
+                self.assertFalse(kernel[key]["value"])
+                self.assertIn(word, kernel[key]["text"])
+        nodes = found()["host"]["numa_nodes"]["value"]
+        self.assertEqual(kernel["numa_policy"]["judgement"], "good" if nodes == 1 else "note")
 
     def test_a_diagnosis_in_json_is_what_is_not_good(self):
         code, out, _ = info("--diagnose", "--json", shell='ulimit -Sn 24 && exec "$@"')

@@ -13,6 +13,7 @@ namespace memspan::info {
 
 // ---- from files, which tests replace
 
+int numa_nodes(const SystemFiles& files);
 // Kernel, processor, cores, control group's share of them, NUMA nodes.
 Findings gather_host(const SystemFiles& files);
 // Huge pages, overcommitment, the mappings that a process may have, /dev/shm.

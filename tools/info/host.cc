@@ -14,12 +14,6 @@
 namespace memspan::info {
 namespace {
 
-int numa_nodes(const SystemFiles& files) {
-  int count = 0;
-  while (files.has(fmt::format("/sys/devices/system/node/node{}", count))) ++count;
-  return std::max(count, 1);
-}
-
 // Cores' worth of time that one control group gives ("200000 100000": two); 0: no bound.
 double quota_of(const SystemFiles& files, const ControlGroup& group) {
   if (group.is_v1) {
@@ -60,6 +54,12 @@ Finding quota_finding(double quota, int cores) {
 }
 
 }  // namespace
+
+int numa_nodes(const SystemFiles& files) {
+  int count = 0;
+  while (files.has(fmt::format("/sys/devices/system/node/node{}", count))) ++count;
+  return std::max(count, 1);
+}
 
 Findings gather_host(const SystemFiles& files) {
   utsname about = {};

@@ -2,6 +2,7 @@
 // System calls that memspan uses, each tried on this process or a child of it.
 #include <fmt/format.h>
 #include <linux/membarrier.h>
+#include <linux/mempolicy.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -85,6 +86,23 @@ Finding userfaultfd_finding() {
                 "a seccomp profile that allows userfaultfd, or a newer kernel");
 }
 
+Finding numa_finding(int nodes) {
+  Finding finding{.group = "kernel",
+                  .key = "numa_policy",
+                  .text = "memory can be placed on a NUMA node",
+                  .value = true};
+  if (::syscall(SYS_mbind, nullptr, 0, MPOL_DEFAULT, nullptr, 0, 0) == 0) return finding;
+  finding.text = fmt::format("mbind: {}", std::strerror(errno));
+  finding.value = false;
+  if (nodes == 1) {
+    finding.text += "; this machine has one NUMA node, and nothing depends on it";
+    return finding;
+  }
+  return judged(std::move(finding), Judgement::kNote,
+                "mbind, for pools with a NUMA node; without it their memory comes from any node",
+                "docker run --cap-add SYS_NICE, or a seccomp profile that allows mbind");
+}
+
 Finding membarrier_finding() {
   Finding finding{
       .group = "kernel", .key = "membarrier", .text = "sleepers are woken at once", .value = true};
@@ -134,8 +152,13 @@ Finding gather_ptrace_scope(const SystemFiles& files) {
 }
 
 Findings gather_kernel(const SystemFiles& files) {
-  return {memfd_finding(),          pidfd_finding(),       gather_ptrace_scope(files),
-          process_memory_finding(), userfaultfd_finding(), membarrier_finding()};
+  return {memfd_finding(),
+          pidfd_finding(),
+          gather_ptrace_scope(files),
+          process_memory_finding(),
+          userfaultfd_finding(),
+          membarrier_finding(),
+          numa_finding(numa_nodes(files))};
 }
 
 }  // namespace memspan::info

@@ -20,7 +20,8 @@ typedef void* smem_bm_t;
 #define SMEM_BM_TIMEOUT_MAX UINT32_MAX /* seconds */
 
 /* Bits of the flags of creation. Seven for the NUMA node of the DRAM that is given (0x7F: the node
- * nearest to the device), which count when the bit after them is set. */
+ * nearest to the device), which count when the bit after them is set. A system that refuses mbind,
+ * as containers do, costs one warning: the DRAM comes from any node. */
 #define SMEM_BM_BIND_NUMA_FLAG_INDEX 0U
 #define SMEM_BM_BIND_NUMA_FLAG_LEN 7U
 #define SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX 7U

@@ -14,6 +14,7 @@
 #include "capi/smem/rank_binding.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
+#include "core/log.h"
 #include "device/choice.h"
 #include "fabric/pool_copy.h"
 
@@ -161,6 +162,8 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
       [&](const RankMembership& membership) -> Result<void*> {
         auto pool = make_pool(id, *option, membership);
         if (!pool.is_ok()) return pool.status();
+        if (const Status& placed = (*pool)->pool->placement(); !placed.is_ok())
+          log_line(LogLevel::kWarn, fmt::format("{}: {}", call, placed.message()));
         return big_memories().add(std::move(pool).value());
       });
 }
