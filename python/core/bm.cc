@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemFabric's Big Memory.
+#include <memspan/pool.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -154,6 +155,20 @@ void bind_bm(nb::module_& module) {
         return smem_code(wait([&] { return smem_bm_leave(pointer_of(pool), flags); }));
       },
       nb::sig("def bm_leave(pool: int, flags: int, /) -> int"));
+  module.def(
+      "pool_wait_members",
+      [](Handle pool, std::uint32_t count, std::uint32_t timeout_ms) {
+        return smem_code(
+            wait([&] { return memspan_pool_wait_members(pointer_of(pool), count, timeout_ms); }));
+      },
+      nb::sig("def pool_wait_members(pool: int, count: int, timeout_ms: int, /) -> int"));
+  module.def(
+      "pool_wait_rank",
+      [](Handle pool, std::uint32_t rank, std::uint32_t timeout_ms) {
+        return smem_code(
+            wait([&] { return memspan_pool_wait_rank(pointer_of(pool), rank, timeout_ms); }));
+      },
+      nb::sig("def pool_wait_rank(pool: int, rank: int, timeout_ms: int, /) -> int"));
   module.def(
       "bm_get_local_mem_size_by_mem_type",
       [](Handle pool, std::uint32_t type) {

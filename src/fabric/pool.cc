@@ -290,6 +290,7 @@ Status Pool::detach(Deadline deadline) {
   {
     MutexLock lock(mutex_);
     is_joined_ = false;
+    changed_.notify_all();
   }
   for (std::uint32_t rank = 0; rank < options_.ranks; ++rank) on_peer_left(rank);
   return status;

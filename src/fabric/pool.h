@@ -95,6 +95,13 @@ class Pool {
   // kUnreachable when this process has not joined.
   Result<std::uint64_t> await(std::uint32_t rank, RangeKind kind, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
+  // Wait until so many members, this one included, or a certain one, can be reached. kTimeout says
+  // who is missing, kPeerLost that one of those who were there, or came, has gone since the call
+  // began, kStoreLost that nobody can come any more, kUnavailable that this process is not joined.
+  Status await_members(std::uint32_t count, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status await_member(std::uint32_t rank, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  // From now on they end as in a process that is not joined; before the pool ends.
+  void end_waits() MEMSPAN_EXCLUDES(mutex_);
   // Whether a member, now, is on another host.
   bool is_remote(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -160,6 +167,12 @@ class Pool {
                   Result<FetchedDescriptors> answer) MEMSPAN_EXCLUDES(mutex_);
   Status map_contributions(std::uint32_t rank, const Record& record, FetchedDescriptors answer)
       MEMSPAN_REQUIRES(mutex_);
+  // `look`, with how long it took: ok, or the failure if the deadline has passed.
+  template <typename Look>
+  Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
+      MEMSPAN_EXCLUDES(mutex_);
+  std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_);
+  Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   // What the store says of a join: kStale when the rank has joined again since, kPeerLost when it
   // is not in the pool.
@@ -176,6 +189,7 @@ class Pool {
   RankWindows device_;
   std::array<std::unique_ptr<DeviceMemory>, kRanges> own_;
   MapperTable mappers_;
+  Status placement_;  // const once create() returned
   std::atomic<bool> is_restricted_{false};
   std::atomic<bool> is_spread_{false};
 
@@ -189,12 +203,12 @@ class Pool {
   Mutex exposing_;
   std::uint64_t generation_ MEMSPAN_GUARDED_BY(exposing_) = 0;  // of the join; 0: none
   std::array<std::unique_ptr<ExposedRegion>, kRanges> exposed_ MEMSPAN_GUARDED_BY(exposing_);
-  Status placement_;  // const once create() returned
 
   Mutex connecting_;  // one thread at a time asks for remote windows; taken before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
   bool is_joined_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool ends_waits_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);  // by rank
 };

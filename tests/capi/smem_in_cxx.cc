@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <hybm/hybm_def.h>
 #include <memspan/group.h>
+#include <memspan/pool.h>
 #include <memspan/stream.h>
 #include <memspan/transfer.h>
 

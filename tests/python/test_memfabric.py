@@ -105,6 +105,35 @@ def test_a_pool(ranks):
     jobs.run(use_pool, ranks)
 
 
+def wait_for_members(rank, ranks):
+    bm = mf_smem.bm
+    space = shared_space(rank, ranks)
+    assert bm.initialize(url(), ranks, 0, bm.BmConfig(auto_ranking=False, rank_id=rank)) == 0
+    with bm.create(1, SLICE, 0) as pool:
+        assert pool.wait_members(1, 0) != 0 and "has not joined" in mf_smem.get_last_err_msg()
+        if rank == 0:
+            assert pool.join() == 0
+            assert pool.wait_members(2, timeout_ms=50) == -2004
+            assert "1 of 2 members are in the pool (0)" in mf_smem.get_last_err_msg()
+            assert pool.wait_rank(1, 0) == -2004
+            # Another thread of Python runs while this one waits, and a signal ends the wait.
+            threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
+            with pytest.raises(KeyboardInterrupt):
+                pool.wait_members(2)
+            assert space.barrier() == 0
+            assert pool.wait_members(2) == 0 and pool.wait_rank(1) == 0
+            there = pool.peer_rank_ptr(1, bm.BmMemType.HOST)
+            assert pool.copy_data(b"12345678", there, 8, bm.BmCopyType.H2G) == 0
+        else:
+            assert space.barrier() == 0
+            assert pool.join() == 0
+        assert space.barrier() == 0
+
+
+def test_members_are_waited_for():
+    jobs.run(wait_for_members, 2)
+
+
 def create2(rank, ranks):
     bm = memfabric_hybrid.bm
     space = shared_space(rank, ranks)

@@ -5,6 +5,7 @@
     bm.initialize("tcp://127.0.0.1:8570", world_size, device_id, config)
     pool = bm.create(0, local_dram_size=64 << 20, local_hbm_size=0)
     pool.join()
+    pool.wait_members(2)
     there = pool.peer_rank_ptr(peer, bm.BmMemType.HOST)
     pool.copy_data(array.ctypes.data, there, array.nbytes, bm.BmCopyType.H2G)
 
@@ -219,6 +220,17 @@ class BigMemory(Owner):
     def join(self, flags: int = 0) -> int:
         """From now on others reach what this process gives. Returns 0 or a code."""
         return _c.bm_join(self._handle, flags)[0]
+
+    def wait_members(self, count: int, timeout_ms: int = _SECONDS * 1000) -> int:
+        """Waits until ``count`` members, this process included, are in the pool at the same time and
+        copies reach their memory. Returns 0 or a code: -2004 if they do not come in time, -2014 if a
+        member leaves or dies during the call, or the store ends. memspan's own."""
+        return _c.pool_wait_members(self._handle, count, timeout_ms)
+
+    def wait_rank(self, rank: int, timeout_ms: int = _SECONDS * 1000) -> int:
+        """Waits until ``rank`` is in the pool and copies reach its memory. Returns 0 or a code, as
+        ``wait_members``. memspan's own."""
+        return _c.pool_wait_rank(self._handle, rank, timeout_ms)
 
     def leave(self, flags: int = 0) -> int:
         """Others no longer reach what this process gives; it may join again. Returns 0 or a code."""

@@ -170,6 +170,7 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
 
 // Its memory stays until the last thread has let go of it.
 bool destroy_pool(const void* handle) {
+  if (const auto memory = big_memories().use(handle)) memory->pool->end_waits();
   std::unique_ptr<BigMemory> memory = big_memories().remove(handle);
   if (memory == nullptr) return false;
   const std::uint32_t id = memory->id;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for members of a pool to come. Events of the watch wake the waits. The end of the store
+// is no event, so a wait asks the store now and then.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "core/interrupt.h"
+#include "fabric/pool.h"
+
+namespace memspan {
+namespace {
+
+// A wait notices the end of the store by this much late, at the price of a round trip each time.
+constexpr auto kStoreLook = std::chrono::milliseconds(200);
+
+}  // namespace
+
+std::vector<std::uint32_t> Pool::present_ranks() const {
+  std::vector<std::uint32_t> present;
+  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+    if (rank == options_.rank || peers_[rank].stage == Peer::Stage::kMapped ||
+        peers_[rank].stage == Peer::Stage::kRemote)
+      present.push_back(rank);
+  return present;
+}
+
+Status Pool::await_members(std::uint32_t count, const Deadline& deadline) {
+  return await_presence(0, options_.ranks, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
+    const std::vector<std::uint32_t> present = present_ranks();
+    if (present.size() >= count) return Status::ok();
+    return Status(Code::kTimeout,
+                  fmt::format("{} of {} members are in the pool ({}) after {:.3f} s",
+                              present.size(), count, fmt::join(present, ", "), to_seconds(waited)));
+  });
+}
+
+Status Pool::await_member(std::uint32_t rank, const Deadline& deadline) {
+  return await_presence(rank, rank + 1, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
+    const Peer::Stage stage = peers_[rank].stage;
+    if (rank == options_.rank || stage == Peer::Stage::kMapped || stage == Peer::Stage::kRemote)
+      return Status::ok();
+    return Status(Code::kTimeout,
+                  fmt::format("rank {} {} after {:.3f} s", rank,
+                              stage == Peer::Stage::kFetching
+                                  ? "is in the pool, but did not hand over its memory"
+                                  : "is not in the pool",
+                              to_seconds(waited)));
+  });
+}
+
+// Of the ranks in [first, end), none may go.
+template <typename Look>
+Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline,
+                            Look look) {
+  const auto began = Clock::now();
+  MutexLock lock(mutex_);
+  // One more event of a member that is absent is its coming.
+  std::vector<std::uint64_t> allowed(options_.ranks);
+  for (std::uint32_t rank = first; rank < end; ++rank)
+    allowed[rank] = peers_[rank].events + (peers_[rank].stage == Peer::Stage::kAbsent ? 1 : 0);
+  while (true) {
+    if (!is_joined_ || ends_waits_)
+      return {Code::kUnavailable, "this process has not joined the pool, or left it"};
+    for (std::uint32_t rank = first; rank < end; ++rank) {
+      if (peers_[rank].events > allowed[rank])
+        return {Code::kPeerLost,
+                fmt::format("rank {} left the pool, or ended, after {:.3f} s of this call", rank,
+                            to_seconds(Clock::now() - began))};
+      if (peers_[rank].stage == Peer::Stage::kFailed) return peers_[rank].why;
+    }
+    Status status = look(Clock::now() - began);
+    if (status.is_ok() || deadline.has_passed()) return status;
+    if (wait_interruptibly(changed_, mutex_, deadline.within(kStoreLook))) continue;
+    status = end_of_wait("the time is over");
+    if (status.code() != Code::kTimeout) return status;
+    if (!deadline.has_passed()) MEMSPAN_PASS(ask_store(deadline));
+  }
+}
+
+// Ok while the store answers.
+Status Pool::ask_store(const Deadline& deadline) {
+  mutex_.unlock();
+  const Status answer =
+      member_->store().get_now(members_prefix() + std::to_string(options_.rank), deadline).status();
+  mutex_.lock();
+  const bool is_there =
+      answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
+  return is_there ? Status::ok() : answer;
+}
+
+void Pool::end_waits() {
+  MutexLock lock(mutex_);
+  ends_waits_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace memspan
