@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kv_pool.h"
 
+#include <memspan/pool.h>
 #include <sched.h>
 
 #include <cstring>
@@ -58,7 +59,9 @@ KvPool::KvPool(const char* store_url, const Shape& shape, std::uint32_t rank)
                smem_bm_create(0, shape.members, SMEMB_DATA_OP_SDMA, part_bytes(), 0, 0));
   mine_ = part(rank);  // all zeros: no block
   must("smem_bm_join", smem_bm_join(pool_, 0));
-  wait_for_others(kJoined);
+  must("memspan_pool_wait_members",
+       memspan_pool_wait_members(pool_, shape.members,
+                                 static_cast<std::uint32_t>(kPatience) * 1000));
 }
 
 KvPool::~KvPool() {
@@ -161,19 +164,14 @@ bool KvPool::is_there(std::uint32_t member) {
 
 void KvPool::finish() {
   mine_.state->store(kFinished, std::memory_order_release);
-  wait_for_others(kFinished);
-}
-
-// Who is not there has not come yet, or has gone: that is waited for, or is as good as finished.
-void KvPool::wait_for_others(State wanted) {
-  if (wanted == kJoined) mine_.state->store(kJoined, std::memory_order_release);
   const double end = example::seconds_now() + kPatience;
   for (std::uint32_t member = 0; member < shape_.members; ++member) {
     std::uint64_t state = 0;
-    while (!copy(part(member).state, &state, sizeof state) ? wanted == kJoined : state < wanted) {
+    // A member that has gone is as good as finished.
+    while (copy(part(member).state, &state, sizeof state) && state != kFinished) {
       if (example::seconds_now() > end)
-        example::leave(example::kFailed, "member " + std::to_string(member) + " is not " +
-                                             (wanted == kJoined ? "there" : "done") + " after " +
+        example::leave(example::kFailed, "member " + std::to_string(member) +
+                                             " is not done after " +
                                              std::to_string(static_cast<int>(kPatience)) + " s");
       sched_yield();
     }

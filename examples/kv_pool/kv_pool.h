@@ -59,7 +59,7 @@ class KvPool {
   const Counts& counts() const { return counts_; }
 
  private:
-  enum State : std::uint64_t { kJoined = 1, kFinished = 2 };
+  enum State : std::uint64_t { kFinished = 1 };
   struct Entry {
     std::atomic<std::uint64_t> version;  // 0: no block yet
     std::uint64_t hash;
@@ -84,7 +84,6 @@ class KvPool {
   std::size_t make_room(std::size_t set);
   bool fetch(std::uint32_t member, std::uint64_t hash, void* block);
   bool copy(const void* from, void* to, std::size_t bytes);
-  void wait_for_others(State state);
 
   const Shape shape_;
   const std::uint32_t rank_;

@@ -7,6 +7,7 @@
 //                                                             │ G2G
 //            buffer ◄──G2H── host space, r  ◄─ rank r-1 ─     ▼
 //                                                         host space, r+1
+#include <memspan/pool.h>
 #include <smem/host/smem_bm.h>
 
 #include "example.h"
@@ -23,6 +24,8 @@ constexpr const char* kUsage =
     "  storeUrl    tcp://host:port, the same for all; \"auto\" when all ranks are started here\n"
     "  TRANSPORT   0 for SDMA, 1 for device RDMA\n"
     "  BYTES       what each rank gives to either space and copies (16777216)\n";
+
+constexpr std::uint32_t kPatienceMs = 120'000;  // until all ranks have joined
 
 struct Arguments {
   std::uint32_t world, local, first;
@@ -73,9 +76,9 @@ int run_rank(const Arguments& given, const char* store, std::uint32_t rank) {
   smem_bm_t const pool = must("smem_bm_create", smem_bm_create(0, given.world, given.transport,
                                                                given.bytes, given.bytes, 0));
   must("smem_bm_join", smem_bm_join(pool, 0));
+  must("memspan_pool_wait_members", memspan_pool_wait_members(pool, given.world, kPatienceMs));
   {
     Meeting meeting(store, given.world, rank);
-    meeting.wait();  // all have joined
     const double began = seconds_now();
     pass_around(pool, meeting, given, rank);
     std::printf("bm_example: rank %u of %u, %llu bytes each way, %.3f s, PASS\n", rank, given.world,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool whose members show each other certificates. The private key is encrypted, and so is its
 // password, which the library of decrypter.c opens.
+#include <memspan/pool.h>
 #include <sched.h>
 #include <smem/host/smem_bm.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kRanks = 2;
 constexpr std::size_t kBytes = 1 << 20;
+constexpr std::uint32_t kPatienceMs = 30'000;  // for the other rank
 
 constexpr const char* kUsage =
     "usage: secured_pool FOLDER DECRYPTER [storeUrl (auto)]\n"
@@ -46,23 +48,9 @@ struct Part {
   volatile char was_read;
 };
 
-// Tries until `done`, for the other rank is on its way; for 30 seconds.
-template <typename Done>
-void until(const char* what, Done done) {
-  const double end = seconds_now() + 30;
-  while (!done()) {
-    expect(seconds_now() < end, std::string("no ") + what + " within 30 s");
-    sched_yield();
-  }
-}
-
 void copy(smem_bm_t pool, const void* from, void* to, std::size_t bytes, smem_bm_copy_type type) {
   smem_copy_params params = {from, to, bytes};
-  until("other rank", [&] {
-    const int32_t code = smem_bm_copy(pool, &params, type, 0);
-    if (code != SMEM_OK && code != SMEM_NOT_CONNECTED) report("smem_bm_copy", code);
-    return code == SMEM_OK;
-  });
+  must("smem_bm_copy", smem_bm_copy(pool, &params, type, 0));
 }
 
 int run_rank(smem_bm_config_t config, const char* store, std::uint32_t rank) {
@@ -79,14 +67,18 @@ int run_rank(smem_bm_config_t config, const char* store, std::uint32_t rank) {
   Part *const mine = part(rank), *const others = part(1 - rank);
   fill(mine->bytes, kBytes, rank);
   must("smem_bm_join", smem_bm_join(pool, 0));
-  smem_set_log_level(4);  // that the other is not there yet is no news
+  must("memspan_pool_wait_members", memspan_pool_wait_members(pool, kRanks, kPatienceMs));
 
   std::vector<char> buffer(kBytes);
   copy(pool, others->bytes, buffer.data(), kBytes, SMEMB_COPY_G2H);
   expect(wrong_bytes(buffer.data(), kBytes, 1 - rank) == 0, "what the other rank wrote");
   const char yes = 1;
   copy(pool, &yes, const_cast<char*>(&others->was_read), sizeof yes, SMEMB_COPY_H2G);
-  until("word that the other rank has read", [&] { return mine->was_read == 1; });
+  const double end = seconds_now() + kPatienceMs / 1000;
+  while (mine->was_read != 1) {
+    expect(seconds_now() < end, "the other rank did not read in time");
+    sched_yield();
+  }
   std::printf("secured_pool: rank %u, PASS\n", rank);
   smem_bm_destroy(pool);
   smem_bm_uninit(0);
