@@ -63,7 +63,7 @@ void StartStory::tell(const World& world, std::string_view how_joined) const {
   say(fmt::format("where: host {}, {} core{} for this process; waits {}", host_name(),
                   usable_cores(), usable_cores() == 1 ? "" : "s",
                   is_crowded ? "yield at once, since there are more PEs than cores"
-                             : "spin for a microsecond first"));
+                             : "spin before they yield"));
   say(describe_memory(world));
   int direct = 0;
   for (int peer = 0; peer < world.size(); ++peer) direct += world.route(peer).is_direct() ? 1 : 0;

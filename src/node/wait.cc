@@ -19,10 +19,11 @@ namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
 constexpr auto kAwake = std::chrono::microseconds(200);
-// How long a wait spins where that goes on to end some, and one that tries it.
+// The longest spin while spins end waits, and that of a wait that tries whether they do again
+// (docs/architecture.md, "Waiting", has the whole sequence).
 constexpr auto kSpin = std::chrono::milliseconds(1);
 constexpr auto kTry = std::chrono::microseconds(100);
-// Where spinning goes on to help, who sleeps finds its core taken, or is woken on that of the peer.
+// While spins end waits, sleep later: a sleeper finds its core taken, or wakes on the peer's core.
 constexpr auto kAwakeWhereSpinsHelp = std::chrono::milliseconds(10);
 // A wait without a limit looks at the clock only after so many.
 constexpr int kYieldsPerLook = 8;

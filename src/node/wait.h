@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting that is quick when the answer is near and cheap when it is not: spin for about a
-// microsecond, or for longer where that helps (core/adaptive_spin.h; not at all when there are more
-// processes than cores), then let others run, then sleep on the process's doorbell.
+// Waiting that is fast if the answer is near and cheap if it is not: a wait spins if that ended
+// earlier waits (core/adaptive_spin.h), yields, and then sleeps on the process's doorbell.
+// docs/architecture.md, "Waiting", has the durations.
 //
 // A wait ends early with kPeerLost when a peer has died or departed for good, with kUnavailable
 // when a peer asked the job to end, with kTimeout at its deadline. In a program that survives

@@ -209,6 +209,27 @@ case_readme() {
   printed 'oshcc -o ring' "$line"
 }
 
+# commands_of PAGE PROGRAM FILE: compiles and runs the page's program that has the words PROGRAM by the page's own block of
+# commands, which begins with `source install/set_env.sh`.
+commands_of() {
+  local readme=$here/../../$1
+  program_of_readme "$2" "$work/$3"
+  sed -i "s/:8570/:$((10000 + RANDOM % 20000))/" "$work/$3"
+  awk '/^```/ { inside = 0 } /^source install\/set_env.sh/ { inside = 1 } inside { print }' "$readme" >"$work/commands"
+  [[ -s $work/commands ]] || fail "$1 has no commands after set_env.sh"
+  (cd -- "$work" && timeout 60 bash -euo pipefail ./commands) >"$work/out" 2>"$work/err" ||
+    fail "the commands of $1: $(cat "$work/out" "$work/err")"
+}
+
+case_documents() {
+  write_set_env "$prefix"
+  ln -s -- "$prefix" "$work/install" # pkg-config's answers are not quoted on the page: no space in the path
+  commands_of docs/big_memory.md smem_bm_init pool.c
+  cmp -s <(sort "$work/out") <(printf 'rank %d has "hello from rank %d"\n' 0 1 1 0) || fail "the pool printed: $(cat "$work/out")"
+  commands_of docs/kernels.md memspan_stream_create shift.cc
+  cmp -s <(sort "$work/out") <(printf 'PE %d got %d and %d\n' 0 1 1 1 0 0) || fail "the kernel printed: $(cat "$work/out")"
+}
+
 # Those of docs/start.md: the ring and the pool.
 case_start() {
   local readme=$here/../../docs/start.md line start

@@ -11,6 +11,9 @@ The line before a block says which:
 
 and `<!-- blocks run by: ... -->` or `<!-- blocks not run: ... -->` under a page's title says it of all its
 blocks. What is not run is printed.
+
+Commands within sentences (`bash scripts/site.sh`) and in indented lines have no such line. So they may only start a
+program or a script with options that it has, and must not compile a program: that needs a block that a test runs.
 """
 
 import os
@@ -50,6 +53,64 @@ def blocks():
 def commands_of(text):
     """Its lines without comments."""
     return [line for line in (re.sub(r"(^| +)# .*", "", line).strip() for line in text.splitlines()) if line]
+
+
+SPAN = re.compile(r"`([^`\n]+)`")
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^ \n][^\n]*\n)+")
+COMPILERS = {"cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc"}
+MANUALS = {path.name.removesuffix(".1.in"): path for path in (ROOT / "docs/man").glob("*.1.in")}
+INTERPRETERS = {"bash", "python", "python3", "source"}
+
+
+def inline_commands():
+    """(page, line, command) of the code spans and indented lines that are commands of this project's programs and scripts."""
+    for path in pages():
+        if path.name == "CHANGELOG.md" or "design" in path.parts:  # what was, and what is internal
+            continue
+        text = re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), path.read_text(encoding="utf-8"), flags=re.S | re.M)
+        found = [(span.start(), span[1]) for span in SPAN.finditer(text)]
+        for block in INDENTED.finditer(text):
+            found += [(block.start(), line.strip()) for line in block[0].splitlines()]
+        for start, command in found:
+            words = re.sub(r"^(?:[A-Z_]+=\S* +)+", "", re.sub(r" +# .*", "", command).replace("\\|", "|")).split()
+            if len(words) > 1 and (words[0] in COMPILERS | INTERPRETERS | {"ctest"} or words[0] in MANUALS):
+                yield path.relative_to(ROOT).as_posix(), text.count("\n", 0, start) + 1, words
+
+
+def options_of(words):
+    return [re.match(r"--?[\w-]+", word.lstrip("["))[0] for word in words if re.match(r"\[?--?[a-z]", word)]
+
+
+def unknown(path, words):
+    """The options that the file's text does not have. A script that takes any option of a shared parser names that file."""
+    text = path.read_text(encoding="utf-8").replace("\\-", "-")
+    return [option for option in options_of(words) if not re.search(rf"(?<![\w-]){re.escape(option)}\b", text) and f'"{option.lstrip("-")}"' not in text]
+
+
+def fault_of(words):
+    """Why the command cannot work, or None."""
+    program, *rest = words
+    if program in COMPILERS:
+        return "compiles a program: write a block that a test runs" if any(word.startswith(("-l", "-o")) for word in rest) else None
+    if program in INTERPRETERS and re.fullmatch(r"(?:scripts|tests|benchmarks|tools|packaging|examples)/\S+", rest[0]):
+        script = ROOT / rest[0]
+        if not script.is_file():
+            return f"{rest[0]} does not exist"
+        stop = next((i for i, word in enumerate(rest) if word in ("ctest", "pytest")), len(rest))
+        unread = unknown(script, rest[1:stop])
+        return f"{rest[0]} has no {unread[0]}" if unread else None
+    if rest[0] == "-m" and len(rest) > 1 and rest[1].startswith("memspan"):
+        module = ROOT / "python" / rest[1].replace(".", "/")
+        source = module / "__main__.py" if module.is_dir() else module.with_suffix(".py")
+        if not source.is_file():
+            return f"{rest[1]} is no program"
+        unread = unknown(source, rest[2:])
+        return f"{rest[1]} has no {unread[0]}" if unread else None
+    if program in MANUALS:
+        stop = next((i for i, word in enumerate(rest) if word in MANUALS or word == "python" or ("/" in word and i > 0)), len(rest))
+        unread = [] if program.startswith(("osh", "memspan-kernels")) and program != "oshrun" else unknown(MANUALS[program], rest[:stop])
+        return f"{program}(1) has no {unread[0]}" if unread else None
+    return None
 
 
 def is_run_by(path, page, text):
@@ -104,6 +165,35 @@ class Blocks(unittest.TestCase):
             if language == "sh":
                 done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
                 self.assertEqual(done.returncode, 0, f"{page}:{line}: {done.stderr}")
+
+    def test_commands_in_sentences_name_what_exists(self):
+        found = list(inline_commands())
+        wrong = [f"{page}:{line}: {' '.join(words)}: {fault_of(words)}" for page, line, words in found if fault_of(words)]
+        self.assertGreater(len(found), 120)
+        self.assertEqual("\n".join(wrong), "")
+
+    def test_wrong_commands_in_sentences_are_found(self):
+        for command, fault in (
+            ("cc -o pool pool.c -lmf_smem", "compiles a program"),
+            ("bash scripts/no_such.sh", "does not exist"),
+            ("bash scripts/site.sh --nonsense", "has no --nonsense"),
+            ("oshrun -n 2 --nonsense ./a", "has no --nonsense"),
+            ("python -m memspan.nonsense", "is no program"),
+            ("python -m memspan.kv_pool --nonsense", "has no --nonsense"),
+        ):
+            self.assertIn(fault, fault_of(command.split()) or "", command)
+        for command in ("bash scripts/site.sh --out FOLDER", "oshrun -n 2 ./a --nonsense", "memspan-perf list", "gcc -c a.c"):
+            self.assertIsNone(fault_of(command.split()), command)
+
+    def test_ctest_in_sentences_finds_tests(self):
+        if not (ROOT / "build/tests/CTestTestfile.cmake").is_file():
+            self.skipTest("build/ has no tests")
+        listed = subprocess.run(["ctest", "--test-dir", "build", "-N"], cwd=ROOT, capture_output=True, text=True).stdout
+        names = re.findall(r"Test +#\d+: (\S+)", listed)
+        patterns = {words[words.index("-R") + 1].strip("'") for _, _, words in inline_commands() if words[0] == "ctest" and "-R" in words}
+        missing = [pattern for pattern in sorted(patterns - {"NAME"}) if not any(re.search(pattern, name) for name in names)]
+        self.assertGreater(len(patterns), 15)
+        self.assertEqual(missing, [])
 
     def test_commands_do_what_they_say(self):
         with tempfile.TemporaryDirectory() as work:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's backend "memspan": tensors of the CPU, the processes of one host.
+"""torch.distributed's backend "memspan": tensors of the CPU, ranks on one host or several.
 
     torch.distributed.init_process_group("memspan")        # or "cpu:memspan,cuda:nccl"
 

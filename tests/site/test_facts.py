@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts that pages once had wrong: numbers come from the code, limits are stated first, and false sentences stay away."""
+
+import math
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What was claimed, and is not so.
+FALSE = {
+    r"ranks of a group are on one host|processes of a group are on one host": "a group's ranks may be on several hosts (memspan/group.h)",
+    r"[Mm]istakes and deaths are exceptions": "calls that have a result return a code or None (docs/python.md)",
+    r"nothing leaves the host": "copies of pools reach other hosts (docs/hosts.md)",
+    r"[Hh]osts of a job \| as many as": "the store's answer limits a job of several hosts (docs/scale.md)",
+    r"spins? (?:for )?(?:about )?(?:a microsecond|1 µs|up to a millisecond)": "docs/architecture.md, \"Waiting\", describes waits; link to it",
+}
+# What a page's first paragraph says.
+FIRST = {
+    "docs/engines.md": ["host memory", "GPU", "never with a model", "RDMA"],
+    "docs/kv_pool.md": ["host memory", "GPU"],
+    "docs/transports.md": ["RDMA has never been run"],
+    "docs/launchers.md": ["`srun` was tried by hand on one host", "`flux run` was never tried"],
+    "docs/kernels.md": ["has not been run on a GPU"],
+    "docs/cuda.md": ["not run on a GPU"],
+}
+
+
+def texts():
+    """(file, text) of what users read: pages, headers, manuals, modules."""
+    patterns = ("docs/*.md", "docs/man/*.in", "include/**/*.h", "python/**/*.py")
+    for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
+        yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+
+
+def constant(path, name):
+    """The number of `name = UNIT(NUMBER)` or `name = NUMBER` in a source."""
+    return int(re.search(rf"\b{name} = (?:std::chrono::\w+\()?(\d+)", (ROOT / path).read_text())[1])
+
+
+class Facts(unittest.TestCase):
+    def test_false_sentences_stay_away(self):
+        found = []
+        for name, text in texts():
+            for pattern, truth in FALSE.items():
+                if "architecture.md" not in name:
+                    found += [f"{name}: \"{hit[0]}\": {truth}" for hit in re.finditer(pattern, re.sub(r"\s+", " ", text))]
+        self.assertEqual("\n".join(found), "")
+
+    def test_pages_begin_with_what_was_not_tested(self):
+        for page, words in FIRST.items():
+            beginning = (ROOT / page).read_text(encoding="utf-8").partition("\n## ")[0]
+            for word in words:
+                self.assertIn(word, beginning, page)
+
+    def test_the_page_describes_waits_as_the_code_does(self):
+        page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        waiting = page[page.index("## Waiting") :].partition("\n## ")[0]
+        wait = "src/node/wait.cc"
+        misses, skips = re.search(r"SpinHabit spin_habit\{(\d+), (\d+)\}", (ROOT / "src/node/wait.h").read_text()).groups()
+        for words in (
+            f"looks {constant('src/world/world.cc', 'kSpins')} times",
+            f"spins for up to {constant(wait, 'kSpin')} ms",
+            f"after {constant(wait, 'kAwakeWhereSpinsHelp')} ms sleeps",
+            f"After {misses} spins in a row",
+            f"at most {skips} waits apart",
+            f"sleep after {constant(wait, 'kAwake')} µs",
+            f"a spin of {constant(wait, 'kTry')} µs",
+        ):
+            self.assertIn(words, waiting)
+
+    def test_the_limit_of_hosts_is_one_number(self):
+        longest = int(re.search(r"the longest text, (\d+) bytes", (ROOT / "docs/scale.md").read_text())[1])
+        limit = f"about {math.isqrt(2**30 // longest) // 100 / 10:.1f}00".replace(".", ",")
+        for page in ("docs/scale.md", "docs/limits.md"):
+            self.assertIn(limit, (ROOT / page).read_text(), page)
+
+
+if __name__ == "__main__":
+    unittest.main()
