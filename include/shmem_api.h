@@ -42,7 +42,7 @@
 #define SHMEM_UNIQUEID_INTERNAL_LENGTH 60
 #define SHMEM_IP_PORT_LENGTH 64
 
-/* What shmem_init_status() gives. */
+/* The results of shmem_init_status(). */
 #define SHMEM_STATUS_NOT_INITIALIZED ACLSHMEM_STATUS_NOT_INITIALIZED
 #define SHMEM_STATUS_SHM_CREATED ACLSHMEM_STATUS_SHM_CREATED
 #define SHMEM_STATUS_IS_INITIALIZED ACLSHMEM_STATUS_IS_INITIALIZED
@@ -83,8 +83,8 @@ int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes, data_op_engine_
 /* All three time-outs, in seconds. */
 int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value);
 
-/* Joins the job; collective over n_ranks processes. A process that oshrun started must give the
- * rank and size that it has there. */
+/* Joins the job; collective over n_ranks processes. A process that oshrun started must pass the
+ * rank and size that oshrun gave it. */
 int shmem_init_attr(shmem_init_attr_t* attributes);
 /* Anything that the other processes need to find this one; the process stays reachable until it
  * ends. Sent to all, it is what shmem_set_attr_uniqueid_args() takes. */
@@ -117,8 +117,8 @@ int32_t shmem_set_log_level(int level);
 int shmem_mte_set_ub_params(uint64_t offset, uint32_t ub_size, uint32_t event_id);
 uint64_t shmemx_get_ffts_config(void);
 
-/* Put and get of `nelems` elements; the _signal forms then set or add to a 32-bit word of the PE:
- * who sees it sees the data. */
+/* Put and get of `nelems` elements; the _signal forms then set or add to a 32-bit word of the PE: a
+ * PE that sees the word sees the data. */
 #define MEMSPAN_EARLY_TYPED(name, type)                                                         \
   void shmem_put_##name##_mem(type* dest, type* source, size_t nelems, int pe);                 \
   void shmem_put_##name##_mem_nbi(type* dest, type* source, size_t nelems, int pe);             \

@@ -9,8 +9,8 @@
 #   --all        with the tests of the store and of tools, which take long
 #   --repeat N   runs each test until it fails, N times at most
 #
-# A job by hand is `qemu-aarch64 build-aarch64/bin/oshrun -n 2 qemu-aarch64 PROGRAM`: what oshrun
-# starts needs the emulator, too.
+# To start a job by hand: `qemu-aarch64 build-aarch64/bin/oshrun -n 2 qemu-aarch64 PROGRAM`. The
+# processes that oshrun starts also need the emulator.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes build/engines, a virtual environment with vLLM for CPUs, SGLang's package, NIXL and a wheel of memspan, for tests/engines/
-# and benchmarks/engines/; it takes some minutes the first time. With a WHEEL only memspan is put in anew where the
-# rest is there.
+# and benchmarks/engines/; it takes some minutes the first time. If the environment exists, only memspan is installed
+# again, from WHEEL.
 #
 #   engines_env.sh WHEEL
 set -euo pipefail

@@ -8,7 +8,7 @@
 #   --record      adds this run's executions to tests/fuzz/executions.txt
 #
 # The last line is `fuzz: PASS`; otherwise the path of the input that failed is named and the exit
-# status is not zero. What a run finds beyond the corpus is thrown away.
+# status is not zero. Inputs that a run finds beyond the corpus are discarded.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)

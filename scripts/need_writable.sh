@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fails with a sentence when nothing can be built here: everything that is made lies in the source tree.
+# Fails with a message if the source tree, into which everything is built, cannot be written.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)

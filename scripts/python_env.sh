@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a Python environment with what building the wheel needs, from PyPI, and
-# prints its interpreter's path. Does nothing, offline and at once, when it is there.
+# prints its interpreter's path. If the environment exists, it only prints the path.
 #
 #   python_env.sh [--lint | --sbom | --site] [--python PYTHON] [FOLDER]
 #

@@ -8,9 +8,9 @@
 #   --out FOLDER      where it goes (dist/VERSION); it must be empty or not there
 #   --work FOLDER     where it is built (a new one in /var/tmp, which is removed in the end)
 #   --python PYTHON   interpreters whose wheels are made; not given, each of 3.9 to 3.12 that is found
-#   --this-processor  no wheels for aarch64; else they are made, too, on a machine of another processor
+#   --this-processor  no wheels for aarch64; by default they are also made, on a machine of another processor
 # The same commit gives the same bytes, wherever and whenever it is built with the same compilers and libraries.
-# The time in the files is that of the commit, or $SOURCE_DATE_EPOCH. What is not committed is not in it.
+# The time in the files is that of the commit, or $SOURCE_DATE_EPOCH. Changes that are not committed are not included.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)

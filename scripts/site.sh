@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the documentation as one site, in build/site: docs/, the READMEs, the reference from the
-# headers and the Python packages, and every message with its cure.
+# headers and the Python packages, and every message with its remedy.
 #
 #   site.sh [--out FOLDER]
 #
 #   --out FOLDER   where the site is written (build/site)
 #
-# It is strict: a warning, a dead link (within a page, too) or a page that is in no menu is a failure.
+# It is strict: a warning, a dead link (also within a page) or a page that is in no menu is a failure.
 # The site is opened from its files, without a server and without a network. The first run takes its
 # tools from PyPI into build/site-env.
 set -euo pipefail

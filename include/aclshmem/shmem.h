@@ -4,9 +4,9 @@
  * waits, teams, barriers, and all of these in the order of a stream. C99 or later, C++11 or later;
  * link with -lshmem.
  *
- * A source that is compiled with MEMSPAN_DEVICE_CODE is device code (C++17): it has the functions
- * for kernels, too. Where both have a function with the same arguments, it is the kernels', which
- * host code may call as well.
+ * A source that is compiled with MEMSPAN_DEVICE_CODE is device code (C++17): it also has the
+ * functions for kernels. If both have a function with the same arguments, the kernels' version is
+ * declared; host code may call it.
  *
  * The folder of this file comes first among those where the compiler looks, since <shmem.h> is also
  * OpenSHMEM's (CMake: memspan::aclshmem). A program that uses both includes <aclshmem.h> for this

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sources in AscendC include: the language's words as views on the host device, and launches,
 // kernel<<<blocks, l2, stream>>>(arguments...). Such a source is compiled through memspan-kernels,
-// which turns what is no C++ into calls of this file (docs/cann.md). C++17.
+// which turns AscendC's extensions into calls of this file (docs/cann.md). C++17.
 #ifndef MEMSPAN_CANN_KERNEL_OPERATOR_H
 #define MEMSPAN_CANN_KERNEL_OPERATOR_H
 

@@ -2,17 +2,18 @@
  *
  * Collectives and messages between the processes of a group, for ordinary memory: what PyTorch's
  * process groups and runtimes with their own launcher need. No job has to be started, a process can
- * be in many groups, and their members are whoever calls memspan_group_create() together. C99 or
- * C++11.
+ * be in many groups, and the processes that call memspan_group_create() together are the members.
+ * C99 or C++11.
  *
- * Members on one host share memory; those on several (MEMSPAN_HOST_ID parts a host into simulated
+ * Members on one host share memory; those on several (MEMSPAN_HOST_ID splits a host into simulated
  * ones) reach each other by messages. Results have the same bits either way.
  *
  * Members are numbered 0 to size - 1. Functions return SMEM_OK or a code of smem/host/smem.h, and
  * memspan_last_error() says why in a sentence. No call waits longer than the group's time-out; one
  * that waits for a member which has died or left ends with SMEM_NOT_CONNECTED within milliseconds,
- * naming it. After either the members are out of step, and every later collective fails alike.
- * A member may leave when its last call is over: what others need of those calls stays with them.
+ * naming it. After either the members are out of step, and every later collective fails the same
+ * way. A member may leave when its last call is over: what others need of those calls stays with
+ * them.
  */
 #ifndef MEMSPAN_GROUP_H
 #define MEMSPAN_GROUP_H
@@ -51,10 +52,10 @@ int32_t memspan_group_rank(memspan_group_t group);
 int32_t memspan_group_size(memspan_group_t group);
 
 /* ---- collectives --------------------------------------------------------------------------------
- * Blocking. All members call the same in the same order, one thread at a time. Where they give
- * different sizes, types, operations or roots, all get SMEM_INVALID_PARAM before anything moves;
- * but the root of a small broadcast waits for nobody, and where it differs from all others it is
- * told at a later call, after which the group has no more collectives. Sizes may be 0. `result` may
+ * Blocking. All members call the same in the same order, one thread at a time. If they give
+ * different sizes, types, operations or roots, all get SMEM_INVALID_PARAM before anything moves.
+ * The root of a small broadcast waits for no member: if it differs from all others, a later call
+ * returns the error, and the group has no more collectives after that. Sizes may be 0. `result` may
  * be `values`; otherwise what is written and what is read are apart.
  */
 
@@ -101,10 +102,11 @@ typedef enum MEMSPAN_ANY_NUMBER {
 
 /* For runtimes that may do a collective now or on a thread of their own. A member that calls
  * memspan_group_arrive() before each of its collectives, as all then do, can ask at most so many
- * microseconds long whether all have arrived at the one before it: SMEM_OK, and what follows waits
- * for nobody who has yet to come; SMEM_TIMEOUT, with no text: not yet. To arrive waits, for the
- * group's time-out at most, until all have come to the last collective, which a broadcast's root
- * may have left before them; it fails as that collective would. */
+ * microseconds long whether all have arrived at the one before it: SMEM_OK: all have arrived, and
+ * the next calls wait for no late member; SMEM_TIMEOUT, with no text: not yet.
+ * memspan_group_arrive() waits, for the group's time-out at most, until all have entered the last
+ * collective, which a broadcast's root may have left before them; it fails as that collective
+ * would. */
 int32_t memspan_group_arrive(memspan_group_t group);
 int32_t memspan_group_wait_for_arrivals(memspan_group_t group, uint32_t patience_us);
 
@@ -142,15 +144,15 @@ int32_t memspan_reduce_local(void* result, const void* const values[], int array
                              memspan_type_t type, memspan_op_t op);
 
 /* ---- messages -----------------------------------------------------------------------------------
- * Thread-safe, also beside a collective. A message goes to the first receive for its sender (or for
- * anybody) and tag, in the order of sending and of posting, and has its size: else that receive
- * fails with SMEM_INVALID_PARAM and the message is gone. Data move while somebody is in one of
- * these calls at both ends.
+ * Thread-safe, also beside a collective. A message matches the first receive for its sender (or for
+ * any sender) and tag, in the order of sending and of posting. If the sizes differ, the receive
+ * fails with SMEM_INVALID_PARAM and the message is lost. Data move while both ends are in one of
+ * these calls.
  */
 typedef struct memspan_group_request* memspan_group_request_t;
 
 #define MEMSPAN_GROUP_ANYBODY (-1)
-/* What memspan_group_test() says other than SMEM_OK and failures. */
+/* The result of memspan_group_test() that is neither SMEM_OK nor a failure. */
 #define MEMSPAN_GROUP_PENDING 1
 
 /* The memory stays as it is until the request is over. */
@@ -163,7 +165,7 @@ int32_t memspan_group_test(memspan_group_request_t request);
 /* Until it is over; at most so many milliseconds, or the group's time-out for 0: SMEM_TIMEOUT,
  * after which it is pending as before. */
 int32_t memspan_group_wait(memspan_group_request_t request, uint32_t timeout_ms);
-/* Who sent what was received; -1 before. */
+/* The sender of the received message; -1 before it is received. */
 int32_t memspan_group_sender(memspan_group_request_t request);
 /* Forgets a request, which does not use its memory any more: a receive that is pending is taken
  * back, what is left of a send that has begun is copied. */
@@ -173,10 +175,10 @@ int32_t memspan_group_request_free(memspan_group_request_t request);
  * For those who make symmetric memory of their own. Thread-safe but for what is collective.
  */
 
-/* Memory of zeros that can be mapped by others, at whole pages; NULL when there is none, with a
+/* Memory of zeros that can be mapped by others, at whole pages; NULL if memory is short, with a
  * text. Not collective. */
 void* memspan_shareable_create(size_t bytes);
-/* What others have mapped stays with them. SMEM_INVALID_PARAM when it is none. */
+/* Mappings of other processes stay valid. SMEM_INVALID_PARAM if it is not such memory. */
 int32_t memspan_shareable_destroy(void* memory);
 /* Collective. `mine` is an address inside such memory, the same offset on all members and the same
  * size of the whole; mapped[m] gets where member m's is in this process, mapped[rank] is `mine`.
@@ -185,10 +187,10 @@ int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]);
 /* Not collective, also after memspan_group_leave(); `mapped` as it was given. The members' own
  * memory stays. */
 int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]);
-/* Waits until the word, which lies in such memory, has the value `expected` and makes it `value`,
- * in one step; what members wrote before they made it `expected` is seen then. `member` is who may
- * wait for the new value, and whose death ends the wait. At most so many milliseconds, or the
- * group's time-out for 0. */
+/* Waits until the word, which is in such memory, has the value `expected` and makes it `value`, in
+ * one step; what members wrote before they made it `expected` is seen then. `member` may wait for
+ * the new value, and its death ends the wait. At most so many milliseconds, or the group's time-out
+ * for 0. */
 int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word, uint32_t expected,
                                 uint32_t value, int member, uint32_t timeout_ms);
 

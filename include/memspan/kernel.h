@@ -4,12 +4,13 @@
 // (<memspan/launch.h>). C++17; link with -lshmem. memspan's own; DESIGN M12.
 //
 // Addresses are symmetric: an object of the symmetric heap (or, on the CPU, a static variable), on
-// the side that says so. PEs are numbers of the world, counts are of elements, sizes of bytes. All
-// functions are thread-safe. A mistake in an argument, or the death of a peer that is needed, ends
-// the process with a line that says what happened; a CUDA kernel that waits then fails.
+// the side that the comment names. PEs are numbers of the world, counts are of elements, sizes of
+// bytes. All functions are thread-safe. A mistake in an argument, or the death of a peer that is
+// needed, ends the process with a line that says what happened; a CUDA kernel that waits then
+// fails.
 //
-// What is issued may be outstanding until quiet(), which completes all that this PE issued, whoever
-// did it and whichever way it went. On the CPU every Scope is the calling thread.
+// Operations may be outstanding until quiet(), which completes all operations of this PE, of every
+// block and transport. On the CPU every Scope is the calling thread.
 #ifndef MEMSPAN_KERNEL_H
 #define MEMSPAN_KERNEL_H
 
@@ -101,7 +102,7 @@ MEMSPAN_KERNEL_FUNCTION void change(int operation, T* word, T operand, int pe) {
 
 }  // namespace detail
 
-// Who is who.
+// Numbers of PEs, blocks and threads.
 MEMSPAN_KERNEL_FUNCTION int my_pe() {
   return backend::my_pe();
 }
@@ -123,7 +124,7 @@ MEMSPAN_KERNEL_FUNCTION unsigned block() {
 MEMSPAN_KERNEL_FUNCTION unsigned blocks() {
   return backend::blocks();
 }
-// Of this block; on the CPU it has one.
+// The thread's number in this block; on the CPU a block has one thread.
 MEMSPAN_KERNEL_FUNCTION unsigned thread() {
   return backend::thread();
 }
@@ -131,7 +132,7 @@ MEMSPAN_KERNEL_FUNCTION unsigned threads() {
   return backend::threads();
 }
 
-// Where loads and stores reach the PE's copy, or null.
+// The address at which loads and stores reach the PE's copy, or null.
 template <typename T>
 MEMSPAN_KERNEL_FUNCTION T* ptr(T* address, int pe) {
   return static_cast<T*>(backend::ptr(address, pe));
@@ -158,8 +159,8 @@ MEMSPAN_KERNEL_FUNCTION T g(const T* source, int pe) {
   }
 }
 
-// Elements in a row. Without _nbi: `source` may be changed at return, or the data are here, for all
-// threads of the scope.
+// Elements in a row. Without _nbi: At return `source` may be changed (put) or the data have arrived
+// (get), for all threads of the scope.
 template <Scope scope = Scope::kThread, typename T>
 MEMSPAN_KERNEL_FUNCTION void put(T* dest, const T* source, std::size_t count, int pe) {
   backend::put<scope>(dest, source, count * sizeof(T), pe);
@@ -222,7 +223,7 @@ MEMSPAN_KERNEL_FUNCTION void quiet() {
   backend::quiet();
 }
 
-// Signals: words of 4 or 8 bytes. Who sees put_signal's signal sees its data.
+// Signals: words of 4 or 8 bytes. A PE that sees put_signal's signal sees its data.
 template <typename S>
 MEMSPAN_KERNEL_FUNCTION void signal_op(S* signal, std::common_type_t<S> value, SignalOp op,
                                        int pe) {
@@ -267,8 +268,8 @@ MEMSPAN_KERNEL_FUNCTION S signal_wait_until(const S* signal, Compare compare,
   return seen;
 }
 
-// Of `count` words those whose status is 0; `status` may be null: all. `with` is a value, or the
-// address of `count` values.
+// Waits for the words, of `count`, whose status is 0; `status` may be null: all. `with` is a value,
+// or the address of `count` values.
 namespace detail {
 template <typename T>
 MEMSPAN_KERNEL_FUNCTION T nth(T value, std::size_t) {

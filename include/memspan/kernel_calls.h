@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What <memspan/kernel.h> comes down to on the host device; programs call that one. memspan's own.
+ * The host device's part of <memspan/kernel.h>; programs call that header's functions. memspan's
+ * own.
  *
  * Thread-safe. PEs are those of the world. A mistake in an argument, and a peer's death, end the
  * process with a line that says what is wrong, as in host calls.
@@ -26,10 +27,10 @@ void memspan_kernel_need_instance(uint64_t instance);
 int memspan_kernel_team_my_pe(int team);
 int memspan_kernel_team_n_pes(int team);
 int memspan_kernel_team_translate_pe(int source_team, int pe, int dest_team);
-/* Where loads and stores reach the PE's copy of the address, or NULL. */
+/* The address at which loads and stores reach the PE's copy, or NULL. */
 void* memspan_kernel_ptr(const void* address, int pe);
 
-/* When a put returns, `source` may be changed; when a get returns, the bytes are there. */
+/* When a put returns, `source` may be changed; when a get returns, the bytes have arrived. */
 void memspan_kernel_put(void* dest, const void* source, size_t bytes, int pe);
 void memspan_kernel_get(void* dest, const void* source, size_t bytes, int pe);
 /* One aligned word, by one load or store that never tears. */
@@ -43,7 +44,7 @@ void memspan_kernel_put_rows(void* dest, const void* source, ptrdiff_t dest_pitc
 void memspan_kernel_get_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                              ptrdiff_t source_pitch, size_t bytes, size_t count, int pe);
 
-/* Atomic operations on an aligned word of `width` 4 or 8 bytes; operands stand in the low bytes.
+/* Atomic operations on an aligned word of `width` 4 or 8 bytes; operands are in the low bytes.
  * MEMSPAN_KERNEL_FETCH and what gives a value before complete at return. */
 enum {
   MEMSPAN_KERNEL_FETCH,
@@ -70,7 +71,7 @@ void* memspan_kernel_scratch(void);
  * for what others do without a wait of the library. */
 void memspan_kernel_let_others_begin(void);
 
-/* Of the grid that this thread runs a block of; 0 of 1 outside of one. */
+/* Numbers in the grid that this thread runs a block of; 0 of 1 outside of a grid. */
 unsigned memspan_kernel_block(void);
 unsigned memspan_kernel_blocks(void);
 /* All blocks of the grid meet; then the grid of each member of the team, which may be the only
@@ -82,7 +83,7 @@ void memspan_kernel_barrier(int team);
 /* The same for some of the team's members, `count` of them, this PE among them, in any order. */
 void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count);
 
-/* How often this block goes through a frame, 0 to 1023, and for how many cycles of the processor's
+/* Counts how often this block runs a frame, 0 to 1023, and for how many cycles of the processor's
  * time stamp (aclshmemx_get_prof()); where SHMEM_CYCLE_PROF_PE names this PE. */
 void memspan_kernel_begin_frame(int frame);
 void memspan_kernel_end_frame(int frame);

@@ -26,7 +26,7 @@ struct ThreadAlone {
   MEMSPAN_KERNEL_FUNCTION std::uint64_t broadcast(std::uint64_t value) const { return value; }
 };
 
-// What one load or store moves, of whatever type the memory is.
+// The unit of one load or store, for memory of any type.
 struct alignas(16) [[gnu::may_alias]] Bytes16 {
   std::uint64_t low;
   std::uint64_t high;

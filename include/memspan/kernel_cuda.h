@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What <memspan/kernel_device.h> stands on, for CUDA, and what makes the library fill this
-// translation unit's state. Programs include <memspan/kernel.h>, and are compiled by nvcc for
+// The primitives of <memspan/kernel_device.h> for CUDA, and the code that lets the library fill
+// this translation unit's state. Programs include <memspan/kernel.h>, and are compiled by nvcc for
 // compute capability 7.0 and up, where threads of a warp that wait do not stop each other. C++17.
 //
 // Atomics are cuda::atomic_ref of the toolkit: the memory model of C++ with a scope, kept right by
-// who makes the hardware, where assembly would have to be for each type and width.
+// the hardware's vendor; assembly would be needed for each type and width.
 #ifndef MEMSPAN_KERNEL_CUDA_H
 #define MEMSPAN_KERNEL_CUDA_H
 
@@ -23,7 +23,7 @@
 
 namespace memspan::kernel {
 
-// Of each translation unit; the library fills all alike.
+// One in each translation unit; the library fills all of them equally.
 namespace {
 __constant__ memspan_kernel_state this_units_state;
 }  // namespace
@@ -80,7 +80,7 @@ struct Group<Scope::kBlock> {
   MEMSPAN_KERNEL_FUNCTION void sync() const { __syncthreads(); }
   MEMSPAN_KERNEL_FUNCTION std::uint64_t broadcast(std::uint64_t value) const {
     __shared__ std::uint64_t given;
-    __syncthreads();  // nobody still reads what was given before
+    __syncthreads();  // no thread still reads the previous value
     if (index() == 0) given = value;
     __syncthreads();
     return given;
@@ -141,7 +141,7 @@ MEMSPAN_KERNEL_FUNCTION std::uint64_t take_ticket(std::uint64_t* counter) {
 MEMSPAN_KERNEL_FUNCTION void pause() {
   __nanosleep(100);
 }
-// Of a clock that all threads of the device share.
+// Reads a clock that all threads of the device share.
 MEMSPAN_KERNEL_FUNCTION std::uint64_t nanoseconds() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

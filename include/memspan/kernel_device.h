@@ -6,10 +6,10 @@
 // own memory. Everything else the host does, asked through a ring: PEs on other hosts, addresses
 // that the device does not reach, mistakes (which the host names), barriers.
 //
-// What it stands on is namespace memspan::kernel::primitive, of <memspan/kernel_cuda.h> on CUDA:
+// It uses namespace memspan::kernel::primitive, of <memspan/kernel_cuda.h> on CUDA:
 //
-//   MEMSPAN_KERNEL_FUNCTION             what stands before a function that is in line
-//   MEMSPAN_KERNEL_OUT_OF_LINE          and before one that is not, since it is long or waits
+//   MEMSPAN_KERNEL_FUNCTION             the attributes of an inline function
+//   MEMSPAN_KERNEL_OUT_OF_LINE          those of one that is not inline: it is long or waits
 //   state()                             this translation unit's copy
 //   block() blocks() thread() threads() of this thread
 //   Group<scope>                        the threads of a scope (kernel_copy.h)
@@ -105,7 +105,7 @@ MEMSPAN_KERNEL_FUNCTION void get_rows(void* dest, const void* source, const Byte
   primitive::Group<scope>().sync();
 }
 
-// One store or load that never tears, where the device reaches the word.
+// One store or load that never tears, for a word that the device reaches.
 template <typename Word>
 MEMSPAN_KERNEL_FUNCTION void put_word(void* dest, Word value, int pe) {
   if (auto* const reached = device::reach_word<Word>(dest, pe); reached != nullptr)

@@ -22,7 +22,7 @@ MEMSPAN_KERNEL_FUNCTION bool is_on_device(const void* address, std::size_t bytes
   return offset < state.device_heap_bytes && bytes <= state.device_heap_bytes - offset;
 }
 
-// At a distance that the state gives, or null when there is none.
+// At a distance that the state gives, or null if it has none.
 MEMSPAN_KERNEL_FUNCTION void* at_distance(const void* address, const std::int64_t* distances,
                                           int pe) {
   if (is_far(pe)) return nullptr;

@@ -2,10 +2,11 @@
 // How a kernel on a device asks the host for something: the device's side of the rings of
 // <memspan/kernel_state.h>. Programs include <memspan/kernel.h>. C++17.
 //
-// A ticket names a slot and a round of the ring. Whoever has it waits until the slot is free, so a
-// full ring holds its callers back; fills it; and hands it over. The host takes slots in the order
-// of tickets. What is posted is then the host's; who wants an answer waits for it and frees the
-// slot. Only what goes to far PEs is posted: quiet() and fence() ask the host where there are such.
+// A ticket names a slot and a round of the ring. Its holder waits until the slot is free, so a full
+// ring holds its callers back; fills it; and hands it over. The host takes slots in the order of
+// tickets. The host then owns the posted slot; a thread that wants an answer waits for it and frees
+// the slot. Only operations on far PEs are posted: quiet() and fence() ask the host if the job has
+// far PEs.
 #ifndef MEMSPAN_KERNEL_RING_H
 #define MEMSPAN_KERNEL_RING_H
 
@@ -28,9 +29,9 @@ MEMSPAN_KERNEL_FUNCTION bool is_far(int pe) {
   return index >= MEMSPAN_KERNEL_NEAR_PES || (state.distances[index] & MEMSPAN_KERNEL_FAR) != 0;
 }
 
-// What a long wait looks at besides its word. The kernel fails when the stop word is `stop` or
-// more, and one that waits for a word of this PE also when it has waited as long as the job allows;
-// `begun` is 0 at its first look.
+// The condition that a long wait checks besides its word. The kernel fails when the stop word is
+// `stop` or more, and one that waits for a word of this PE also when it has waited as long as the
+// job allows; `begun` is 0 at its first look.
 MEMSPAN_KERNEL_OUT_OF_LINE void look_around(const char* call, std::uint32_t stop,
                                             std::uint64_t* begun) {
   const memspan_kernel_state& state = primitive::state();
@@ -50,7 +51,7 @@ MEMSPAN_KERNEL_OUT_OF_LINE void look_around(const char* call, std::uint32_t stop
 // Until ready() is true, or look_around() ends the kernel.
 template <typename Ready>
 MEMSPAN_KERNEL_FUNCTION void wait_until(const char* call, std::uint32_t stop, Ready ready) {
-  constexpr unsigned kLooksBetween = 64;  // at words that lie in host memory
+  constexpr unsigned kLooksBetween = 64;  // at words in host memory
   std::uint64_t begun = 0;
   for (unsigned looks = 1; !ready(); ++looks) {
     if (looks % kLooksBetween == 0) look_around(call, stop, &begun);
@@ -78,7 +79,7 @@ MEMSPAN_KERNEL_FUNCTION Slot claim(const char* call, const memspan_kernel_ring& 
   return slot;
 }
 
-// What this thread wrote into the slot goes with it, and what threads did that it has met since.
+// Publishes this thread's writes to the slot, and those of threads that it has met since.
 MEMSPAN_KERNEL_FUNCTION void pass_on(Slot& slot) {
   primitive::store_release(&slot.request->turn, ++slot.turn);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kernels that run on a device (CUDA) know of the job, and how they ask the host for what the
- * device cannot do itself. Programs include <memspan/kernel.h>. memspan's own.
+ * The data about the job for kernels that run on a device (CUDA), and the ring by which they ask
+ * the host for operations that the device cannot do. Programs include <memspan/kernel.h>. memspan's
+ * own.
  *
  * The library fills a memspan_kernel_state and gives it to every translation unit with kernels,
  * which keeps a copy in the device's constant memory. All that its pointers name is memory that a
@@ -20,8 +21,8 @@ extern "C" {
 /* Grows with every change of this file: library and unit must have the same. */
 #define MEMSPAN_KERNEL_STATE_VERSION 3
 
-/* What a kernel asks the host for. PUT and those of atomics that give no value are posted: the
- * kernel goes on at once. The others are answered. */
+/* The operations that a kernel asks the host for. PUT and those of atomics that give no value are
+ * posted: the kernel continues at once. The others are answered. */
 enum {
   MEMSPAN_KERNEL_ASK_PUT = 1, /* `rows` rows of `row_bytes`, packed in the payload, to `address` */
   MEMSPAN_KERNEL_ASK_GET,     /* the same, from `address` into the payload */
@@ -72,7 +73,7 @@ typedef struct memspan_kernel_request {
 
 /* Many threads of the device ask, one thread of the host does it, in the order of tickets. */
 typedef struct memspan_kernel_ring {
-  uint64_t* next_ticket; /* changed by the device alone */
+  uint64_t* next_ticket; /* changed by the device only */
   memspan_kernel_request* slots;
   uint64_t slot_count; /* a power of two */
 } memspan_kernel_ring;
@@ -92,13 +93,13 @@ typedef struct memspan_kernel_team {
 #define MEMSPAN_KERNEL_TEAMS 256
 /* PEs whose memory a device may reach: so many from `first_near` on. */
 #define MEMSPAN_KERNEL_NEAR_PES 256
-/* What the stop word says. */
+/* The values of the stop word. */
 enum {
   MEMSPAN_KERNEL_GO_ON,
   MEMSPAN_KERNEL_PEER_DIED, /* waits for words of this PE fail: they may never come */
   MEMSPAN_KERNEL_NOT_SERVED /* the job ends: nothing is answered any more, either */
 };
-/* A distance that is none: the host does what concerns that PE. Distances are whole pages. */
+/* No distance: the host does the operations on that PE. Distances are whole pages. */
 #define MEMSPAN_KERNEL_FAR 1
 
 typedef struct memspan_kernel_state {
@@ -108,16 +109,16 @@ typedef struct memspan_kernel_state {
   int32_t first_near;
   uint64_t heap_base; /* symmetric memory of this PE that the device reaches */
   uint64_t heap_bytes;
-  /* What to add to an address of this PE's heap for that PE's copy. */
+  /* The distance from an address of this PE's heap to that PE's copy. */
   int64_t distances[MEMSPAN_KERNEL_NEAR_PES];
-  /* The same for the symmetric heap in memory of the device; no bytes: there is none (yet). The
+  /* The same for the symmetric heap in memory of the device; 0 bytes: not allocated (yet). The
    * device's own atomics work on it. */
   uint64_t device_heap_base;
   uint64_t device_heap_bytes;
   int64_t device_distances[MEMSPAN_KERNEL_NEAR_PES];
   const memspan_kernel_team* teams; /* MEMSPAN_KERNEL_TEAMS + 1 */
   const uint32_t* stop;
-  uint32_t* waits;        /* set to 1 now and then by whoever waits for a word of this PE */
+  uint32_t* waits;        /* set to 1 now and then by a thread that waits for a word of this PE */
   uint64_t wait_limit_ns; /* no such wait lasts longer; 0: it may */
   memspan_kernel_ring requests;
   memspan_kernel_ring meetings; /* SYNC and BARRIER, which may take long */
@@ -143,7 +144,7 @@ typedef struct memspan_kernel_unit {
 
 /* The library calls `set_state` whenever the job that calls act on begins, ends or changes, and at
  * once when there is one; again when the heap in memory of the device is made. No kernel runs
- * meanwhile. The unit stays until it is given back. */
+ * during the call. The unit stays until it is given back. */
 void memspan_kernel_register_unit(memspan_kernel_unit* unit);
 void memspan_kernel_unregister_unit(memspan_kernel_unit* unit);
 

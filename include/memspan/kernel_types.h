@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Before a kernel, before a function that kernels call, and before one that host code calls, too:
+// Before a kernel, before a function that kernels call, and before one that host code also calls:
 // CUDA's words, and nothing where kernels are functions.
 #if defined __CUDACC__
 #define MEMSPAN_GLOBAL __global__
@@ -20,7 +20,7 @@
 
 namespace memspan::kernel {
 
-// Who takes part in one call: all threads of it give the same arguments.
+// The threads that make one call together, with the same arguments.
 enum class Scope { kThread, kWarp, kBlock };
 
 enum class Compare : int { kEqual, kNotEqual, kGreater, kGreaterEqual, kLess, kLessEqual };

@@ -9,10 +9,10 @@
  *   smem_bm_join(pool, 0);
  *
  * Any member may put into the share of any member on its host, finds entries in all of them, and
- * reads those of members on other hosts. What is not used again is evicted by a clock (second
- * chance) when there is no room; an entry that a live process is reading or writing is not. A
- * member may be killed at any moment: what it put stays, but for what lay in its own share; what it
- * had half written is never read, and its slot is used again.
+ * reads those of members on other hosts. If the pool is full, a clock (second chance) evicts
+ * entries that were not used again, but none that a live process is reading or writing. A member
+ * may be killed at any moment: what it put stays, but for what lay in its own share; what it had
+ * half written is never read, and its slot is used again.
  *
  * Thread-safe. Functions return SMEM_OK or a code of smem/host/smem.h, and memspan_last_error()
  * says why in a sentence. None of them waits for another process of this host.
@@ -39,16 +39,16 @@ typedef struct {
  * when it was called before. */
 int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections);
 
-/* How many of the keys, from the first on, are there one after the other. `bytes` (may be NULL): of
- * each key's entry, 0 where there is none. Marks them as used. */
+/* The number of keys, from the first on, that are present without a gap. `bytes` (may be NULL): of
+ * each key's entry, 0 if it is missing. Marks them as used. */
 int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                           uint64_t* bytes, size_t* found);
 
-/* What became of a key: 1 and more is well. */
+/* The result for a key; success is 1 or more. */
 enum {
-  MEMSPAN_KV_ABSENT = 0,  /* get: there is none (any more); what was read is not to be used */
+  MEMSPAN_KV_ABSENT = 0,  /* get: missing (or evicted); do not use the bytes that were read */
   MEMSPAN_KV_DONE = 1,    /* got, or put */
-  MEMSPAN_KV_PRESENT = 2, /* put: it was there, or another member is putting it */
+  MEMSPAN_KV_PRESENT = 2, /* put: already present, or another member is putting it */
   MEMSPAN_KV_NO_ROOM = -1 /* put: all that could hold it is in use, or too small */
 };
 
@@ -62,24 +62,24 @@ int32_t memspan_kv_put(smem_bm_t pool, const memspan_kv_key_t* keys, size_t coun
 int32_t memspan_kv_get(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                        void* const* addresses, const uint64_t* sizes, size_t pieces,
                        int32_t* results);
-/* Removes entries from the shares of this host. Those that somebody is reading stay. */
+/* Removes entries from the shares of this host. Entries that a member is reading stay. */
 int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                           size_t* removed);
 
 typedef struct {
-  /* Of this process, since memspan_kv_start(). */
+  /* Counts of this process, since memspan_kv_start(). */
   uint64_t looked_up; /* keys */
   uint64_t found;     /* of these */
   uint64_t got;       /* entries */
   uint64_t got_bytes;
   uint64_t got_remote; /* of them from other hosts */
-  uint64_t missed;     /* gets of what was not there (any more) */
+  uint64_t missed;     /* gets of missing (or evicted) entries */
   uint64_t put;        /* entries */
   uint64_t put_bytes;
-  uint64_t present; /* puts of what was there */
+  uint64_t present; /* puts of present entries */
   uint64_t no_room; /* puts */
   uint64_t evicted; /* entries, for this process's puts */
-  /* Of the shares on this host, now. */
+  /* State of the shares on this host, now. */
   uint64_t shares;
   uint64_t capacity; /* bytes */
   uint64_t slots;    /* of the sizes that came so far */

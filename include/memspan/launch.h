@@ -14,9 +14,9 @@
 
 namespace memspan {
 
-// Calls kernel(arguments...) once for each block, in the stream's order, while the caller goes on.
-// Kernel and arguments are copied, and all blocks get the same copies. 0, or a code of
-// smem/host/smem.h (memspan_last_error() says why). What the kernel throws ends the process.
+// Calls kernel(arguments...) once for each block, in the stream's order, while the caller
+// continues. Kernel and arguments are copied, and all blocks get the same copies. 0, or a code of
+// smem/host/smem.h (memspan_last_error() says why). An exception of the kernel ends the process.
 template <typename Kernel, typename... Arguments>
 std::int32_t launch(memspan_stream_t stream, unsigned blocks, Kernel kernel,
                     Arguments... arguments) {

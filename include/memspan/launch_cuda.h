@@ -72,7 +72,7 @@ inline std::int32_t launch_resident(cudaStream_t stream, const Grid& grid, const
 }  // namespace detail
 
 // Launches kernel(arguments...), a __global__ function, in the stream's order. 0, or a code of
-// smem/host/smem.h (memspan_last_error() says why). What goes wrong in the kernel CUDA tells at the
+// smem/host/smem.h (memspan_last_error() says why). CUDA reports failures of the kernel at the
 // stream's next synchronisation.
 template <typename... Parameters, typename... Arguments>
 std::int32_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...),

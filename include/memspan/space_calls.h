@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the MemFabric device headers (smem/device/) come down to on the host device; programs call
- * those. memspan's own. C99 or C++11.
+ * The host device's part of the MemFabric device headers (smem/device/); programs call those.
+ * memspan's own. C99 or C++11.
  */
 #ifndef MEMSPAN_SPACE_CALLS_H
 #define MEMSPAN_SPACE_CALLS_H
@@ -26,8 +26,8 @@ typedef struct {
  * they are until the space is destroyed; setting it again changes them in place. Thread-safe. */
 int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts);
 
-/* What this thread wrote before is seen before what it writes afterwards. A function, since a
- * thread sanitizer's compiler refuses a fence in the program itself. */
+/* This thread's earlier writes are seen before its later ones. A function, since a thread
+ * sanitizer's compiler refuses a fence in the program itself. */
 void memspan_space_fence(void);
 
 #ifdef __cplusplus

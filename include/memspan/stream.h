@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Streams of the host device: what is given to a stream is done in that order, by a thread of the
- * stream, while the caller goes on. smem_trans_*_submit() takes one as its `stream`. C99 or C++11.
- * memspan's own.
+ * stream, while the caller continues. smem_trans_*_submit() takes one as its `stream`. C99 or
+ * C++11. memspan's own.
  *
  * Thread-safe. Functions that return a code return 0 or a code of smem/host/smem.h, and
  * memspan_last_error() says why in a sentence. A child of fork() has no streams.
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* NULL is none. */
+/* NULL is invalid. */
 typedef void* memspan_stream_t;
 typedef void* memspan_event_t;
 
@@ -40,7 +40,7 @@ int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms)
 int32_t memspan_stream_call(memspan_stream_t stream, int32_t (*function)(void* context),
                             void* context);
 /* Copies `bytes` of this process's memory in the stream's order; both places stay as they are until
- * then. Memory that is not there ends the process, as memcpy() does. With MEMSPAN_DEVICE=cuda
+ * then. An address without memory ends the process, as with memcpy(). With MEMSPAN_DEVICE=cuda
  * either place may be memory of a GPU. */
 int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source, size_t bytes);
 /* Runs kernel(arguments) once for each of `blocks` blocks, 1 to 65536, on threads of the process,
@@ -52,11 +52,11 @@ int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
 
 /* Events: places in a stream's work. One that was never recorded counts as reached. */
 int32_t memspan_event_create(memspan_event_t* event);
-/* What waits for its place still does. */
+/* Work that waits for its place still does. */
 int32_t memspan_event_destroy(memspan_event_t event);
 /* The event is behind what was given to the stream before, and no longer where it was. */
 int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream);
-/* What is given to the stream from now on comes after the event's place of now. */
+/* Later work of the stream runs after the event's current place. */
 int32_t memspan_stream_wait_event(memspan_stream_t stream, memspan_event_t event);
 /* 0: its place is reached; MEMSPAN_STREAM_BUSY: not yet; less than 0: a bad handle. */
 int32_t memspan_event_query(memspan_event_t event);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What memspan's endpoints (smem/host/smem_trans.h) can do beyond MemFabric: transfers that go on
+ * Functions of memspan's endpoints (smem/host/smem_trans.h) beyond MemFabric: transfers that run
  * while the caller does something else, prepared once and posted many times; pieces by a rule; and
- * telling the peer that its data are there. C99 or C++11.
+ * a message to the peer when its data have arrived. C99 or C++11.
  *
  *   prepare ──► [what follows the data] ──► post ──► test, wait, callback or descriptor ──► post
  * ...
  *
  * Thread-safe. Functions return SMEM_OK or a code of smem/host/smem.h, and smem_get_last_err_msg()
- * says why in a sentence; SMEM_NOT_EXIST is a bad handle of a request, too, and SMEM_INVALID_PARAM
- * one of an endpoint. A child of fork() has no requests.
+ * says why in a sentence; SMEM_NOT_EXIST is also returned for a bad handle of a request, and
+ * SMEM_INVALID_PARAM for one of an endpoint. A child of fork() has no requests.
  */
 #ifndef MEMSPAN_TRANSFER_H
 #define MEMSPAN_TRANSFER_H
@@ -22,13 +22,13 @@
 extern "C" {
 #endif
 
-/* A transfer that can be posted; NULL is none. Until memspan_transfer_destroy(); one whose endpoint
- * was destroyed can be asked, but not posted. */
+/* A transfer that can be posted; NULL is invalid. Until memspan_transfer_destroy(); one whose
+ * endpoint was destroyed can be asked, but not posted. */
 typedef void* memspan_transfer_t;
 
 typedef enum { MEMSPAN_TRANSFER_READ = 0, MEMSPAN_TRANSFER_WRITE = 1 } memspan_transfer_direction_t;
 
-/* What memspan_transfer_test() says other than SMEM_OK and failures. */
+/* The result of memspan_transfer_test() that is neither SMEM_OK nor a failure. */
 #define MEMSPAN_TRANSFER_PENDING 1
 #define MEMSPAN_TRANSFER_CANCELLED 2
 
@@ -71,21 +71,20 @@ void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes);
 /* As smem_trans_register_mem(), but replaces the pages of the range by shared ones first, in place
  * and with their bytes, so that peers on this host map them and transfers are copies, as with
  * memory of smem_trans_malloc(). For private memory from malloc(), new or mmap() that may be read
- * and written; the first and the last page of the range are replaced whole. Other threads may go on
- * reading and writing it. smem_trans_deregister_mem() gives the range private pages again, and has
- * to come before it is freed, resized or moved. In between, a child of fork() shares it with its
- * parent. docs/transfer.md, "Adopted memory", tells what else changes.
+ * and written; the first and the last page of the range are replaced whole. Other threads may read
+ * and write it during the call. smem_trans_deregister_mem() gives the range private pages again,
+ * and has to come before it is freed, resized or moved. In between, a child of fork() shares it
+ * with its parent. docs/transfer.md, "Adopted memory", lists the other changes.
  *
  * The same range again is counted, also by smem_trans_register_mem(); another one that overlaps it
  * is SMEM_INVALID_PARAM, as is memory that is not private or not there. SMEM_ERROR where the system
- * does not let this process hold off its writers; SMEM_MALLOC_FAILED where there is no memory for
- * 64 MiB more meanwhile. After a failure the memory is as before. */
+ * does not let this process hold off its writers; SMEM_MALLOC_FAILED if memory for 64 MiB more is
+ * missing. After a failure the memory is as before. */
 int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address, size_t bytes);
 
 /* ---- prepare ------------------------------------------------------------------------------------
- * All of these copy what they are given, look at no memory and ask nobody: whether the peer is
- * there and has registered the pieces is found out by each posting. SMEM_NO_RESOURCES: too many
- * requests.
+ * These functions copy their arguments, access no memory and contact no process: each posting
+ * checks that the peer exists and has registered the pieces. SMEM_NO_RESOURCES: too many requests.
  */
 
 /* Pieces one by one, as smem_trans_batch_write() and _read() take them. */
@@ -109,8 +108,8 @@ int32_t memspan_transfer_prepare_pages(smem_trans_t endpoint,
 int32_t memspan_transfer_destroy(memspan_transfer_t request);
 
 /* ---- what follows the data ----------------------------------------------------------------------
- * Done by each posting after all its bytes are there, the message first. Both may be asked for;
- * they are copied. SMEM_NOT_STARTED while the request is posted.
+ * Each posting does this after all its bytes have arrived, the message first. Both may be asked
+ * for; they are copied. SMEM_NOT_STARTED while the request is posted.
  */
 
 /* Puts a message of 0 to 256 bytes into the peer's mailbox, which holds some hundred; while it is
@@ -119,9 +118,9 @@ int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* mes
 /* Adds to one of the peer's counters, 0 to 1023; value 0: none. */
 int32_t memspan_transfer_set_counter(memspan_transfer_t request, uint32_t counter, uint64_t value);
 
-/* How many milliseconds each posting waits for pieces that the peer, which is there, has not
- * registered yet; 0: it fails at once. Without this call as smem_trans_write() does.
- * SMEM_NOT_STARTED while the request is posted. */
+/* How many milliseconds each posting waits for pieces that a running peer has not registered yet;
+ * 0: it fails at once. Without this call as smem_trans_write() does. SMEM_NOT_STARTED while the
+ * request is posted. */
 int32_t memspan_transfer_set_patience(memspan_transfer_t request, uint32_t timeout_ms);
 
 /* ---- post and complete --------------------------------------------------------------------------
@@ -162,8 +161,8 @@ typedef struct {
   unsigned char message[MEMSPAN_TRANSFER_MESSAGE_MAX];
 } memspan_transfer_message_t;
 
-/* The oldest message that has come to the endpoint and that nobody has received.
- * MEMSPAN_TRANSFER_PENDING when there is none within so many milliseconds; 0 does not wait. */
+/* Receives the oldest pending message of the endpoint. MEMSPAN_TRANSFER_PENDING if no message
+ * arrives within so many milliseconds; 0 does not wait. */
 int32_t memspan_transfer_receive(smem_trans_t endpoint, memspan_transfer_message_t* message,
                                  uint32_t timeout_ms);
 /* A descriptor for poll(), readable while there is a message. It belongs to the endpoint. */

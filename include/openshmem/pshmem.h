@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The profiling aliases of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
+ * The profiling aliases of OpenSHMEM: each function of <shmem.h> also has the name pshmem_....
  *
  * A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
  * same code. Units, ownership, threads and errors are those of <shmem.h>.
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* Start, end and who is there. Initialisation is counted: the job is left by the last finalize, and a
+/* Start, end and PE numbers. Initialisation is counted: the job is left by the last finalize, and a
  * program that ends without it leaves by an exit handler. */
 void pshmem_init(void);
 int pshmem_init_thread(int requested, int* provided);
@@ -153,7 +153,7 @@ MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 
-/* Put with signal: who sees the signal sees the data. */
+/* Put with signal: a PE that sees the signal sees the data. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_put_signal(type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
   void pshmem_ctx_##name##_put_signal(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
@@ -378,7 +378,7 @@ void pshmem_barrier_all(void);
 void pshmem_sync_all(void);
 int pshmem_team_sync(shmem_team_t team);
 
-/* Teams. A split is collective over the parent; who is not a member gets SHMEM_TEAM_INVALID. */
+/* Teams. A split is collective over the parent; PEs outside the new team get SHMEM_TEAM_INVALID. */
 int pshmem_team_my_pe(shmem_team_t team);
 int pshmem_team_n_pes(shmem_team_t team);
 int pshmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t* config);
@@ -469,8 +469,8 @@ void pshmem_wait(long* ivar, long cmp_value);
 void pshmem_wait_until(long* ivar, int cmp, long cmp_value);
 
 /* Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
- * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use meanwhile. broadcast leaves
- * the root's dest alone. */
+ * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use during it. broadcast leaves
+ * the root's dest unchanged. */
 void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync);
 void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync);
 #define MEMSPAN_DECLARE_(name, type, a, b) \
@@ -557,7 +557,7 @@ MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 long pshmem_swap(long* dest, long value, int pe);
 
-/* Deprecated, or gone from the standard: other names, and caches that need no care any more. */
+/* Deprecated, or removed from the standard: other names, and caches that need no care any more. */
 void pstart_pes(int npes);
 int p_my_pe(void);
 int p_num_pes(void);

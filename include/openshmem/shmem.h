@@ -12,7 +12,7 @@
  * the team that the context was made of or that is given.
  *
  * Ownership: symmetric memory belongs to the job from shmem_malloc until shmem_free or the last
- * shmem_finalize; teams and contexts belong to who made them, until they are destroyed. All other
+ * shmem_finalize; teams and contexts belong to their creator, until they are destroyed. All other
  * pointers stay the caller's; the library keeps none after a call returned, except that the source of
  * a non-blocking put, and the destination of a non-blocking get, are in use until shmem_quiet.
  *
@@ -97,7 +97,7 @@
 #define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
 #define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
-/* Handles: values to assign and compare, never to look through. The constants can stand in static
+/* Handles: values to assign and compare, never to look through. The constants are allowed in static
  * initialisers. */
 typedef struct memspan_team_handle* shmem_team_t;
 typedef struct memspan_ctx_handle* shmem_ctx_t;
@@ -143,7 +143,7 @@ typedef float _Complex memspan_complexf;
 extern "C" {
 #endif
 
-/* Start, end and who is there. Initialisation is counted: the job is left by the last finalize, and a
+/* Start, end and PE numbers. Initialisation is counted: the job is left by the last finalize, and a
  * program that ends without it leaves by an exit handler. */
 void shmem_init(void);
 int shmem_init_thread(int requested, int* provided);
@@ -747,7 +747,7 @@ void shmem_ctx_ibget64(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_
 void shmem_ibget128(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ibget128(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* Put with signal: who sees the signal sees the data. */
+/* Put with signal: a PE that sees the signal sees the data. */
 void shmem_float_put_signal(float* dest, const float* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_float_put_signal(shmem_ctx_t ctx, float* dest, const float* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_double_put_signal(double* dest, const double* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
@@ -1610,7 +1610,7 @@ void shmem_barrier_all(void);
 void shmem_sync_all(void);
 int shmem_team_sync(shmem_team_t team);
 
-/* Teams. A split is collective over the parent; who is not a member gets SHMEM_TEAM_INVALID. */
+/* Teams. A split is collective over the parent; PEs outside the new team get SHMEM_TEAM_INVALID. */
 int shmem_team_my_pe(shmem_team_t team);
 int shmem_team_n_pes(shmem_team_t team);
 int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t* config);
@@ -1971,8 +1971,8 @@ void shmem_wait(long* ivar, long cmp_value);
 void shmem_wait_until(long* ivar, int cmp, long cmp_value);
 
 /* Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
- * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use meanwhile. broadcast leaves
- * the root's dest alone. */
+ * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use during it. broadcast leaves
+ * the root's dest unchanged. */
 void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync);
 void shmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync);
 void shmem_broadcast32(void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long* pSync);
@@ -2135,7 +2135,7 @@ void shmem_size_inc(size_t* dest, int pe);
 void shmem_ptrdiff_inc(ptrdiff_t* dest, int pe);
 long shmem_swap(long* dest, long value, int pe);
 
-/* Deprecated, or gone from the standard: other names, and caches that need no care any more. */
+/* Deprecated, or removed from the standard: other names, and caches that need no care any more. */
 void start_pes(int npes);
 int _my_pe(void);
 int _num_pes(void);

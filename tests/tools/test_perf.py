@@ -316,7 +316,7 @@ class PerfTest(unittest.TestCase):
                             (["put", "--library", "/no/such.so"], "/no/such.so"), (["put", "--compare", "/no/run"], "/no/run"),
                             (["put", "--svg", "/no/folder"], "/no/folder"),
                             (["put", "--store", "tcp:/here"], '--store: "tcp:/here"'),
-                            (["put", "--seconds", "7200"], '"7200" is no number from 0.001 to 3600'),
+                            (["put", "--seconds", "7200"], '"7200" is not a number from 0.001 to 3600'),
                             *((["put", option, "nan"], option) for option in NUMBERS)):
             with self.subTest(words):
                 code, out, errors = perf(*words)

@@ -47,7 +47,7 @@ bytes. A PE is a number from 0, in the world for functions without a context or 
 the team that the context was made of or that is given.
 
 Ownership: symmetric memory belongs to the job from shmem_malloc until shmem_free or the last
-shmem_finalize; teams and contexts belong to who made them, until they are destroyed. All other
+shmem_finalize; teams and contexts belong to their creator, until they are destroyed. All other
 pointers stay the caller's; the library keeps none after a call returned, except that the source of
 a non-blocking put, and the destination of a non-blocking get, are in use until shmem_quiet.
 
@@ -129,7 +129,7 @@ OPENING = """
 #define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
 #define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
 
-/* Handles: values to assign and compare, never to look through. The constants can stand in static
+/* Handles: values to assign and compare, never to look through. The constants are allowed in static
  * initialisers. */
 typedef struct memspan_team_handle* shmem_team_t;
 typedef struct memspan_ctx_handle* shmem_ctx_t;
@@ -173,7 +173,7 @@ typedef float _Complex memspan_complexf;
 """
 
 PROFILING_TITLE = """
-The profiling aliases of OpenSHMEM: each function of <shmem.h> under the name pshmem_... as well.
+The profiling aliases of OpenSHMEM: each function of <shmem.h> also has the name pshmem_....
 
 A tool defines shmem_X itself and calls pshmem_X; the library's own shmem_X is a weak symbol of the
 same code. Units, ownership, threads and errors are those of <shmem.h>.
@@ -186,7 +186,7 @@ PROFILING_OPENING = """
 """
 
 SETUP = Section("""
-Start, end and who is there. Initialisation is counted: the job is left by the last finalize, and a
+Start, end and PE numbers. Initialisation is counted: the job is left by the last finalize, and a
 program that ends without it leaves by an exit handler.
 """, [
     Function("void shmem_init(void)"),
@@ -266,7 +266,7 @@ RMA = [
 ]
 
 SIGNAL = Section("""
-Put with signal: who sees the signal sees the data.
+Put with signal: a PE that sees the signal sees the data.
 """, put_signal_forms("") + put_signal_forms("_nbi") + [
     Function("void shmem_signal_add(CTXuint64_t* sig_addr, uint64_t signal, int pe)"),
     Function("void shmem_signal_set(CTXuint64_t* sig_addr, uint64_t signal, int pe)"),
@@ -371,7 +371,7 @@ Meeting. barrier_all completes the default context's operations first, sync only
 ])
 
 TEAM = Section("""
-Teams. A split is collective over the parent; who is not a member gets SHMEM_TEAM_INVALID.
+Teams. A split is collective over the parent; PEs outside the new team get SHMEM_TEAM_INVALID.
 """, [
     Function("int shmem_team_my_pe(shmem_team_t team)"),
     Function("int shmem_team_n_pes(shmem_team_t team)"),
@@ -446,8 +446,8 @@ def active_set_forms():
 
 OLD_COLLECTIVE = Section("""
 Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
-array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use meanwhile. broadcast leaves
-the root's dest alone.
+array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use during it. broadcast leaves
+the root's dest unchanged.
 """, active_set_forms())
 
 
@@ -471,7 +471,7 @@ Deprecated names of atomics.
 """, old_atomic_forms())
 
 OLD_NAMES = Section("""
-Deprecated, or gone from the standard: other names, and caches that need no care any more.
+Deprecated, or removed from the standard: other names, and caches that need no care any more.
 """, [
     Function("void start_pes(int npes)"),
     Function("int _my_pe(void)"),

@@ -22,8 +22,8 @@ void describe(CLI::App& app, Asked& asked, Options& options) {
   app.set_version_flag("--version", "memspan-info " MEMSPAN_VERSION);
   app.add_flag("--json", options.is_json, "as JSON");
   auto* diagnose = app.add_flag("--diagnose", asked.diagnose,
-                                "only what is not good, what is wanted, and what mends it; exit "
-                                "code 1 for problems");
+                                "print only notes and problems, each with the wanted value and "
+                                "the remedy; exit code 1 for problems");
   auto* tls = app.add_option("--tls", options.tls.url,
                              "what protects the connection to the store at this address, or at "
                              "the one that a start finds in the environment")
@@ -46,7 +46,7 @@ void describe(CLI::App& app, Asked& asked, Options& options) {
       app.add_flag("--routes", asked.routes,
                    "in a job (oshrun -n 4 memspan-info --routes): which transport is between "
                    "which PEs");
-  app.add_flag("--devices", asked.devices, "ask the GPU, too, which may take a second");
+  app.add_flag("--devices", asked.devices, "also ask the GPU, which may take a second");
   for (auto* one : {route, routes})
     for (auto* other : {diagnose, tls}) one->excludes(other);
   route->excludes(routes);

@@ -183,7 +183,7 @@ int main(int count, char** values) {
     return 0;
   }
   if (words[0].front() == '-') {
-    std::fprintf(stderr, "memspan-kernels: \"%s\" is no compiler; see memspan-kernels --help\n",
+    std::fprintf(stderr, "memspan-kernels: \"%s\" is not a compiler; see memspan-kernels --help\n",
                  words[0].c_str());
     return 2;
   }

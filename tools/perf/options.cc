@@ -30,7 +30,7 @@ CLI::Validator in_range(double least, double most) {
             const bool is_in =
                 CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
             return is_in ? std::string()
-                         : fmt::format("\"{}\" is no number from {} to {}", text, least, most);
+                         : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
           },
           fmt::format("FLOAT in [{} - {}]", least, most)};
 }

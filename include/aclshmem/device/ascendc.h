@@ -46,7 +46,7 @@ inline std::uint32_t bits_of_float(float value) {
   return bits;
 }
 
-// Of IEEE 754's 16 bits.
+// Converts from IEEE 754's 16 bits.
 inline float widen_half(std::uint16_t bits) {
   const std::uint32_t sign = std::uint32_t{bits} << 16 & 0x80000000U;
   const std::uint32_t exponent = bits >> 10 & 0x1fU;
@@ -123,7 +123,7 @@ inline void SyncAll() {
   memspan::kernel::sync_grid();
 }
 
-// Elements in memory that somebody else owns.
+// Elements in memory that the view does not own.
 template <typename T>
 class TensorView {
  public:
@@ -137,7 +137,7 @@ class TensorView {
 
  protected:
   T* data_ = nullptr;
-  std::uint64_t size_ = 0;  // 0: not told
+  std::uint64_t size_ = 0;  // 0: unknown
 };
 
 template <typename T>

@@ -15,7 +15,7 @@
 
 namespace memspan::device {
 
-// A block's buffer is told by numbers from 0 on as well as by addresses.
+// Numbers from 0 on and addresses both name places in a block's buffer.
 template <typename To, typename From>
 inline To ub_cast(From from) {
   if constexpr (std::is_integral_v<From> || std::is_enum_v<From>) {
@@ -28,7 +28,7 @@ inline To ub_cast(From from) {
   }
 }
 
-// What memspan-kernels puts in the place of (__ubuf__ T*), with the same precedence.
+// Replaces (__ubuf__ T*) in sources that memspan-kernels compiles, with the same precedence.
 template <typename To>
 struct UbCast {
   struct Dereferenced {
@@ -138,7 +138,7 @@ struct DataCopyParams {
   std::uint16_t srcStride = 0;
   std::uint16_t dstStride = 0;
 };
-// What fills the rest of a row's last 32 bytes in a block's buffer: nothing here.
+// The fill of the rest of a row's last 32 bytes in a block's buffer: unused on the host device.
 template <typename T>
 struct DataCopyPadExtParams {
   DataCopyPadExtParams() = default;

@@ -25,7 +25,7 @@
 typedef int32_t Result;
 #endif
 
-/* What functions that return int give. */
+/* The results of functions that return int. */
 typedef enum MEMSPAN_ENUM_OF(int) {
   ACLSHMEM_SUCCESS = 0,
   ACLSHMEM_INVALID_PARAM = -1,
@@ -54,7 +54,7 @@ typedef enum {
 #endif
 } aclshmemx_bootstrap_t;
 
-/* What aclshmemx_init_status() gives. */
+/* The results of aclshmemx_init_status(). */
 typedef enum {
   ACLSHMEM_STATUS_NOT_INITIALIZED = 0,
   ACLSHMEM_STATUS_SHM_CREATED = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CANN SHMEM: types and numbers that host and device code share, with the values and layouts of
- * version 1.5. What describes the chip (buffers, cores, pools for synchronization) is here so that
- * sources compile; memspan uses none of it.
+ * version 1.5. Constants and types of the chip (buffers, cores, pools for synchronization) exist so
+ * that sources compile; memspan uses none of them.
  */
 #ifndef MEMSPAN_ACLSHMEM_COMMON_TYPES_H
 #define MEMSPAN_ACLSHMEM_COMMON_TYPES_H
@@ -18,14 +18,14 @@
 #define ALIGH_TO ALIGN_TO
 #define ALIGN_UP(val, al) (((val) + ((al)-1)) & ~((al)-1))
 
-/* What a job may have. */
+/* Limits of a job. */
 #define ACLSHMEM_MAX_PES 16384
 #define ACLSHMEM_MAX_TEAMS 2048
 #define ACLSHMEM_MAX_LOCAL_SIZE (40ULL << 30)
 #define ACLSHMEM_PAGE_SIZE (2 << 20)
 #define ACLSHMEM_HEAP_ALIGNMENT_SIZE (1 << 30)
 
-/* Of the chip. */
+/* Limits of the chip. */
 #define ACLSHMEM_MAX_AIV_PER_NPU 48
 #define ACLSHMEM_LOG_MAX_AIV_PER_NPU 6
 #define ACLSHMEM_BARRIER_TG_DISSEM_KVAL 8
@@ -52,7 +52,7 @@
 #define ACLSHMEM_EXTRA_SIZE_UNALIGHED ACLSHMEM_EXTRA_SIZE_UNALIGNED
 #define ACLSHMEM_EXTRA_SIZE (6 << 20)
 
-/* Of counting cycles. */
+/* Limits of cycle counts. */
 #define ACLSHMEM_CYCLE_PROF_FRAME_CNT 1024
 #define ACLSHMEM_CYCLE_PROF_MAX_BLOCK 64
 
@@ -138,7 +138,7 @@ typedef struct {
   aclshmem_prof_block_t block_prof[ACLSHMEM_CYCLE_PROF_MAX_BLOCK];
 } aclshmem_prof_pe_t;
 
-/* What a kernel of the originals is told of its job. */
+/* The data about the job that the originals pass to a kernel. */
 typedef struct {
   int version;
   int mype;

@@ -114,7 +114,7 @@ static inline aclError memspan_acl_allocate(const char* call, void** address, si
 /* ---- The runtime and the device ----------------------------------------------------------------
  */
 
-/* There is no file of settings: the path is not used. */
+/* The path of a settings file is ignored. */
 static inline aclError aclInit(const char* configPath) {
   (void)configPath;
   return ACL_SUCCESS;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Share Memory in kernels: what a space is, and the context that the host gave it
 // (smem_shm_set_extra_context()). A space is named by the id that smem_shm_create() was given, 0 to
-// 63. The addresses below are those of the originals' device; nothing is there on the host device,
-// where the getters ask the library.
+// 63. The addresses below are those of the originals' device. The host device has no memory at
+// them; its getters ask the library.
 #ifndef MEMSPAN_SMEM_SHM_AICORE_BASE_META_H
 #define MEMSPAN_SMEM_SHM_AICORE_BASE_META_H
 
@@ -46,7 +46,7 @@ SMEM_SHM_INLINE_AICORE std::uint32_t smem_shm_get_global_rank_size(std::uint32_t
 SMEM_SHM_INLINE_AICORE std::uint64_t smem_shm_get_symmetric_size(std::uint32_t shmemId = 0) {
   return memspan::device::space_facts(shmemId).bytes;
 }
-// There are no queue pairs of the kernel's on the host device: always null.
+// Kernels of the host device have no queue pairs: always null.
 SMEM_SHM_INLINE_AICORE __gm__ void* smem_shm_get_qp_info_address(std::uint32_t shmemId = 0) {
   static_cast<void>(shmemId);
   return nullptr;

@@ -2,8 +2,8 @@
 // Share Memory in kernels: reads and writes that the originals give to a network card from the
 // kernel. The host device has no queue pairs of its own: they are copies, complete at return, to
 // the parts that smem_shm_topology_can_reach() says SMEMS_DATA_OP_MTE of. Queue numbers and the
-// scratch tensors are accepted and have no meaning. The originals' structures of queues are not
-// here: nothing could fill them.
+// scratch tensors are accepted and have no meaning. The originals' structures of queues are
+// missing, because nothing could fill them.
 #ifndef MEMSPAN_SMEM_SHM_AICORE_BASE_RDMA_H
 #define MEMSPAN_SMEM_SHM_AICORE_BASE_RDMA_H
 
@@ -23,7 +23,7 @@ enum class OPCODE : std::uint32_t {
 };
 enum class DBMode : std::int32_t { INVALID = -1, HW = 0, SW = 1 };
 
-// What this thread wrote before is seen no later than what it writes next.
+// This thread's earlier writes are seen no later than its next ones.
 SMEM_SHM_INLINE_AICORE void cacheWriteThrough(__gm__ std::uint8_t* sourceAddr,
                                               std::uint64_t length) {
   static_cast<void>(sourceAddr);

@@ -87,7 +87,7 @@ const char* smem_get_last_err_msg(void);
 const char* smem_get_and_clear_last_err_msg(void);
 /* Its code; SMEM_OK before the first failure and after the clearing form above. */
 int32_t smem_get_last_err_code(void);
-/* What a code means, in a few words; never NULL, for no number. memspan's own. */
+/* A short description of a code; never NULL, for any number. memspan's own. */
 const char* smem_get_error_string(int32_t code);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* A pool, as this process sees it; NULL is none. */
+/* A pool, as this process sees it; NULL is invalid. */
 typedef void* smem_bm_t;
 
 #define SMEM_BM_TIMEOUT_MAX UINT32_MAX /* seconds */

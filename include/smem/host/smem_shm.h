@@ -23,7 +23,7 @@ extern "C" {
 
 /* 120 s for each time-out; rank 0 hosts the store. */
 int32_t smem_shm_config_init(smem_shm_config_t* config);
-/* Connects to the store (rank 0 hosts it when the configuration says so) as rank rankId of
+/* Connects to the store (rank 0 hosts it if the configuration allows that) as rank rankId of
  * worldSize, 1 to SMEM_WORLD_SIZE_MAX. Does not wait for others. Called again it is SMEM_OK. */
 int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize, uint32_t rankId,
                       uint16_t deviceId, smem_shm_config_t* config);
@@ -33,7 +33,7 @@ void smem_shm_uninit(uint32_t flags);
 uint32_t smem_shm_query_support_data_operation(void);
 
 /* Makes space `id` (0 to 63) among rankSize processes that all call this with the same rankSize and
- * symmetricSize (up to 64 GiB, 0 too); rankId is this one's number among them. Waits for all, up to
+ * symmetricSize (0 to 64 GiB); rankId is this one's number among them. Waits for all, up to
  * shmCreateTimeout. *gva becomes the beginning of rank 0's part. NULL with the reason kept; the id
  * is free again after that. */
 smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId, uint64_t symmetricSize,
@@ -51,7 +51,7 @@ int32_t smem_shm_get_extra_context(smem_shm_t handle, void* context, uint32_t ca
 uint32_t smem_shm_get_global_rank(smem_shm_t handle);
 uint32_t smem_shm_get_global_rank_size(smem_shm_t handle);
 
-/* Meetings of all ranks, up to controlOperationTimeout: SMEM_TIMEOUT names who did not come. One
+/* Meetings of all ranks, up to controlOperationTimeout: SMEM_TIMEOUT names the missing ranks. One
  * that failed counts, so that the next one works. The allgather takes 1 to 65536 bytes from each
  * rank, the same number, at most 8 MiB together; recvSize is sendSize x ranks. */
 int32_t smem_shm_control_barrier(smem_shm_t handle);
@@ -69,14 +69,14 @@ int32_t smem_shm_subgroup_allgather(smem_shm_t handle, const char* key, uint32_t
 int32_t smem_shm_topology_can_reach(smem_shm_t handle, uint32_t remoteRank, uint32_t* reachInfo);
 
 /* Numbers that no two processes of the object have at once: the lowest that is free and below
- * `limit` (1 to SMEM_SHM_ATOMIC_NUM_LIMIT), SMEM_NO_RESOURCES when there is none. They go back with
+ * `limit` (1 to SMEM_SHM_ATOMIC_NUM_LIMIT), SMEM_NO_RESOURCES if none is free. They go back with
  * the release (SMEM_NOT_EXIST when this process does not have it), the object or the process. */
 int32_t smem_shm_atomic_alloc_value(smem_shm_t handle, uint32_t limit, uint32_t* retVal);
 int32_t smem_shm_atomic_release_value(smem_shm_t handle, int32_t value);
 
 /* `exit` is called (once, on a thread of the library) with the status of the first global exit of
- * the object, in every process that registered, also in the one that asked; the process goes on. A
- * second registration is SMEM_REPEAT_INVOKE. */
+ * the object, in every process that registered, also in the one that asked; the process continues.
+ * A second registration is SMEM_REPEAT_INVOKE. */
 int32_t smem_shm_register_exit(smem_shm_t handle, void (*exit)(int));
 void smem_shm_global_exit(smem_shm_t handle, int status);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* A space, as this process sees it; NULL is none. */
+/* A space, as this process sees it; NULL is invalid. */
 typedef void* smem_shm_t;
 
 #define SMEM_SHM_TIMEOUT_MAX UINT32_MAX /* seconds */

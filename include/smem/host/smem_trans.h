@@ -39,19 +39,19 @@ smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
 /* Takes everything back that it registered and ends what it has under way. */
 void smem_trans_destroy(smem_trans_t handle, uint32_t flags);
 
-/* Memory of the host that is registered and that peers on the same host map, which is the quickest;
- * bytes, of any number but 0, on a page. NULL with the reason kept. Owned by the endpoint. Memory
- * of a device: memspan_transfer_device_malloc(). */
+/* Memory of the host that is registered and that peers on the same host map, which is the fastest
+ * kind; bytes, of any number but 0, on a page. NULL with the reason kept. Owned by the endpoint.
+ * Memory of a device: memspan_transfer_device_malloc(). */
 void* smem_trans_malloc(smem_trans_t handle, size_t capacity);
 /* SMEM_INVALID_PARAM when `address` is not the beginning of such memory. */
 int32_t smem_trans_free(smem_trans_t handle, void* address);
 
 /* Lets peers read and write [address, address + capacity). It is neither touched nor pinned. The
- * same range again counts once more; overlapping ones stand beside each other, and a piece lies
- * in one of them. The memory must be there until it is taken back. */
+ * same range again counts once more; overlapping ones are separate, and a piece must be inside one
+ * of them. The memory must stay valid until it is deregistered. */
 int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
                                 uint32_t flags);
-/* All or none. Neighbours and overlaps are joined, so that a piece may lie across them. */
+/* All or none. Neighbours and overlaps are joined, so that a piece may span them. */
 int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[], size_t capacities[],
                                       uint32_t count, uint32_t flags);
 /* Takes back what was registered with this beginning; a peer's transfer that begins after it
@@ -59,9 +59,9 @@ int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[], si
 int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address);
 
 /* localAddr to remoteAddr of the peer, or back; bytes. The batches have batchSize elements, and
- * on failure the text names the first that failed; earlier ones were moved. Where the peer is there
- * and has not registered the address, an endpoint that has registered something itself waits up to
- * 8 s for it (MEMSPAN_TRANS_WAIT, seconds; 0: none); after a wait in vain the next transfer to that
+ * on failure the text names the first that failed; earlier ones were moved. If the peer runs and
+ * has not registered the address, an endpoint that has registered something itself waits up to 8 s
+ * for it (MEMSPAN_TRANS_WAIT, seconds; 0: none); after a wait in vain the next transfer to that
  * peer fails at once, until this endpoint registers again. */
 int32_t smem_trans_write(smem_trans_t handle, const void* localAddr, const char* remoteUniqueId,
                          void* remoteAddr, size_t dataSize);

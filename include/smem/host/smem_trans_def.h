@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* An endpoint of this process; NULL is none. */
+/* An endpoint of this process; NULL is invalid. */
 typedef void* smem_trans_t;
 
 /* Endpoints see those of the other role; BOTH sees and is seen by all. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, device code: atomics. What gives a value completes at return; the others by quiet.
+// CANN SHMEM, device code: atomics. Operations that return a value complete at return; the others
+// by quiet.
 #ifndef MEMSPAN_ACLSHMEM_DEVICE_AMO_H
 #define MEMSPAN_ACLSHMEM_DEVICE_AMO_H
 

@@ -30,7 +30,7 @@ aclshmemx_barrier_all_vec(void) {
 ACLSHMEM_DEVICE void aclshmemi_sync_core_soft(void) {
   memspan::kernel::sync_grid();
 }
-// Accepted: nothing here needs to be told it.
+// Accepted without effect.
 ACLSHMEM_DEVICE void util_set_ffts_config(std::uint64_t) {}
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "../shmem_def.h"
 
-// Where loads and stores reach it, or null.
+// The address at which loads and stores reach it, or null.
 ACLSHMEM_DEVICE __gm__ void* aclshmem_ptr(__gm__ void* ptr, int pe) {
   return memspan_kernel_ptr(ptr, pe);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, device code: puts with a signal. Who sees the signal sees the data.
+// CANN SHMEM, device code: puts with a signal. A PE that sees the signal sees the data.
 #ifndef MEMSPAN_ACLSHMEM_DEVICE_SO_H
 #define MEMSPAN_ACLSHMEM_DEVICE_SO_H
 

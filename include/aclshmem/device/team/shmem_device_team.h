@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, device code: who is who.
+// CANN SHMEM, device code: numbers of PEs and teams.
 #ifndef MEMSPAN_ACLSHMEM_DEVICE_TEAM_H
 #define MEMSPAN_ACLSHMEM_DEVICE_TEAM_H
 

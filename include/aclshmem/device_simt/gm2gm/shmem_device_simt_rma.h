@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CANN SHMEM, SIMT code: put and get for a thread, a warp and a block. All threads of a warp or
-// block give the same arguments, and its first does it. Local memory is no other kind.
+// block give the same arguments, and its first does it. Local memory is ordinary memory.
 #ifndef MEMSPAN_ACLSHMEM_SIMT_RMA_H
 #define MEMSPAN_ACLSHMEM_SIMT_RMA_H
 

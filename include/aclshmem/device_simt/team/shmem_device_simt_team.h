@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, SIMT code: who is who.
+// CANN SHMEM, SIMT code: numbers of PEs and teams.
 #ifndef MEMSPAN_ACLSHMEM_SIMT_TEAM_H
 #define MEMSPAN_ACLSHMEM_SIMT_TEAM_H
 

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, SIMT code: local memory is no other kind here, so these are the forms of gm2gm.
+// CANN SHMEM, SIMT code: local memory is ordinary memory, so these are the forms of gm2gm.
 #include "../gm2gm/shmem_device_simt_rma.h"

@@ -11,7 +11,7 @@
 MEMSPAN_ACLSHMEM_BEGIN
 
 #ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
-/* What any member put before is there afterwards. */
+/* All earlier puts of all members are complete afterwards. */
 ACLSHMEM_HOST_API void aclshmem_barrier(aclshmem_team_t team);
 ACLSHMEM_HOST_API void aclshmem_barrier_all(void);
 /* Only waits for the members. */

@@ -17,7 +17,7 @@ MEMSPAN_ACLSHMEM_BEGIN
 #ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
 ACLSHMEM_HOST_API void aclshmem_signal_wait_until(int32_t* sig_addr, int cmp, int32_t cmp_val);
 #endif
-/* What is given to the stream later waits for it, too. */
+/* Later work of the stream also waits for it. */
 ACLSHMEM_HOST_API void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                              int32_t cmp_val, aclrtStream stream);
 

@@ -5,9 +5,9 @@
  * code 1. Thread-safe.
  *
  * Counts are of elements (of 8, 16, ... bits where the name ends in that number), of bytes where it
- * ends in `mem`; strides are elements. What a blocking form put is on its way, and the source may
- * change, when it returns; a barrier or aclshmemx_quiet_on_stream() completes it. Non-blocking
- * forms use the local memory until then.
+ * ends in `mem`; strides are elements. When a blocking form returns, its data are on their way and
+ * the source may change; a barrier or aclshmemx_quiet_on_stream() completes it. Non-blocking forms
+ * use the local memory until then.
  */
 #ifndef MEMSPAN_ACLSHMEM_HOST_RMA_H
 #define MEMSPAN_ACLSHMEM_HOST_RMA_H
@@ -69,13 +69,13 @@ ACLSHMEM_HOST_API void aclshmem_getmem(void* dst, void* src, size_t elem_size, i
 ACLSHMEM_HOST_API void aclshmem_putmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe);
 ACLSHMEM_HOST_API void aclshmem_getmem_nbi(void* dst, void* src, size_t elem_size, int32_t pe);
 
-/* Where `pe`'s copy of the object can be used directly, or NULL. */
+/* The address at which loads and stores reach `pe`'s copy of the object, or NULL. */
 ACLSHMEM_HOST_API void* aclshmem_ptr(void* ptr, int pe);
 #endif
 
-/* In the order of a stream, while the caller goes on; complete when the stream is through. The
- * memory of both sides is in use until then. A failure ends the process, as that of the direct
- * form. */
+/* Runs in the order of a stream, while the caller continues; complete when the stream has reached
+ * it. The memory of both sides is in use until then. A failure ends the process, as that of the
+ * direct form. */
 ACLSHMEM_HOST_API void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size,
                                                   int32_t pe, aclrtStream stream);
 ACLSHMEM_HOST_API void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size,

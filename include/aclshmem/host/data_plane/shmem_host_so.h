@@ -2,7 +2,7 @@
  *
  * CANN SHMEM: puts with a signal, and signals by host code. A signal is a 32-bit word that `pe` has
  * at the symmetric address; ACLSHMEM_SIGNAL_SET stores, ACLSHMEM_SIGNAL_ADD adds, both atomically.
- * Who sees the signal sees the data. Thread-safe.
+ * A PE that sees the signal sees the data. Thread-safe.
  */
 #ifndef MEMSPAN_ACLSHMEM_HOST_SO_H
 #define MEMSPAN_ACLSHMEM_HOST_SO_H

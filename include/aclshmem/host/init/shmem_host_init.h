@@ -13,16 +13,16 @@ MEMSPAN_ACLSHMEM_BEGIN
 
 /* ACLSHMEM_STATUS_*. */
 ACLSHMEM_HOST_API int aclshmemx_init_status(void);
-/* Joins the job; collective over attributes->n_pes processes. A process that oshrun started gives
- * the PE and number that it has there. */
+/* Joins the job; collective over attributes->n_pes processes. A process that oshrun started must
+ * pass the PE number and job size that oshrun gave it. */
 ACLSHMEM_HOST_API int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                           aclshmemx_init_attr_t* attributes);
 /* Collective. 0 also when there is nothing to leave (any more). */
 ACLSHMEM_HOST_API int aclshmem_finalize(void);
-/* The same for the instance of that number; ACLSHMEM_INVALID_VALUE when there is none. */
+/* The same for the instance of that number; ACLSHMEM_INVALID_VALUE if no such instance exists. */
 ACLSHMEM_HOST_API int aclshmemx_finalize(uint64_t instance_id);
 
-/* What the other processes need to find this one, which stays reachable until it ends. */
+/* The data that other processes need to connect to this one, which accepts them until it ends. */
 ACLSHMEM_HOST_API int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid);
 /* Fills in all but option_attr and ip_port, and keeps a copy of the id; joins nothing. */
 ACLSHMEM_HOST_API int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,

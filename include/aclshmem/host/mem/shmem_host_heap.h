@@ -16,7 +16,7 @@ ACLSHMEM_HOST_API void* aclshmem_malloc(size_t size);
 ACLSHMEM_HOST_API void* aclshmem_calloc(size_t nmemb, size_t size);
 /* `alignment` is a power of two. */
 ACLSHMEM_HOST_API void* aclshmem_align(size_t alignment, size_t size);
-/* NULL is left alone, by this PE. */
+/* NULL has no effect on this PE. */
 ACLSHMEM_HOST_API void aclshmem_free(void* ptr);
 
 ACLSHMEM_HOST_API void* aclshmemx_malloc(
@@ -28,7 +28,7 @@ ACLSHMEM_HOST_API void* aclshmemx_align(size_t alignment, size_t size,
                                             MEMSPAN_ACLSHMEM_DEFAULT(DEVICE_SIDE));
 ACLSHMEM_HOST_API void aclshmemx_free(
     void* ptr, aclshmem_mem_type_t mem_type MEMSPAN_ACLSHMEM_DEFAULT(DEVICE_SIDE));
-/* Where the heap begins; NULL before the start. Local. */
+/* The address of the heap; NULL before the start. Local. */
 ACLSHMEM_HOST_API void* aclshmemx_get_heap_base(
     aclshmem_mem_type_t mem_type MEMSPAN_ACLSHMEM_DEFAULT(DEVICE_SIDE));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CANN SHMEM: PEs and teams. Making and destroying a team is local: any process may do it alone.
- * Who is not a member gets ACLSHMEM_TEAM_INVALID. Queries are thread-safe.
+ * CANN SHMEM: PEs and teams. Making and destroying a team is local, not collective. A PE that is
+ * not a member gets ACLSHMEM_TEAM_INVALID. Queries are thread-safe.
  */
 #ifndef MEMSPAN_ACLSHMEM_HOST_TEAM_H
 #define MEMSPAN_ACLSHMEM_HOST_TEAM_H
@@ -11,12 +11,12 @@
 MEMSPAN_ACLSHMEM_BEGIN
 
 #ifndef MEMSPAN_DEVICE_CODE /* where those for kernels are */
-/* -1 before the start, and of a team that is none. */
+/* -1 before the start, and for an invalid team. */
 ACLSHMEM_HOST_API int aclshmem_my_pe(void);
 ACLSHMEM_HOST_API int aclshmem_n_pes(void);
 ACLSHMEM_HOST_API int aclshmem_team_my_pe(aclshmem_team_t team);
 ACLSHMEM_HOST_API int aclshmem_team_n_pes(aclshmem_team_t team);
-/* -1 for a team that is none, a PE that is not in the one or not in the other. */
+/* -1 for an invalid team, or for a PE that is not in both teams. */
 ACLSHMEM_HOST_API int aclshmem_team_translate_pe(aclshmem_team_t src_team, int src_pe,
                                                  aclshmem_team_t dest_team);
 #endif

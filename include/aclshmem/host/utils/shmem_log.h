@@ -14,7 +14,7 @@ MEMSPAN_ACLSHMEM_BEGIN
 ACLSHMEM_HOST_API int32_t aclshmemx_set_extern_logger(void (*func)(int level, const char* msg));
 ACLSHMEM_HOST_API int32_t aclshmemx_set_log_level(int level);
 
-/* What kernels counted by SHMEMI_PROF_START and _END (<utils/prof/shmemi_prof.h>) on this PE, if
+/* The counts of SHMEMI_PROF_START and _END (<utils/prof/shmemi_prof.h>) in kernels of this PE, if
  * SHMEM_CYCLE_PROF_PE names it. Points *out_profs, unless that is NULL, to the counts, which stay
  * the library's, and prints those that are not 0 when `verbose`. */
 ACLSHMEM_HOST_API void aclshmemx_get_prof(aclshmem_prof_pe_t** out_profs, bool verbose);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CANN SHMEM, device code: the names of the engine RoCE. What it does, the way to the peer does,
-// whichever that is; scratch and events are accepted and not used.
+// CANN SHMEM, device code: the names of the engine RoCE. The transport to the peer does the
+// transfer, whichever it is; scratch and events are accepted and not used.
 #ifndef MEMSPAN_ACLSHMEM_DEVICE_RDMA_H
 #define MEMSPAN_ACLSHMEM_DEVICE_RDMA_H
 

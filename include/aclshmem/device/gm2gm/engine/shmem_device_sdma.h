@@ -42,7 +42,7 @@ ACLSHMEM_DEVICE void aclshmemx_sdma_quiet(AscendC::LocalTensor<T>&, std::uint32_
   memspan::kernel::quiet();
 }
 
-// What was given before is complete; nobody is to be told.
+// Earlier operations are complete, so there is nothing to notify.
 template <typename T>
 ACLSHMEM_DEVICE void aclshmemx_sdma_notify_record(__ubuf__ T*, std::uint32_t, std::uint32_t) {
   memspan::kernel::quiet();
