@@ -28,6 +28,13 @@ class Promises(unittest.TestCase):
         self.assertEqual(promises.problems(), [])
         self.assertGreater(len(promises.rows_of_reliability()), 40)
 
+    def test_what_the_readme_names_has_a_promise(self):
+        readme = (ROOT / "README.md").read_text()
+        said = " ".join(p["text"] for p in promises.promises() if p["where"] == "README")
+        for name in ("vLLM", "SGLang", "srun", "mpirun", "torchrun", "Kernels", "Mooncake", "etcd", "OSHMEM", "MemFabric", "CANN SHMEM", "torch.distributed", "TLS"):
+            if name in readme:
+                self.assertIn(name, said, f"docs/promises.toml has no promise of the README about {name}")
+
     def test_only_what_passed_as_a_whole_is_shown(self):
         tests = {"a.one": "passed", "a.two": "passed", "b.one": "passed", "b.two": "skipped", "c.one": "failed", "c.two": "passed", "d": "skipped"}
         for pattern, text in (
@@ -56,6 +63,7 @@ class Promises(unittest.TestCase):
             promises.count_of(rows),
             "Of the 6 promises below 3 have been run here (1 are shown, 1 in part, 1 not shown), 1 are figures of another page, and 2 have no result here yet.",
         )
+        self.assertIn("0 have been run here (0 are shown), 0 are figures of another page, 1 were tried by hand, ", promises.count_of([["", "", "", "by hand: one host", ""]]))
 
     def test_the_commands_run_something(self):
         if not (ROOT / "build/tests/CTestTestfile.cmake").is_file():

@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST, PAGE = ROOT / "docs" / "promises.toml", ROOT / "docs" / "promises.md"
 BEGIN, END = "<!-- promises:begin -->", "<!-- promises:end -->"
 COUNT = re.compile(r"^Of the [^\n]*\.$", re.M)
-KINDS = ("ctest", "rows", "part", "measured")
+KINDS = ("ctest", "rows", "part", "measured", "by_hand")
 TABLES = ("What is promised", "Pools, spaces and transfers", "Between hosts")
 
 
@@ -53,7 +53,7 @@ def command_of(promise: dict) -> str:
         return f"bash tests/failure/run.sh {promise['rows']}"
     if "part" in promise:
         return f"bash scripts/test.sh {promise['part']}"
-    return promise["measured"]
+    return promise.get("measured") or promise["by_hand"]
 
 
 def problems() -> list[str]:
@@ -86,7 +86,7 @@ def kept() -> list[list[str]]:
 
 def cells_of(promise: dict) -> list[str]:
     command = command_of(promise).replace("|", "\\|")
-    result = f"[figures]({promise['page']})" if "page" in promise else "not run"
+    result = f"[figures]({promise['page']})" if "page" in promise else promise.get("result", "not run")
     text = promise["text"].rstrip(" |").replace("|", "\\|")
     return [text[:1].upper() + text[1:], promise["where"], f"`{command}`", result, ""]
 
@@ -96,12 +96,14 @@ def count_of(rows: list[list[str]]) -> str:
     figures = sum(cells[3].startswith("[figures]") for cells in rows)
     words = [cells[3].partition(":")[0] for cells in rows]
     not_run = sum(word.startswith("not run") for word in words)
-    ran = len(rows) - figures - not_run
+    by_hand = words.count("by hand")
+    ran = len(rows) - figures - not_run - by_hand
     shown_of_them = f"{words.count('shown')} are shown"
     for word, text in (("shown in part", "in part"), ("**not shown**", "not shown")):
         shown_of_them += f", {words.count(word)} {text}" if word in words else ""
     return (
         f"Of the {len(rows)} promises below {ran} have been run here ({shown_of_them}), {figures} are figures of another page, "
+        f"{f'{by_hand} were tried by hand, ' if by_hand else ''}"
         f"and {not_run} have no result here yet."
     )
 
