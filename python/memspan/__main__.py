@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m memspan`` says which memspan this is, where its parts lie, and what is there to use."""
+"""``python -m memspan`` prints which memspan this is, the paths of its parts, and what this machine
+supports."""
 
 import argparse
 import importlib.metadata

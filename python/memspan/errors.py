@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memspan's Python packages raise. Every exception has the library's sentence as its text."""
+"""The exceptions of memspan's Python packages. Every exception has the library's sentence as its
+text."""
 
 
 class Error(RuntimeError):
@@ -11,7 +12,7 @@ class Error(RuntimeError):
 
     @property
     def msg(self) -> str:
-        """The text alone."""
+        """Only the text."""
         return str(self)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pool of KV blocks (or any entries of bytes) for many processes: put once under a hash of what they
-hold, found by every member, evicted by a clock when there is no room.
+hold, found by every member, evicted by a clock when the pool is full.
 
     pool = KvPool("tcp://127.0.0.1:8574", share=1 << 30)
     pool.put([key], [block])            # key: bytes; block: an object with a buffer
@@ -94,14 +94,14 @@ def _leave_members() -> None:
 
 
 class KvPool(Owner):
-    """This process as a member of the pool at ``store_url``. Thread-safe. ``destroy()`` leaves it, and
-    what lies in this process's share is lost to the others. See ``Owner`` for its end.
+    """This process as a member of the pool at ``store_url``. Thread-safe. ``destroy()`` leaves it,
+    and the others lose the entries in this process's share. See ``Owner`` for its end.
 
     ``share``: bytes of memory that it gives, 0 or 1 MiB and more; ``largest_share``: of any member, and
     ``members``: how many there may be at most, in which all members agree; ``sections``: parts of the
-    share, each of which has entries of about one size, 0: one for each 64 MiB, up to 32; ``host_store``:
-    whether it hosts the store if nobody does; ``timeout_s``: of the start. ``memspan.Error`` when it cannot join,
-    ``memspan.InvalidArgument`` for sizes that cannot be."""
+    share, each of which has entries of about one size, 0: one for each 64 MiB, up to 32;
+    ``host_store``: whether it hosts the store if none runs; ``timeout_s``: of the start.
+    ``memspan.Error`` when it cannot join, ``memspan.InvalidArgument`` for sizes that cannot be."""
 
     def __init__(
         self,
@@ -143,14 +143,14 @@ class KvPool(Owner):
             _leave_members()
 
     def lookup(self, keys: Sequence[bytes]) -> int:
-        """How many of the keys, from the first on, are there one after the other. Marks all that are
-        there as used."""
+        """The number of keys, from the first on, that are present without a gap. Marks all present
+        keys as used."""
         code, found, _ = _c.kv_lookup(self._handle, _digest(keys))
         _check(code, "looking KV blocks up")
         return found
 
     def sizes(self, keys: Sequence[bytes]) -> list[int]:
-        """The bytes of each key's entry, 0 where there is none. Marks them as used."""
+        """The bytes of each key's entry, 0 if it is missing. Marks them as used."""
         code, _, sizes = _c.kv_lookup(self._handle, _digest(keys))
         _check(code, "looking KV blocks up")
         return sizes
@@ -160,9 +160,9 @@ class KvPool(Owner):
         return self.lookup([key]) == 1
 
     def put(self, keys: Sequence[bytes], sources: Sequence[Buffer | Array]) -> list[bool]:
-        """Puts each key's entry from an object with a buffer: whether it is there now, or another member
-        is putting it. False where there is no room: all that could hold it is in use, or too small.
-        ValueError for objects without a buffer."""
+        """Puts each key's entry from an object with a buffer: whether it is present now, or another
+        member is putting it. False if no slot is free: all that could hold it are in use, or too
+        small. ValueError for objects without a buffer."""
         self._check_count(keys, sources)
         results = []
         for key, source in zip(keys, sources):
@@ -174,9 +174,9 @@ class KvPool(Owner):
         return results
 
     def get(self, keys: Sequence[bytes], targets: Sequence[Buffer | Array]) -> list[bool]:
-        """Copies each key's entry into an object with a buffer of its size: whether it was there. What is
-        in the object of one that was not is undefined. ValueError for other sizes and for objects that may
-        not be written to."""
+        """Copies each key's entry into an object with a buffer of its size: whether it was present.
+        The object of a missing entry has undefined contents. ValueError for other sizes and for
+        objects that may not be written to."""
         self._check_count(keys, targets)
         results = []
         for key, target in zip(keys, targets):
@@ -193,14 +193,14 @@ class KvPool(Owner):
             raise ValueError(f"there are {len(keys)} keys and {len(memory)} buffers")
 
     def put_pieces(self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers) -> list[bool]:
-        """``put`` of entries that lie in pieces: key i's are the bytes at the i-th ``len(sizes)`` of the addresses,
-        of ``sizes`` bytes each."""
+        """``put`` of entries in pieces: key i's are the bytes at the i-th ``len(sizes)`` of the
+        addresses, of ``sizes`` bytes each."""
         return [outcome > 0 for outcome in self.put_pieces_outcomes(keys, addresses, sizes)]
 
     def put_pieces_outcomes(
         self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers
     ) -> list[int]:
-        """The same, and what became of each: 1 it was put, 2 it was there, -1 there was no room."""
+        """As ``put_pieces``, and each result: 1 put, 2 already present, -1 no free slot."""
         code, results = _c.kv_put(self._handle, _digest(keys), addresses, sizes)
         _check(code, "putting KV blocks")
         return results
@@ -212,24 +212,25 @@ class KvPool(Owner):
         return [result > 0 for result in results]
 
     def remove(self, keys: Sequence[bytes]) -> int:
-        """Removes entries from the shares of this host, but those that somebody is reading: how many keys
-        had one."""
+        """Removes entries from the shares of this host, except those that a member is reading: how
+        many keys had one."""
         code, removed = _c.kv_remove(self._handle, _digest(keys))
         _check(code, "removing KV blocks")
         return removed
 
     def stats(self) -> dict[str, int]:
-        """Counts. Of this process since it joined: ``looked_up`` and ``found`` (keys), ``got``, ``got_bytes``,
-        ``got_remote`` (from other hosts), ``missed``, ``put``, ``put_bytes``, ``present`` (puts of what was
-        there), ``no_room``, ``evicted``. Of the shares on this host now: ``shares``, ``capacity`` (bytes), ``slots``,
-        ``entries``, ``entry_bytes``."""
+        """Counts. Counts of this process since it joined: ``looked_up`` and ``found`` (keys),
+        ``got``, ``got_bytes``, ``got_remote`` (from other hosts), ``missed``, ``put``,
+        ``put_bytes``, ``present`` (puts of present entries), ``no_room``, ``evicted``. State of the
+        shares on this host now: ``shares``, ``capacity`` (bytes), ``slots``, ``entries``,
+        ``entry_bytes``."""
         code, stats = _c.kv_stats(self._handle)
         _check(code, "the KV pool's stats")
         return stats
 
 
 def bytes_of(text: str) -> int:
-    """Of "512M", "8G", or a number of bytes. ValueError for other texts."""
+    """The bytes of "512M", "8G", or a number. ValueError for other texts."""
     units = {"K": 10, "M": 20, "G": 30, "T": 40}
     unit = units.get(text[-1:].upper(), 0)
     try:

@@ -8,7 +8,7 @@
 
 "P2PHANDSHAKE" stands for the store that the environment names: MEMSPAN_STORE_URL, else
 tcp://127.0.0.1:8571, which the first engine of the host hosts. Any other text is a store's URL.
-Protocols: "shm" and "tcp" are taken and mean what is fastest, "rdma", "ascend" and "sdma" as well.
+Protocols: "shm", "tcp", "rdma", "ascend" and "sdma" are accepted and mean the fastest transport.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Read", "TransferEngine", "TransferNotify", "TransferOpcode", "Write"
 
 @dataclasses.dataclass
 class TransferNotify:
-    """What a transfer tells the peer when it is over: two texts, of 254 bytes together."""
+    """The message of a transfer to the peer at its end: two texts, of 254 bytes together."""
 
     name: str = ""
     msg: str = ""
@@ -140,8 +140,8 @@ class TransferEngine:
         length: int,
         transport_hint: str = "",
     ) -> int:
-        """``length`` bytes from ``buffer`` here to the address there; they are there on return. Returns 0 or a
-        code."""
+        """Copies ``length`` bytes from ``buffer`` to the peer's address; complete on return.
+        Returns 0 or a code."""
         del transport_hint
         return self._engine.transfer_sync_write(
             target_hostname, buffer, peer_buffer_address, length
@@ -220,8 +220,8 @@ class TransferEngine:
         notify: TransferNotify | None = None,
         transport_hint: str = "",
     ) -> int:
-        """Many pieces at once, to the peer (``Write``) or from it (``Read``); the peer's ``get_notifies`` gives
-        ``notify`` when they are there. Returns 0 or a code."""
+        """Many pieces at once, to the peer (``Write``) or from it (``Read``); the peer's
+        ``get_notifies`` returns ``notify`` when they have arrived. Returns 0 or a code."""
         message = None if notify is None else _packed(notify)
         if message is not None and len(message) > _MOST_MESSAGE:
             return fail(
@@ -233,8 +233,8 @@ class TransferEngine:
         return self.get_batch_transfer_status([batch]) if batch else -1
 
     def get_notifies(self) -> list[TransferNotify]:
-        """What peers' transfers told since the last time, the oldest first. RuntimeError before
-        ``initialize``."""
+        """The messages of peers' transfers since the last call, the oldest first. RuntimeError
+        before ``initialize``."""
         told = []
         while (message := self._engine.receive()) is not None:
             told.append(_unpacked(*message))
@@ -359,7 +359,7 @@ class TransferEngine:
     # ---- memory
 
     def allocate_managed_buffer(self, length: int) -> int:
-        """The address of ``length`` bytes of registered memory; 0 when there is none."""
+        """The address of ``length`` bytes of registered memory; 0 if memory is short."""
         return self._engine.trans_malloc(length)
 
     def free_managed_buffer(self, buffer_addr: int, length: int) -> int:
@@ -382,5 +382,5 @@ class TransferEngine:
         return ctypes.string_at(source_address, length)
 
     def send_probe(self, target_hostname: str) -> int:
-        """0 when the endpoint is there; else a code."""
+        """0 if the endpoint exists; else a code."""
         return self._engine.probe(target_hostname)

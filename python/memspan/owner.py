@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects have that stand for something of the library's."""
+"""Base of objects that own something of the library's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _Self = TypeVar("_Self", bound="Owner")
 
 
 class Owner:
-    """Ends what it owns by ``destroy()``, at the latest when nobody has it any more; works as a
-    context manager."""
+    """Ends what it owns by ``destroy()``, at the latest with its last reference; works as a context
+    manager."""
 
     def destroy(self) -> object:
         """Ends what it owns; again is nothing."""

@@ -9,7 +9,7 @@ from memspan import _core
 
 
 def path_of(name: str) -> str:
-    """Where the program lies."""
+    """The program's path."""
     return os.path.join(os.path.dirname(os.path.abspath(_core.__file__)), "bin", name)
 
 

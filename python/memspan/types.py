@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotations of memspan's packages name."""
+"""The types in annotations of memspan's packages."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, Union
@@ -17,12 +17,12 @@ class Buffer(Protocol):
 
 
 class Array(Protocol):
-    """An array of numpy, or one of its numbers. They have the buffer protocol, too, but type checkers
-    know of that from Python 3.12 on only."""
+    """An array of numpy, or one of its numbers. They also have the buffer protocol, which type
+    checkers know only from Python 3.12 on."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Where it lies, and how."""
+        """Its address and layout."""
         ...
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others call in each of their processes; loads nothing of memspan until it is needed.
+"""Entry points that other packages call in each of their processes; loads nothing of memspan until
+it is needed.
 
 - ``import torch`` calls ``register`` (entry point torch.backends; TORCH_DEVICE_BACKEND_AUTOLOAD=0 turns that off): it
-  makes ``init_process_group("memspan")`` work without another import, and, when MEMSPAN_SGLANG says so,
-  ``import mooncake.engine`` (``mooncake_finder``).
+  makes ``init_process_group("memspan")`` work without another import, and, if MEMSPAN_SGLANG is
+  set, ``import mooncake.engine`` (``mooncake_finder``).
 - vLLM calls ``vllm_backend`` (entry point vllm.general_plugins): with MEMSPAN_VLLM_BACKEND=1 it gives vLLM's groups of
   the CPU to memspan.
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``import mooncake.engine`` gives ``memspan.mooncake``, in every process that imports torch, when MEMSPAN_SGLANG says so.
+"""``import mooncake.engine`` gives ``memspan.mooncake``, in every process that imports torch, if
+MEMSPAN_SGLANG is set.
 
 | MEMSPAN_SGLANG | |
 |---|---|
@@ -24,8 +25,9 @@ _PACKAGE, _ENGINE = "mooncake", "mooncake.engine"
 
 
 class MooncakeFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Of the package and its module ``engine``. RuntimeError for a package of others, unless it is to be replaced, and
-    ModuleNotFoundError for Mooncake's other modules. Thread-safe, as the import system holds the modules' locks."""
+    """Finds the package and its module ``engine``. RuntimeError for a package of others, unless it
+    is to be replaced, and ModuleNotFoundError for Mooncake's other modules. Thread-safe, as the
+    import system holds the modules' locks."""
 
     def __init__(self, replaces):
         self.replaces = replaces

@@ -12,7 +12,7 @@ __all__ += _engine.__all__
 
 
 def create_config_store(store_url: str) -> int:
-    """Hosts a store at ``tcp://ip:port`` until the process ends. The log's level is
-    ASCEND_MF_LOG_LEVEL's, where that is set. Returns 0 or a code."""
+    """Hosts a store at ``tcp://ip:port`` until the process ends. ASCEND_MF_LOG_LEVEL, if set, is
+    the log's level. Returns 0 or a code."""
     _engine.apply_log_level()
     return _create_config_store(store_url)

@@ -2,7 +2,7 @@
 """SHMEM: the memory of a job's processes as one, from Python.
 
 Each process has a symmetric heap of the same size; what ``shmem_malloc`` or ``tensor`` give there
-exists in every process, and each may read and write everybody's.
+exists in every process, and each may read and write the others'.
 
     import shmem
     shmem.shmem_init(rank, ranks, 1 << 30)
@@ -12,19 +12,21 @@ exists in every process, and each may read and write everybody's.
     shmem.shmem_barrier_all()
     shmem.shmem_finalize()
 
-The parts, all of whose names are here, too:
+The parts, whose names this package also has:
 
 - ``shmem.startup``: ``shmem_init``, ``shmem_finalize``, settings before the start;
-- ``shmem.memory``: ``shmem_malloc`` and its kin give addresses, ``tensor`` gives numpy's arrays;
+- ``shmem.memory``: ``shmem_malloc`` and its relatives return addresses, ``tensor`` returns numpy's
+  arrays;
 - ``shmem.moves``: put, get, signals, order, barriers and collectives of bytes;
 - ``shmem.typed``: elements, waits, atomics and reductions of each type, ``shmem_int32_put`` ...;
-- ``shmem.teams``: who is in the job, and teams; ``shmem.streams``: calls in a stream's order;
+- ``shmem.teams``: the processes of the job, and teams; ``shmem.streams``: calls in a stream's
+  order;
 - ``shmem.types``: classes and enumerations; ``shmem.errors``: how failures are reported;
 - ``shmem.construct_tensor``: tensors of PyTorch, ``aclshmem_create_tensor`` ...;
 - ``shmem.names``: other generations' names, ``aclshmem_putmem`` for ``shmem_putmem``.
 
 ``shmem.core`` has the same as objects. ``with shmem.job(...)`` starts and ends. ``import *`` takes what is
-listed below; ``from shmem._pyshmem import *`` takes the names of each type as well.
+listed below; ``from shmem._pyshmem import *`` also takes the names of each type.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine computes with. CANN SHMEM chooses among libraries for chips by it; there is one here."""
+"""The processor of this machine. CANN SHMEM chooses among libraries for chips by it; there is one
+here."""
 
 import platform
 
@@ -10,5 +11,5 @@ def detect_soc() -> str:
 
 
 def select_backend() -> str:
-    """What kernels run on: ``host``."""
+    """The device of kernels: ``host``."""
     return "host"

@@ -79,7 +79,7 @@ def aclshmem_create_tensor(
     shape: "int | tuple[int, ...]", dtype: "torch.dtype | None" = None, device_id: int = 0
 ) -> "torch.Tensor":
     """A tensor of zeros on the symmetric heap (float32 when no dtype is said); all processes must ask for
-    the same. ``device_id`` means nothing here. MemoryError when there is too little room."""
+    the same. ``device_id`` means nothing here. MemoryError when memory is short."""
     import torch
 
     del device_id

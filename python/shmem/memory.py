@@ -20,8 +20,8 @@ Address = _core.Address
 def shmem_malloc(size: int) -> Address | None:
     """``size`` bytes at the same place in every process; all must call it, with the same size.
 
-    Returns an ``Address``, an int that is also a writable buffer of these bytes; None when there
-    is too little room, on all, and for size 0.
+    Returns an ``Address``, an int that is also a writable buffer of these bytes; None on all when
+    memory is short, and for size 0.
     """
     return _c.malloc(size)
 
@@ -43,7 +43,8 @@ def shmem_free(ptr: Memory | None) -> None:
 
 
 def shmem_ptr(ptr: Memory, peer: int) -> Address | None:
-    """Where process ``peer``'s copy of ``ptr`` can be read and written directly; None when it cannot."""
+    """The address at which process ``peer``'s copy of ``ptr`` can be read and written directly;
+    None when it cannot."""
     return _c.ptr(ptr, peer)
 
 
@@ -71,7 +72,7 @@ def _dlpack_device(self: Address) -> tuple[int, int]:
 
 
 class _OfArray(Address):
-    """What numpy keeps of an array's memory, since it keeps no buffer."""
+    """Keeps an array's memory for numpy, which keeps no buffer."""
 
     def __new__(cls, address: int, dtype: object, shape: object) -> "_OfArray":
         self = super().__new__(cls, address)
@@ -96,7 +97,7 @@ def as_array(
 ) -> "NDArray[Any]":
     """The memory at an ``Address`` as a numpy array of ``dtype`` and ``shape`` (an int or a tuple, in
     elements; None: all to the end of the allocation, one-dimensional). Shares its memory. TypeError
-    or BufferError when that is more than is there, or nothing."""
+    or BufferError when that is more than the buffer has, or nothing."""
     import numpy
 
     dtype = numpy.dtype(dtype)
@@ -114,7 +115,7 @@ def tensor(
 
     shape: an int or a tuple, in elements. dtype: whatever numpy.dtype takes. pe: that process's
     copy instead of this one's, which must be on the same host. Give it back by ``free(array)``.
-    Raises MemoryError when there is too little room, ValueError for extents below 0.
+    Raises MemoryError when memory is short, ValueError for extents below 0.
     """
     import numpy
 

@@ -6,10 +6,10 @@ Sizes are in bytes. ``pe`` is a process's number in the job, ``team`` a team's n
 remote side is named by an address of the symmetric heap: this process's own, which stands for the
 copy at ``pe``. The GIL is released while a call waits or moves much.
 
-Every function raises ValueError, before anything moves, for a ``pe`` or ``team`` that is not there, memory
-that is not in the symmetric heap or has too few bytes, and before the start; TypeError for what is no
-memory or no number. What waits raises ``shmem.errors.PeerFailed`` when a process died without which it
-cannot end.
+Every function raises ValueError, before anything moves, for a ``pe`` or ``team`` that does not
+exist, memory that is not in the symmetric heap or has too few bytes, and before the start;
+TypeError for an argument of another type. Waits raise ``shmem.errors.PeerFailed`` when a process
+that they need has died.
 
 Elements, waits, atomics and reductions of each type are in ``shmem.typed``.
 """

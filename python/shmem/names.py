@@ -136,7 +136,7 @@ aclshmemx_signal_wait_until_on_stream = streams.shmem_signal_wait_until_on_strea
 
 
 def aclshmemx_get_heap_base(mem_type: MemType | int | None = None) -> int:
-    """Where this process's symmetric heap begins; the host's and the device's are one. 0 in no
+    """The address of this process's symmetric heap; the host's and the device's are one. 0 in no
     job."""
     del mem_type
     return _c.heap_base()

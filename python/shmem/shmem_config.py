@@ -23,7 +23,7 @@ _LOAD_SECONDS = 30
 
 
 class _Tree(NamedTuple):
-    """What was installed somewhere."""
+    """The installed files of a prefix."""
 
     root: str
     headers: str  # what `-I` needs for <shmem.h> of CANN SHMEM is a folder of it
@@ -39,7 +39,7 @@ def _own() -> _Tree:
 
 
 def _at(folder: str) -> _Tree:
-    """Of a folder with include/ and lib/, lib64/ or lib/ARCHITECTURE/."""
+    """The files of a folder with include/ and lib/, lib64/ or lib/ARCHITECTURE/."""
     root = os.path.abspath(folder)
     places = [os.path.join(root, "lib64"), *sorted(glob.glob(os.path.join(root, "lib", "*-linux-gnu")))]
     found = [place for place in places if os.path.exists(os.path.join(place, _LIBRARIES[0]))]

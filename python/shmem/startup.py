@@ -27,7 +27,7 @@ _INVALID_VALUE = -2
 
 
 def _store_of_environment() -> str:
-    """Where rank 0 hosts the store, by the environment of a launcher."""
+    """The address at which rank 0 hosts the store, by the environment of a launcher."""
     host = os.environ.get("SHMEM_MASTER_ADDR")
     if host is not None:
         return f"tcp://{host}:{os.environ.get('SHMEM_MASTER_PORT', _USUAL_PORT)}"
@@ -60,7 +60,8 @@ def _number_of_launcher(names: Iterable[str]) -> int | None:
 
 
 def _who(mype: int | None, npes: int | None) -> tuple[int, int]:
-    """What is None is what the launcher says. Without one, and without a word, a job of one."""
+    """The launcher gives the values that are None. Without one, and without a word, a job of
+    one."""
     mype = _number_of_launcher(_RANKS) if mype is None else mype
     npes = _number_of_launcher(_SIZES) if npes is None else npes
     if mype is None and npes is None:
@@ -80,10 +81,11 @@ def shmem_init(
 ) -> int:
     """Start: process ``mype`` of ``npes``, each with ``mem_size`` bytes of symmetric heap.
 
-    Waits for all of them. What is None is what the launcher says (oshrun, torchrun); a heap has
-    1 GiB then. Without a launcher ``shmem_init()`` is a job of this process alone. The store's place
-    comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT, else from MASTER_ADDR and MASTER_PORT + 11 (as
-    torchrun sets them), else it is tcp://127.0.0.1:8666. With one argument, an ``InitAttr``, that says everything.
+    Waits for all of them. The launcher (oshrun, torchrun) gives the values that are None; the heap
+    then has 1 GiB. Without a launcher ``shmem_init()`` starts a job of one process. The store's
+    place comes from SHMEM_MASTER_ADDR and SHMEM_MASTER_PORT, else from MASTER_ADDR and MASTER_PORT
+    + 11 (as torchrun sets them), else it is tcp://127.0.0.1:8666. With one argument, an
+    ``InitAttr``, that says everything.
 
     Returns 0 or a code below 0; ``shmem.errors.last_error()`` says why. ValueError when only
     one of rank and number is said.
@@ -111,7 +113,7 @@ def shmem_init(
 
 
 def shmem_get_unique_id() -> bytes | None:
-    """What the other processes need to find this one, as bytes; None when that fails."""
+    """The data that other processes need to connect to this one, as bytes; None when that fails."""
     return _c.get_unique_id()
 
 
@@ -144,9 +146,10 @@ def end(stacklevel: int = 3) -> int:
 
 
 def shmem_finalize() -> None:
-    """End; waits for all. Arrays and memoryviews of the heap that are still there keep their last bytes,
-    for this process alone, which a warning says. A program that ends without it ends the same way.
-    Raises ``shmem.errors.Error`` when the others cannot be reached any more; the job is over all the same."""
+    """End; waits for all. Existing arrays and memoryviews of the heap keep their last bytes as
+    private memory, with a warning. A program that ends without it ends the same way. Raises
+    ``shmem.errors.Error`` when the others cannot be reached any more; the job is over all the
+    same."""
     code = end()
     if code != 0:
         raise Error(_core.last_error(), code)
@@ -188,7 +191,7 @@ def shmem_set_data_op_engine_type(
     attributes: InitAttr, value: OpEngineType | int | None = None, *, vaue: int | None = None
 ) -> int:
     """The engines that the job prefers, an ``OpEngineType`` or several by ``|`` (``vaue`` is a misspelling
-    that programs have). Returns 0, or -2 for bits that are none."""
+    that programs have). Returns 0, or -2 for unknown bits."""
     engines = int(_value(value, vaue))
     if engines <= 0 or engines & ~sum(OpEngineType):
         return _fail(
@@ -217,7 +220,7 @@ def shmem_set_timeout(
 
 def register_decrypt_handler(py_decrypt_func: Callable[[str], str] | None) -> None:
     """``py_decrypt_func(cipher: str) -> str`` decrypts the password of the TLS key from now on;
-    None: nobody."""
+    None: no function."""
     _c.register_decrypt_handler(py_decrypt_func)
 
 

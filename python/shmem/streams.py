@@ -56,8 +56,8 @@ def shmem_putmem_on_stream(
 def shmem_getmem_on_stream(
     dst: Memory, src: Memory, elem_size: int, pe: int, stream: SupportsInt = 0
 ) -> int:
-    """``shmem_getmem``, ``elem_size`` bytes, in the order of ``stream``; they are there when the stream is
-    through. Returns 0 or a code; ValueError for objects instead of addresses but in stream 0."""
+    """``shmem_getmem``, ``elem_size`` bytes, in the order of ``stream``. Returns 0 or a code;
+    ValueError for objects instead of addresses but in stream 0."""
     return _c.getmem_on_stream(dst, src, elem_size, pe, int(stream))
 
 
@@ -72,7 +72,7 @@ def shmem_signal_op_on_stream(
 def shmem_signal_wait_until_on_stream(
     sig_addr: Memory, cmp: int, cmp_val: int, stream: SupportsInt = 0
 ) -> int:
-    """What the stream does later waits until the 32-bit word here compares so (``CmpOp``) with
+    """Later work of the stream waits until this process's 32-bit word compares so (``CmpOp``) with
     ``cmp_val``. Returns 0 or a code."""
     return _c.signal_wait_until_on_stream(sig_addr, cmp, cmp_val, int(stream))
 

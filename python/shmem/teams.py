@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is in the job: processes (PEs) and teams of them. Team 0 is all; -1 is no team."""
+"""The processes (PEs) of the job, and teams of them. Team 0 is all; -1 is invalid."""
 
 from typing import NoReturn
 
@@ -60,8 +60,9 @@ def _raise(code: int) -> NoReturn:
 
 def team_split_strided(parent: int, start: int, stride: int, size: int) -> int:
     """A team of processes start, start + stride, ... of ``parent``, ``size`` of them. Local: its
-    members make it together at its first collective. Its number; -1 for who is not in it. Raises
-    ``shmem.errors.InvalidArgument`` (a ValueError) for a wrong argument, Error when there is no room."""
+    members make it together at its first collective. The process's number in it; -1 for a process
+    outside of it. Raises ``shmem.errors.InvalidArgument`` (a ValueError) for a wrong argument,
+    Error when memory is short."""
     code, team = _c.team_split_strided(parent, start, stride, size)
     return team if code == 0 else _raise(code)
 

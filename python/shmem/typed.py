@@ -15,16 +15,17 @@ For each T of int32, int64, uint32 and uint64:
 
 - ``shmem_T_wait_until`` and ``_test`` (ivar, cmp, cmp_value), and for many words ``_all``, ``_any`` and
   ``_some`` (ivars, nelems, status, cmp, cmp_value) and the same with ``_vector`` (... cmp_values);
-- ``shmem_T_atomic_fetch(source, pe)``, ``_set`` and ``_swap`` (dest, value, pe), of float and double, too;
+- ``shmem_T_atomic_fetch(source, pe)``, ``_set`` and ``_swap`` (dest, value, pe), also of float and
+  double;
 - ``shmem_T_atomic_compare_swap(dest, cond, value, pe)``, ``_add``, ``_and``, ``_or``, ``_xor`` and
   ``_fetch_add`` ... (dest, value, pe).
 
 For all but char, ``shmem_T_sum_reduce``, ``_prod``, ``_min`` and ``_max`` (dest, source, nreduce, team); for
 integers ``_and``, ``_or`` and ``_xor``.
 
-Each is there as ``aclshmem_...``, too, and waits and tests of all T but double with what the later generation
-writes (``shmem.typed_waits``). Elements, ``nelems`` and strides count elements of the type, not
-bytes. What arguments may be and what is raised stands in ``shmem.moves``.
+Each also has the name ``aclshmem_...``; for all T but double so do waits and tests with the results
+that the later generation writes (``shmem.typed_waits``). Elements, ``nelems`` and strides count
+elements of the type, not bytes. ``shmem.moves`` describes arguments and exceptions.
 """
 
 from memspan._core.typed import *  # noqa: F403

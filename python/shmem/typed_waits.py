@@ -5,10 +5,10 @@ For each T of char, float, int8 ... int64 and uint8 ... uint64 there are ``aclsh
 ``_wait_until`` and ``_test``, and for many words ``_all``, ``_any`` and ``_some`` of both and the same
 with ``_vector``. They take what the functions of ``shmem.typed`` take and, where those of the later
 generation write it, ``res_out`` (a C int for ``_test`` and ``_test_all``, a size_t for the others) and
-``indices`` (size_t for each word), as addresses or buffers. What is written is returned as well, and
-both may be left out.
+``indices`` (size_t for each word), as addresses or buffers. The written results are also returned,
+and both may be left out.
 
-A word shorter than 4 bytes, or a float, is waited for by the 32-bit words that it lies in.
+A word shorter than 4 bytes, or a float, is waited for by the 32-bit words that contain it.
 """
 
 from __future__ import annotations

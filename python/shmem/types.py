@@ -18,7 +18,7 @@ class OpEngineType(enum.IntFlag):
 
 
 class InitStatus(enum.IntEnum):
-    """What ``shmem_init_status()`` gives."""
+    """The results of ``shmem_init_status()``."""
 
     NOT_INITIALIZED = 0
     SHM_CREATED = 1
@@ -27,7 +27,7 @@ class InitStatus(enum.IntEnum):
 
 
 class SignalOp(enum.IntEnum):
-    """What a signal does to its word."""
+    """The operations of a signal on its word."""
 
     SIGNAL_SET = 0
     SIGNAL_ADD = 1
@@ -65,7 +65,7 @@ class OptionalAttr:
 
 @dataclasses.dataclass
 class InitAttr:
-    """What ``shmem_init`` needs: the rank among ``n_ranks``, where rank 0 hosts the store
+    """The arguments of ``shmem_init``: the rank among ``n_ranks``, where rank 0 hosts the store
     (``tcp://ip:port``), the bytes of heap per process."""
 
     my_rank: int = 0
@@ -84,7 +84,8 @@ class TeamConfig:
 
 @dataclasses.dataclass
 class UniqueId:
-    """What ``shmem_get_unique_id()`` gives, read; ``internal`` may be longer, as buffers are."""
+    """The contents of a ``shmem_get_unique_id()`` result; ``internal`` may be longer, as buffers
+    are."""
 
     internal: bytes = b""
     version: int = _VERSION

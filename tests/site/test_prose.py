@@ -26,7 +26,7 @@ PATTERNS = {
     r"<S>Of (?!course)": "subject first",
     r"<S>Where (?![^.]*\?)|[,;] where (?:it|they|that|this|one|a|the|no|none)\b": "if, when; or the noun (\"the address of\")",
     r"\b(is|are) (?:its|his|hers|theirs|ours|yours)\b(?! \w)": "the noun that is possessed",
-    r"\b(is|are|was|were|be) none\b(?! of)": "invalid, missing, does not exist",
+    r"\b(is|are|was|were|be) (?-i:none)\b(?! of)": "invalid, missing, does not exist",
     r"(?<!there )(?<!that )\b(is|are|was) no (?!longer|more|less|larger|greater|smaller|need|such|limit|way)\w+": "is not a",
     r"\b(stands?|stood) (?!for\b)|\b(lies?|lying) (?!to\b)|\bcomes? to lie\b": "is, is in, overlaps",
     r"\b(go|goes|went|gone|going) (on|by|into|with|out|over|away|for|in|from|through)\b": "continue, use, leave, or the exact verb",

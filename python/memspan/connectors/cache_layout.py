@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the blocks of a paged KV cache lie in a layer's tensor, as contiguous pieces of memory.
+"""The contiguous pieces of memory that the blocks of a paged KV cache occupy in a layer's tensor.
 
 A layer's tensor is any strided view with one dimension of blocks: vLLM's [blocks, heads, tokens, content]
 in any order in memory, [2, blocks, ...] with keys and values apart, or one layer of a tensor of all layers.
@@ -86,8 +86,9 @@ def pieces_of(tensor: "torch.Tensor", blocks: int) -> list[BlockPiece]:
 
 
 def layout_of(tensor: "torch.Tensor", blocks: int) -> dict[str, Any]:
-    """What the bytes of a block mean, whatever the number of blocks and wherever they lie: equal in two
-    processes when blocks can go from one to the other. Raises as ``pieces_of``."""
+    """Describes the bytes of a block, independent of the number of blocks and their addresses:
+    equal in two processes if blocks can be copied from one to the other. Raises as
+    ``pieces_of``."""
     pieces = [piece.bytes for piece in pieces_of(tensor, blocks)]
     tensor, dimension = by_blocks(tensor, blocks)
     inner = [(tensor.shape[i], tensor.stride(i)) for i in range(tensor.dim()) if i != dimension]

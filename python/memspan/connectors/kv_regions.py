@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the blocks of a layer's cache lie in memory, by heads, and the pieces that move some of them."""
+"""The memory that the blocks of a layer's cache occupy, by heads, and the pieces that move some of
+them."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ class Region(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether a block's parts lie next to each other."""
+        """Whether a block's parts are adjacent."""
         return self.heads == 1 or self.head_stride == self.bytes
 
     @property
     def is_dense(self) -> bool:
-        """Whether blocks lie next to each other, too."""
+        """Whether blocks are also adjacent."""
         return self.is_whole and self.block_stride == self.heads * self.bytes
 
 

@@ -41,7 +41,8 @@ class Source:
 
 @dataclasses.dataclass
 class Pull:
-    """What each worker has to read for a request: of each group, blocks here and blocks there."""
+    """The blocks that each worker reads for a request: of each group, local and remote block
+    numbers."""
 
     source: Source | None
     mine: list[list[int]] = dataclasses.field(default_factory=list)
@@ -51,7 +52,7 @@ class Pull:
 
 @dataclasses.dataclass
 class Orders:
-    """What the scheduler tells the workers in a step."""
+    """The scheduler's data for the workers in a step."""
 
     pulls: dict[str, Pull] = dataclasses.field(default_factory=dict)  # by request
     leases: dict[str, Lease] = dataclasses.field(default_factory=dict)  # to begin, by request
@@ -93,7 +94,7 @@ def source_of(params: dict[str, Any]) -> Source:
 
 
 def prompt_digest(request: Any) -> str:
-    """Of all that the KV blocks of a request's prompt depend on, but the model."""
+    """Digest of everything that the KV blocks of a request's prompt depend on, except the model."""
     made = hashlib.blake2b(digest_size=16)
     tokens = getattr(request, "prompt_token_ids", None)
     if tokens is not None:
@@ -139,7 +140,8 @@ class Scheduler:
     # ---- a request comes
 
     def arrived(self, request: Any) -> None:
-        """Keeps its lease alive from now on. Params that cannot be used are told when it is scheduled."""
+        """Keeps its lease alive from now on. Invalid params are reported when the request is
+        scheduled."""
         if not self._wants_blocks(request):
             return
         source = self._source_or_none(self._params(request))
@@ -233,8 +235,8 @@ class Scheduler:
     def finished(
         self, request: Any, blocks: Sequence[Sequence[int]], is_complete: bool
     ) -> tuple[bool, dict[str, Any] | None]:
-        """(whether the blocks are needed on, what the other engine needs to read them). ``is_complete``:
-        the prompt was computed, and nobody cut the request off."""
+        """(whether the blocks are needed on, what the other engine needs to read them).
+        ``is_complete``: the prompt was computed, and the request was not aborted."""
         params = self._params(request)
         if self._wants_blocks(request):  # it ends before it was scheduled
             params["do_remote_prefill"] = False
@@ -270,17 +272,17 @@ class Scheduler:
     # ---- steps
 
     def orders(self) -> Orders:
-        """What the workers have to do in the next step."""
+        """The workers' tasks in the next step."""
         made, self._orders = self._orders, Orders()
         return made
 
     def reported(self, sent: Iterable[str]) -> None:
-        """All workers have told that these requests' blocks are needed no more."""
+        """All workers have reported that these requests' blocks are not needed any more."""
         for request in sent:
             self._leases.take_back(request)
 
     def end_leases(self) -> None:
-        """What is kept for others is valid no more, as after a change of the weights."""
+        """The blocks kept for others are invalid from now on, as after a change of the weights."""
         self._orders.ends_leases = True
 
     @property

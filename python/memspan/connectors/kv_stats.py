@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the connector tells vLLM's log and its Prometheus metrics."""
+"""The connector's figures in vLLM's log and its Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stats(KVConnectorStats):
         return line
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return not any(self.data.values())
 
 

@@ -26,12 +26,12 @@ _LEAST_HEARTBEAT_S = 0.5
 
 
 class LeaseEnded(Error):
-    """The blocks may be somebody else's by now."""
+    """The blocks may belong to another request by now."""
 
 
 @dataclasses.dataclass
 class Results:
-    """What has happened since the last time, by request, and figures of it."""
+    """The events since the last call, by request, and their figures."""
 
     sent: set[str] = dataclasses.field(default_factory=set)
     received: set[str] = dataclasses.field(default_factory=set)
@@ -43,8 +43,8 @@ class Results:
 
 
 class Worker:
-    """``rank`` of ``ranks`` workers of this engine. ``log``: told why a request's blocks did not come.
-    The engine's thread calls it; reads run on ``threads`` others."""
+    """``rank`` of ``ranks`` workers of this engine. ``log``: called with the reason why a request's
+    blocks did not arrive. The engine's thread calls it; reads run on ``threads`` others."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Worker:
             self._work.put(lambda request=request, pull=pull: self._pull(request, pull))
 
     def results(self) -> Results:
-        """What is new."""
+        """The new events."""
         for _, text in self.worker.heard():
             self._hear(text)
         done, expired = self._leases.finished(time.monotonic())
@@ -146,7 +146,7 @@ class Worker:
         return len(self._leases)
 
     def _hear(self, text: str) -> None:
-        """'done LEASE READER READERS'; anything else is somebody else's."""
+        """'done LEASE READER READERS'; other messages are not the connector's."""
         try:
             word, lease, reader, readers = text.split(" ")
             if word == "done":
@@ -183,7 +183,7 @@ class Worker:
         return peer.tables[_TABLE] + lease.slot * SLOT_BYTES
 
     def _check(self, peer: Peer, epoch: int, lease: Lease) -> None:
-        """That what lies there is what the lease is on."""
+        """Checks that the memory still has the blocks of the lease."""
         mine = self._local.words
         self.worker.read_bytes(peer.name, mine.ctypes.data, self._slot(peer, lease), READ_BYTES)
         if not lease.is_valid(mine, epoch):
@@ -227,7 +227,7 @@ class Worker:
         return size
 
     def _plan(self, peers: list[Peer], pull: Pull) -> dict[Peer, Pieces]:
-        """Of each worker that has some of the layers and heads of this one, what to read."""
+        """For each worker with some of this one's layers and heads: the pieces to read."""
         work: dict[Peer, Pieces] = {}
         for group, mine, theirs in zip(self._groups, pull.mine, pull.theirs):
             for layer in group.layers:

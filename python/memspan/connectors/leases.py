@@ -46,8 +46,8 @@ class Lease(NamedTuple):
         return lease
 
     def is_valid(self, words: "NDArray[np.uint64]", epoch: int) -> bool:
-        """Whether a slot's words, as they are now, say that the blocks are what they were. They do
-        before the lease has begun at the worker, too: the scheduler keeps the blocks already."""
+        """Whether a slot's words, as they are now, say that the blocks are what they were. They
+        also do before the lease has begun at the worker: the scheduler already keeps the blocks."""
         return int(words[2]) == epoch and int(words[0]) <= self.held
 
     @property
@@ -96,8 +96,8 @@ class _Held:
 
 class LeaseTable:
     """A worker's leases, whose ``words`` are to be registered for other workers. ``seconds``: how long a
-    lease holds after its beginning or its last heartbeat. ``epoch`` tells this process from an earlier one
-    of the same name. Not thread-safe."""
+    lease holds after its beginning or its last heartbeat. ``epoch`` distinguishes this process from
+    an earlier one of the same name. Not thread-safe."""
 
     def __init__(self, seconds: float) -> None:
         self.epoch = secrets.randbits(62)

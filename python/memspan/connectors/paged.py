@@ -2,8 +2,9 @@
 """Paged KV caches of workers, and moving blocks of them between workers.
 
 A worker has, for each layer, a tensor of blocks (pages). Blocks are named by number, layers by name;
-where they lie, and what they mean, another worker reads once from the directory: text in the worker's own
-registered memory, whose place requests carry with the worker's name. So only members of the store find it.
+another worker reads their addresses and their layout once from the directory: text in the worker's
+own registered memory, whose place requests carry with the worker's name. So only members of the
+store find it.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def _fail() -> None:
 
 
 def digest(description: Mapping[str, Any]) -> str:
-    """Of what a cache's bytes mean; equal descriptions have equal digests."""
+    """Digest of a cache's layout; equal descriptions have equal digests."""
     text = json.dumps(description, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 class Peer:
-    """What another worker's directory says."""
+    """The contents of another worker's directory."""
 
     def __init__(self, name: str, directory: dict[str, Any]) -> None:
         self.name = name
@@ -113,7 +114,8 @@ class KvWorker:
         adopt: bool = False,
     ) -> None:
         """The layers' tensors of so many blocks, by name; from now on other workers may read and write
-        them. ``shards``: which share of a layer's heads is here (0). ValueError as ``regions_of``, ``memspan.Error`` when they cannot be registered."""
+        them. ``shards``: which share of a layer's heads this worker has (0). ValueError as
+        ``regions_of``, ``memspan.Error`` when they cannot be registered."""
         spans: dict[int, tuple[int, int]] = {}  # of each allocation, what is used
         self._blocks = blocks
         for name, tensor in caches.items():
@@ -139,7 +141,7 @@ class KvWorker:
 
     @property
     def directory(self) -> Place:
-        """Of this worker. ValueError before ``register``."""
+        """This worker's name. ValueError before ``register``."""
         if not self._directory.nbytes:
             raise ValueError(f"worker {self.name} has registered no cache yet")
         return Place(self._directory.ctypes.data, self._directory.nbytes)
@@ -156,8 +158,8 @@ class KvWorker:
             self._peers = {at: known for at, known in self._peers.items() if at[0] != peer}
 
     def peer(self, name: str, directory: Place) -> Peer:
-        """What a worker says of itself. ``memspan.PeerFailed`` when it is not there, ``memspan.Error``
-        when its caches are of another kind, or nothing of the sort lies there."""
+        """A worker's description of itself. ``memspan.PeerFailed`` when it does not run,
+        ``memspan.Error`` when its caches are of another kind or the address has no directory."""
         with self._lock:
             known = self._peers.get((name, directory))
         if known is not None:
@@ -207,7 +209,7 @@ class KvWorker:
         theirs: Sequence[int],
     ) -> None:
         """To ``made``: blocks ``mine`` here and ``theirs`` there, for some heads (numbers of the model) of a
-        layer that both have. ValueError for blocks that are not there."""
+        layer that both have. ValueError for blocks that do not exist."""
         self._check_blocks(mine, self._blocks, "this worker")
         self._check_blocks(theirs, peer.blocks, f"worker {peer.name}")
         for here, there in zip(self.layers[layer], peer.layers[layer]):
@@ -271,8 +273,8 @@ class KvWorker:
             request.destroy()
 
     def heard(self, timeout_ms: int = 0) -> list[tuple[str, str]]:
-        """What others told since the last time, [(worker, text)]; waits so many milliseconds for the
-        first."""
+        """Messages of others since the last call, [(worker, text)]; waits so many milliseconds for
+        the first."""
         messages = []
         while (message := self._engine.receive(timeout_ms)) is not None:
             messages.append((message[0], message[1].decode(errors="replace")))

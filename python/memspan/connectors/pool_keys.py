@@ -32,7 +32,8 @@ def _files_of(model: str) -> list[list[Any]]:
 
 
 def model_identity(vllm_config: Any) -> dict[str, Any]:
-    """What makes a model's keys and values: which weights, and what they are computed with."""
+    """The inputs that determine a model's keys and values: the weights, and the code that computes
+    with them."""
     model, load = vllm_config.model_config, vllm_config.load_config
     config = model.hf_config.to_json_string()
     return {
@@ -49,7 +50,7 @@ def model_identity(vllm_config: Any) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """What the processor can do: vLLM chooses the order of a block's elements on a CPU by that."""
+    """The processor's features: vLLM chooses the order of a block's elements on a CPU by them."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             for line in file:

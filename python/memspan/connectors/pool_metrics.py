@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What vLLM shows of the KV pool: in its log, and to Prometheus as ``vllm:memspan_pool_...``."""
+"""The KV pool's figures in vLLM's log, and to Prometheus as ``vllm:memspan_pool_...``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PoolStats(KVConnectorStats):
         return not self.data
 
     def take(self) -> "PoolStats | None":
-        """What is here, which is forgotten; None for nothing."""
+        """The collected figures, which are reset; None for nothing."""
         if not self.data:
             return None
         taken, self.data = PoolStats(data=self.data), {}
@@ -90,7 +90,7 @@ class PoolPromMetrics(KVConnectorPromMetrics):
             )
 
     def observe(self, transfer_stats_data: dict[str, Any], engine_idx: int = 0) -> None:
-        """Of an engine."""
+        """Figures of an engine."""
         labels = self.per_engine_labelvalues[engine_idx]
         for name, value in transfer_stats_data.items():
             metric = self._made[name].labels(*labels)

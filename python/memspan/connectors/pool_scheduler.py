@@ -29,7 +29,7 @@ class Blocks:
 
 @dataclasses.dataclass
 class PoolMetadata(KVConnectorMetadata):
-    """What the scheduler tells the workers in a step."""
+    """The scheduler's data for the workers in a step."""
 
     loads: list[Blocks] = dataclasses.field(default_factory=list)
     stores: list[Blocks] = dataclasses.field(default_factory=list)
@@ -46,7 +46,7 @@ class _Tracked:
 
 
 class PoolScheduler:
-    """One thread calls it. What fails in the pool is logged, and no hit."""
+    """One thread calls it. Failures of the pool are logged and count as misses."""
 
     def __init__(self, settings: PoolSettings, vllm_config: Any, kv_cache_config: Any) -> None:
         self._settings = settings
@@ -65,11 +65,11 @@ class PoolScheduler:
         self._stats = PoolStats()
 
     def set_salts(self, salts: list[bytes]) -> None:
-        """Of the workers, by rank."""
+        """Keys of the workers, by rank."""
         self._salts = salts
 
     def _hashes(self, request: Any) -> list[bytes]:
-        """Of its full blocks whose tokens are known."""
+        """Keys of its full blocks whose tokens are known."""
         step = self._hashes_of_block
         return [bytes(h) for h in request.block_hashes[step - 1 :: step]]
 
@@ -111,7 +111,7 @@ class PoolScheduler:
         )
 
     def plan(self, output: Any) -> PoolMetadata:
-        """Of a step that is about to run."""
+        """Loads and stores of a step that is about to run."""
         metadata = PoolMetadata(self._loads, [], self._epoch, self._failures)
         self._loads = []
         state = output.kv_connector_block_state
@@ -149,7 +149,7 @@ class PoolScheduler:
         self._loads = [load for load in self._loads if load.request_id != request.request_id]
 
     def reset(self) -> None:
-        """Other keys from now on, which nobody else has."""
+        """New keys from now on, which no other engine has."""
         self._epoch = os.urandom(16)
         for tracked in self._tracked.values():
             tracked.stored = 0

@@ -92,7 +92,7 @@ _shared: dict[str, list[Any]] = {}  # by store: the pool, and how many use it
 
 
 def join_pool(settings: PoolSettings, share: int) -> KvPool:
-    """This process's member, which gives so many bytes if it is not there yet."""
+    """This process's member; if it does not exist yet, it is created and gives so many bytes."""
     with _lock:
         entry = _shared.get(settings.store_url)
         if entry is None:
@@ -110,7 +110,7 @@ def join_pool(settings: PoolSettings, share: int) -> KvPool:
 
 
 def leave_pool(settings: PoolSettings) -> None:
-    """Ends it when nobody else here uses it."""
+    """Ends it after its last user in this process."""
     with _lock:
         entry = _shared[settings.store_url]
         entry[1] -= 1

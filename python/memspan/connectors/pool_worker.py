@@ -28,13 +28,13 @@ _LEAST_WAIT = 100  # times what it takes to look at all slots of the pool, befor
 
 @dataclasses.dataclass
 class PoolHandshake(KVConnectorHandshakeMetadata):
-    """What keys of a worker's blocks begin with."""
+    """The prefix of the keys of a worker's blocks."""
 
     salt: bytes
 
 
 class PoolWorker:
-    """One thread calls it. What fails in the pool is logged: blocks that could not be loaded are
+    """One thread calls it. Failures of the pool are logged: blocks that could not be loaded are
     reported, those that could not be stored are not in the pool."""
 
     def __init__(self, settings: PoolSettings, vllm_config: Any, kv_cache_config: Any) -> None:
@@ -146,7 +146,7 @@ class PoolWorker:
 
     def store(self, metadata: PoolMetadata) -> None:
         """All blocks that the step has filled, unless it, or one before it that the scheduler did not
-        know of, computed from blocks that were not there."""
+        know of, computed from missing blocks."""
         if not metadata.stores or metadata.failures < self._failures:
             return
         begin = time.perf_counter()
@@ -172,7 +172,7 @@ class PoolWorker:
         self._stats.add("rejected_blocks", sum(outcome < 0 for outcome in outcomes))
 
     def _count_pool(self) -> None:
-        """What the whole pool has; in a hundredth of the time at most."""
+        """State of the whole pool; takes at most a hundredth of the time."""
         begin = time.monotonic()
         if begin < self._count_again:
             return

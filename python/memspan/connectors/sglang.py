@@ -4,7 +4,7 @@
     MEMSPAN_SGLANG=1 python -m sglang.launch_server --disaggregation-transfer-backend mooncake ...
 
 moves KV caches by memspan: what imports ``mooncake.engine`` gets ``memspan.mooncake``, in each of SGLang's
-processes (``memspan_autoload.mooncake_finder``). A launcher of one's own may say it in Python:
+processes (``memspan_autoload.mooncake_finder``). Your own launcher may call it in Python:
 
     import memspan.connectors.sglang
     memspan.connectors.sglang.install()     # before SGLang is imported

@@ -36,7 +36,8 @@ def send(tensors: "dict[str, torch.Tensor]", dst: int, group: "ProcessGroup") ->
 
 
 def receive(src: int, group: "ProcessGroup") -> "dict[str, torch.Tensor]":
-    """What the rank ``src`` of the group sent; new tensors. RuntimeError for what is no description."""
+    """Receives what the rank ``src`` of the group sent; new tensors. RuntimeError for an invalid
+    description."""
     import torch
     import torch.distributed as dist
 

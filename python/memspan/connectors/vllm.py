@@ -9,8 +9,9 @@ The prefill engine keeps a finished request's blocks under a lease, and the deco
 docs/engines.md says how it is set up, docs/design/0023 why it is right. Its options
 (``kv_connector_extra_config``):
 
-- ``store_url``: where the store is ("tcp://127.0.0.1:8572"); ``host_store``: whether this engine hosts it
-  when nobody does (true); ``host``: the address that others reach this engine at ("127.0.0.1");
+- ``store_url``: where the store is ("tcp://127.0.0.1:8572"); ``host_store``: whether this engine
+  hosts it if no store runs (true); ``host``: the address that others reach this engine at
+  ("127.0.0.1");
 - ``lease_s``: how long blocks are kept for an engine that is silent (30);
 - ``model_id``: what to call the model, where two engines load the same from different folders;
 - ``threads``: how many requests a worker reads at once (2); ``adopt``: whether a cache in the memory of the
@@ -60,14 +61,14 @@ _SupportsHMA: Any = getattr(base, "SupportsHMA", object)
 
 @dataclass
 class Metadata(base.KVConnectorMetadata):
-    """What the scheduler tells the workers in a step."""
+    """The scheduler's data for the workers in a step."""
 
     orders: Orders
 
 
 @dataclass
 class Handshake(_Handshake):
-    """What a worker tells the scheduler once."""
+    """A worker's data for the scheduler, sent once."""
 
     worker: str
 
@@ -156,8 +157,8 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
     # ---- the scheduler's
 
     def set_xfer_handshake_metadata(self, metadata: Mapping[int, Any]) -> None:
-        """What the workers' ``get_handshake_metadata`` gave, by rank; requests carry it to the other
-        engine."""
+        """The results of the workers' ``get_handshake_metadata``, by rank; requests carry them to
+        the other engine."""
         self._scheduler.workers = [metadata[rank].worker for rank in sorted(metadata)]
 
     def set_xfer_handshake_metadata_pp_aware(self, metadata: Mapping[tuple[int, int], Any]) -> None:
@@ -191,7 +192,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
         )
 
     def build_connector_meta(self, scheduler_output: Any) -> Metadata:
-        """What the workers have to do in the next step."""
+        """The workers' tasks in the next step."""
         del scheduler_output
         warnings, self._scheduler.warnings = self._scheduler.warnings, []
         for warning in warnings:
@@ -199,7 +200,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
         return Metadata(self._scheduler.orders())
 
     def update_connector_output(self, connector_output: Any) -> None:
-        """What all workers have done."""
+        """The results of all workers."""
         self._scheduler.reported(connector_output.finished_sending or ())
 
     def request_finished(
@@ -224,7 +225,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
         return True
 
     def take_events(self) -> Iterable[Any]:
-        """None: the blocks that come are the engine's own, of which it tells itself."""
+        """None: the loaded blocks are the engine's own, and it reports them itself."""
         return ()
 
     # ---- the worker's
@@ -279,7 +280,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
         return {block for blocks in self._last.blocks.values() for block in blocks}
 
     def get_kv_connector_stats(self) -> Any:
-        """What the workers have done since the last time."""
+        """The workers' results since the last call."""
         if self.role == KVConnectorRole.SCHEDULER:
             return None
         last, self._last = self._last, Results()

@@ -9,8 +9,8 @@ processes. Two of its names are given to memspan, and the workers do the rest wh
     CpuPlatform.dist_backend                "memspan" instead of "gloo": torch.distributed's collectives
     cpu_communicator._CPUSHMDistributed     ``SharedMemory``: those of tensor and pipeline parallel groups
 
-Where something cannot be done vLLM's own is used, and vLLM's log says why. Nothing of vLLM is imported
-before ``register``.
+If a group cannot use memspan, vLLM's own is used, and vLLM's log has the reason. Nothing of vLLM is
+imported before ``register``.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _CALLS = {
 
 
 class Collectives:
-    """Of one process group whose backend is memspan, with the methods of vLLM's ``_CPUSHMDistributed``. One
-    thread at a time, as all collectives of a group; each is over when it returns. A rank that died or left is a
-    ``torch.distributed.DistBackendError`` that names it, and a call that others do not make is a ValueError."""
+    """Collectives of one process group whose backend is memspan, with the methods of vLLM's
+    ``_CPUSHMDistributed``. One thread at a time, as all collectives of a group; each is over when
+    it returns. A rank that died or left is a ``torch.distributed.DistBackendError`` that names it,
+    and a call that others do not make is a ValueError."""
 
     def __init__(self, group: "ProcessGroup") -> None:
         import torch
@@ -56,7 +57,7 @@ class Collectives:
     def all_gather_into_tensor(
         self, output: "torch.Tensor", input: "torch.Tensor", group: Any = None
     ) -> None:
-        """Everybody's tensor, one behind the other in dimension 0."""
+        """All ranks' tensors, one after the other in dimension 0."""
         self._all_gather(output, input, self._name)
 
     def gather(
@@ -66,7 +67,7 @@ class Collectives:
         dst: int = -1,
         group: Any = None,
     ) -> None:
-        """Everybody's tensor at ``dst``, a rank of the world."""
+        """All ranks' tensors at ``dst``, a rank of the world."""
         import torch.distributed as dist
 
         dist.gather(input, gather_list, dst=dst, group=self._group)
@@ -77,13 +78,14 @@ class Collectives:
         tensor_dicts.send(tensor_dict, dst, self._group)
 
     def recv_tensor_dict(self, src: int) -> "dict[str, torch.Tensor]":
-        """What ``src``, a rank of the group, sends next by ``send_tensor_dict``."""
+        """Receives what ``src``, a rank of the group, sends next by ``send_tensor_dict``."""
         return tensor_dicts.receive(src, self._group)
 
 
 class SharedMemory:
-    """What vLLM's communicator makes for a group of tensor or pipeline parallel workers: memspan's collectives,
-    or vLLM's own where the group is not memspan's. All ranks of a group come to the same."""
+    """Called by vLLM's communicator for a group of tensor or pipeline parallel workers: memspan's
+    collectives, or vLLM's own if the group is not memspan's. All ranks of a group come to the
+    same."""
 
     theirs: Any = None  # vLLM's class
 
@@ -114,8 +116,9 @@ class SharedMemory:
 
 
 class BackendName:
-    """What ``CpuPlatform.dist_backend`` is: the name that a worker gives to torch.distributed. Decided, and said in
-    the log, when a worker asks for the first time, since only workers make groups."""
+    """The value of ``CpuPlatform.dist_backend``: the name that a worker passes to
+    torch.distributed. Decided, and said in the log, when a worker asks for the first time, since
+    only workers make groups."""
 
     def __init__(self, theirs: str) -> None:
         self.theirs = theirs
@@ -200,7 +203,8 @@ def _take_shared_memory() -> str:
 
 
 def _difference(theirs: Any) -> str:
-    """In what vLLM's class is another than the one that ``Collectives`` stands in for; empty when it is that."""
+    """The differences between vLLM's class and the one that ``Collectives`` replaces; else
+    empty."""
     if theirs is None:
         return "this vLLM has no cpu_communicator._CPUSHMDistributed"
     if not hasattr(theirs, "make_group_name"):
@@ -216,7 +220,7 @@ def _difference(theirs: Any) -> str:
 
 
 def _parallel_config() -> Any:
-    """Of the worker that is being started, None elsewhere."""
+    """The configuration of the worker that is being started, None elsewhere."""
     from vllm.config import get_current_vllm_config_or_none
 
     config = get_current_vllm_config_or_none()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What vLLM's configuration says of an engine's KV caches, for the connectors."""
+"""Reads an engine's KV caches from vLLM's configuration, for the connectors."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ def _refuse(what: str) -> None:
 
 
 def _spec_of(spec: Any) -> Any:
-    """Of a group whose layers have specs of their own, one of them."""
+    """If a group's layers have their own specs, one of them."""
     several = getattr(spec, "kv_cache_specs", None)
     if several is None:
         return spec
@@ -105,7 +105,7 @@ def _packing(vllm_config: Any, spec: Any) -> str:
 
 
 def describe(vllm_config: Any, kv_cache_config: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """What the bytes of this engine's blocks mean, as JSON. ``extra``: ``model_id`` in it names the model
+    """The layout of this engine's blocks, as JSON. ``extra``: ``model_id`` in it names the model
     where engines load it from different folders."""
     model, caches = vllm_config.model_config, []
     for number in group_ids(kv_cache_config):

@@ -5,11 +5,13 @@
       "kv_connector_module_path": "memspan.connectors.vllm_pool", "kv_role": "kv_both",
       "kv_connector_extra_config": {"store_url": "tcp://127.0.0.1:8574", "share": "4G"}}'
 
-Full blocks of prompts and of what was generated go to the pool when they are computed; a request whose
-prefix is there gets it by a copy. docs/kv_pool.md has the settings, and what is refused.
+Full blocks of prompts and of what was generated go to the pool when they are computed; a request
+whose prefix is in the pool gets it by a copy. docs/kv_pool.md has the settings, and what is
+refused.
 
 The scheduler's half (``pool_scheduler``) looks prefixes up and says which blocks to load and to store; the
-worker's half (``pool_worker``) copies. Both are here, and a process uses the one of its role.
+worker's half (``pool_worker``) copies. The class has both halves, and a process uses the one of its
+role.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class MemspanPoolConnector(KVConnectorBase_V1, SupportsHMA):
 
     @property
     def requires_kv_delivery(self) -> bool:
-        """Nobody waits for what is stored."""
+        """No worker waits for stores."""
         return False
 
     # ---- the worker's
@@ -64,11 +66,11 @@ class MemspanPoolConnector(KVConnectorBase_V1, SupportsHMA):
         self._worker.register(kv_caches)
 
     def get_handshake_metadata(self) -> PoolHandshake:
-        """What the scheduler needs to make this worker's keys."""
+        """The data from which the scheduler makes this worker's keys."""
         return self._worker.handshake()
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
-        """Copies what this step's requests have in the pool; it is there on return."""
+        """Copies the blocks that this step's requests have in the pool; complete on return."""
         self._worker.load(self._get_connector_metadata())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
@@ -86,13 +88,13 @@ class MemspanPoolConnector(KVConnectorBase_V1, SupportsHMA):
         return self._worker.take_failed()
 
     def get_kv_connector_stats(self) -> PoolStats | None:
-        """Of the half that is here, since the last time."""
+        """Figures of this process's half since the last call."""
         return (self._worker or self._scheduler).take_stats()
 
     # ---- the scheduler's
 
     def set_xfer_handshake_metadata(self, metadata: Any) -> None:
-        """What the workers said, by tensor-parallel rank."""
+        """The workers' answers, by tensor-parallel rank."""
         self._scheduler.set_salts([metadata[rank].salt for rank in sorted(metadata)])
 
     def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> tuple[int, bool]:
@@ -104,11 +106,11 @@ class MemspanPoolConnector(KVConnectorBase_V1, SupportsHMA):
         self._scheduler.allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
-        """What the workers load and store in this step."""
+        """The workers' loads and stores in this step."""
         return self._scheduler.plan(scheduler_output)
 
     def update_connector_output(self, connector_output: Any) -> None:
-        """What came of a step."""
+        """The results of a step."""
         self._scheduler.update(connector_output)
 
     def request_finished(self, request: Any, block_ids: list[int]) -> tuple[bool, None]:

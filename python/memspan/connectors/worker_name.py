@@ -10,7 +10,7 @@ _HEX = re.compile("[0-9a-f]{1,16}", re.ASCII)
 
 
 class Place(NamedTuple):
-    """Where a worker's directory lies in its own memory, in bytes."""
+    """The place of a worker's directory in its own memory, in bytes."""
 
     address: int
     size: int

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 """MemFabric from Python. Programs import it as ``mf_smem``, ``memfabric_hybrid`` or ``mf_adapter``;
-what the three have is here."""
+this package has the contents of all three."""

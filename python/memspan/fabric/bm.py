@@ -182,9 +182,9 @@ def create2(
     tag: str = "",
     tag_op_info: str = "",
 ) -> "BigMemory":
-    """A pool to which processes give different sizes, in bytes, up to the largest ones, which all say
-    alike. ``shm_fd``: the host memory is that descriptor's. Raises RuntimeError when it cannot be made,
-    ValueError for tags that are too long."""
+    """A pool to which processes give different sizes, in bytes, up to the largest ones, which must
+    be equal in all. ``shm_fd``: the host memory is that descriptor's. Raises RuntimeError when it
+    cannot be made, ValueError for tags that are too long."""
     del enable_56bits_gva  # addresses have room for every pool
     if shm_fd >= 0:
         flags |= 1 << 8
@@ -212,7 +212,7 @@ class BigMemory(Owner):
         self._handle = handle
 
     def destroy(self) -> None:
-        """Ends it here; other members go on."""
+        """Ends it in this process; other members continue."""
         handle, self._handle = self._handle, 0
         if handle:
             _c.bm_destroy(handle)
@@ -247,8 +247,8 @@ class BigMemory(Owner):
         return _c.bm_get_local_mem_size_by_mem_type(self._handle, int(mem_type))
 
     def peer_rank_ptr(self, peer_rank: int, mem_type: BmMemType | int | None = None) -> int:
-        """Where a rank's memory begins, the same in all processes; 0 when it fails. Without a type as
-        ``local_mem_size``."""
+        """The address of a rank's memory, the same in all processes; 0 if it fails. Without a type
+        as ``local_mem_size``."""
         mem_type = self._usual_space() if mem_type is None else mem_type
         return _c.bm_ptr_by_mem_type(self._handle, int(mem_type), peer_rank)
 
@@ -274,8 +274,8 @@ class BigMemory(Owner):
         stream: int = 0,
     ) -> int:
         """``size`` bytes from ``src_ptr`` to ``dst_ptr``; ``type`` is a ``BmCopyType``. With flag
-        bit 0 it goes on in the background until ``wait()``. Returns 0 or a code; ValueError when an object
-        has fewer bytes or may not be written to."""
+        bit 0 it runs in the background until ``wait()``. Returns 0 or a code; ValueError when an
+        object has fewer bytes or may not be written to."""
         del stream  # of devices
         return _c.bm_copy(self._handle, src_ptr, dst_ptr, size, int(type), flags)
 

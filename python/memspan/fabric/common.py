@@ -102,7 +102,7 @@ def get_last_err_code() -> int:
 
 
 def get_error_string(code: int) -> str:
-    """What a code means, in a few words."""
+    """A short description of a code."""
     return _c.get_error_string(code)
 
 

@@ -91,7 +91,7 @@ def fail(message: str) -> int:
 
 
 def _reserve_port() -> tuple[int, socket.socket | None]:
-    """(port, socket): nobody else can bind the port while the socket is there."""
+    """(port, socket): no other process can bind the port while the socket is open."""
     # Workers that set the same seed must not draw the same ports.
     for port in random.SystemRandom().sample(_PORTS, 1000):
         reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -124,7 +124,7 @@ class TransferRequest(Owner):
         return _c.transfer_set_counter(self._handle, counter, value)
 
     def set_patience(self, timeout_ms: int) -> int:
-        """How long each posting waits for what the peer, which is there, has not registered yet; 0: it
+        """How long each posting waits for memory that a running peer has not registered yet; 0: it
         fails at once. Returns 0 or a code."""
         return _c.transfer_set_patience(self._handle, timeout_ms)
 
@@ -167,8 +167,8 @@ class TransferEngine(Owner):
         self._reserved: socket.socket | None = None
 
     def get_rpc_port(self) -> int:
-        """A free port of this host, kept for this engine; 0 when there is none. Before
-        ``initialize`` for a session id, or after."""
+        """A free port of this host, kept for this engine; 0 if none is free. Before ``initialize``
+        for a session id, or after."""
         if self._port == 0:
             self._port, self._reserved = _reserve_port()
         return self._port
@@ -184,7 +184,7 @@ class TransferEngine(Owner):
     ) -> int:
         """Takes the name ``session_id`` (``ip:port``; without a port the one of ``get_rpc_port`` is
         added) at the store. role: "Prefill" sends, "Decode" receives, "Both". The process of the
-        role ``store_server_role`` hosts the store, when nobody does, and again when it is lost. A store
+        role ``store_server_role`` hosts the store if none runs, and again if it is lost. A store
         that comes back is found again, also at another address of a list
         ("tcp://one:8666,tcp://two:8666"). Returns 0 or a code."""
         apply_log_level()
@@ -232,7 +232,7 @@ class TransferEngine(Owner):
     def register_memory(self, buffer_addr: Memory, capacity: int, *, adopt: bool = False) -> int:
         """Others may read and write the ``capacity`` bytes from ``buffer_addr`` on from now on. Returns 0 or
         a code. With ``adopt`` the pages are replaced by shared ones in place, which peers on this host
-        map: transfers are as quick as with ``trans_malloc`` then. Such memory has to be unregistered
+        map: transfers are then as fast as with ``trans_malloc``. Such memory has to be unregistered
         before it is freed or resized."""
         if adopt:
             return self._do(_c.trans_register_adopted, buffer_addr, capacity)
@@ -280,8 +280,8 @@ class TransferEngine(Owner):
         return first
 
     def trans_malloc(self, capacity: int) -> int:
-        """The address of ``capacity`` bytes of registered memory that peers on this host map, which is
-        faster; 0 when there is none."""
+        """The address of ``capacity`` bytes of registered memory that peers on this host map, which
+        is faster; 0 if memory is short."""
         return _c.trans_malloc(self._handle, capacity)
 
     def trans_device_malloc(self, capacity: int) -> int:
@@ -321,8 +321,8 @@ class TransferEngine(Owner):
     def transfer_sync_write(
         self, dest_session: str, buffer: Memory, peer_buffer: int, length: int, flags: int = 0
     ) -> int:
-        """``length`` bytes from ``buffer`` here to ``peer_buffer`` there; they are there on return.
-        Returns 0 or a code."""
+        """Copies ``length`` bytes from ``buffer`` to the peer's ``peer_buffer``; complete on
+        return. Returns 0 or a code."""
         return self._do(_c.trans_move, True, dest_session, buffer, peer_buffer, length, flags)
 
     def transfer_sync_read(
@@ -366,8 +366,8 @@ class TransferEngine(Owner):
         stream: SupportsInt,
         flags: int = 0,
     ) -> int:
-        """``length`` bytes from ``buffer`` here to ``peer_buffer`` there in the order of a stream
-        (``shmem.Stream``); they are there when it is through. Returns 0 or a code."""
+        """Copies ``length`` bytes from ``buffer`` to the peer's ``peer_buffer`` in the order of a
+        stream (``shmem.Stream``). Returns 0 or a code."""
         return self._do(
             _c.trans_submit, True, dest_session, buffer, peer_buffer, length, int(stream), flags
         )
@@ -381,8 +381,8 @@ class TransferEngine(Owner):
         stream: SupportsInt,
         flags: int = 0,
     ) -> int:
-        """``length`` bytes from ``peer_buffer`` there to ``buffer`` here in the order of a stream; they are
-        there when it is through. Returns 0 or a code."""
+        """Copies ``length`` bytes from the peer's ``peer_buffer`` to ``buffer`` in the order of a
+        stream. Returns 0 or a code."""
         return self._do(
             _c.trans_submit, False, dest_session, buffer, peer_buffer, length, int(stream), flags
         )
@@ -396,8 +396,7 @@ class TransferEngine(Owner):
         stream: SupportsInt,
         flags: int = 0,
     ) -> int:
-        """Many pieces from here to the peer in the order of a stream; they are there when the stream is through.
-        Returns 0 or a code."""
+        """Copies many pieces to the peer in the order of a stream. Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_submit,
             True,
@@ -418,8 +417,7 @@ class TransferEngine(Owner):
         stream: SupportsInt,
         flags: int = 0,
     ) -> int:
-        """Many pieces from the peer to here in the order of a stream; they are there when the stream is through.
-        Returns 0 or a code."""
+        """Copies many pieces from the peer in the order of a stream. Returns 0 or a code."""
         return self._batch(
             _c.trans_batch_submit,
             False,
@@ -469,7 +467,7 @@ class TransferEngine(Owner):
         return TransferRequest(handle)
 
     def receive(self, timeout_ms: int = 0) -> tuple[str, bytes] | None:
-        """The oldest message of a peer, (session_id, bytes); None when there is none within so many
+        """The oldest message of a peer, (session_id, bytes); None if none arrives within so many
         milliseconds. RuntimeError when it fails."""
         code, sender, message = _c.transfer_receive(self._handle, timeout_ms)
         if code == _PENDING:

@@ -2,10 +2,11 @@
 """MemFabric's host memory for an NPU's caches (``memfabric_hybrid.offload``): the names, and why memspan has nothing
 behind them.
 
-SGLang uses them on an NPU alone, with SGLANG_HICACHE_HOST_MEM_BACKEND=memfabric: host memory that is mapped into the
-NPU's addresses, and a kernel of the NPU that copies pages of a cache between the two by tables of indices. memspan
-drives no NPU, so every call raises ``memspan.errors.Error`` that begins with NOT_SUPPORTED. Without the variable HiCache
-keeps its pages in memory that PyTorch pins; nothing of this is needed then.
+SGLang uses them only on an NPU, with SGLANG_HICACHE_HOST_MEM_BACKEND=memfabric: host memory that is
+mapped into the NPU's addresses, and a kernel of the NPU that copies pages of a cache between the
+two by tables of indices. memspan drives no NPU, so every call raises ``memspan.errors.Error`` that
+begins with NOT_SUPPORTED. Without the variable HiCache keeps its pages in memory that PyTorch pins;
+nothing of this is needed then.
 """
 
 import dataclasses

@@ -108,7 +108,7 @@ class ShareMemory(Owner):
 
     @property
     def gva(self) -> int:
-        """Where rank 0's part begins; the others follow, ``local_mem_size`` each."""
+        """The address of rank 0's part; the others follow, ``local_mem_size`` each."""
         return self._gva
 
     def query_support_data_operation(self) -> int:
@@ -120,24 +120,28 @@ class ShareMemory(Owner):
         return _c.shm_set_extra_context(self._handle, bytes(context))
 
     def get_context(self) -> bytes:
-        """What ``set_context`` set; b"" when nothing was. Raises ``memspan.Error`` when it fails."""
+        """The bytes that ``set_context`` set; b"" by default. Raises ``memspan.Error`` when it
+        fails."""
         code, context = _c.shm_get_extra_context(self._handle)
         _check(code)
         return context
 
     def barrier(self) -> int:
-        """Until all ranks are here, at most ``ShmConfig.operation_timeout`` seconds. Returns 0 or a code."""
+        """Waits until all ranks have arrived, at most ``ShmConfig.operation_timeout`` seconds.
+        Returns 0 or a code."""
         return _c.shm_control_barrier(self._handle)
 
     def all_gather(self, local_data: bytes | Buffer) -> bytes:
-        """What all ranks gave (1 to 65536 bytes, as many each), one after the other. Raises
-        ``memspan.Timeout`` when not all came in time, ``PeerFailed`` when one has gone, else ``Error``."""
+        """The bytes that all ranks passed (1 to 65536, as many each), one after the other. Raises
+        ``memspan.Timeout`` when not all came in time, ``PeerFailed`` when one has gone, else
+        ``Error``."""
         code, everything = _c.shm_control_allgather(self._handle, bytes(local_data))
         _check(code)
         return everything
 
     def subgroup_barrier(self, key: str, rank_size: int, rank_id: int) -> int:
-        """Until ``rank_size`` processes with the same key are here. Returns 0 or a code."""
+        """Waits until ``rank_size`` processes with the same key have arrived. Returns 0 or a
+        code."""
         return _c.shm_subgroup_barrier(self._handle, key, rank_size, rank_id)
 
     def subgroup_all_gather(
@@ -183,5 +187,6 @@ class ShareMemory(Owner):
         return _c.shm_register_exit(self._handle, exit)
 
     def global_exit(self, status: int) -> None:
-        """Calls what members registered with ``register_exit``, here, too."""
+        """Calls the functions that members registered with ``register_exit``, also in this
+        process."""
         _c.shm_global_exit(self._handle, status)

@@ -4,8 +4,8 @@
     python -m memspan.torch.build [--out FOLDER | --flags]
 
 FOLDER is what MEMSPAN_TORCH_BUILD_DIR says later, also to other users; without it, everything goes
-to where this user's processes look for it. --flags prints what the compiler is told, a line each,
-for tools that read C++.
+to where this user's processes look for it. --flags prints the compiler's flags, one per line, for
+tools that read C++.
 """
 
 import argparse

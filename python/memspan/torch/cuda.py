@@ -2,9 +2,10 @@
 """Symmetric tensors in memory of a GPU: how they are made of addresses, and the streams in whose order
 they are used.
 
-An operation on a stream returns before it is done. What it uses stays until then: ``Stream.keep`` holds the
-tensors behind an event of the stream, and a tensor that the program has dropped meanwhile is not given
-back before. PyTorch gives no events of a stream that is only a number, so they are the CUDA driver's.
+An operation on a stream returns before it is done. Its tensors stay until then: ``Stream.keep``
+holds the tensors behind an event of the stream, and a tensor that the program has dropped is not
+freed before. PyTorch gives no events of a stream that is only a number, so they are the CUDA
+driver's.
 """
 
 import collections
@@ -98,7 +99,7 @@ def current(ordinal: "int | None") -> Iterator[None]:
 
 
 def ordinal_of(address: int) -> int:
-    """Whose memory is there, a GPU's number."""
+    """The number of the GPU that has the memory."""
     ordinal = ctypes.c_int(-1)
     place = ctypes.c_uint64(address)
     _driver().call("cuPointerGetAttribute", ctypes.byref(ordinal), _ORDINAL, place)
@@ -191,7 +192,7 @@ def stream_for(stream: Any, **tensors: "torch.Tensor | None") -> "Stream | None"
 
 
 def drop_finished() -> None:
-    """What the streams have done is in use no more."""
+    """Releases what finished work of the streams used."""
     for stream in list(_streams.values()):
         stream.drop_finished()
 

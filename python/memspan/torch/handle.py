@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``rendezvous`` gives: a symmetric tensor at all ranks, and pads of signals between them."""
+"""The result of ``rendezvous``: a symmetric tensor at all ranks, and pads of signals between
+them."""
 
 import math
 from collections.abc import Sequence
@@ -55,18 +56,18 @@ class SymmetricMemory:
 
     @property
     def offset(self) -> int:
-        """Where in its allocation the tensor begins, in bytes."""
+        """The tensor's offset in its allocation, in bytes."""
         start = self._tensor.data_ptr()
         return start - _core.allocation_of(start)
 
     @property
     def buffer_ptrs(self) -> list[int]:
-        """Where each rank's copy is, for this process."""
+        """The address of each rank's copy, for this process."""
         return [self._heap.peer(self._tensor, rank).data_ptr() for rank in range(self.world_size)]
 
     @property
     def signal_pad_ptrs(self) -> list[int]:
-        """Where each rank's pad is, for this process."""
+        """The address of each rank's pad, for this process."""
         return [self._heap.peer(self._pad, rank).data_ptr() for rank in range(self.world_size)]
 
     def _of_rank(
@@ -122,9 +123,10 @@ class SymmetricMemory:
     def put_signal(
         self, dst_rank: int, channel: int = 0, timeout_ms: int = 0, stream: Any = None
     ) -> None:
-        """Sets the word at ``dst_rank``, once what was set before has been waited for. What this
-        process wrote before is there when it is seen. ``memspan.Timeout`` (a TimeoutError) when nobody waited in
-        time, ValueError for a rank or channel that is not there."""
+        """Sets the word at ``dst_rank``, once what was set before has been waited for. This
+        process's earlier writes are complete when the signal is seen. ``memspan.Timeout`` (a
+        TimeoutError) when the rank did not wait in time, ValueError for a rank or channel that does
+        not exist."""
         self._check_rank(dst_rank)
         self._signals.put(dst_rank, channel, timeout_ms, stream)
 

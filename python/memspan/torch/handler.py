@@ -27,11 +27,11 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 class _Stage:
-    """Symmetric memory through which collectives move what lies elsewhere; made once.
+    """Symmetric memory through which collectives move data of ordinary tensors; made once.
 
     A peer that is ahead may write the result of its next collective here while this process still
-    reads the last one's. It cannot be two ahead, since each needs something of everybody: results
-    go to two places in turn."""
+    reads the last one's. It cannot be two ahead, since each needs data of every rank: results
+    alternate between two places."""
 
     made = None
 
@@ -63,7 +63,7 @@ class _Stage:
         return int(result[0])
 
     def smallest(self, value):
-        """Of what all ranks give."""
+        """Sum over all ranks."""
         return self._reduce(_typed.shmem_int64_min_reduce, value)
 
     def largest(self, value):
@@ -107,7 +107,7 @@ class _Flags:
         return self.words.data_ptr() + rank * 64
 
     def raise_at(self, rank):
-        """What this process wrote before is there when ``rank`` sees it."""
+        """This process's earlier writes are complete when ``rank`` sees the signal."""
         _c.shmem_quiet()
         _typed.shmem_int32_atomic_set(self._place(heap().rank), self.call, rank)
 
@@ -170,8 +170,8 @@ class TorchSymmetricMemoryHandler:
         device: str | torch.device = "cpu",
     ) -> torch.Tensor:
         """A symmetric tensor of zeros, of "cpu" or "cuda". Collective. shape: an int, tuple or list, in elements.
-        ValueError for extents below 0 and for a GPU without MEMSPAN_DEVICE=cuda, and on all when there is too
-        little room."""
+        ValueError for extents below 0 and for a GPU without MEMSPAN_DEVICE=cuda, and on all ranks
+        when memory is short."""
         shape = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
         if any(extent < 0 for extent in shape):
             raise ValueError(f"shape is {shape}, extents are 0 and more")
@@ -183,8 +183,9 @@ class TorchSymmetricMemoryHandler:
 
     @staticmethod
     def barrier(stream: Any = None) -> None:
-        """Until all ranks are here, and all that was put is there. Collective. With a stream of a GPU: in its
-        order, and the call does not wait; without, what was given to streams before is waited for, too."""
+        """Waits until all ranks have arrived and all puts are complete. Collective. With a stream
+        of a GPU: in its order, and the call does not wait; without, it also waits for earlier work
+        of streams."""
         if stream is None:
             heap().barrier()
         else:
@@ -228,8 +229,8 @@ class TorchSymmetricMemoryHandler:
         stream: Any = None,
     ) -> None:
         """``size`` elements of ``src`` here to ``target`` at a rank; ``src`` may change on return.
-        Offsets are in elements, too; both are contiguous and of one dtype. ValueError for what does not
-        fit, for another rank, and for a target that is not symmetric."""
+        Offsets are also in elements; both are contiguous and of one dtype. ValueError for what does
+        not fit, for another rank, and for a target that is not symmetric."""
         on = cuda.stream_for(stream, target=target, src=src)
         move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
         one_sided.check_symmetric(target, "target")
@@ -246,8 +247,8 @@ class TorchSymmetricMemoryHandler:
         target_rank: int,
         stream: Any = None,
     ) -> None:
-        """``size`` elements of ``src`` at a rank to ``target`` here; they are there on return.
-        As ``shmem_put``, with ``src`` symmetric."""
+        """Copies ``size`` elements of ``src`` at a rank to the local ``target``; complete on
+        return. As ``shmem_put``, with ``src`` symmetric."""
         on = cuda.stream_for(stream, target=target, src=src)
         move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
         one_sided.check_symmetric(src, "src")
@@ -264,7 +265,7 @@ class TorchSymmetricMemoryHandler:
         stream: Any = None,
     ) -> None:
         """One int32 of ``signal``, which is symmetric, at a rank becomes (``signal_op`` 0) or grows by (1) the
-        value. ValueError for what is not there, and for adding to memory of a GPU."""
+        value. ValueError for a missing rank or word, and for adding to memory of a GPU."""
         on = cuda.stream_for(stream, signal=signal)
         one_sided.Change(signal, signal_offset, signal_value, signal_op, target_rank).make(on)
         one_sided.finish(on, None, signal)
@@ -283,8 +284,8 @@ class TorchSymmetricMemoryHandler:
         target_rank: int,
         stream: Any = None,
     ) -> None:
-        """``shmem_put``, then ``shmem_signal_op``: who sees the signal sees the elements. ``signal`` may be of the CPU
-        where the elements are a GPU's."""
+        """``shmem_put``, then ``shmem_signal_op``: a rank that sees the signal sees the elements.
+        ``signal`` may be of the CPU where the elements are a GPU's."""
         on = cuda.stream_for(stream, target=target, src=src, signal=signal)
         change = one_sided.Change(signal, signal_offset, signal_value, signal_op, target_rank)
         move = one_sided.Move(target, target_offset, src, src_offset, size, target_rank)
@@ -302,9 +303,10 @@ class TorchSymmetricMemoryHandler:
         compare_op: int,
         stream: Any = None,
     ) -> None:
-        """Until one int32 of ``signal`` here is equal to (0), greater (1) or less (2) than the value.
-        Later operations come later, whatever ``depend_tensor`` is; where it or ``signal`` is a GPU's, those of the
-        stream: the call does not wait. ``memspan.PeerFailed`` when a rank died."""
+        """Waits until one int32 of the local ``signal`` is equal to (0), greater (1) or less (2)
+        than the value. Later operations come later, whatever ``depend_tensor`` is; if it or
+        ``signal`` is on a GPU, this holds for operations of the stream, and the call does not wait.
+        ``memspan.PeerFailed`` when a rank died."""
         on = cuda.stream_for(stream, depend_tensor=depend_tensor, signal=signal)
         one_sided.wait_until(signal, signal_offset, compare_value, compare_op, on)
         one_sided.finish(on, None, signal)
@@ -315,9 +317,9 @@ class TorchSymmetricMemoryHandler:
     def shmem_allgather(
         output_tensor: torch.Tensor, input_tensor: torch.Tensor
     ) -> torch.Tensor:
-        """What every rank has in ``input_tensor``, by rank, to ``output_tensor`` of all. Collective.
-        Any memory; ``input_tensor`` may be this rank's part of the other. Returns ``output_tensor``; ValueError on
-        all when one rank's do not fit."""
+        """Gathers every rank's ``input_tensor``, by rank, into ``output_tensor`` of all.
+        Collective. Any memory; ``input_tensor`` may be this rank's part of the other. Returns
+        ``output_tensor``; ValueError on all when one rank's do not fit."""
         world = heap().world
         wrong = _wrong_device(output_tensor=output_tensor, input_tensor=input_tensor)
         if wrong is not None:
@@ -391,9 +393,9 @@ class TorchSymmetricMemoryHandler:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """``gather_out`` becomes the ``a`` of all ranks, by rank, and ``c`` the product of that and
         ``b``: (gather_out, c). Collective. a (m, k), b (k, n), gather_out (m * world, k),
-        c (m * world, n). A rank's part is multiplied as soon as it is there; ``signal`` and
-        ``block_size`` are accepted, and memory of the library's own used instead. ValueError on all for shapes or types that
-        do not fit."""
+        c (m * world, n). A rank's part is multiplied as soon as it arrives; ``signal`` and
+        ``block_size`` are accepted, and memory of the library's own used instead. ValueError on all
+        for shapes or types that do not fit."""
         del signal, block_size
         job = heap()
         wrong = _wrong_device(a=a, b=b, c=c, gather_out=gather_out) or _wrong_product(a, b, "a", "b")
@@ -432,8 +434,8 @@ class TorchSymmetricMemoryHandler:
     ) -> torch.Tensor:
         """Rows of this rank of the sum over all ranks of ``x1 @ x2``: (m / world, n). Collective.
         reduce_op: "sum", or "avg", which divides by the number of ranks. Halves are added in float32,
-        in the order of the ranks, and rounded once: the same bits whoever computes them. ValueError on
-        all for shapes or types that do not fit."""
+        in the order of the ranks, and rounded once: the same bits on every rank. ValueError on all
+        for shapes or types that do not fit."""
         del signal, symm_tensor
         job = heap()
         wrong = _wrong_device(x1=x1, x2=x2) or _wrong_product(x1, x2, "x1", "x2")
@@ -503,7 +505,7 @@ class _Workspace:
 def _move_all(outgoing, target, incoming):
     """Bytes of ``outgoing[r]`` to rank r; ``incoming[r]`` bytes of rank r's to ``target``, by rank.
 
-    Everybody shows what is for all, one after the other, through a window, and takes its part."""
+    Each rank in turn shows its data for all ranks through a window, and takes its own part."""
     job = heap()
     stage = _Stage.get()
     sizes = [part.numel() for part in outgoing]

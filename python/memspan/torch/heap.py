@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The symmetric heap as PyTorch tensors: of the CPU, and of a GPU where MEMSPAN_DEVICE=cuda is set.
 
-Every process asks for the same tensors in the same order (``empty`` is collective). One that nobody
-has any more is noted here and given back by a later ``empty`` once every process has dropped it,
-so that the order in which garbage is collected can neither deadlock nor misplace anything.
+Every process asks for the same tensors in the same order (``empty`` is collective). One without
+references is noted here and freed by a later ``empty`` once every process has dropped it, so that
+the order in which garbage is collected can neither deadlock nor misplace anything.
 """
 
 import math
@@ -32,7 +32,7 @@ class OutOfHeap(ValueError):
 
 
 class _Memory(_core.Address):
-    """What a tensor keeps of its memory; its end is noted."""
+    """Keeps a tensor's memory; its end is noted."""
 
     _note_end: "Callable[[], None]"
 
@@ -46,7 +46,7 @@ class _Memory(_core.Address):
 
 
 class _PeerMemory(_core.Address):
-    """What a tensor of a peer's copy keeps: the tensor here, without which the copy would go."""
+    """Keeps the local tensor alive for a tensor of a peer's copy."""
 
     _tensor: torch.Tensor
 
@@ -67,7 +67,7 @@ def _count_and_rank() -> tuple[int, int]:
 
 
 def heap_bytes() -> int:
-    """What SYMMETRIC_MEMORY_HEAP_SIZE says, 1 GiB when it says nothing. ValueError for no number."""
+    """The value of SYMMETRIC_MEMORY_HEAP_SIZE, 1 GiB by default. ValueError for no number."""
     text = os.environ.get("SYMMETRIC_MEMORY_HEAP_SIZE")
     if text is None:
         return _USUAL_HEAP
@@ -137,8 +137,8 @@ class Heap:
     def empty(
         self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device = CPU
     ) -> torch.Tensor:
-        """A symmetric tensor. Collective. OutOfHeap, which is a ValueError, on all when there is no
-        room."""
+        """A symmetric tensor. Collective. OutOfHeap, which is a ValueError, on all ranks when
+        memory is short."""
         wanted = math.prod(shape) * dtype.itemsize
         self.collect()
         if len(self._slots) == _WORDS * _WORD_BITS:
@@ -183,7 +183,7 @@ class Heap:
         return cuda.tensor_at(memory, shape, _strides_of(shape), dtype, self._ordinal)
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
-        """Whether all its bytes lie in one allocation of the heap."""
+        """Whether all its bytes are in one allocation of the heap."""
         if tensor.device.type not in ("cpu", "cuda"):
             return False
         if tensor.numel() == 0:
@@ -243,7 +243,7 @@ class Heap:
             there.copy_(values)
 
     def barrier(self) -> None:
-        """Until all are here, and all that was put is there."""
+        """Waits until all ranks have arrived and all puts are complete."""
         if self._ordinal is not None:
             cuda.wait_for_all(self._ordinal)
         _c.shmem_barrier_all()
@@ -267,7 +267,7 @@ def span_bytes(tensor: torch.Tensor) -> int:
 
 
 def _strides_of(shape: Sequence[int]) -> list[int]:
-    """Of a contiguous tensor, in elements."""
+    """Size of a contiguous tensor, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What needs PyTorch's headers, compiled where it is used: PyTorch has no stable interface for it.
+"""The pieces that need PyTorch's headers, compiled at their first use: PyTorch has no stable
+interface for it.
 
 Each piece is a file of ``csrc`` and becomes one shared library. It is kept in a folder whose name
 says for which PyTorch, Python, sources and memspan it is, beside its checksum:
@@ -8,10 +9,10 @@ says for which PyTorch, Python, sources and memspan it is, beside its checksum:
       torch-2.13.0+cpu-cpython-311-x86_64-linux-gnu-0123456789abcdef
         libaclshmem_torch.so, libaclshmem_torch.so.sha256, libaclshmem_torch.so.lock
 
-so that an old or damaged one is compiled again. The first process that wants it compiles it, and
-says so when it takes longer than 3 s; the others wait. The compiler is that of $CXX, else c++, g++ or
-clang++. MEMSPAN_TORCH_BUILD=0 compiles and loads nothing, and ``python -m memspan.torch.build`` compiles
-ahead of time.
+so that an old or damaged one is compiled again. The first process that needs one compiles it, and
+prints a line if that takes longer than 3 s; the others wait. The compiler is that of $CXX, else
+c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 compiles and loads nothing, and ``python -m
+memspan.torch.build`` compiles ahead of time.
 """
 
 import contextlib
@@ -95,7 +96,7 @@ def why_not(name):
 
 
 def build(name, base=None):
-    """The path of the piece, which is compiled if it is not there. CannotBuild when that fails.
+    """The path of the piece, which is compiled if it does not exist. CannotBuild when that fails.
     base: the folder of folders, which others may read then; else as the environment says."""
     piece = _piece(name)
     try:
@@ -183,7 +184,7 @@ def _make_folder(folder, mode):
 
 
 def _check_folder(folder):
-    """Nobody but this user and root could have put anything there: what lies there will be run."""
+    """Checks that only this user and root can write to the folder, whose files will be run."""
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise CannotBuild(f"{folder} is no folder")
@@ -194,7 +195,7 @@ def _check_folder(folder):
 
 
 def _is_whole(path):
-    """It is there, and what the compiler made."""
+    """Whether it exists and is the file that the compiler wrote."""
     try:
         with open(path, "rb") as file, open(f"{path}.sha256", encoding="ascii") as checksum:
             return hashlib.sha256(file.read()).hexdigest() == checksum.read()
@@ -206,7 +207,7 @@ def _is_whole(path):
 
 
 def compile_flags():
-    """Of all pieces; what the folder's name stands for."""
+    """Digest of all pieces, for the folder's name."""
     include = os.path.join(_TORCH, "include")
     flags = ["-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
     flags.append(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}")
@@ -340,7 +341,7 @@ def _compile_once(name, piece, path, compiler):
 
 
 def _read(path):
-    """The file's time and text; None when there is none."""
+    """The file's time and text; None if no compiler is found."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return os.fstat(file.fileno()).st_mtime_ns, file.read()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts, gets and signals between symmetric tensors. Arguments are checked before anything moves.
 
-With a tensor of a GPU an operation is work of a stream, else it is done when it returns. It is done on return,
-too, where the local end is memory of the CPU, which the program may change or read then.
+With a tensor of a GPU an operation is work of a stream; else, and if the local end is memory of the
+CPU, it is complete on return.
 """
 
 from typing import Any, Union
@@ -43,7 +43,7 @@ def check_symmetric(tensor: torch.Tensor, name: str) -> None:
 
 
 def _place(tensor: torch.Tensor, offset: int, size: int, name: str) -> int:
-    """Where elements [offset, offset + size) of a contiguous tensor begin."""
+    """The address of elements [offset, offset + size) of a contiguous tensor."""
     if not tensor.is_contiguous():
         raise ValueError(f"{name} is not contiguous")
     if offset < 0 or size < 0 or offset + size > tensor.numel():

@@ -3,10 +3,11 @@
 
     torch.distributed.init_process_group("memspan")        # or "cpu:memspan,cuda:nccl"
 
-The installed package makes the name known to PyTorch (memspan_autoload); importing memspan.torch does,
-too. There are all collectives that DDP and FSDP2 use, messages and sub-groups. Reductions combine the
-ranks in their order, half types as float32, so that every rank gets the same bits. A rank that dies is
-named by every wait for it. The backend is C++ and is compiled once (memspan.torch.native).
+The installed package makes the name known to PyTorch (memspan_autoload); importing memspan.torch
+also does. All collectives that DDP and FSDP2 use, messages and sub-groups are supported. Reductions
+combine the ranks in their order, half types as float32, so that every rank gets the same bits. A
+rank that dies is named by every wait for it. The backend is C++ and is compiled once
+(memspan.torch.native).
 """
 
 import atexit
@@ -37,14 +38,14 @@ def _extension():
 
 
 def create(options, _=None):
-    """What torch.distributed calls for a group (`_DistributedBackendOptions`). Collective."""
+    """Called by torch.distributed for a group (`_DistributedBackendOptions`). Collective."""
     return _extension().create(
         options.store, options.group_rank, options.group_size, options.timeout
     )
 
 
 def create_alone(store, rank, size, timeout, device, **options):
-    """What torch.distributed._dist2.new_group calls: a group that no registry knows. Collective."""
+    """Called by torch.distributed._dist2.new_group: a group that no registry knows. Collective."""
     from torch.distributed import ProcessGroup
 
     if options:
@@ -62,7 +63,8 @@ def create_alone(store, rank, size, timeout, device, **options):
 
 @atexit.register
 def _leave_all():
-    """Tells the ranks that wait for this one that it ends; at once after an uncaught exception."""
+    """Notifies the ranks that wait for this one that it ends; at once after an uncaught
+    exception."""
     seconds = 0 if hasattr(sys, "last_value") else _PATIENCE_S
     for leave_all in _leaves:
         leave_all(datetime.timedelta(seconds=seconds))

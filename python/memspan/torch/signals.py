@@ -3,7 +3,8 @@
 taken.
 
 A word is 1 from the sender's ``put`` until the receiver's ``take``. On the CPU the sender looks at the receiver's
-word until it is free. A stream can wait for words here alone, so there the receiver says that it is free:
+word until it is free. A stream can only wait for local words, so the receiver signals that the word
+is free:
 
     sender                          receiver
     sent[receiver] == 0 ?
@@ -33,7 +34,7 @@ _EQUAL = 0
 
 
 class _Signals:
-    """Of a pad, which has a word for each sender in each channel."""
+    """Words of a pad, which has one for each sender in each channel."""
 
     def __init__(self, heap: Heap, pad: torch.Tensor) -> None:
         self._rank, self._world, self._pad = heap.rank, heap.world, pad
@@ -46,7 +47,7 @@ class _Signals:
 
 
 class HostSignals(_Signals):
-    """Of a pad of the CPU."""
+    """Signals of a pad of the CPU."""
 
     def _swap_until(
         self, word: int, condition: int, value: int, rank: int, timeout_ms: int, what: str
@@ -82,7 +83,7 @@ class HostSignals(_Signals):
 
 
 class StreamSignals(_Signals):
-    """Of a pad of a GPU: work of a stream."""
+    """Signals of a pad of a GPU: work of a stream."""
 
     def __init__(self, heap: Heap, pad: torch.Tensor) -> None:
         super().__init__(heap, pad)

@@ -10,19 +10,18 @@
     handle.get_buffer(peer, (1024,), torch.float32)                 # the peer's memory itself
     torch.ops.symm_mem.fused_all_gather_matmul(a, [b], 0, group.group_name)
 
-Any process group of one host will do. Where its backend is memspan, symmetric memory uses its group:
-a rendezvous is then one of the group's collectives, in their order. For another backend's the members
-join a group of their own through its store. The process group's time-out bounds every wait that says
-none of its own. A dead peer is memspan.errors.PeerFailed, an
-end of time memspan.errors.Timeout (a TimeoutError). Wrong arguments are a ValueError, in operations
-on all ranks. After a time-out, a death or Ctrl-C in an operation, the group's later ones fail as
-well.
+Any process group of one host will do. If its backend is memspan, symmetric memory uses its group: a
+rendezvous is then one of the group's collectives, in their order. For another backend's the members
+join a group of their own through its store. The process group's time-out bounds every wait that
+says none of its own. A dead peer is memspan.errors.PeerFailed, an end of time
+memspan.errors.Timeout (a TimeoutError). Wrong arguments are a ValueError, in operations on all
+ranks. After a time-out, a death or Ctrl-C in an operation, the group's later ones also fail.
 
-Other devices stay as they are. What there is on the CPU:
+Other devices stay as they are. Supported on the CPU:
 
 - ``empty``, ``rendezvous``, handles, ``get_symm_mem_workspace``, ``put_signal``, ``wait_signal``,
   ``reduce_scatter_offset``, signal pads, ``is_symm_mem_tensor``. Memory is zeros at first, and
-  lives as long as a handle or a tensor of ``get_buffer`` does. What waits lets other threads run.
+  lives as long as a handle or a tensor of ``get_buffer`` does. Waits let other threads run.
 - of ``torch.ops.symm_mem``: ``fused_all_gather_matmul``, ``fused_matmul_reduce_scatter`` (both with
   gradients), ``one_shot_all_reduce`` with ``_out``, ``_copy`` and ``_copy_out``,
   ``two_shot_all_reduce_`` and ``_out``, ``reduce_scatter_out``, ``all_to_all_vdev``,
@@ -31,9 +30,8 @@ Other devices stay as they are. What there is on the CPU:
   order, one thread of a process at a time.
 
 Reductions combine in the order of ranks, the half types as floats that are rounded once, so that
-the bits do not depend on who does it. An all-reduce has sum, avg, min, max and product; min and max
-are of no NaN.
-There is no multicast, and nothing of what is named after a device's library.
+the bits are the same on every rank. An all-reduce has sum, avg, min, max and product; min and max
+are of no NaN. Multicast is not supported, and no function that is named after a device's library.
 """
 
 import torch
@@ -47,8 +45,8 @@ _workspaces = {}  # by group name: the tensor
 
 
 def enable():
-    """Lets PyTorch's symmetric memory be used on the CPU, in this process. Not collective. What it
-    needs is compiled at the first time; memspan.errors.Error says why that cannot be done."""
+    """Lets PyTorch's symmetric memory be used on the CPU, in this process. Not collective. The
+    first call compiles the C++ part; memspan.errors.Error has the reason if that fails."""
     global _is_enabled
     if _is_enabled:
         return

@@ -23,8 +23,8 @@ def get_version() -> str:
 
 
 def get_unique_id(empty: bool = False) -> bytes | UniqueId:
-    """What the others need to find this process, as bytes; ``empty``: room for one that will be received,
-    whose ``internal`` is then set. AclshmemError when it cannot be had."""
+    """The data that others need to connect to this process, as bytes; ``empty``: room for one that
+    will be received, whose ``internal`` is then set. AclshmemError when it cannot be had."""
     if empty:
         return UniqueId()
     made = startup.shmem_get_unique_id()

@@ -10,8 +10,8 @@ _c = _core.shmem
 
 
 def buffer(size: int, release: bool = False, except_on_del: bool = True) -> Buffer:
-    """``size`` bytes of the symmetric heap; all processes must call it, and ``free`` alike. AclshmemError
-    when there are none."""
+    """``size`` bytes of the symmetric heap; all processes must call it, and also ``free``.
+    AclshmemError when memory is short."""
     del release, except_on_del  # nothing is given back behind the program's back
     address = _c.malloc(size)
     if address is None:

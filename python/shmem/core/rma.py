@@ -31,8 +31,8 @@ def _place(memory: BufferOrBytes) -> int | _Bytes:
 def put(
     dst: BufferOrBytes, src: BufferOrBytes, remote_pe: int = -1, stream: SupportsInt | None = None
 ) -> None:
-    """All bytes of ``src`` here to ``dst`` at ``remote_pe``. AclshmemInvalid when ``dst`` has fewer, ValueError
-    for a process that is not there."""
+    """All bytes of ``src`` here to ``dst`` at ``remote_pe``. AclshmemInvalid when ``dst`` has
+    fewer, ValueError for a process that does not exist."""
     size = _length(dst, src)
     check(_c.putmem_on_stream(_place(dst), _place(src), size, remote_pe, int(stream or 0)))
 
@@ -91,5 +91,5 @@ def signal_wait(
 
 
 def quiet(stream: SupportsInt | None = None) -> None:
-    """Until all that this process put is there."""
+    """Waits until all puts of this process are complete."""
     check(_c.quiet_on_stream(int(stream or 0)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of `shmem.core` share: buffers, exceptions, the log."""
+"""Shared by the parts of `shmem.core`: buffers, exceptions, the log."""
 
 from __future__ import annotations
 
