@@ -172,6 +172,14 @@ class Blocks(unittest.TestCase):
         self.assertGreater(len(found), 120)
         self.assertEqual("\n".join(wrong), "")
 
+    def test_programs_are_in_blocks(self):
+        code = re.compile(r"^ {4}(?:\w+ = |(?:import|from|#include|for|if) |\w+(?:\.\w+)*\([^)]*\);?$)", re.M)
+        found = []
+        for path in pages():
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+            found += [f"{path.relative_to(ROOT)}: {line[0].strip()}" for block in INDENTED.finditer(text) for line in code.finditer(block[0])]
+        self.assertEqual(found, [], "indented programs have no line that says how they are run")
+
     def test_wrong_commands_in_sentences_are_found(self):
         for command, fault in (
             ("cc -o pool pool.c -lmf_smem", "compiles a program"),
