@@ -4,6 +4,7 @@
 import math
 import pathlib
 import re
+import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -69,6 +70,17 @@ class Facts(unittest.TestCase):
             f"a spin of {constant(wait, 'kTry')} µs",
         ):
             self.assertIn(words, waiting)
+
+    def test_globals_are_as_few_as_the_page_says(self):
+        library = ROOT / "build/lib/libmemspan.so"
+        if not library.is_file():
+            self.skipTest("build/ has no library")
+        symbols = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True).stdout
+        objects = set(re.findall(r"^\w+ [bBdD] (.*\bmemspan\b.*)$", symbols, re.M))
+        mutable = {name for name in objects if not re.search(r"^guard variable|^v?table|^typeinfo|[: ]k[A-Z]\w*$|capi::process_state$|::lifecycle$", name)}
+        most = int(re.search(r"at most (\d+) other mutable objects", (ROOT / "docs/architecture.md").read_text())[1])
+        self.assertGreater(len(mutable), 20)
+        self.assertLessEqual(len(mutable), most, "\n".join(sorted(mutable)))
 
     def test_the_limit_of_hosts_is_one_number(self):
         longest = int(re.search(r"the longest text, (\d+) bytes", (ROOT / "docs/scale.md").read_text())[1])
