@@ -193,6 +193,18 @@ class Blocks(unittest.TestCase):
         for command in ("bash scripts/site.sh --out FOLDER", "oshrun -n 2 ./a --nonsense", "memspan-perf list", "gcc -c a.c"):
             self.assertIsNone(fault_of(command.split()), command)
 
+    def test_commands_in_sentences_that_need_nothing_run(self):
+        programs = ROOT / "build/bin"
+        if not (programs / "memspan-perf").exists() or not (programs / "memspan-info").exists():
+            self.skipTest("build/bin has no programs")
+        needs_nothing = re.compile(r"oshrun --version|memspan-perf list(?: \w+)?|oshrun -n \d memspan-info --routes")
+        commands = {" ".join(words) for _, _, words in inline_commands() if needs_nothing.fullmatch(" ".join(words))}
+        self.assertGreaterEqual(len(commands), 4)
+        for command in sorted(commands):
+            path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+            done = subprocess.run(command.split(), env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
+
     def test_ctest_in_sentences_finds_tests(self):
         if not (ROOT / "build/tests/CTestTestfile.cmake").is_file():
             self.skipTest("build/ has no tests")
