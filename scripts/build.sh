@@ -89,7 +89,7 @@ options=(
   -DMEMSPAN_BUILD_EXAMPLES="$examples"
 )
 if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
-if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if [[ ! -f $build/CMakeCache.txt ]] && command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 printf 'build: %s, in %s; the first time takes minutes\n' "$type" "$build"
 (cd -- "$root" && cmake --preset release "${options[@]}" >/dev/null) || fail "cmake could not configure $build"
 build_targets build "$build" "${only[@]}"

@@ -45,6 +45,8 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 cd -- "$root"
 
+# shellcheck source=scripts/support/progress.sh
+source scripts/support/progress.sh
 # shellcheck source=tests/support/readme.sh
 source tests/support/readme.sh
 # shellcheck source=tests/support/counts.sh
@@ -101,9 +103,11 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 # build_preset PRESET [EXAMPLES [BENCHMARKS [TESTS]]]: ON or OFF; TESTS are the folders of tests, all
 # when it is not given.
 build_preset() {
-  local preset=$1 options=()
+  local preset=$1 folder=build-$1 options=()
+  [[ $preset != release ]] || folder=build
   if [[ -n ${4-} ]]; then options=(-DMEMSPAN_TEST_DIRECTORIES="$4"); else options=(-UMEMSPAN_TEST_DIRECTORIES); fi
-  if command -v ccache >/dev/null; then
+  # A tree keeps its launcher: another one would compile all of it again.
+  if [[ ! -f $folder/CMakeCache.txt ]] && command -v ccache >/dev/null; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   # build/ may be left from scripts/build.sh, which builds less, and build-asan/ from build_asan_python.
@@ -112,7 +116,7 @@ build_preset() {
     cat "$results/configure.$preset"
     return 1
   }
-  cmake --build --preset "$preset" --parallel "$jobs"
+  build_targets test "$folder"
 }
 
 units=$(cd tests && printf '%s;' unit/*/CMakeLists.txt network/*/CMakeLists.txt | sed 's#/CMakeLists.txt##g; s#;$##')
@@ -239,8 +243,8 @@ end_ahead() {
 }
 
 # The parts after it need the build of `dev`; Python's tests the stand-in of the CUDA driver, too.
-need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || step 'build dev' build_preset dev ON ON; }
-need_dev_tests() { [[ -f build/tests/cuda_driver/libcuda.so.1 ]] && need_dev || step 'build dev' build_preset dev ON ON; }
+need_dev() { [[ -x build/bin/oshrun && -f build/compile_commands.json ]] || step 'build' build_preset release ON ON; }
+need_dev_tests() { [[ -f build/tests/cuda_driver/libcuda.so.1 ]] && need_dev || step 'build' build_preset release ON ON; }
 
 part_format() { step 'format' bash scripts/format.sh --check || true; }
 part_layers() { step 'layers' python3 tools/dev/check_layers.py || true; }
@@ -254,7 +258,7 @@ part_dev() {
   local options=() directories=
   # Whoever built all of them keeps them.
   [[ $tier != first || -f build/tests/failure_victim ]] || directories=$first_directories
-  step 'build' build_preset dev ON "$([[ $tier == first ]] || echo ON)" "$directories" || return 0
+  step 'build' build_preset release ON "$([[ $tier == first ]] || echo ON)" "$directories" || return 0
   [[ $tier == first ]] || begin_ahead clang asan tsan aarch64
   case $tier in
     first) options=(-L '^first$') ;;
