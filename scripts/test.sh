@@ -325,6 +325,7 @@ layouts_tests=(
 )
 part_python() {
   need_dev_tests || return 0
+  if $torch; then with_torch; else without_torch; fi
   step 'wheel' install_wheel || return 0
   local folder=$root/build/wheel-env/bin
   MEMSPAN_OSHRUN=$folder/oshrun run_pytest python "$folder/python" tests/python
@@ -334,6 +335,7 @@ part_hosts() {
   local folder=$root/build/wheel-env/bin
   need_dev_tests || return 0
   [[ -x $folder/python ]] || step 'wheel' install_wheel || return 0
+  if "$folder/python" -c 'import torch' 2>/dev/null; then with_torch; else without_torch; fi
   if lacks hosts; then
     skip_for hosts 'the tests on network namespaces; Python runs on simulated hosts'
   else
@@ -353,6 +355,7 @@ makes_hosts='^(failure\.host_deaths|examples\.kubernetes|hosts\.(by_hand|ends|na
 part_upstream() {
   local python=build/wheel-env/bin/python length=()
   torch=true
+  with_torch
   if $long; then length=(--long); fi
   "$python" -c 'import expecttest, memspan, torch' 2>/dev/null || step 'wheel' install_wheel || return 0
   step_of_many 'upstream' "$python" tests/python/upstream/run.py "${length[@]}"

@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 FOLDERS = [folder for folder in os.environ.get("MEMSPAN_SGLANG_PATH", "").split(os.pathsep) if folder]
 
 if not FOLDERS and importlib.util.find_spec("sglang") is None:
-    pytest.skip("SGLang is not installed, and MEMSPAN_SGLANG_PATH names no folder", allow_module_level=True)
+    pytest.skip("does not apply: SGLang is not installed, and MEMSPAN_SGLANG_PATH names no folder", allow_module_level=True)
 
 
 def run(words, **environment):

@@ -104,6 +104,9 @@ case_stops_without_dependencies() {
   local stranger
   mapfile -t stranger < <(as_stranger)
   gives 1 "${stranger[@]}" bash "$work/tree/scripts/test.sh"
+  said 'missing: .*libgtest-dev.*run this as root'
+  ! grep -q 'clang-tidy' "$work/out" || fail "the first tier asks for what it does not need: $(cat "$work/out")"
+  gives 1 "${stranger[@]}" bash "$work/tree/scripts/test.sh" --all
   said 'missing: .*clang-tidy.*qemu-user.*run this as root'
   [[ $(grep -c '^==== ' "$work/out") == 1 ]] || fail "it went on: $(cat "$work/out")"
   [[ $(tail -n 1 "$work/out") == '0 passed, 1 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
@@ -143,7 +146,7 @@ SH
   count() {
     rm -f -- "$work"/flag*
     gives "$1" bash -euo pipefail -c '
-      cd "$1" && results=$2/results jobs=2 allowed_skips="^$" && mkdir -p "$results" && source tests/support/counts.sh
+      cd "$1" && results=$2/results jobs=2 && mkdir -p "$results" && source tests/support/counts.sh
       run_ctest dev "$2/tests" && summary' sh "$root" "$work"
   }
   for i in 1 2 3; do add_test "t.$i"; done
@@ -154,7 +157,7 @@ SH
   [[ $(tail -n 1 "$work/out") == '4 passed, 0 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
   add_test t.4
   count 1
-  said '^failed: unsteady tests: 4, and 3 are borne'
+  said '^failed: unsteady tests: 4, allowed are 3'
   # It is configured anew meanwhile, and a test more comes before it.
   cat >"$work/grows" <<'SH'
 [ -e "$1" ] || { : >"$1"; sed -i '1i add_test(t.0 true)' "$2"; exit 1; }
@@ -168,6 +171,52 @@ SH
   said '^failed: dev: t\.never'
   said '^failed: dev: t\.race'
   [[ $(tail -n 1 "$work/out") == '0 passed, 2 failed, 0 skipped' ]] || fail "it ended with $(tail -n 1 "$work/out")"
+}
+
+# A skip is right only for want of something that the probe does not find either.
+case_skips() {
+  mkdir -p "$work/tests"
+  local list=$work/tests/CTestTestfile.cmake
+  skip() {
+    printf '#!/bin/sh\nprintf "%%b\\n" "$1"\nexit "${2:-0}"\n' >"$work/prints" && chmod +x "$work/prints"
+    printf 'add_test(%s "%s" "%s" %s)\nset_tests_properties(%s PROPERTIES SKIP_RETURN_CODE 77 LABELS "%s")\n' "$1" "$work/prints" "$2" "${3:-0}" "$1" "${4-}" >>"$list"
+  }
+  count() {
+    gives "$1" env MEMSPAN_TEST_LACKS=gpu bash -euo pipefail -c '
+      cd "$1" && results=$2/results jobs=2 && mkdir -p "$results" && source tests/support/counts.sh && reasons[gpu]="a GPU"
+      run_ctest dev "$2/tests" && summary' sh "$root" "$work"
+    [[ $(tail -n 1 "$work/out") == "$2" ]] || fail "it ended with: $(tail -n 5 "$work/out")"
+  }
+  skip t.lacking needs=gpu 77
+  skip t.labelled unused 1 needs.gpu
+  skip t.other 'does not apply: one process' 77
+  skip t.part 'a.cc:3: Skipped\\nneeds=gpu'
+  count 0 '1 passed, 0 failed, 3 skipped'
+  said '^This machine lacks a GPU: 1 tests are skipped$'
+  skip t.granted needs=hosts 77
+  skip t.silent 'not today' 77
+  skip t.silent_part 'a.cc:3: Skipped\\nnot today'
+  count 1 '1 passed, 3 failed, 3 skipped'
+  said '^failed: dev: t\.granted \(it was skipped for want of hosts, which this machine has\)'
+  said '^failed: dev: t\.silent \(it was skipped without a reason'
+  said '^failed: dev: t\.silent_part \(a part of it was skipped for a reason of its own: not today\)'
+  # A failure names the command that repeats it; a run of no test is one.
+  printf 'add_test(t.never false)\n' >"$list"
+  count 1 '0 passed, 1 failed, 0 skipped'
+  said "^  repeat just it: ctest --test-dir $work/tests --output-on-failure -R \\\\\^t.never"
+  : >"$list"
+  count 1 '0 passed, 1 failed, 0 skipped'
+  said '^failed: dev (ran no test|did not run)'
+}
+
+# What the probe finds, it can name; an unknown name is refused.
+case_probe() {
+  gives 0 bash "$root/scripts/probe.sh" two_cores localhost
+  said '^two_cores +two cores: (yes|no: )'
+  gives 0 env PATH=/nowhere /bin/bash -c 'exec /usr/bin/python3 "$1" --reasons valgrind' sh "$root/tests/support/machine.py"
+  said "^valgrind	Valgrind \\(valgrind is not installed\\)"
+  gives 2 bash "$root/scripts/probe.sh" abacus
+  said 'unknown capability "abacus"'
 }
 
 # The version stands in the file VERSION alone.

@@ -29,13 +29,20 @@ declare -A reasons=()
 probe_machine() {
   local name reason
   heading 'what this machine allows'
-  MEMSPAN_TEST_LACKS=
   while IFS=$'\t' read -r name reason; do
     reasons[$name]=$reason
-    MEMSPAN_TEST_LACKS+=${MEMSPAN_TEST_LACKS:+ }$name
     printf 'This machine lacks %s\n' "$reason"
   done < <(bash scripts/probe.sh --reasons)
-  export MEMSPAN_TEST_LACKS
+  export MEMSPAN_TEST_LACKS="${!reasons[*]}"
+}
+# with_torch, without_torch: whether the tests' environment of Python has it, whatever the system's has.
+with_torch() {
+  unset 'reasons[torch]'
+  export MEMSPAN_TEST_LACKS="${!reasons[*]}"
+}
+without_torch() {
+  reasons[torch]='PyTorch, in the environment of these tests'
+  export MEMSPAN_TEST_LACKS="${!reasons[*]}"
 }
 lacks() { [[ -n ${reasons[$1]-} ]]; }
 
@@ -104,7 +111,7 @@ leave_out() {
   local folder=$1 name count
   shift
   labels=$except
-  for name in $MEMSPAN_TEST_LACKS; do
+  for name in ${MEMSPAN_TEST_LACKS-}; do
     count=$(ctest --test-dir "$folder" -N -L "^needs\\.$name\$" ${labels:+-LE "$labels"} "$@" | sed -n 's/^Total Tests: //p')
     labels+=${labels:+|}"^needs\\.$name\$"
     ((${count:-0} > 0)) || continue
