@@ -63,7 +63,7 @@ memspan_add_package(openshmem memspan-openshmem utils "launcher and compilers of
   "${about} / . / These are oshrun, oshcc, oshc++ and their other names. Open MPI has programs / of the same names: one of the two packages can be installed."
   PACKAGE_DEPENDS "${library}, memspan-tools (= ${version})" PACKAGE_RECOMMENDS libmemspan-dev PACKAGE_CONFLICTS openmpi-bin)
 memspan_add_package(tools memspan-tools utils "one span of memory across processes and hosts (tools)"
-  "${about} / . / These are memspan-info, memspan-perf, memspan-store, memspan-top and memspan-kernels."
+  "${about} / . / These are memspan-info, memspan-perf, memspan-store, memspan-top, memspan-explain and memspan-kernels."
   PACKAGE_DEPENDS ${library} PACKAGE_RECOMMENDS memspan-openshmem)
 if(MEMSPAN_BUILD_PYTHON)
   find_package(Python3 COMPONENTS Interpreter REQUIRED) # that of python/ is not seen here

@@ -114,7 +114,7 @@ finish SHMEM "$shmem" "${libraries#"$tree"/}" folder=shmem home_of_root=/usr/loc
 memfabric=$out/mxc-memfabric-hybrid-${version}_linux_$arch.run
 place=$work/memfabric_hybrid/tree
 mkdir -p -- "$place"/{bin,"$arch-linux"/{include,lib64,whl}}
-cp -a -- "$tree"/bin/{memspan-info,memspan-store,memspan-top} "$place/bin/"
+cp -a -- "$tree"/bin/{memspan-info,memspan-store,memspan-top,memspan-explain} "$place/bin/"
 cp -a -- "$libraries"/lib*.so* "$place/$arch-linux/lib64/"
 rm -f -- "$place/$arch-linux/lib64/libshmem.so"
 for include in "$tree"/include/*/; do

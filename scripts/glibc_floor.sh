@@ -49,7 +49,7 @@ describe() { # NAME VERSIONS
 
 all=
 for file in "$build"/lib*/{,*/}libmemspan{,_tls}.so \
-  "$build"/bin/{oshrun,memspan-info,memspan-perf,memspan-store,memspan-kernels,memspan-top}; do
+  "$build"/bin/{oshrun,memspan-info,memspan-perf,memspan-store,memspan-kernels,memspan-top,memspan-explain}; do
   [[ -f $file ]] || continue
   needs=$(versions "$file")
   describe "${file##*/}" "$needs"

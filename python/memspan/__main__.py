@@ -12,7 +12,7 @@ import sys
 from memspan import __version__, get_include_path, get_lib_path
 from memspan.programs import path_of
 
-_PROGRAMS = ["oshrun", "memspan-info", "memspan-perf", "memspan-store", "memspan-kernels", "memspan-top"]
+_PROGRAMS = ["oshrun", "memspan-info", "memspan-perf", "memspan-store", "memspan-kernels", "memspan-top", "memspan-explain"]
 
 
 def _line(what: str, value: str) -> None:

@@ -25,6 +25,7 @@ from memspan import _core
 from memspan.errors import Error, InvalidArgument
 from memspan.fabric import bm, common
 from memspan.owner import Owner
+from memspan.remedy import remedy
 from memspan.types import Array, Buffer, Numbers
 
 __all__ = ["USUAL_STORE", "KvPool", "bytes_of"]
@@ -60,6 +61,16 @@ def _digest(keys: Sequence[bytes]) -> bytes:
     )
 
 
+_OTHER_STORE = remedy(
+    "one-store",
+    "A process can be a member of pools at one store only.",
+    "Use the same store_url for all pools of the process, or destroy() the first pool before.")
+_SHARE = remedy(
+    "share-too-large",
+    "largest_share bounds the share of each member, and all members must agree in it.",
+    "Pass a larger largest_share in all members (it reserves addresses, not memory), or a smaller share.")
+
+
 def _join_members(store_url: str, members: int, hosts_store: bool, timeout_s: int) -> None:
     global _users
     with _users_lock:
@@ -67,7 +78,7 @@ def _join_members(store_url: str, members: int, hosts_store: bool, timeout_s: in
         if known and known != store_url:
             raise InvalidArgument(
                 f"store_url is {store_url}, and this process is a member at {known} already; "
-                "allowed is one store for all pools of a process",
+                f"allowed is one store for all pools of a process{_OTHER_STORE}",
                 _INVALID_PARAM,
             )
         if known and _users == 0:
@@ -117,7 +128,7 @@ class KvPool(Owner):
         self._handle = 0
         if share > largest_share:
             raise InvalidArgument(
-                f"share is {share} bytes, allowed are up to largest_share, {largest_share}",
+                f"share is {share} bytes, allowed are up to largest_share, {largest_share}{_SHARE}",
                 _INVALID_PARAM,
             )
         _join_members(store_url, members, host_store, timeout_s)
@@ -237,7 +248,7 @@ def bytes_of(text: str) -> int:
         return int(text[:-1] if unit else text) << unit
     except ValueError:
         raise ValueError(
-            f'"{text}" is no size; allowed are bytes, or a number with K, M, G or T'
+            f'"{text}" is not a size; allowed are bytes, or a number with K, M, G or T'
         ) from None
 
 

@@ -45,3 +45,8 @@ def kernels() -> NoReturn:
 def top() -> NoReturn:
     """Shows what running jobs and pools do."""
     _become("memspan-top")
+
+
+def explain() -> NoReturn:
+    """Prints what a message means and what to do: ``memspan-explain heap-too-large``."""
+    _become("memspan-explain")

@@ -12,6 +12,7 @@ from typing import Any
 
 from memspan import _core
 from memspan.errors import Error, InvalidArgument
+from memspan.remedy import remedy
 from shmem.memory import views_in_use
 from shmem.types import InitAttr, InitStatus, OpEngineType, UniqueId
 
@@ -38,6 +39,12 @@ def _store_of_environment() -> str:
     if not port.isdigit():
         raise ValueError(f'MASTER_PORT is "{port}", allowed are 1 to 65524')
     return f"tcp://{host}:{int(port) + _PORT_AFTER_MASTER}"
+
+
+_INCOMPLETE = remedy(
+    "rank-or-size-missing",
+    "shmem_init knows the rank or the number of processes, but not both.",
+    "Give both as arguments, or start the program by oshrun, torchrun or mpirun.")
 
 
 def _timeouts(attributes: InitAttr) -> tuple[int, int, int]:
@@ -68,7 +75,7 @@ def _who(mype: int | None, npes: int | None) -> tuple[int, int]:
         return 0, 1
     if mype is None or npes is None:
         missing, names = ("mype", _RANKS) if mype is None else ("npes", _SIZES)
-        raise ValueError(f"shmem_init needs {missing}, since none of {', '.join(names)} is set")
+        raise ValueError(f"shmem_init needs {missing}, since none of {', '.join(names)} is set{_INCOMPLETE}")
     return mype, npes
 
 

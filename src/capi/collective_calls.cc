@@ -44,9 +44,8 @@ Status compare_calls(const char* call, Team& team) {
     const std::string_view other = name_of_call(team, member, room);
     if (other != mine)
       return {Code::kInvalidArgument,
-              fmt::format("PE {} is in {} meanwhile; all members of a team make the same calls in "
-                          "the same order",
-                          team.peer_of(member), other.empty() ? "another call" : other)};
+              fmt::format("PE {} is in {} at the same time{}", team.peer_of(member),
+                          other.empty() ? "another call" : other, kCallsDiffer)};
   }
   return Status::ok();
 }

@@ -13,11 +13,28 @@
 #include "capi/process_state.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "node/trace.h"
 #include "node/wait.h"
 
 namespace memspan::capi {
+
+MEMSPAN_REMEDY(
+    kNotInAJob, "not-in-a-job",
+    "This process has not started memspan, has ended it, or the start failed.",
+    "Call shmem_init or aclshmemx_init_attr first, check its result, and free before the end.");
+
 namespace {
+
+MEMSPAN_REMEDY(kForkedChild, "forked-child",
+               "A child of fork() has no job, no pool and no connection to the store.",
+               "Start memspan in the child; in Python's multiprocessing use the method spawn.");
+MEMSPAN_REMEDY(kPeOutOfRange, "pe-out-of-range",
+               "PEs are 0 to shmem_n_pes() - 1, and 0 to shmem_team_n_pes() - 1 in a team.",
+               "Check the number. If shmem_n_pes() returns 1, start the program by oshrun -n N.");
+MEMSPAN_REMEDY(kNotSymmetric, "not-symmetric-memory",
+               "It is local or freed memory, another PE's address, or longer than its block.",
+               "Pass what shmem_malloc returned on this PE, or a global or static variable.");
 
 constinit std::atomic<ErrorHandler> error_handler{nullptr};
 constinit std::atomic<EndHandler> end_handler{nullptr};
@@ -49,8 +66,10 @@ Status with_cause(const char* call, const Status& status) {
 
 Status not_started() {
   if (process_state.is_forked)
-    return {Code::kForked, "called in a child of fork(), which is in no job"};
-  return {Code::kUnavailable, "called before shmem_init or after shmem_finalize"};
+    return {Code::kForked,
+            std::string("called in a child of fork(), which is in no job") + kForkedChild};
+  return {Code::kUnavailable,
+          std::string("called before shmem_init or after shmem_finalize") + kNotInAJob};
 }
 
 [[noreturn]] void exit_at_once(int code) {
@@ -127,7 +146,8 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   require_started(call);
   const RouteTable& routes = process_state.routes;
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
-    end_with_message(call, fmt::format("pe is {}, allowed are 0 to {}", pe, routes.peers - 1));
+    end_with_message(
+        call, fmt::format("pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange));
   if (routes.data.contains(address, bytes))
     end_with_message(call,
                      fmt::format("{} is {}, a global or static variable, and PE {} runs another "
@@ -137,18 +157,21 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   end_with_message(
       call,
       fmt::format("{} is {} ({} bytes), which is not wholly in the symmetric heap, {:#x} to {:#x}, "
-                  "nor in the program's global and static variables, {:#x} to {:#x}{}",
+                  "nor in the program's global and static variables, {:#x} to {:#x}{}{}",
                   argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
                   routes.data.base, routes.data.base + routes.data.bytes,
                   device == nullptr ? std::string()
                                     : fmt::format(", nor in the symmetric heap in memory of a "
                                                   "device, {:#x} to {:#x}",
-                                                  device->base, device->base + device->bytes)));
+                                                  device->base, device->base + device->bytes),
+                  kNotSymmetric));
 }
 
 void end_for_null(const char* call, const char* argument, const void* address) {
   require_started(call);
-  end_with_message(call, fmt::format("{} is {}, where no memory is", argument, address));
+  end_with_message(call, address == nullptr
+                             ? fmt::format("{} is NULL", argument)
+                             : fmt::format("{} is {}, which is not memory", argument, address));
 }
 
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,
@@ -172,8 +195,7 @@ void end_for_bad_number(const char* call, const char* argument, long value, long
 
 void end_for_bad_handle(const char* call, const char* argument, const void* handle) {
   require_started(call);
-  end_with_message(
-      call, fmt::format("{} is {}, which names nothing that exists (any more)", argument, handle));
+  end_with_message(call, fmt::format("{} is {}, which is not a valid handle", argument, handle));
 }
 
 }  // namespace memspan::capi

@@ -14,6 +14,8 @@ class World;
 
 namespace memspan::capi {
 
+extern const char kNotInAJob[];  // the end of a message (core/remedy.h)
+
 // When a peer has asked the whole job to end it ends quietly, with that peer's code.
 [[noreturn, gnu::cold]] void end_process(const char* call, const Status& status);
 

@@ -18,6 +18,7 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
+#include "core/remedy.h"
 #include "node/trace.h"
 #include "pgas/collective/collective.h"
 #include "pgas/order.h"
@@ -28,6 +29,9 @@ namespace memspan::capi {
 constinit ProcessState process_state{};
 
 namespace {
+
+MEMSPAN_REMEDY(kInAJob, "already-in-a-job", "The process is in a job and would start another one.",
+               "Start once. For several jobs at the same time, use instance_id (docs/cann.md).");
 
 constexpr std::size_t kDefaultHeapBytes = std::size_t{1} << 30;
 constexpr auto kGoodbyeLimit = std::chrono::seconds(10);
@@ -192,7 +196,7 @@ Status start(const Start& how, Sharing sharing) {
   MutexLock lock(lifecycle.mutex);
   if (process_state.users > 0) {
     if (sharing == Sharing::kExclusive)
-      return {Code::kUnavailable, "this process is in a job already"};
+      return {Code::kUnavailable, std::string("this process is in a job already") + kInAJob};
     ++process_state.users;
     return Status::ok();
   }
@@ -206,7 +210,8 @@ Status start(const Start& how, Sharing sharing) {
 
 Status stop(const char* what) {
   MutexLock lock(lifecycle.mutex);
-  if (process_state.users == 0) return {Code::kUnavailable, "this process is in no job"};
+  if (process_state.users == 0)
+    return {Code::kUnavailable, std::string("this process is in no job") + kNotInAJob};
   if (process_state.users == 1) return leave(what, EndKind::kFinalize);
   --process_state.users;
   return pgas::barrier(*process_state.world_team, what);

@@ -8,7 +8,17 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/remedy.h"
+
 namespace memspan {
+namespace {
+
+MEMSPAN_REMEDY(
+    kWrongValue, "wrong-value",
+    "The value of the variable, option or address is outside the allowed range.",
+    "Correct it. `env | grep -E 'MEMSPAN|SHMEM|RANK|WORLD'` prints inherited variables.");
+
+}  // namespace
 
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
@@ -26,8 +36,8 @@ Result<std::int64_t> parse_integer(std::string_view what, std::string_view text,
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} is \"{}\"; allowed is a whole number from {} to {}", what, text,
-                              least, most));
+                  fmt::format("{} is \"{}\"; allowed is a whole number from {} to {}{}", what, text,
+                              least, most, kWrongValue));
   return value;
 }
 
@@ -51,8 +61,8 @@ Result<Duration> parse_time(std::string_view what, std::string_view text) {
   if (time && *time <= std::chrono::hours(1)) return *time;
   return Status(Code::kInvalidArgument,
                 fmt::format("{} is \"{}\"; allowed is a whole number with us, ms or s, such as "
-                            "500ms, up to an hour",
-                            what, text));
+                            "500ms, up to an hour{}",
+                            what, text, kWrongValue));
 }
 
 namespace {
@@ -68,8 +78,8 @@ bool is_unit(std::string_view text) {
 Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
   Status invalid(Code::kInvalidArgument,
                  fmt::format("{} is \"{}\"; allowed is a positive number with an optional suffix "
-                             "k, m, g or t, such as 512m or 1.5g",
-                             what, text));
+                             "k, m, g or t, such as 512m or 1.5g{}",
+                             what, text, kWrongValue));
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !(number > 0)) return invalid;

@@ -15,6 +15,7 @@
 
 #include "core/environment.h"
 #include "core/random.h"
+#include "core/remedy.h"
 
 namespace memspan {
 namespace {
@@ -22,8 +23,12 @@ namespace {
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
+MEMSPAN_REMEDY(kPrivateFile, "private-file",
+               "The file of a secret or a key is missing, empty, a link, or open to others.",
+               "Name the file itself; run `chmod 600 FILE` and `chmod go-w FOLDER` as its owner.");
+
 Status bad(std::string_view what, const std::string& path, std::string_view why) {
-  return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}", what, path, why)};
+  return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}{}", what, path, why, kPrivateFile)};
 }
 
 bool is_ours(const struct stat& about) {
@@ -35,7 +40,8 @@ Result<Fd> open_to_read(std::string_view what, const std::string& path, int more
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
   if (file.is_valid()) return file;
   if (errno == ENOENT)
-    return Status(Code::kNotFound, fmt::format("{} \"{}\" is not there", what, path));
+    return Status(Code::kNotFound,
+                  fmt::format("{} \"{}\" does not exist{}", what, path, kPrivateFile));
   if (errno == ELOOP) return bad(what, path, "is a symbolic link");
   return bad(what, path, Status::from_errno("opening it").message());
 }

@@ -14,6 +14,7 @@
 #include "fabric/pool_record.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "store/collective_service.h"
 
 namespace memspan {
 namespace {
@@ -256,8 +257,9 @@ Status Pool::publish(Deadline deadline) {
     is_published_ = *now == text;
     if (is_published_) return Status::ok();
   }
-  return {Code::kUnavailable, fmt::format("rank {} is in the pool already: process {}",
-                                          options_.rank, other ? other->who.process : 0)};
+  return {Code::kUnavailable,
+          fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
+                      other ? other->who.process : 0, kRankTaken)};
 }
 
 Status Pool::leave(Deadline deadline) {

@@ -10,9 +10,15 @@
 #include <sstream>
 
 #include "core/environment.h"
+#include "core/remedy.h"
 #include "memory/control_groups.h"
 
 namespace memspan {
+
+MEMSPAN_REMEDY(kOutOfMemory, "out-of-memory",
+               "The host or the limit that the message names has too little memory left.",
+               "Allocate less, run fewer processes on the host, or raise that limit.");
+
 namespace {
 
 // Left for the rest of the machine: page tables, sockets, other programs' growth.
@@ -89,9 +95,9 @@ Status commit_within_budget(const MappedPart& part, std::string_view what) {
     const std::size_t rest = part.bytes - before;
     if (budget.available >= (before == 0 ? rest : bytes)) return Status::ok();
     return {Code::kOutOfMemory,
-            fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({})",
+            fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({}){}",
                         what, format_size(rest), rest, format_size(budget.available),
-                        budget.available, budget.source)};
+                        budget.available, budget.source, kOutOfMemory)};
   });
 }
 

@@ -13,6 +13,8 @@
 
 namespace memspan {
 
+extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/remedy.h)
+
 // A value: one reading.
 struct MemoryBudget {
   std::uint64_t total = 0;      // what the host or the tightest control group has at all

@@ -11,6 +11,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "node/futex.h"
 #include "node/recorded_call.h"
 
@@ -43,6 +44,15 @@ constexpr auto kReportEvery = std::chrono::seconds(60);
 constexpr auto kStuckAfter = std::chrono::milliseconds(300);
 // Who waits while somebody has begun to leave says so once, when it has waited this long.
 constexpr auto kPatienceWithEnds = std::chrono::seconds(1);
+
+MEMSPAN_REMEDY(
+    kPeerLost, "peer-lost",
+    "The call needs a process that died, left the job or cannot be reached.",
+    "Read its last lines, its core file and `dmesg`: that failure is the cause. If it left without "
+    "one, make the same collective calls on all PEs before shmem_finalize.");
+MEMSPAN_REMEDY(kStillWaiting, "still-waiting",
+               "The call has waited for another PE for a minute or longer. It may still succeed.",
+               "Run `memspan-top` on its host: the PE that waits for no other PE blocks the rest.");
 
 std::string describe_end(int wait_status) {
   switch (wait_status) {
@@ -104,12 +114,13 @@ void FirstLost::add(int rank) {
   least_ = place;
 }
 
-Status lost_peer(const WaitContext& place, int rank) {
+Status lost_peer(const WaitContext& place, int rank, std::string_view when) {
   const PeerSlot& peer = place.segment->peer(rank);
   const bool is_noted = peer.death.load(std::memory_order_acquire) != 0;
   return {Code::kPeerLost,
-          fmt::format("{} (process {}) {}", name_of(place, rank), peer.pid.load(),
-                      describe_end(is_noted ? peer.wait_status.load() : end_of(peer)))};
+          fmt::format("{} (process {}) {}{}{}", name_of(place, rank), peer.pid.load(),
+                      describe_end(is_noted ? peer.wait_status.load() : end_of(peer)), when,
+                      kPeerLost)};
 }
 
 void acknowledge_deaths(WaitContext& place) {
@@ -200,8 +211,8 @@ Status SlowPath::pause_by_the_clock() {
   if (!since_) since_ = now;
   if (now >= *since_ + (reports_ + 1) * kReportEvery) {
     ++reports_;
-    log_line(LogLevel::kWarn,
-             fmt::format("{} is still waiting after {:.0f} s", what_, to_seconds(now - *since_)));
+    log_line(LogLevel::kWarn, fmt::format("{} is still waiting after {:.0f} s{}", what_,
+                                          to_seconds(now - *since_), kStillWaiting));
   }
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
@@ -305,9 +316,7 @@ Status SlowPath::exit_status() const {
 }
 
 Status SlowPath::death_status(int rank) const {
-  const Status lost = lost_peer(place_, rank);
-  return {lost.code(),
-          fmt::format("{} while this call waited {:.3f} s", lost.message(), seconds())};
+  return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", seconds()));
 }
 
 }  // namespace memspan

@@ -119,7 +119,7 @@ class FirstLost {
 };
 
 // kPeerLost, saying who is gone and how.
-Status lost_peer(const WaitContext& place, int rank);
+Status lost_peer(const WaitContext& place, int rank, std::string_view when = {});
 
 // Says once in this process that `what` waits, and for whom in vain, when it has waited for a
 // second and a peer has begun to leave the job.

@@ -5,7 +5,14 @@
 
 #include <string>
 
+#include "core/remedy.h"
+
 namespace memspan {
+
+MEMSPAN_REMEDY(kCallsDiffer, "calls-differ",
+               "All members must make the same collective calls with the same arguments.",
+               "Look for a branch or a size that depends on the rank. SHMEM_DEBUG=1 checks more.");
+
 namespace {
 
 std::string text_of(const SignatureField& field, std::uint64_t value) {
@@ -21,10 +28,10 @@ Status compare_signatures(std::span<const SignatureField> mine,
   for (std::size_t i = 0; i < mine.size(); ++i)
     if (words[i] != mine[i].value)
       return {Code::kInvalidArgument,
-              fmt::format("{} is {} here and {} on {} {}; all members of a {} make the same calls "
-                          "in the same order and give the same",
+              fmt::format("{} is {} on this process and {} on {} {}; it must be the same on all "
+                          "members of a {}{}",
                           mine[i].name, text_of(mine[i], mine[i].value), text_of(mine[i], words[i]),
-                          scope.peer, peer, scope.all)};
+                          scope.peer, peer, scope.all, kCallsDiffer)};
   return Status::ok();
 }
 

@@ -14,6 +14,8 @@
 
 namespace memspan {
 
+extern const char kCallsDiffer[];  // the end of a message (core/remedy.h)
+
 // A value.
 struct SignatureField {
   const char* name;  // "PE_root"

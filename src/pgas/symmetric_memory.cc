@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
+#include "core/remedy.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
 #include "pgas/allocation_steps.h"
@@ -76,9 +77,9 @@ Status check_budget(const Team& team, std::uint64_t bytes_each) {
   auto members = static_cast<std::uint64_t>(team.near_members());
   if (bytes_each <= budget.available / members) return Status::ok();
   return {Code::kOutOfMemory,
-          fmt::format("{} more is needed ({} for each PE), {} is available ({})",
+          fmt::format("{} more is needed ({} for each PE), {} is available ({}){}",
                       format_size(bytes_each * members), format_size(bytes_each),
-                      format_size(budget.available), budget.source)};
+                      format_size(budget.available), budget.source, kOutOfMemory)};
 }
 
 // Takes the pages behind a block on every process, or on none. The sizes are the same on all.
@@ -93,13 +94,27 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   return worse(own, agree(team, what, request, own.code()));
 }
 
+MEMSPAN_REMEDY(kHeapFull, "heap-full",
+               "The symmetric heap of at least one PE has no free block of that size.",
+               "Set a larger SHMEM_SYMMETRIC_SIZE (local_mem_size), or free unused blocks.");
+MEMSPAN_REMEDY(kNotAllocated, "not-allocated",
+               "The pointer is not the start of an allocated block, or was freed before.",
+               "Free each block once, on all PEs, with the pointer that shmem_malloc returned.");
+
+Status not_allocated(const void* pointer) {
+  return {
+      Code::kInvalidArgument,
+      fmt::format("{} is not the start of an allocated symmetric block{}", pointer, kNotAllocated)};
+}
+
 Status no_room(const SymmetricHeap& heap, std::size_t bytes) {
   return {
       Code::kOutOfMemory,
       fmt::format(
           "{} bytes do not fit the symmetric heap of {} bytes ({} in use, largest free piece {}); "
-          "SHMEM_SYMMETRIC_SIZE sets its size",
-          bytes, heap.bytes(), heap.allocator().bytes_in_use(), heap.allocator().largest_free())};
+          "SHMEM_SYMMETRIC_SIZE sets its size{}",
+          bytes, heap.bytes(), heap.allocator().bytes_in_use(), heap.allocator().largest_free(),
+          kHeapFull)};
 }
 
 }  // namespace
@@ -122,11 +137,7 @@ Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
 Status free(Team& world_team, const char* what, void* pointer) {
   SymmetricHeap& heap = world_team.world().heap();
   std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
-  Status own =
-      heap.size_of(pointer)
-          ? Status::ok()
-          : Status(Code::kInvalidArgument,
-                   fmt::format("{} is not the start of an allocated symmetric block", pointer));
+  Status own = heap.size_of(pointer) ? Status::ok() : not_allocated(pointer);
   MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFree, offset, 0}, own.code())));
   heap.free(pointer);
   world_team.world().tell_heap_use();
@@ -137,11 +148,7 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   SymmetricHeap& heap = world_team.world().heap();
   std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
   auto old_bytes = heap.size_of(pointer);
-  Status own =
-      old_bytes
-          ? Status::ok()
-          : Status(Code::kInvalidArgument,
-                   fmt::format("{} is not the start of an allocated symmetric block", pointer));
+  Status own = old_bytes ? Status::ok() : not_allocated(pointer);
   MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kReallocate, offset, bytes}, own.code())));
   if (heap.resize(pointer, bytes)) {
     Status committed = commit_together(world_team, what, pointer, bytes);

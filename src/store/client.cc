@@ -10,6 +10,7 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "store/connection.h"
 #include "store/host_secret.h"
 #include "store/notice.h"
@@ -46,6 +47,18 @@ constexpr std::string_view kThreeWays =
     "the store is on another host and nothing protects the connection; give every member the same "
     "secret (MEMSPAN_JOB_SECRET_FILE), or certificates (shmem_set_conf_store_tls(true, tls_info, "
     "length)), or say that it shall be plain (shmem_set_conf_store_tls(false, NULL, 0))";
+MEMSPAN_REMEDY(kUnprotected, "store-unprotected",
+               "Without a secret or certificates, the whole network could change the connection.",
+               "Copy one secret to all hosts (openssl rand -hex 32 > FILE; chmod 600 FILE) and set "
+               "MEMSPAN_JOB_SECRET_FILE to it, or use certificates: docs/secure.md.");
+MEMSPAN_REMEDY(kStoreRefuses, "store-secret-differs",
+               "A process listens with another secret, another user or other TLS settings.",
+               "Give the store and all members one user and the same secret or certificates.");
+MEMSPAN_REMEDY(
+    kNoStore, "no-store",
+    "No process answers at the address: it has not started or ended, or a firewall drops packets.",
+    "Start the store (memspan-store, rank 0), and test the address with `nc -vz HOST PORT`. The "
+    "variables of torchrun put it at MASTER_PORT + 11.");
 
 // On one host a connection that lives tells enough.
 std::uint32_t silence_ms(const StoreAccess& access, int socket) {
@@ -134,8 +147,8 @@ class StoreClient::Attempts {
     if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
       return status;
     return in_vain(place,
-                   "it closes every plain connection without a word: it wants TLS, and this "
-                   "process was told to do without");
+                   "it closes every plain connection: it requires TLS, and this process does "
+                   "not use it");
   }
 
   Status use_secret(const std::string& secret) {
@@ -145,12 +158,12 @@ class StoreClient::Attempts {
   }
 
   Status use_host_secret(const Endpoint& place, const TcpConnection& connection) {
-    if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays)};
+    if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays) + kUnprotected};
     auto secret = read_host_secret(connection.peer);
     if (secret.code() == Code::kNotFound)
       return in_vain(place,
-                     fmt::format("it shares no secret with this user ({}): it has certificates, "
-                                 "does without TLS, is another user's, or is no store at all",
+                     fmt::format("it shares no secret with this user ({}): it uses certificates "
+                                 "or no TLS, belongs to another user, or is not a store",
                                  secret.status().message()));
     if (!secret.is_ok()) return secret.status();
     return use_secret(*secret);
@@ -159,8 +172,9 @@ class StoreClient::Attempts {
   // Somebody listens and does not take us: kUnavailable at first, kAuth when that lasts.
   Status in_vain(const Endpoint& place, std::string_view why) {
     if (patience_.is_never()) patience_ = Deadline::after(kPatienceInVain);
-    return {patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
-            fmt::format("somebody listens at {}, but {}", place.to_string(), why)};
+    return {
+        patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
+        fmt::format("a process listens at {}, but {}{}", place.to_string(), why, kStoreRefuses)};
   }
 
   Result<std::unique_ptr<StoreStream>> open_plain(const Endpoint& place,
@@ -224,14 +238,16 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
       has_told = true;
       log_line(
           LogLevel::kWarn,
-          fmt::format("waiting {} for the store at {}, which is not there since {:.0f} s: {}",
-                      until(deadline), where, to_seconds(Clock::now() - begin), last.message()));
+          fmt::format("waiting {} for the store at {}, which has not answered for {:.0f} s: {}{}",
+                      until(deadline), where, to_seconds(Clock::now() - begin), last.message(),
+                      kNoStore));
     }
     pause(ms, deadline);
     if (is_interrupted()) return interruption().annotate("connecting to the store at " + where);
   }
-  return Status(Code::kTimeout, fmt::format("no store at {} after {:.3f} s: {}", where,
-                                            to_seconds(Clock::now() - begin), last.message()));
+  return Status(Code::kTimeout,
+                fmt::format("no store at {} after {:.3f} s: {}{}", where,
+                            to_seconds(Clock::now() - begin), last.message(), kNoStore));
 }
 
 Status StoreClient::set(std::string_view key, std::string_view value, Deadline deadline,

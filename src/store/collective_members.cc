@@ -19,7 +19,7 @@ std::string gone(int rank, const std::string& member, const std::string& why) {
 }
 
 Status taken(int rank, const std::string& member) {
-  return {Code::kUnavailable, fmt::format("rank {} is taken by {}", rank, member)};
+  return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank, member, kRankTaken)};
 }
 
 }  // namespace

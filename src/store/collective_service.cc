@@ -6,9 +6,18 @@
 #include <algorithm>
 
 #include "core/bytes.h"
+#include "core/remedy.h"
 #include "store/key_value_store.h"
 
 namespace memspan {
+
+MEMSPAN_REMEDY(kRankTaken, "rank-taken",
+               "Another process has this rank, perhaps of an earlier job at the same address.",
+               "Give each process its own rank; end the earlier job, or set another MEMSPAN_JOB.");
+MEMSPAN_REMEDY(
+    kRanksMissing, "ranks-missing",
+    "The named ranks did not come before the time limit of the start or the call.",
+    "Read their output: they failed or never started. MEMSPAN_INIT_TIMEOUT is the limit.");
 
 std::string StoreRank::encode() const {
   ByteWriter writer;

@@ -33,6 +33,10 @@ Status check_place(std::int64_t rank, std::int64_t size);
 // The same for what all members brought together, with four bytes more for each.
 Status check_contributions(std::size_t bytes, std::uint32_t size);
 
+// Ends of messages (core/remedy.h).
+extern const char kRankTaken[];
+extern const char kRanksMissing[];
+
 // "2 of 5 members did not come: rank 1, 4". Names the first few only: a group may be large, and
 // each member that gives up asks. `came` has the ranks that did as keys.
 template <typename Part>
@@ -45,7 +49,7 @@ std::string missing_ranks(std::uint32_t size, const std::map<int, Part>& came) {
   for (int rank = 0; named < kNamed && named < missing; ++rank)
     if (!came.contains(rank)) text += (named++ == 0 ? "" : ", ") + std::to_string(rank);
   if (missing > named) text += " and " + std::to_string(missing - named) + " more";
-  return text;
+  return text + kRanksMissing;
 }
 
 // A group that its members have just made. A value.

@@ -53,7 +53,7 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
   const int rank = request.rank >= 0 ? request.rank : lowest_free(scope);
   if (auto other = scope.taken.find(rank); other != scope.taken.end())
     return refuse(request.id, Code::kUnavailable,
-                  fmt::format("rank {} is taken by {}", rank, other->second.second));
+                  fmt::format("rank {} is taken by {}{}", rank, other->second.second, kRankTaken));
   const std::uint32_t size = said == 0 ? kMostRanks : said;
   if (static_cast<std::uint32_t>(rank) >= size)
     return request.rank >= 0

@@ -11,10 +11,15 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "core/thread.h"
 
 namespace memspan {
 namespace {
+
+MEMSPAN_REMEDY(kStoreLost, "store-lost",
+               "The process that hosts the store ended, or its host cannot be reached.",
+               "Look at that process. Transfers reconnect; start pools, spaces and jobs again.");
 
 // Nobody sets it: a get of it ends with the session.
 constexpr std::string_view kNeverSet = "memspan/never";
@@ -163,10 +168,11 @@ Status ReconnectingStore::loss() const {
                               : fmt::format("the last of {} attempts to connect failed: {}",
                                             loss.attempts, loss.last_attempt.message());
   };
-  if (!loss_) return {Code::kStoreLost, fmt::format("the store at {} is lost", options_.where)};
-  return {Code::kStoreLost, fmt::format("the store at {} is lost since {:.1f} s ({}); {}",
+  if (!loss_)
+    return {Code::kStoreLost, fmt::format("the store at {} is lost{}", options_.where, kStoreLost)};
+  return {Code::kStoreLost, fmt::format("the store at {} was lost {:.1f} s ago ({}); {}{}",
                                         options_.where, to_seconds(Clock::now() - loss_->since),
-                                        loss_->why.message(), waits(*loss_))};
+                                        loss_->why.message(), waits(*loss_), kStoreLost)};
 }
 
 Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_t after,
@@ -337,9 +343,8 @@ void ReconnectingStore::note_loss(const Status& over) {
   }
   log_line(
       LogLevel::kWarn,
-      fmt::format("the store at {} is lost and will be sought again; transfers among those who "
-                  "know each other go on: {}",
-                  options_.where, why.message()));
+      fmt::format("the store at {} is lost, and this process tries to connect to it again: {}{}",
+                  options_.where, why.message(), kStoreLost));
 }
 
 void ReconnectingStore::note_attempt(const Status& failed) {

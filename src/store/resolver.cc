@@ -12,6 +12,7 @@
 
 #include "core/interrupt.h"
 #include "core/mutex.h"
+#include "core/remedy.h"
 #include "core/thread.h"
 
 namespace memspan {
@@ -19,9 +20,13 @@ namespace {
 
 using Addresses = std::vector<SocketAddress>;
 
+MEMSPAN_REMEDY(kHostUnknown, "host-unknown",
+               "The name is not in /etc/hosts, and the name server does not know it or answer.",
+               "Run `getent hosts NAME` in the same container; correct it, or use an address.");
+
 Status unresolved(const Endpoint& endpoint, std::string_view why) {
   return {Code::kUnavailable,
-          fmt::format("resolving the host of {}: {}", endpoint.to_string(), why)};
+          fmt::format("resolving the host of {}: {}{}", endpoint.to_string(), why, kHostUnknown)};
 }
 
 // Blocks for as long as the system likes, unless `flags` say that the host is a number.

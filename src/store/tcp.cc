@@ -17,6 +17,7 @@
 
 #include "core/environment.h"
 #include "core/poll.h"
+#include "core/remedy.h"
 #include "store/resolver.h"
 
 namespace memspan {
@@ -36,12 +37,10 @@ bool is_loopback(const Address& address) {
   return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-Status unavailable(const Endpoint& endpoint, std::string_view what, std::string_view why) {
-  return {Code::kUnavailable, fmt::format("{} {}: {}", what, endpoint.to_string(), why)};
-}
-
-Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
-  return unavailable(endpoint, what, Status::from_errno(what, error).message());
+Status unavailable(const Endpoint& endpoint, std::string_view what, int error,
+                   const char* remedy = "") {
+  const Status why = Status::from_errno(fmt::format("{} {}", what, endpoint.to_string()), error);
+  return {Code::kUnavailable, why.message() + remedy};
 }
 
 void set_port(Address& address, std::uint16_t port) {
@@ -94,11 +93,15 @@ Result<Endpoint> to_endpoint(const Address& address) {
   return Endpoint{host, static_cast<std::uint16_t>(number)};
 }
 
+MEMSPAN_REMEDY(kCannotListen, "cannot-listen",
+               "The port is in use, or the address does not belong to this host.",
+               "Look at `ss -ltnp` and `ip -brief addr`, and choose another port or address.");
+
 Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) {
   TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
   if (int error = bind_and_listen(listener.socket.get(), address); error != 0)
-    return unavailable(endpoint, "listening at", error);
+    return unavailable(endpoint, "listening at", error, kCannotListen);
   Address local;
   if (::getsockname(listener.socket.get(), local.get(), &local.length) != 0)
     return Status::from_errno("getsockname");

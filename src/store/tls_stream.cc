@@ -10,11 +10,16 @@
 
 #include "core/check.h"
 #include "core/mutex.h"
+#include "core/remedy.h"
 #include "store/tls_names.h"
 #include "store/tls_records.h"
 
 namespace memspan {
 namespace {
+
+MEMSPAN_REMEDY(kCertificateRefused, "certificate-refused",
+               "The certificate has another authority or has expired, or the secrets differ.",
+               "Run `openssl verify -CAfile ca.pem me.pem`; compare `sha256sum` of the secrets.");
 
 // The first byte of every TLS handshake record. Whoever sends another one is no TLS client.
 constexpr unsigned char kHandshakeRecord = 22;
@@ -202,10 +207,12 @@ Status TlsStream::why_failed(std::string_view doing) const {
             "the other side does not speak TLS 1.3; if it is a store, it was told to do without"};
   if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
     return {Code::kAuth,
-            fmt::format("the other side's certificate is refused: {}",
-                        X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())))};
+            fmt::format("the other side's certificate is refused: {}{}",
+                        X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())),
+                        kCertificateRefused)};
   if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
-    return {Code::kAuth, fmt::format("the other side refuses us: {}", reason)};
+    return {Code::kAuth,
+            fmt::format("the other side refuses this process: {}{}", reason, kCertificateRefused)};
   const bool is_no_tls = ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER ||
                          ERR_GET_REASON(error) == SSL_R_PACKET_LENGTH_TOO_LONG;
   return {Code::kAuth,

@@ -6,9 +6,14 @@
 #include <algorithm>
 
 #include "core/environment.h"
+#include "core/remedy.h"
 
 namespace memspan {
 namespace {
+
+MEMSPAN_REMEDY(kNoTransport, "no-common-transport",
+               "Two processes cannot reach each other's memory, for the reasons in the message.",
+               "Unset MEMSPAN_TRANSPORT; run `memspan-info --routes` under the same launcher.");
 
 constexpr const char* kVariable = "MEMSPAN_TRANSPORT";
 
@@ -91,8 +96,8 @@ Result<TransportChoice> AllowedTransports::choose(
       return TransportChoice{entry.name, fmt::format("{}: {}", entry.name, entry.reason)};
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, reaches.message());
   }
-  return Status(Code::kUnreachable, fmt::format("{} and {} have no transport in common ({})",
-                                                pair.from, pair.to, reasons));
+  return Status(Code::kUnreachable, fmt::format("{} and {} have no transport in common ({}){}",
+                                                pair.from, pair.to, reasons, kNoTransport));
 }
 
 }  // namespace memspan

@@ -14,6 +14,7 @@
 #include "node/descriptor_broker.h"
 #include "node/host_identity.h"
 #include "node/pidfd.h"
+#include "store/collective_service.h"
 #include "world/carrier_choice.h"
 #include "world/membership_steps.h"
 
@@ -126,7 +127,8 @@ class Arrivals {
         if (missing.empty()) return std::move(watched_);
       }
       if (deadline.has_passed())
-        return Status(Code::kTimeout, "ranks that did not come: " + missing);
+        return Status(Code::kTimeout,
+                      fmt::format("ranks that did not come: {}{}", missing, kRanksMissing));
       if (is_interrupted()) return interruption();
       MEMSPAN_TRY(check(), "waiting for ranks " + missing);
     }

@@ -12,6 +12,7 @@
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
+#include "store/collective_service.h"
 #include "world/membership_steps.h"
 
 namespace memspan {
@@ -58,9 +59,10 @@ Status claim_rank(const NodeSegment& segment, int rank) {
   PeerSlot& self = segment.peer(rank);
   PeerState state = self.state.load(std::memory_order_acquire);
   if (state == PeerState::kJoined || state == PeerState::kLost)
-    return {Code::kUnavailable,
-            fmt::format("rank {} of this job belongs to process {}, which {}", rank,
-                        self.pid.load(), state == PeerState::kLost ? "died" : "has not left it")};
+    return {
+        Code::kUnavailable,
+        fmt::format("rank {} of this job belongs to process {}, which {}{}", rank, self.pid.load(),
+                    state == PeerState::kLost ? "died" : "has not left it", kRankTaken)};
   self.pid.store(getpid(), std::memory_order_relaxed);
   self.wait_status.store(-1, std::memory_order_relaxed);
   self.generation.fetch_add(1, std::memory_order_relaxed);

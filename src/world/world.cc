@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/environment.h"
+#include "core/remedy.h"
 #include "device/choice.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
@@ -56,6 +57,10 @@ Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
                       kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed == 1 ? 0 : 1])};
 }
 
+MEMSPAN_REMEDY(kHeapTooLarge, "heap-too-large",
+               "One symmetric heap is larger than the memory of the host or control group.",
+               "Set a smaller SHMEM_SYMMETRIC_SIZE (local_mem_size); raise `docker run --memory`.");
+
 // One heap larger than all memory can never be filled: refuse it by name, before reserving.
 Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
@@ -64,8 +69,9 @@ Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
   if (heap_bytes <= most) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
-                      "that this host has ({})",
-                      format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source)};
+                      "that this host has ({}){}",
+                      format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source,
+                      kHeapTooLarge)};
 }
 
 // What the PEs of other nodes and those of one's own may be reached by, the best first.

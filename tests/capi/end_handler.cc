@@ -82,7 +82,9 @@ int main() {
   check(memspan_heap_base() != nullptr && memspan_heap_base() <= words, "the heap's beginning");
   long value = 3;
   const Ended nobody = ended([&] { shmem_long_put(words, &value, 1, 7); });
-  check(nobody.text == "shmem_long_put: pe is 7, allowed are 0 to 0", nobody.text.c_str());
+  check(nobody.text ==
+            "shmem_long_put: pe is 7, allowed are 0 to 0 [memspan-explain pe-out-of-range]",
+        nobody.text.c_str());
   check(memspan_last_error() == nobody.text, "what is kept");
   check(ended([&] { shmem_long_put(&value, words, 1, 0); }).reason == MEMSPAN_END_MISTAKE,
         "a variable of the stack");

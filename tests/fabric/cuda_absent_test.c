@@ -13,7 +13,7 @@ SCENARIO(the_missing_driver_is_named, 1, int number) {
   }
   setenv("MEMSPAN_DEVICE", "cuda", 1);
   begin(number);
-  const char* words = "no CUDA driver (libcuda.so.1 is not here)";
+  const char* words = "no CUDA driver: libcuda.so.1 cannot be loaded";
   CHECK(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kSize, kSize, 0) == NULL);
   CHECK(strstr(smem_get_last_err_msg(), words) != NULL);
   CHECK(strstr(smem_get_last_err_msg(), "MEMSPAN_DEVICE=cuda") != NULL);

@@ -151,7 +151,7 @@ TEST(TransStoreTest, APeerThatDiesWhileTheStoreIsAwayIsNamedAndItsNameIsFree) {
   Wire first_wire, second_wire, control;
   Side first([&] { run_target(store.url(), kTarget, first_wire.left()); });
   Side initiator([&] {
-    count_lines("is lost and will be sought again");
+    count_lines("is lost, and this process tries to connect to it again");
     const auto handle = create(store.url(), kInitiator);
     const Memory before = hear_memory(first_wire.right());
     expect_traffic(handle, before, 2);
@@ -222,7 +222,7 @@ TEST(TransStoreTest, WhatNeedsTheStoreWaitsAndThenSaysWhy) {
   Wire wire, control;
   Side target([&] { run_target(store.url(), kTarget, wire.left()); });
   Side initiator([&] {
-    count_lines("is lost and will be sought again");
+    count_lines("is lost, and this process tries to connect to it again");
     const auto handle = create(store.url(), kInitiator);
     const Memory remote = hear_memory(wire.right());
     expect_traffic(handle, remote, 2);
@@ -255,7 +255,7 @@ TEST(TransStoreTest, WhatNeedsTheStoreWaitsAndThenSaysWhy) {
     const auto begin = Clock::now();
     EXPECT_EQ(write_to(handle, kThird, remote.plain), SMEM_NOT_CONNECTED);
     EXPECT_GT(Clock::now() - begin, seconds(4));
-    for (const char* words : {kThird, store.url(), "lost since", "attempts to connect failed"})
+    for (const char* words : {kThird, store.url(), "was lost ", "attempts to connect failed"})
       EXPECT_TRUE(says(words));
     EXPECT_EQ(memspan_transfer_wait(unknown, 30000), SMEM_NOT_CONNECTED);
     // A second endpoint waits as long as it was told.
@@ -263,7 +263,7 @@ TEST(TransStoreTest, WhatNeedsTheStoreWaitsAndThenSaysWhy) {
     smem_trans_config_init(&config);
     config.initTimeout = 1;
     EXPECT_EQ(smem_trans_create(store.url(), "127.0.0.1:6005", &config), nullptr);
-    for (const char* words : {store.url(), "lost since", "attempts to connect failed"})
+    for (const char* words : {store.url(), "was lost ", "attempts to connect failed"})
       EXPECT_TRUE(says(words));
     // What waits when the store comes back goes on.
     EXPECT_EQ(memspan_transfer_post(unknown), SMEM_OK);
@@ -370,7 +370,7 @@ TEST(TransStoreTest, AStoreThatTheProgramEndedIsNotHostedAgain) {
   }
   Side alone(
       [&] {
-        count_lines("is lost and will be sought again");
+        count_lines("is lost, and this process tries to connect to it again");
         smem_trans_config_t config;
         smem_trans_config_init(&config);
         config.startConfigServer = true;

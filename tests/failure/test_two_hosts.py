@@ -110,7 +110,7 @@ class TwoHostsTest(unittest.TestCase):
             self.expect_refused(self.hosts.join(url, **self.runtime), "NOT_SUPPORTED")
             self.expect_refused(self.hosts.join(url, **self.secret_file("some secret or other")), "AUTH")
         with self.hosts.store(ADDRESSES[0], **self.secret_file("some secret or other")) as url:
-            self.expect_refused(self.hosts.join(url, "plain", **self.runtime), "AUTH", "wants TLS")
+            self.expect_refused(self.hosts.join(url, "plain", **self.runtime), "AUTH", "requires TLS")
 
     def test_a_store_of_loopback_is_not_there_for_another_host(self):
         with self.hosts.store("127.0.0.1", **self.runtime) as url:

@@ -86,7 +86,7 @@ class RefusalsTest(OnHosts):
 
     def test_what_is_missing_there_is_named_with_the_host(self):
         line = self.refused(self.start_on((1, 1), "./no-such-program"), 127)
-        self.assertRegex(line, r'host "[\w-]+": cannot start "./no-such-program": there is no such file')
+        self.assertRegex(line, r'host "[\w-]+": cannot start "./no-such-program": the file does not exist')
         line = self.refused(self.start_on((1, 1), "-wdir", "/no/folder", "true"), 2)
         self.assertIn("/no/folder", line)
 

@@ -55,8 +55,8 @@ case_setup() {
   local file
   for file in bin/oshrun bin/oshcc bin/oshc++ bin/shmemcc bin/shmemc++ bin/shmemrun bin/memspan-info bin/memspan-perf \
     bin/memspan-kernels bin/oshcxx bin/oshCC share/doc/memspan/LICENSE share/doc/memspan/VERSION \
-    share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-perf,memspan-store,memspan-kernels,memspan-top}.1 \
-    share/bash-completion/completions/{oshrun,memspan-store,memspan-info,memspan-perf,memspan-top} \
+    share/man/man1/{oshrun,shmemrun,oshcc,oshc++,oshCC,memspan-info,memspan-perf,memspan-store,memspan-kernels,memspan-top,memspan-explain}.1 \
+    share/bash-completion/completions/{oshrun,memspan-store,memspan-info,memspan-perf,memspan-top,memspan-explain} \
     include/shmem.h include/shmemx.h include/pshmem.h "$libdir/libmemspan.so" "$libdir/libmemspan_tls.so" "$libdir/libshmem.so" \
     "$libdir/libmf_smem.so" "$libdir/libmf_hybm_core.so" include/smem/host/smem.h include/hybm/hybm_def.h \
     include/shmem_api.h include/aclshmem.h include/aclshmem/shmem.h include/memspan/stream.h include/memspan/kernel.h include/memspan/kernel_calls.h include/memspan/kernel_host.h include/memspan/kernel_types.h include/memspan/kernel_state.h include/memspan/launch.h include/memspan/space_calls.h include/smem/device/lowlevel/smem_shm_aicore_base_api.h include/aclshmem/device/shmem_device.h include/aclshmem/device/shmem_device_aliases.h include/aclshmem/device_simt/team/shmem_device_simt_team.h include/cann/acl/acl.h include/cann/kernel_operator.h; do
@@ -307,7 +307,7 @@ case_info() {
   grep -q '^ping-pong: ' "$work/out" || fail "memspan-perf measured nothing: $(cat "$work/out")"
   # What is typed wrongly is said on stderr, and is no success.
   local program word code
-  for program in memspan-info memspan-perf memspan-store memspan-kernels memspan-top oshrun; do
+  for program in memspan-info memspan-perf memspan-store memspan-kernels memspan-top memspan-explain oshrun; do
     for word in -hosts --nonsense; do
       code=0
       "$prefix/bin/$program" "$word" >"$work/out" 2>"$work/err" || code=$?
@@ -341,7 +341,7 @@ case_uninstall() { with_own_records install_and_uninstall; }
 # Each option that the help knows is in the manual page and in the completion.
 case_manual() {
   local pages=$prefix/share/man/man1 program option word
-  for program in oshrun memspan-store memspan-info memspan-perf memspan-top; do
+  for program in oshrun memspan-store memspan-info memspan-perf memspan-top memspan-explain; do
     "$prefix/bin/$program" --help >"$work/help"
     for option in $(grep -Eo -- '(^|[ ,])--?[a-z][a-z-]+' "$work/help" | tr -d ' ,' | sort -u); do
       grep -qF -e "$option" <<<"$(sed 's/\\//g' "$pages/$program.1")" || fail "$program.1 does not have $option"
@@ -349,7 +349,7 @@ case_manual() {
         fail "the completion of $program does not have $option"
     done
   done
-  for program in oshrun oshcc memspan-info memspan-perf memspan-store memspan-kernels memspan-top; do
+  for program in oshrun oshcc memspan-info memspan-perf memspan-store memspan-kernels memspan-top memspan-explain; do
     grep -q "memspan $(cat "$prefix/share/doc/memspan/VERSION")" "$pages/$program.1" || fail "$program.1 has no version"
     if ! command -v man >/dev/null; then continue; fi
     man --warnings -l "$pages/$program.1" >"$work/text" 2>"$work/warnings" || fail "man cannot show $program.1"

@@ -152,4 +152,4 @@ class ProgramsTest(unittest.TestCase):
     def test_a_missing_program_is_named(self):
         code, _, errors = run("-n", "1", "true", ":", "-n", "1", "./no-such-program")
         self.assertEqual(code, 127)
-        self.assertEqual(errors, 'oshrun: cannot start "./no-such-program": there is no such file\n')
+        self.assertEqual(errors, 'oshrun: cannot start "./no-such-program": the file does not exist [memspan-explain program-not-found]\n')

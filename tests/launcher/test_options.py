@@ -83,7 +83,7 @@ class ProgramTest(unittest.TestCase):
 
     def test_one_that_is_missing(self):
         errors = self.cannot_start("./no-such-program")
-        self.assertEqual(errors, 'oshrun: cannot start "./no-such-program": there is no such file\n')
+        self.assertEqual(errors, 'oshrun: cannot start "./no-such-program": the file does not exist [memspan-explain program-not-found]\n')
         self.cannot_start("no-such-program-anywhere")
 
     def test_one_that_is_no_program(self):

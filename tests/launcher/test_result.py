@@ -54,7 +54,7 @@ class ResultTest(unittest.TestCase):
         script = 'test $MEMSPAN_RANK != 1 || exit 0; trap "" TERM; while :; do sleep 0.05; done'
         code, _, errors = run_shells(3, script, "--timeout", "0.5")
         took = time.monotonic() - began
-        line = "oshrun: the job did not end within 0.5 s (--timeout); still running: PE 0, 2\n"
+        line = "oshrun: the job did not end within 0.5 s (--timeout); still running: PE 0, 2 [memspan-explain job-timeout]\n"
         self.assertEqual((code, errors), (124, line))
         self.assertTrue(0.5 <= took < LONGEST_END_S, took)
 

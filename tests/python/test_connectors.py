@@ -322,7 +322,7 @@ def test_a_scheduler_chooses_blocks():
         ({"remote_block_ids": [[1], [2]]}, "1 groups of caches here and 2 in the other engine"),
         ({"remote_num_tokens": True}, "remote_num_tokens is True, allowed is int"),
         ({"remote_num_tokens": 7}, "the prompt has 77 tokens here, and 7 in the other engine"),
-        ({"remote_prompt": "0"}, "is another one here"),
+        ({"remote_prompt": "0"}, "differs in the other engine"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -151,7 +151,7 @@ def test_what_was_put_survives_who_put_it():
 
 def test_sizes_as_texts():
     assert (bytes_of("3"), bytes_of("2K"), bytes_of("8G")) == (3, 2048, 8 << 30)
-    with pytest.raises(ValueError, match='"8X" is no size'):
+    with pytest.raises(ValueError, match='"8X" is not a size'):
         bytes_of("8X")
     with pytest.raises(InvalidArgument, match="share is 5 bytes, allowed are up to largest_share, 4"):
         KvPool(share=5, largest_share=4)

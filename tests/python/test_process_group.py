@@ -399,9 +399,8 @@ def test_without_a_compiler_the_way_out_is_told(tmp_path):
         timeout=60,
     )
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == (
-        "memspan.errors.Error: the backend memspan of torch.distributed: there is no C++ compiler: no "
-        "c++, g++ or clang++, and CXX is not set. Install one; or, where this installation has one, run "
-        "python -m memspan.torch.build --out FOLDER, and set MEMSPAN_TORCH_BUILD_DIR=FOLDER here"
+        "memspan.errors.Error: the backend memspan of torch.distributed: no C++ compiler: PATH has no "
+        "c++, g++ or clang++, and CXX is not set [memspan-explain no-compiler]"
     )
 
 

@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 import memspan
+from memspan.kv_pool import KvPool
 from memspan.programs import path_of
 import pytest
 
-PROGRAMS = ["oshrun", "memspan-info", "memspan-perf", "memspan-store", "memspan-kernels", "memspan-top"]
+PROGRAMS = ["oshrun", "memspan-info", "memspan-perf", "memspan-store", "memspan-kernels", "memspan-top", "memspan-explain"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -33,3 +34,10 @@ def test_memspan_perf_measures():
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)["run"]
     assert [figure["test"] for figure in run["figures"]] == ["put"] and os.path.realpath(memspan.get_lib_path()) in run["library"]
+
+
+def test_memspan_explain_knows_messages_of_python():
+    with pytest.raises(memspan.InvalidArgument) as refused:
+        KvPool(share=5, largest_share=4)
+    done = subprocess.run([path_of("memspan-explain"), str(refused.value)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith("share-too-large\n"), done

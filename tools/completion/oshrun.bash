@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Completion of oshrun, memspan-store, memspan-info, memspan-perf and memspan-top for bash; bash-completion loads it by itself from
+# Completion of oshrun, memspan-store, memspan-info, memspan-perf, memspan-top and memspan-explain for bash; bash-completion loads it by itself from
 # share/bash-completion/completions, and `source` does without.
 
 _memspan_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}"); }
@@ -99,8 +99,14 @@ _memspan_perf() {
   esac
 }
 
+_memspan_explain() {
+  # Identifiers start their lines, meanings are indented.
+  _memspan_words "- --version --help $("${COMP_WORDS[0]}" 2>/dev/null | grep '^[a-z]')"
+}
+
 complete -o filenames -F _memspan_oshrun oshrun shmemrun
 complete -o filenames -F _memspan_store memspan-store
 complete -F _memspan_top memspan-top
+complete -F _memspan_explain memspan-explain
 complete -o filenames -F _memspan_info memspan-info
 complete -o filenames -F _memspan_perf memspan-perf

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/fd.h"
+#include "core/remedy.h"
 #include "launcher/job.h"
 #include "launcher/remote_shell.h"
 #include "launcher/spawn.h"
@@ -22,6 +23,11 @@ struct Pipe {
   Fd reader;
   Fd writer;
 };
+
+MEMSPAN_REMEDY(kHostFailed, "host-unreachable",
+               "oshrun could not start its agent on the host, or the agent ended.",
+               "Make `ssh -o BatchMode=yes HOST oshrun --version` work without a question. "
+               "--remote-oshrun sets the path of oshrun, --remote-shell another command than ssh.");
 
 Result<Pipe> make_pipe() {
   int ends[2];
@@ -64,18 +70,17 @@ Status call_agent(AgentHost& host, const Options& options,
 
 std::string explain_loss(const AgentHost& host) {
   if (host.lost_in != AgentHost::State::kCalled)
-    return "its agent is gone: the remote shell " + describe_shell(host);
+    return "its agent is gone: the remote shell " + describe_shell(host) + kHostFailed;
   const int status = host.shell_status.value_or(0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFoundByShell)
     return fmt::format(
-        "oshrun is not there (\"{}\" ended with code 127); --remote-oshrun says "
-        "where it is",
-        host.command);
+        "oshrun is not at that path (\"{}\" ended with code 127); --remote-oshrun names another{}",
+        host.command, kHostFailed);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotReachedBySsh)
-    return fmt::format("the remote shell cannot reach it (\"{}\" ended with code 255)",
-                       host.command);
-  return fmt::format("oshrun did not answer there: \"{}\" {}; --remote-oshrun says where it is",
-                     host.command, describe_shell(host));
+    return fmt::format("the remote shell cannot reach it (\"{}\" ended with code 255){}",
+                       host.command, kHostFailed);
+  return fmt::format("its oshrun did not answer: \"{}\" {}; --remote-oshrun names another{}",
+                     host.command, describe_shell(host), kHostFailed);
 }
 
 }  // namespace memspan::launcher

@@ -13,6 +13,7 @@
 
 #include "core/cpu.h"
 #include "core/fd.h"
+#include "core/remedy.h"
 
 namespace memspan::launcher {
 namespace {
@@ -48,6 +49,9 @@ Status try_to_bind() {
                       "a seccomp profile that allows it",
                       std::strerror(errno))};
 }
+MEMSPAN_REMEDY(kTooFewCores, "too-few-cores",
+               "--bind core binds each process to a core that no other process uses.",
+               "Use --bind none, which shares the cores, or ask for fewer processes.");
 
 }  // namespace
 
@@ -64,8 +68,8 @@ Result<std::vector<int>> choose_cores(Binding binding, int processes) {
     return Status(
         Code::kInvalidArgument,
         fmt::format("--bind core needs a core for each process, and there are {} processes on {} "
-                    "cores; --bind none shares them",
-                    processes, usable_cores()));
+                    "cores{}",
+                    processes, usable_cores(), kTooFewCores));
   }
   if (wanted == allowed.size()) return allowed;
 

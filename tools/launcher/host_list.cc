@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/environment.h"
+#include "core/remedy.h"
 #include "node/segment.h"
 
 namespace memspan::launcher {
@@ -113,6 +114,12 @@ bool is_this_host(const std::string& name) {
          name == own || name.substr(0, name.find('.')) == own.substr(0, own.find('.'));
 }
 
+namespace {
+MEMSPAN_REMEDY(kTooFewSlots, "not-enough-slots",
+               "A host runs one process unless the list has more slots for it.",
+               "Write --hosts a:4,b:4 (in a host file: a slots=4), or ask for fewer processes.");
+}  // namespace
+
 Result<std::vector<int>> place(const HostList& hosts, int processes) {
   std::vector<int> placed;
   std::set<std::string> seen;
@@ -127,8 +134,8 @@ Result<std::vector<int>> place(const HostList& hosts, int processes) {
     left -= placed.back();
   }
   if (left > 0)
-    return invalid(fmt::format("-n says {}, and the {} hosts have {} slots", processes,
-                               hosts.size(), processes - left));
+    return invalid(fmt::format("-n says {}, and the {} hosts have {} slots{}", processes,
+                               hosts.size(), processes - left, kTooFewSlots));
   return placed;
 }
 

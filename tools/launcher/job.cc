@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/environment.h"
+#include "core/remedy.h"
 #include "launcher/binding.h"
 #include "launcher/rendezvous.h"
 #include "world/launch.h"
@@ -70,6 +71,10 @@ int value_of(Number number, const NodeMap& nodes, int rank) {
 
 constexpr int kOpenFilesOfOurOwn = 64;
 
+MEMSPAN_REMEDY(kTooFewFiles, "too-few-open-files",
+               "oshrun holds some descriptors for each process, and its hard limit is too low.",
+               "Raise the limit (`ulimit -Hn`, LimitNOFILE, docker run --ulimit), or start fewer.");
+
 // Raises the launcher's own limit as far as the job needs; the processes get the old one back.
 Result<rlimit> make_room_for_descriptors(Label label, int processes) {
   rlimit before{};
@@ -84,11 +89,16 @@ Result<rlimit> make_room_for_descriptors(Label label, int processes) {
     return Status(
         Code::kUnavailable,
         fmt::format(
-            "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn)",
-            processes, needed, before.rlim_max));
+            "{} processes need {} open files in the launcher, and the limit is {} (ulimit -Hn){}",
+            processes, needed, before.rlim_max, kTooFewFiles));
   if (setrlimit(RLIMIT_NOFILE, &raised) != 0) return Status::from_errno("setrlimit");
   return before;
 }
+
+MEMSPAN_REMEDY(
+    kNoProgram, "program-not-found",
+    "oshrun finds no executable file of that name on this host or on another one.",
+    "Give its path (./NAME), run `chmod +x NAME`, and put it at the same path on all hosts.");
 
 }  // namespace
 
@@ -105,9 +115,10 @@ Result<std::string> find_program(const std::string& name, const std::string& fol
     const std::string seen = folder.empty() || name[0] == '/' ? name : folder + "/" + name;
     if (is_executable_file(seen)) return name;
     return Status(Code::kNotFound,
-                  fmt::format("cannot start \"{}\": {}", seen,
+                  fmt::format("cannot start \"{}\": {}{}", seen,
                               access(seen.c_str(), F_OK) == 0 ? "it is not an executable file"
-                                                              : "there is no such file"));
+                                                              : "the file does not exist",
+                              kNoProgram));
   }
   std::string path = environment_or("PATH", "/usr/local/bin:/usr/bin:/bin");
   for (std::string_view rest = path;;) {
@@ -120,9 +131,9 @@ Result<std::string> find_program(const std::string& name, const std::string& fol
   }
   return Status(
       Code::kNotFound,
-      fmt::format(
-          "cannot start \"{}\": there is no such program in PATH{}", name,
-          is_executable_file("./" + name) ? fmt::format("; did you mean ./{}?", name) : ""));
+      fmt::format("cannot start \"{}\": no folder of PATH has such a program{}{}", name,
+                  is_executable_file("./" + name) ? fmt::format("; did you mean ./{}?", name) : "",
+                  kNoProgram));
 }
 
 Result<Fd> duplicate_high(int descriptor) {

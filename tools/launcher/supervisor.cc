@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "core/log.h"
+#include "core/remedy.h"
 #include "launcher/say.h"
 #include "launcher/stack_request.h"
 
@@ -24,6 +25,10 @@ constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
 // How long, after --timeout, somebody may take to read what the job printed.
 constexpr Duration kReaderPatience = milliseconds(2000);
+
+MEMSPAN_REMEDY(kJobTimeout, "job-timeout",
+               "The time of --timeout passed before all processes ended, so oshrun ends them.",
+               "Allow more time, or add --stacks-on-timeout to see in which call each PE waits.");
 
 }  // namespace
 
@@ -189,8 +194,9 @@ void Supervisor::check_timeout() {
   if (phase_ != Phase::kRunning || executor_.is_empty()) return;
   const std::vector<int> running = executor_.running();
   say(fmt::format(
-      "the job did not end within {} s (--timeout); {}", to_seconds(*options_.timeout),
-      running.empty() ? "it has not started" : "still running: PE " + format_ranks(running)));
+      "the job did not end within {} s (--timeout); {}{}", to_seconds(*options_.timeout),
+      running.empty() ? "it has not started" : "still running: PE " + format_ranks(running),
+      kJobTimeout));
   result_ = 124;
   if (options_.on_timeout == OnTimeout::kEndJob)
     return end_job(Phase::kTerminating, kTerminatePatience);

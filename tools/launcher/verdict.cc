@@ -8,6 +8,7 @@
 
 #include <string_view>
 
+#include "core/remedy.h"
 #include "launcher/signals.h"
 
 namespace memspan::launcher {
@@ -21,6 +22,18 @@ int weight(const Nodes& nodes, const Failure& failure) {
   return (state_of(nodes, failure.ending.rank) == PeerState::kLost ? 2 : 0) +
          (WIFSIGNALED(failure.ending.wait_status) ? 1 : 0);
 }
+
+MEMSPAN_REMEDY(
+    kKilled, "process-killed",
+    "A signal ended the process: 9 is often the kernel's reaction to a lack of memory.",
+    "For signal 9 look at `dmesg | tail` and the batch system; for signals 6, 7, 8 and 11 "
+    "use the core file or a debugger.");
+MEMSPAN_REMEDY(kNoEnd, "no-finalize",
+               "Every process of a job must call shmem_init and shmem_finalize, or none.",
+               "Look for a branch that returns from main or calls _exit() or exec() before them.");
+MEMSPAN_REMEDY(kOtherLibrary, "other-openshmem",
+               "The program is linked with another OpenSHMEM library, or with none.",
+               "Run `ldd PROGRAM | grep shmem`, and compile it with memspan's oshcc or oshc++.");
 
 bool is_worse(const Nodes& nodes, const Failure& one, const Failure& other) {
   int difference = weight(nodes, one) - weight(nodes, other);
@@ -48,7 +61,8 @@ std::optional<Failure> Judge::first_failure(const std::vector<Ending>& endings) 
   // Those that joined a job that one process had left before it began could only fail.
   if (never_joined_ &&
       (worst ? state_of(nodes_, worst->ending.rank) == PeerState::kJoined : is_anyone_joined()))
-    worst = Failure{*never_joined_, 1, "exited with code 0 without shmem_init"};
+    worst =
+        Failure{*never_joined_, 1, std::string("exited with code 0 without shmem_init") + kNoEnd};
   return worst;
 }
 
@@ -56,7 +70,7 @@ std::optional<Failure> Judge::examine(const Ending& ending) {
   if (WIFSIGNALED(ending.wait_status)) {
     int number = WTERMSIG(ending.wait_status);
     return Failure{ending, 128 + number,
-                   fmt::format("was killed by signal {}", describe_signal(number))};
+                   fmt::format("was killed by signal {}{}", describe_signal(number), kKilled)};
   }
   int code = WEXITSTATUS(ending.wait_status);
   if (code != 0) return Failure{ending, code, fmt::format("exited with code {}", code)};
@@ -68,7 +82,7 @@ std::optional<Failure> Judge::examine(const Ending& ending) {
       break;
     case PeerState::kJoined:
     case PeerState::kLost:
-      return Failure{ending, 1, "exited with code 0 without shmem_finalize"};
+      return Failure{ending, 1, std::string("exited with code 0 without shmem_finalize") + kNoEnd};
   }
   return std::nullopt;
 }
@@ -82,10 +96,9 @@ bool Judge::is_anyone_joined() const {
 std::optional<std::string> Judge::warning_about_strangers() const {
   if (nodes_.size() == 1 || nodes_.is_library_seen()) return std::nullopt;
   return fmt::format(
-      "warning: no process of this job uses memspan, so its {} processes ran without knowing of "
-      "each "
-      "other; an OpenSHMEM program for this oshrun is built with {}",
-      nodes_.size(), own_wrapper());
+      "warning: no process of this job uses memspan, so its {} processes ran as {} separate "
+      "programs; build an OpenSHMEM program for this oshrun with {}{}",
+      nodes_.size(), nodes_.size(), own_wrapper(), kOtherLibrary);
 }
 
 }  // namespace memspan::launcher

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the site has beside the pages of docs/ (scripts/site.sh): pages of other folders that are linked
-to, the reference from the headers, the Python packages and the manual pages, every message with its cure, diagrams and plots.
+to, the reference from the headers, the Python packages and the manual pages, remedies, diagrams and plots.
 """
 
 import fnmatch
@@ -15,9 +15,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dev")]
 import diagrams  # noqa: E402
 import headers  # noqa: E402
 import manuals  # noqa: E402
-import messages  # noqa: E402
 import modules  # noqa: E402
 import plots  # noqa: E402
+import remedies  # noqa: E402
 import repository  # noqa: E402
 
 ROOT = repository.ROOT
@@ -97,7 +97,7 @@ def on_files(files, config):
     for made, listed in (_reference_of_programs(), _reference_of_c(), _reference_of_python()):
         pages.update(made)
         _added["docs/reference.md"] = _added.get("docs/reference.md", "") + listed
-    _added["docs/messages/README.md"] = messages.page()
+    _added["docs/failures.md"] = "\n## Remedies\n" + remedies.page()
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     config.nav = _nav(config.nav, {file.src_uri for file in files if file.src_uri.endswith(".md")})

@@ -10,8 +10,13 @@ from typing import Any
 
 from memspan.connectors.leases import Lease, LeasePool
 from memspan.connectors.worker_name import WorkerName
+from memspan.remedy import remedy
 
 _NULL = 0  # the block that stands for one that is not there
+_OTHER_PROMPT = remedy(
+    "kv-prompt-differs",
+    "The request's kv_transfer_params were made for another prompt; the engine computes it instead.",
+    "Let the proxy pass kv_transfer_params on unchanged, with the same prompt, to an engine of the same model.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,9 +196,9 @@ class Scheduler:
         prompt = request.num_prompt_tokens
         count = _of_type(params, "remote_num_tokens", int)
         if count != prompt:
-            raise BadParams(f"the prompt has {prompt} tokens here, and {count} in the other engine")
+            raise BadParams(f"the prompt has {prompt} tokens here, and {count} in the other engine{_OTHER_PROMPT}")
         if _of_type(params, "remote_prompt", str) != prompt_digest(request):
-            raise BadParams("the prompt (tokens, LoRA, cache salt, other inputs) is another one here")
+            raise BadParams(f"the prompt (tokens, LoRA, cache salt, other inputs) differs in the other engine{_OTHER_PROMPT}")
         if len(theirs) != len(self._groups) or len(blocks) != len(self._groups):
             raise BadParams(
                 f"there are {len(blocks)} groups of caches here and {len(theirs)} in the other engine"

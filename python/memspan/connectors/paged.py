@@ -21,6 +21,7 @@ from memspan.connectors.worker_name import Place
 from memspan.errors import Error, PeerFailed
 from memspan.fabric import common
 from memspan.fabric.engine import TransferEngine, TransferOpcode
+from memspan.remedy import remedy
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +31,10 @@ _SMEM_ERROR = -1
 _MOST_DIRECTORY = 1 << 24
 _PATIENCE_S = 30
 _MESSAGE_BYTES = 256
+_OTHER_CACHES = remedy(
+    "kv-caches-differ",
+    "The KV caches of the two engines have different layouts.",
+    "Use the same model, data type, block size, attention backend and version in both engines (docs/engines.md).")
 
 
 def _fail() -> None:
@@ -170,7 +175,7 @@ class KvWorker:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Error(f"what worker {name} has at {directory.address:#x} is no directory: {error!r}") from error
         if found.digest != self._digest:
-            raise Error(f"worker {name} has other caches: {self._differences(found)}")
+            raise Error(f"worker {name} has other caches: {self._differences(found)}{_OTHER_CACHES}")
         with self._lock:
             self._peers[name, directory] = found
         return found

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from memspan import _core
 from memspan.errors import Error
+from memspan.remedy import remedy
 from memspan.torch import cuda
 
 _c, _typed = _core.shmem, _core.typed
@@ -78,6 +79,20 @@ def heap_bytes() -> int:
     return int(text)
 
 
+_OTHER_RANK = remedy(
+    "torch-rank-differs",
+    "memspan was started with another rank or size than torch.distributed.",
+    "Start memspan and torch.distributed by the same launcher, and unset RANK and WORLD_SIZE of an outer job.")
+_HEAP_FULL = remedy(
+    "torch-heap-full",
+    "The symmetric heap for tensors is full.",
+    "Set a larger SYMMETRIC_MEMORY_HEAP_SIZE before the first symmetric tensor, or drop tensors that are no longer used.")
+_NOT_MAPPED = remedy(
+    "tensor-on-other-host",
+    "Only ranks on one host can map each other's symmetric tensors.",
+    "Use put and get, which work between hosts, or keep the ranks of the group on one host.")
+
+
 class Heap:
     """This process's part of the job; ``heap()`` starts it. ``memspan.Error`` when it cannot start."""
 
@@ -92,7 +107,7 @@ class Heap:
         elif (_c.my_pe(), _c.n_pes()) != (self.rank, self.world):
             raise Error(
                 f"this process is PE {_c.my_pe()} of {_c.n_pes()}, but rank {self.rank} of "
-                f"{self.world} of torch.distributed"
+                f"{self.world} of torch.distributed{_OTHER_RANK}"
             )
         self._slots: dict[int, int] = {}  # by number: the address of an allocation
         self._dropped: set[int] = set()  # numbers whose tensors are gone here
@@ -105,7 +120,7 @@ class Heap:
         """Memory of the heap that stays until its end."""
         address = _c.calloc(count, dtype.itemsize)
         if address is None:
-            raise OutOfHeap(f"the symmetric heap of {self.bytes} bytes is too small to begin with")
+            raise OutOfHeap(f"the symmetric heap of {self.bytes} bytes is too small to begin with{_HEAP_FULL}")
         return self.view(address, (count,), dtype)
 
     @staticmethod
@@ -168,7 +183,7 @@ class Heap:
             raise OutOfHeap(f"a tensor of {bytes_} bytes on {device}: {_core.last_error()}")
         raise OutOfHeap(
             f"a tensor of {bytes_} bytes does not fit into what is left of the symmetric heap "
-            f"of {self.bytes} bytes"
+            f"of {self.bytes} bytes{_HEAP_FULL}"
         )
 
     def _on_gpu(
@@ -211,7 +226,7 @@ class Heap:
         if there is None:
             raise ValueError(
                 f"rank {rank} is on another host than rank {self.rank}: its copy of the tensor is not "
-                f"mapped here, put and get reach it"
+                f"mapped here, put and get reach it{_NOT_MAPPED}"
             )
         return there
 

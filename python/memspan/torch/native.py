@@ -35,6 +35,7 @@ import time
 
 import memspan
 import torch
+from memspan.remedy import remedy
 
 _CSRC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "csrc")
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
@@ -230,6 +231,12 @@ def _links(piece):
     return flags + ["-ltorch_python"] if piece.is_extension else flags
 
 
+_NO_COMPILER = remedy(
+    "no-compiler",
+    "The C++ part of memspan.torch is compiled at its first use, and this machine has no compiler.",
+    "Install g++; or run python -m memspan.torch.build --out FOLDER on a machine that has one, copy the folder, and set MEMSPAN_TORCH_BUILD_DIR=FOLDER.")
+
+
 def _compiler():
     chosen = shlex.split(os.environ.get("CXX", ""))
     if chosen:
@@ -240,9 +247,7 @@ def _compiler():
         if shutil.which(name) is not None:
             return [name]
     raise CannotBuild(
-        "there is no C++ compiler: no c++, g++ or clang++, and CXX is not set. Install one; or, where "
-        "this installation has one, run python -m memspan.torch.build --out FOLDER, and set "
-        "MEMSPAN_TORCH_BUILD_DIR=FOLDER here"
+        f"no C++ compiler: PATH has no c++, g++ or clang++, and CXX is not set{_NO_COMPILER}"
     )
 
 

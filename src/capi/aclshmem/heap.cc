@@ -12,6 +12,7 @@
 #include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/errors.h"
+#include "capi/failures.h"
 #include "capi/kernel/device_job.h"
 #include "capi/process_state.h"
 #include "core/cpu.h"
@@ -31,8 +32,9 @@ bool is_ready(const char* call) {
     finish_default_stream();
     return true;
   }
-  shmem_failure(call, ShmemCode::kNotInited,
-                "called before aclshmemx_init_attr or after aclshmem_finalize");
+  shmem_failure(
+      call, ShmemCode::kNotInited,
+      std::string("called before aclshmemx_init_attr or after aclshmem_finalize") + kNotInAJob);
   return false;
 }
 

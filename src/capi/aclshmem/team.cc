@@ -50,8 +50,9 @@ namespace {
 
 int bad_team(const char* call, shmem_team_t team) {
   if (!is_started())
-    return shmem_failure(call, ShmemCode::kNotInited,
-                         "called before shmem_init_attr or after shmem_finalize");
+    return shmem_failure(
+        call, ShmemCode::kNotInited,
+        std::string("called before shmem_init_attr or after shmem_finalize") + kNotInAJob);
   return shmem_failure(call, ShmemCode::kInvalidParam,
                        fmt::format("team is {}, which names no team", team));
 }

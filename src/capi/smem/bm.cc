@@ -15,6 +15,7 @@
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
 #include "core/log.h"
+#include "core/remedy.h"
 #include "device/choice.h"
 #include "fabric/pool_copy.h"
 
@@ -88,6 +89,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
 
 // ---- pools
 
+MEMSPAN_REMEDY(kPoolSize, "pool-size",
+               "maxDramSize and maxHbmSize must be at least as large as any member's share.",
+               "Raise them to the same value on all members, or contribute less.");
+
 Status check_option(const smem_bm_create_option_t* option) {
   if (option == nullptr) return invalid("invalid param, option is null");
   if (option->maxDramSize == 0 && option->maxHbmSize == 0)
@@ -99,11 +104,11 @@ Status check_option(const smem_bm_create_option_t* option) {
     return invalid(fmt::format("local HBM size exceeded: {}, allowed are up to {} bytes",
                                option->localHBMSize, kMostDeviceBytes));
   if (option->maxDramSize < option->localDRAMSize)
-    return invalid(fmt::format("maxDramSize less than localMemorySize: {} and {}",
-                               option->maxDramSize, option->localDRAMSize));
+    return invalid(fmt::format("maxDramSize less than localMemorySize: {} and {}{}",
+                               option->maxDramSize, option->localDRAMSize, kPoolSize));
   if (option->maxHbmSize < option->localHBMSize)
-    return invalid(fmt::format("maxHBMSize less than localMemorySize: {} and {}",
-                               option->maxHbmSize, option->localHBMSize));
+    return invalid(fmt::format("maxHBMSize less than localMemorySize: {} and {}{}",
+                               option->maxHbmSize, option->localHBMSize, kPoolSize));
   if ((option->flags & ~kKnownFlags) != 0)
     return invalid(fmt::format("invalid param, flags are {:#x}, allowed are the lowest 11 bits",
                                option->flags));

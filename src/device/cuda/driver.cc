@@ -8,6 +8,7 @@
 
 #include "core/environment.h"
 #include "core/mutex.h"
+#include "core/remedy.h"
 
 namespace memspan::cuda {
 namespace {
@@ -47,10 +48,15 @@ Status find(void* library, const char* symbol, void** function) {
           fmt::format("the CUDA driver here ({}) is too old: it has no {}", kLibrary, symbol)};
 }
 
+MEMSPAN_REMEDY(kNoCudaDriver, "no-cuda-driver",
+               "MEMSPAN_DEVICE=cuda needs the CUDA driver (libcuda.so.1) and a GPU.",
+               "Make `nvidia-smi` list a GPU (docker run --gpus all), or unset MEMSPAN_DEVICE.");
+
 Result<Functions> load() {
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    return Status(Code::kNotSupported, fmt::format("no CUDA driver ({} is not here)", kLibrary));
+    return Status(Code::kNotSupported,
+                  fmt::format("no CUDA driver: {} cannot be loaded{}", kLibrary, kNoCudaDriver));
   Functions functions;
 #define MEMSPAN_CUDA_FIND(name, symbol, parameters) \
   MEMSPAN_PASS(find(library, #symbol, reinterpret_cast<void**>(&functions.name)));
@@ -67,7 +73,8 @@ Result<Functions> load() {
     return Status(Code::kUnavailable,
                   failure(functions, "starting the CUDA driver", result).message());
   if (devices == 0)
-    return Status(Code::kUnavailable, "the CUDA driver is here, but it finds no device");
+    return Status(Code::kUnavailable,
+                  std::string("the CUDA driver finds no device") + kNoCudaDriver);
   return functions;
 }
 

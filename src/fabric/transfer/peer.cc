@@ -3,22 +3,31 @@
 
 #include <fmt/format.h>
 
+#include "core/remedy.h"
+
 namespace memspan::transfer {
 
 namespace {
+
+MEMSPAN_REMEDY(kNotRegistered, "not-registered",
+               "The peer has not registered this memory, or not all of its bytes.",
+               "Register it on the peer before the transfer begins, up to the last byte.");
 
 // No number of a process comes again that soon, since all others are given out before.
 constexpr Duration kLookAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
+MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
+               "Compare the name and the store URL of both processes; is the peer running?");
+
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest) {
   return {
       Code::kNotFound,
       fmt::format("piece {}: {} bytes at {:#x} are not wholly in what endpoint {} has registered; "
-                  "{}",
-                  number, piece.bytes, piece.remote, endpoint, nearest)};
+                  "{}{}",
+                  number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
 }
 
 const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};
@@ -73,7 +82,7 @@ Status Peer::why_not_live() const {
         is_remote ? record_.who.name() : fmt::format("process {}", record_.who.process), what);
   };
   if (end == End::kEnded)
-    return {Code::kNotFound, "there is no endpoint " + text("has destroyed it")};
+    return {Code::kNotFound, "there is no endpoint " + text("has destroyed it") + kNoEndpoint};
   // The store may notice a death before the process is quite gone.
   const bool has_died = end == End::kDied || is_gone();
   return {

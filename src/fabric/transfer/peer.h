@@ -57,6 +57,7 @@ struct ResolvedPieces {
 };
 
 // Why a piece is refused; `nearest` tells what is registered near it.
+extern const char kNoEndpoint[];  // the end of a message (core/remedy.h)
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest);
 

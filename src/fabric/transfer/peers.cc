@@ -144,7 +144,8 @@ Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadli
   const Departed before = departed(name);
   if (!bytes.is_ok())
     return before.why.is_ok()
-               ? Status(Code::kNotFound, fmt::format("there is no endpoint {} at the store", name))
+               ? Status(Code::kNotFound,
+                        fmt::format("there is no endpoint {} at the store{}", name, kNoEndpoint))
                : before.why;
   auto record = decode_record(*bytes);
   // Its process has ended and the store has yet to notice. One that has written its record again

@@ -9,11 +9,15 @@
 
 #include "core/environment.h"
 #include "core/private_file.h"
+#include "core/remedy.h"
 #include "store/etcd/messages.h"
 #include "store/notice.h"
 
 namespace memspan::etcd {
 namespace {
+
+MEMSPAN_REMEDY(kNoEtcd, "etcd-unreachable", "No member of the etcd cluster answers.",
+               "Run `etcdctl endpoint health --endpoints HOST:PORT`; check tls_info and firewall.");
 
 constexpr const char* kUser = "MEMSPAN_ETCD_USER";
 constexpr const char* kPasswordFile = "MEMSPAN_ETCD_PASSWORD_FILE";
@@ -104,15 +108,15 @@ class Cluster::Waiting {
     if (has_told_ || Clock::now() - begin_ < kSilentWait || deadline.has_passed()) return;
     has_told_ = true;
     cluster_.host_.log(LogLevel::kWarn,
-                       fmt::format("waiting {} for {}, which does not answer since {:.0f} s: {}",
+                       fmt::format("waiting {} for {}, which has not answered for {:.0f} s: {}{}",
                                    until(deadline), cluster_.address_.to_string(),
-                                   to_seconds(Clock::now() - begin_), last.message()));
+                                   to_seconds(Clock::now() - begin_), last.message(), kNoEtcd));
   }
   Status timed_out(const Status& last) const {
     return {Code::kTimeout,
-            fmt::format("no answer of {} after {:.3f} s: {}", cluster_.address_.to_string(),
+            fmt::format("no answer from {} after {:.3f} s: {}{}", cluster_.address_.to_string(),
                         to_seconds(Clock::now() - begin_),
-                        last.is_ok() ? "the deadline had passed before" : last.message())};
+                        last.is_ok() ? "the deadline had passed before" : last.message(), kNoEtcd)};
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "store/collective_service.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/epoch_records.h"
 #include "store/recipes/group_records.h"
@@ -101,8 +102,8 @@ class EpochCall {
       const auto slot = view.slots.find(rank_);
       if (slot != view.slots.end() && slot->second.state == EpochSlot::State::kFilled) {
         if (!view.decision.consumed.contains(slot->second.caller.nonce))
-          return {Code::kUnavailable,
-                  fmt::format("rank {} is taken by {}", rank_, slot->second.caller.member)};
+          return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank_,
+                                                  slot->second.caller.member, kRankTaken)};
         // Of an epoch that is over; its caller is about to empty it.
         MEMSPAN_TRY(changes_.next(deadline_).status(), "waiting for the rank's caller before");
         continue;

@@ -199,7 +199,8 @@ Status StoreGroup::ByVerbs::take_place(const Deadline& deadline) {
                      "entering the group");
   if (now == wanted) return Status::ok();
   MEMSPAN_TRY_ASSIGN(const GroupPresence other, GroupPresence::decode(now), "entering the group");
-  return {Code::kUnavailable, fmt::format("rank {} is taken by {}", rank_, other.member)};
+  return {Code::kUnavailable,
+          fmt::format("rank {} is taken by {}{}", rank_, other.member, kRankTaken)};
 }
 
 void StoreGroup::ByVerbs::take_part(std::string_view key, const std::string& value) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "store/collective_service.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/key_names.h"
 
@@ -60,7 +61,8 @@ Result<Ranks> ranks_of(KeyValueStore& store, std::string_view scope, const Deadl
 }
 
 Status taken_by(int rank, const Taken& other) {
-  return {Code::kUnavailable, fmt::format("rank {} is taken by {}", rank, other.member)};
+  return {Code::kUnavailable,
+          fmt::format("rank {} is taken by {}{}", rank, other.member, kRankTaken)};
 }
 
 // The scope's size, by what all others and this member say. `mine` 0: unknown.

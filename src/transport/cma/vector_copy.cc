@@ -6,8 +6,15 @@
 
 #include <cerrno>
 
+#include "core/remedy.h"
+
 namespace memspan {
 namespace {
+
+MEMSPAN_REMEDY(kMemoryDenied, "memory-access-denied",
+               "memspan did not allocate this memory, so the kernel requires the right to ptrace.",
+               "Run all processes as one user with `sysctl kernel.yama.ptrace_scope=1` (docker run "
+               "--cap-add SYS_PTRACE), or use memory from memspan, which needs no such right.");
 
 void append(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& count, std::byte* base,
             std::size_t bytes) {
@@ -80,14 +87,9 @@ Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) c
     case ESRCH:
       return {Code::kPeerLost, fmt::format("process {} is gone", process_)};
     case EPERM:
-      return {
-          Code::kAuth,
-          fmt::format("the kernel does not let this process reach the memory of process {}: both "
-                      "must be the same user's, with the same capabilities; where "
-                      "kernel.yama.ptrace_scope is 2 or 3 they need CAP_SYS_PTRACE; in a "
-                      "container, process_vm_readv and process_vm_writev must be allowed. "
-                      "Memory that the library allocated needs none of this",
-                      process_)};
+      return {Code::kAuth,
+              fmt::format("the kernel does not let this process reach the memory of process {}{}",
+                          process_, kMemoryDenied)};
     case ENOSYS:
       return {
           Code::kNotSupported,

@@ -130,7 +130,7 @@ TEST_F(ProtectionTest, ASecretsFileThatIsNotPrivateIsRefused) {
       {runtime_.write(""), "is empty"},
       {runtime_.write(std::string(5000, 's')), "has more than 4096"},
       {runtime_.path(), "is not a regular file"},
-      {runtime_.path() + "/missing", "is not there"},
+      {runtime_.path() + "/missing", "does not exist"},
   };
   for (const Case& bad : cases) {
     ASSERT_EQ(::setenv("MEMSPAN_JOB_SECRET_FILE", bad.path.c_str(), 1), 0);
@@ -192,7 +192,7 @@ TEST_F(ProtectionTest, WhoHasTheHostsSecretDoesNotTalkToAStoreThatHasNone) {
 TEST_F(ProtectionTest, OneWhoAskedToDoWithoutDoesNotMeetWhoDidNot) {
   for (const StoreSecurity& security : {nothing(), with_secret(kSecret), with(trust_.files())}) {
     auto server = store(security);
-    expect_refused(server->endpoint(), plain(), "wants TLS");
+    expect_refused(server->endpoint(), plain(), "requires TLS");
     expect_served(*server, security);
   }
 }

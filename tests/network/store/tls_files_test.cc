@@ -112,7 +112,7 @@ TEST_F(TlsFilesTest, RefusesAKeyThatOthersCanReach) {
       {folder.write("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
        "is not a key in PEM form"},
       {folder.write(std::string((1 << 20) + 1, 'k')), "has more than"},
-      {folder.path() + "/missing", "is not there"},
+      {folder.path() + "/missing", "does not exist"},
       {folder.path() + "/" + std::string(64 << 10, 'p'), "File name too long"},
       {good + std::string(1, '\0') + "x", "zero byte"},
   };
@@ -148,7 +148,7 @@ TEST_F(TlsFilesTest, RefusesCertificatesThatAreNone) {
       {folder.write(""), "is empty"},
       {folder.write("garbage"), "has no certificate in PEM form"},
       {folder.write(key_to_pem(trust_.member())), "has no certificate in PEM form"},
-      {folder.path() + "/missing", "is not there"},
+      {folder.path() + "/missing", "does not exist"},
       {folder.path() + "/" + std::string(64 << 10, 'p'), "File name too long"},
   };
   for (const Case& bad : cases) {

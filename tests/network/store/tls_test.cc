@@ -293,7 +293,7 @@ TEST_F(TlsTest, NobodyStartsWithAListThatSaysNothing) {
   TestFolder& folder = trust_.folder();
   const std::string missing = folder.path() + "/missing";
   const Case cases[] = {
-      {missing, "is not there"},
+      {missing, "does not exist"},
       {folder.write("garbage"), "has no list in PEM form"},
       {folder.write(" "), "has no list in PEM form"},
       {folder.write(""), "is empty"},

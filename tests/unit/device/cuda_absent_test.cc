@@ -19,7 +19,8 @@ TEST(CudaAbsentTest, TheReasonNamesTheLibraryThatIsMissing) {
   if (driver.is_ok()) GTEST_SKIP() << "does not apply: there is a CUDA driver here";
   if (driver.code() == Code::kUnavailable) GTEST_SKIP() << "does not apply: " << driver.status().message();
   EXPECT_EQ(driver.code(), Code::kNotSupported);
-  EXPECT_EQ(driver.status().message(), "no CUDA driver (libcuda.so.1 is not here)");
+  EXPECT_EQ(driver.status().message(),
+            "no CUDA driver: libcuda.so.1 cannot be loaded [memspan-explain no-cuda-driver]");
   EXPECT_EQ(cuda::describe_devices().status().message(), driver.status().message());
   ASSERT_EQ(setenv("MEMSPAN_DEVICE", "cuda", 1), 0);
   const auto device = chosen_device();

@@ -97,7 +97,7 @@ TEST_F(GroupCollectivesTest, ARankThatSomebodyHasIsRefusedAndNamesWho) {
   collectives_.contribute(99, "a stranger", request(1, 0), now_, answers);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].answer.code, Code::kUnavailable);
-  EXPECT_EQ(answers[0].answer.message, "rank 1 is taken by PE 1");
+  EXPECT_EQ(answers[0].answer.message, "rank 1 is taken by PE 1 [memspan-explain rank-taken]");
 }
 
 TEST_F(GroupCollectivesTest, AnOperationThatWasBeforeIsRefused) {

@@ -69,7 +69,7 @@ TEST_F(StoreRanksTest, ADuplicateIsRefusedAndNamesWhoHasIt) {
   taken(1, 0);
   const StoreAnswer answer = take(2, 0);
   EXPECT_EQ(answer.code, Code::kUnavailable);
-  EXPECT_EQ(answer.message, "rank 0 is taken by session 1");
+  EXPECT_EQ(answer.message, "rank 0 is taken by session 1 [memspan-explain rank-taken]");
   ranks_.disconnect(2);
   ranks_.disconnect(1);
   EXPECT_EQ(taken(2, 0).rank, 0);

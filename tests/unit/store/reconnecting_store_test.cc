@@ -131,7 +131,7 @@ TEST(ReconnectingStoreTest, ACallInVainSaysWhichStoreSinceWhenAndWhy) {
   auto store = reconnect_to(place);
   place.kill();
   place.await_attempts(2);
-  const auto says_all = AllOf(HasSubstr("tcp://here:1"), HasSubstr("lost since"),
+  const auto says_all = AllOf(HasSubstr("tcp://here:1"), HasSubstr("was lost "),
                               HasSubstr("attempts to connect failed: nobody listens"),
                               HasSubstr("the store has ended"));
   for (const Deadline& deadline : {brief(), Deadline::after(Duration::zero())}) {

@@ -83,7 +83,8 @@ TEST(OptionsTest, SimulatedHostsMustFitTheProcesses) {
 TEST(OptionsTest, MessagesNameTheValueAndWhatIsAllowed) {
   auto options = parse({"-n", "0", "p"});
   ASSERT_FALSE(options.is_ok());
-  EXPECT_EQ(options.status().message(), "-n is \"0\"; allowed is a whole number from 1 to 16384");
+  EXPECT_EQ(options.status().message(),
+            "-n is \"0\"; allowed is a whole number from 1 to 16384 [memspan-explain wrong-value]");
   EXPECT_EQ(parse({"-n", "1", "--timeout", "nan", "p"}).code(), Code::kInvalidArgument);
   EXPECT_EQ(parse({"-n", "1", "--env", "=x", "p"}).code(), Code::kInvalidArgument);
   EXPECT_EQ(parse({"-n", "1", "--bind", "socket", "p"}).code(), Code::kInvalidArgument);

@@ -35,7 +35,8 @@ TEST_F(JudgeTest, DescribesASignalAndACode) {
   auto failure = judge_.first_failure({{2, 102, killed(SIGKILL)}});
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, 137);
-  EXPECT_EQ(failure->description, "was killed by signal 9 (Killed)");
+  EXPECT_EQ(failure->description,
+            "was killed by signal 9 (Killed) [memspan-explain process-killed]");
   failure = judge_.first_failure({{1, 101, exited(3)}});
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, 3);
@@ -61,7 +62,8 @@ TEST_F(JudgeTest, AnEndWithoutFinalizeIsAFailure) {
   auto failure = judge_.first_failure({{1, 101, exited(0)}});
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, 1);
-  EXPECT_EQ(failure->description, "exited with code 0 without shmem_finalize");
+  EXPECT_EQ(failure->description,
+            "exited with code 0 without shmem_finalize [memspan-explain no-finalize]");
 }
 
 TEST_F(JudgeTest, NeverJoiningIsAFailureOnceOthersJoined) {
@@ -70,7 +72,8 @@ TEST_F(JudgeTest, NeverJoiningIsAFailureOnceOthersJoined) {
   auto failure = judge_.first_failure({{0, 100, exited(1)}});
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->ending.rank, 1);
-  EXPECT_EQ(failure->description, "exited with code 0 without shmem_init");
+  EXPECT_EQ(failure->description,
+            "exited with code 0 without shmem_init [memspan-explain no-finalize]");
 }
 
 TEST_F(JudgeTest, WarnsOfAJobThatDoesNotUseTheLibrary) {
