@@ -49,6 +49,7 @@ Status try_to_bind() {
                       "a seccomp profile that allows it",
                       std::strerror(errno))};
 }
+
 MEMSPAN_REMEDY(kTooFewCores, "too-few-cores",
                "--bind core binds each process to a core that no other process uses.",
                "Use --bind none, which shares the cores, or ask for fewer processes.");
