@@ -3,7 +3,7 @@
 # Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
 # when all of it is there.
 #
-#   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--release] [--list]
+#   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--release] [--systems] [--list]
 #
 #   --examples  also what the examples multiply with
 #   --tests     also what the tests need
@@ -12,6 +12,7 @@
 #   --dev       all of these, and what the checks and the benchmarks' rival need
 #   --cross     also what building for aarch64 and running that needs (scripts/cross.sh)
 #   --release   also what a release and its tests need (scripts/release.sh)
+#   --systems   also what tests on other systems and in containers need
 #   --list      print the packages' names and install nothing
 #
 # MEMSPAN_DEPS=have says that all of it is there, for systems without dpkg.
@@ -44,6 +45,7 @@ release=(
   "${package[@]}" "${python[@]}" git
   lintian debootstrap # what judges Debian packages, and empty systems to install them into
 )
+systems=(git debootstrap podman crun)
 cross=(
   g++-aarch64-linux-gnu qemu-user
   libstdc++6:arm64
@@ -70,12 +72,13 @@ for option in "$@"; do
     --dev | -dev) wanted+=("${dev[@]}") ;;
     --cross | -cross) wanted+=("${cross[@]}") ;;
     --release | -release) wanted+=("${release[@]}") ;;
+    --systems | -systems) wanted+=("${systems[@]}") ;;
     --list) list=true ;;
     --help | -h)
-      sed -n '3,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross, --release and --list" ;;
+    *) fail "unknown option \"$option\"; allowed are --examples, --tests, --python, --package, --dev, --cross, --release, --systems and --list" ;;
   esac
 done
 if $list; then

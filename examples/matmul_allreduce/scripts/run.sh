@@ -84,7 +84,7 @@ first=${first:-0}
 ((here_ranks == ranks)) || [[ -n $address ]] ||
   refuse "option -gnpus $here_ranks of $ranks ranks needs -ipport tcp://HOST:PORT, where all hosts meet"
 
-build=(bash "$root/scripts/build.sh" -examples -only memspan,oshrun,matmul_allreduce)
+build=(bash "$root/scripts/build.sh" -examples -only "memspan,oshrun,matmul_allreduce")
 # One thread a rank from the start: the libraries make their threads while they are loaded.
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 program=$root/build/bin/matmul_allreduce
