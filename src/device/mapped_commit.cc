@@ -35,7 +35,7 @@ Result<bool> second_of(const char* variable, const char* first, const char* seco
                 fmt::format("{} is \"{}\"; allowed are {} and {}", variable, text, first, second));
 }
 
-// Maps and clears what is not there yet. A system that cannot, or refuses, leaves that to the first
+// Maps and clears the missing pages. A system that cannot, or refuses, leaves that to the first
 // touch.
 Status populate(std::byte* place, std::size_t bytes) {
   const std::size_t before = reinterpret_cast<std::uintptr_t>(place) % page_size();

@@ -62,7 +62,7 @@ struct OpenedPointer {
 // without asking their devices; a device whose pages are larger is refused.
 inline constexpr std::size_t kDeviceGranularity = std::size_t{2} << 20;
 // Places at which a device other than the host reserves addresses, and the steps in which it does. CUDA's driver 580
-// reserves whole pieces of 32 MiB, and places smaller ranges where it likes.
+// reserves whole pieces of 32 MiB, and chooses the addresses of smaller ranges itself.
 inline constexpr std::size_t kDeviceAddressStep = std::size_t{1} << 30;
 
 // Thread-safe. Lives as long as the process.

@@ -11,7 +11,7 @@ namespace memspan {
 
 // Where the calling thread runs now; 0 on a machine that has no nodes.
 int current_node();
-// Pages of the mapped range that are not there yet come from `node`. kInvalidArgument if this
+// Missing pages of the mapped range come from `node`. kInvalidArgument if this
 // machine has no such node. kNotSupported if the system refuses mbind, on a machine with several
 // nodes: the pages come from any of them then. With one node nothing depends on mbind.
 Status prefer_node(void* base, std::size_t bytes, int node);

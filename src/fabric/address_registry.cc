@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kReleasePatience = std::chrono::seconds(5);
 
-// Where the device's part begins.
+// The offset of the device's part.
 std::uint64_t device_offset(const RangeParts& parts) {
   const bool is_host = parts.device == nullptr || parts.device->is_host();
   return is_host ? parts.host_bytes : align_up(parts.host_bytes, kDeviceAddressStep);

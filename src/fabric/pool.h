@@ -95,9 +95,9 @@ class Pool {
   // kUnreachable when this process has not joined.
   Result<std::uint64_t> await(std::uint32_t rank, RangeKind kind, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
-  // Wait until so many members, this one included, or a certain one, can be reached. kTimeout says
-  // who is missing, kPeerLost that one of those who were there, or came, has gone since the call
-  // began, kStoreLost that nobody can come any more, kUnavailable that this process is not joined.
+  // Wait until so many members, including this one, or a certain member can be reached. kTimeout
+  // names the missing members; kPeerLost: a member has left since the call began; kStoreLost: no
+  // member can join any more; kUnavailable: this process has not joined.
   Status await_members(std::uint32_t count, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status await_member(std::uint32_t rank, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   // From now on they end as in a process that is not joined; before the pool ends.

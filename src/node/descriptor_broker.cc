@@ -75,7 +75,7 @@ class DescriptorBroker::State {
     std::optional<ProcessIdentity> owner;
     DescriptorBroker::Done done;
     Fd socket = {};               // once it is connected
-    EventLoop::Token token = {};  // of what it waits for, or of the call that runs
+    EventLoop::Token token = {};  // of the awaited event, or of the running call
   };
 
   struct Publication {
