@@ -5,7 +5,7 @@
 # print_progress NAME READER: prints the progress of the command whose output is piped into it, every five seconds as
 # "NAME: ...". READER LINE sets `progress`; it fails for lines that the user has to see, which are printed.
 print_progress() {
-  local name=$1 reader=$2 line='' part='' progress='' last=$SECONDS code
+  local name=$1 reader=$2 line='' part='' progress='0 %' last=$SECONDS code
   while true; do
     code=0
     IFS= read -r -t 1 part || code=$?
@@ -19,7 +19,7 @@ print_progress() {
     fi
     if ((SECONDS - last >= 5)); then
       last=$SECONDS
-      [[ -z $progress ]] || printf '%s: %s\n' "$name" "$progress"
+      printf '%s: %s\n' "$name" "$progress"
     fi
   done
 }
