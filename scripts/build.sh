@@ -88,8 +88,11 @@ options=(
   -DMEMSPAN_BUILD_TESTS="$tests"
   -DMEMSPAN_BUILD_EXAMPLES="$examples"
 )
-if [[ ! -f $build/CMakeCache.txt ]]; then options+=(-DMEMSPAN_BUILD_BENCHMARKS=OFF); fi
-if [[ ! -f $build/CMakeCache.txt ]] && command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if [[ ! -f $build/CMakeCache.txt ]]; then
+  options+=(-DMEMSPAN_BUILD_BENCHMARKS=OFF)
+  # Only at first: ccache in front of the compiler is another command, which would compile everything again.
+  if command -v ccache >/dev/null; then options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+fi
 printf 'build: %s, in %s; the first time takes minutes\n' "$type" "$build"
 (cd -- "$root" && cmake --preset release "${options[@]}" >/dev/null) || fail "cmake could not configure $build"
 build_targets build "$build" "${only[@]}"
