@@ -26,6 +26,11 @@ endif()
 if(MEMSPAN_STATIC_RUNTIME)
   # Not libgcc: exceptions pass through two libraries (memspan/memspan.h), which share its tables.
   # And no debug information, which would be nine tenths of a wheel.
+  add_library(memspan_static_runtime STATIC ${PROJECT_SOURCE_DIR}/src/core/static_runtime.cc)
+  set_target_properties(memspan_static_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # libstdc++ comes last and asks for it, so the linker is told to take it before.
+  target_link_options(memspan_static_runtime INTERFACE LINKER:--undefined=arc4random)
+  target_link_libraries(memspan_flags INTERFACE memspan_static_runtime)
   target_link_options(memspan_flags INTERFACE -static-libstdc++ $<$<NOT:$<CONFIG:Debug>>:-s>)
 endif()
 if(MEMSPAN_SANITIZE)

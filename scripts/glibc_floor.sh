@@ -4,9 +4,11 @@
 #
 #   glibc_floor.sh [--build DIR]
 #
-#   --build DIR   the build tree (build/ unless given), or where memspan is installed
+#   --build DIR   the build tree (build/ unless given), where memspan is installed, or the
+#                 folder memspan/ of a wheel
 #
-# The last line is `all: glibc N, libstdc++ GLIBCXX_N, CXXABI_N`.
+# The last line is `all: glibc N, libstdc++ GLIBCXX_N, CXXABI_N`. It fails if N is more than 2.34 and the
+# binaries were built on a glibc up to 2.36, and names the symbols. Headers of later ones use newer symbols.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -24,7 +26,7 @@ while (($# > 0)); do
       shift
       ;;
     -h | --help)
-      sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) fail "unknown option \"$1\"; allowed is --build DIR" ;;
@@ -47,13 +49,27 @@ describe() { # NAME VERSIONS
     "$(newest GLIBCXX <<<"$2")" "$(newest CXXABI <<<"$2")"
 }
 
-all=
-for file in "$build"/lib*/{,*/}libmemspan{,_tls}.so \
+readonly most=2.34
+is_newer() { [[ $1 != "$2" && $(printf '%s\n' "$1" "$2" | sort -V | tail -n 1) == "$1" ]]; }
+
+all='' culprits=''
+for file in "$build"/lib*/{,*/}libmemspan{.so.0,_tls.so} "$build"/_core*.so \
   "$build"/bin/{oshrun,memspan-info,memspan-perf,memspan-store,memspan-kernels,memspan-top,memspan-explain}; do
   [[ -f $file ]] || continue
   needs=$(versions "$file")
   describe "${file##*/}" "$needs"
   all+=$needs$'\n'
+  if is_newer "$(newest GLIBC <<<"$needs")" "$most"; then culprits+=" $file"; fi
 done
 [[ -n $all ]] || fail "no binaries of memspan are in $build"
 describe all "$all"
+system=$(getconf GNU_LIBC_VERSION)
+if [[ -n $culprits ]] && ! is_newer "${system#* }" 2.36; then
+  printf 'glibc_floor: glibc %s is the most that binaries may need; they use:\n' "$most" >&2
+  # shellcheck disable=SC2086 # because no path of a build has blanks
+  readelf --wide --dyn-syms -- $culprits | sed -n 's/.* \([^ ]*@GLIBC_[0-9.]*\).*/\1/p' | sort -u |
+    while read -r symbol; do
+      if is_newer "${symbol##*_}" "$most"; then printf '  %s\n' "$symbol" >&2; fi
+    done
+  exit 1
+fi

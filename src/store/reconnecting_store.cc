@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "core/random.h"
 #include "core/remedy.h"
 #include "core/thread.h"
 
@@ -30,9 +30,7 @@ constexpr Duration kRefusalPause = std::chrono::seconds(1);
 
 // A quarter more or less, so that members who have lost the store together do not come together.
 Duration jittered(Duration pause) {
-  std::random_device random;
-  const double part =
-      static_cast<double>(random()) / static_cast<double>(std::random_device::max());
+  const double part = static_cast<double>(random_number()) / static_cast<double>(UINT64_MAX);
   return from_seconds(to_seconds(pause) * (0.75 + part / 2));
 }
 

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <random>
 #include <utility>
+
+#include "core/random.h"
 
 namespace memspan::etcd {
 namespace {
@@ -28,9 +29,7 @@ using Of = Transaction::Condition::Of;
 
 // Positive, and nobody else's.
 LeaseId new_lease() {
-  std::random_device random;
-  const std::uint64_t number = std::uint64_t{random()} << 32 | random();
-  return static_cast<LeaseId>(number >> 1 | 1);
+  return static_cast<LeaseId>(random_number() >> 1 | 1);
 }
 
 // What get() waits for. Shared with the sink.

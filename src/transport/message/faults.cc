@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/environment.h"
+#include "core/random.h"
 
 namespace memspan {
 namespace {
@@ -45,7 +46,7 @@ Status set(Faults& faults, std::string_view one) {
 
 Duration Faults::hold() const {
   if (reorder == Duration{}) return delay;
-  thread_local std::minstd_rand dice(std::random_device{}());
+  thread_local std::minstd_rand dice(static_cast<std::minstd_rand::result_type>(random_number()));
   return delay + Duration(std::uniform_int_distribution<Duration::rep>(0, reorder.count())(dice));
 }
 
