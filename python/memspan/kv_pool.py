@@ -33,7 +33,7 @@ __all__ = ["USUAL_STORE", "KvPool", "bytes_of"]
 _c = _core.smem
 
 USUAL_STORE = "tcp://127.0.0.1:8574"
-"""Where the store of a pool is unless somebody says otherwise."""
+"""The default address of a pool's store."""
 
 _KEY_BYTES = 32
 _LARGEST_SHARE = 64 << 30
@@ -256,7 +256,7 @@ def _main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m memspan.kv_pool", description="Gives memory to a KV pool until it is ended."
     )
-    parser.add_argument("--store", default=USUAL_STORE, help=f"its store ({USUAL_STORE}), hosted here if nobody does")
+    parser.add_argument("--store", default=USUAL_STORE, help=f"its store ({USUAL_STORE}), hosted by this process if none runs")
     parser.add_argument("--share", type=bytes_of, required=True, help="how much memory: 8G")
     parser.add_argument("--largest-share", type=bytes_of, default=_LARGEST_SHARE, help="of any member (64G)")
     parser.add_argument("--members", type=int, default=_MEMBERS, help=f"at most ({_MEMBERS})")

@@ -63,7 +63,7 @@ def _dlpack(
     if stream is not None or dl_device not in (None, _dlpack_device(self)):
         raise BufferError("the symmetric heap is host memory, which has no streams")
     if copy:
-        raise BufferError("copying is for who asks: numpy.array(address) does")
+        raise BufferError("copying needs an explicit call: numpy.array(address) copies")
     return _core.to_dlpack(self)
 
 

@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         ("runtime-root", "the same: nothing else is loaded at run time"),
         ("version", "memspan's version"),
         ("diagnose", "all of it and what is wrong, as JSON"),
-        ("check", "whether it is whole: files are there, and the library loads"),
+        ("check", "whether it is complete: all files exist, and the library loads"),
     ]:
         asked.add_argument(f"--{option}", action="store_const", const=option, dest="asked", help=help_)
     parser.add_argument("--package", metavar="DIR", help="with --check: look at this folder instead")
@@ -117,9 +117,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.package is not None and given.asked != "check":
-        parser.error("--package goes with --check")
+        parser.error("--package needs --check")
     if given.package is not None and not os.path.isdir(given.package):
-        parser.error(f'--package is "{given.package}", which is no folder')
+        parser.error(f'--package is "{given.package}", which is not a folder')
     tree = _own() if given.package is None else _at(given.package)
     if given.asked == "check":
         return _check(tree)

@@ -61,7 +61,7 @@ def _number_of_launcher(names: Iterable[str]) -> int | None:
         text = os.environ.get(name)
         if text is not None:
             if not text.isdigit():
-                raise ValueError(f'{name} is "{text}", which is no number')
+                raise ValueError(f'{name} is "{text}", which is not a number')
             return int(text)
     return None
 
@@ -99,11 +99,11 @@ def shmem_init(
     """
     if attributes is not None:
         if mype is not None:
-            raise TypeError("shmem_init takes attributes alone, or rank, number and bytes")
+            raise TypeError("shmem_init takes only attributes, or rank, number and bytes")
         mype = attributes
     if isinstance(mype, InitAttr):
         if npes is not None or mem_size is not None:
-            raise TypeError("shmem_init takes an InitAttr alone, or rank, number and bytes")
+            raise TypeError("shmem_init takes only an InitAttr, or rank, number and bytes")
         attributes = mype
     else:
         mype, npes = _who(mype, npes)
@@ -143,9 +143,9 @@ def end(stacklevel: int = 3) -> int:
     if views:
         more = len(views) - _MOST_NAMED
         warnings.warn(
-            f"{len(views)} arrays or memoryviews of the symmetric heap are still there: "
+            f"{len(views)} arrays or memoryviews of the symmetric heap still exist: "
             f"{'; '.join(views[:_MOST_NAMED])}{f'; and {more} more' if more > 0 else ''}. The heap ends "
-            "now; they keep the last bytes, for this process alone, until they are gone",
+            "now; they keep the last bytes, as memory of this process, until they are freed",
             RuntimeWarning,
             stacklevel=stacklevel,
         )

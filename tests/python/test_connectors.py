@@ -156,7 +156,7 @@ def wrong_workers(text):
     return [
         ("nowhere", "127.0.0.1:9/aa/1000/100", "127.0.0.1:9"),
         ("not registered", str(worker._replace(directory=Place(4096, 256))), "are not wholly in what"),
-        ("no directory", str(worker._replace(directory=Place(address + 1, size - 1))), "is no directory"),
+        ("no directory", str(worker._replace(directory=Place(address + 1, size - 1))), "is not a directory"),
         ("too large", str(worker._replace(directory=Place(address, 1 << 25))), "allowed are 1 to"),
         ("empty", str(worker._replace(directory=Place(address, 0))), "allowed are 1 to"),
     ]
@@ -173,7 +173,7 @@ def pull(rank, ranks, counts=(1, 1), keys_first=False, stages=False):
         assert engine.scheduler.leases == 0
         hand_over(space, engine.prefill("late", blocks))
         engine.until("sent", "late")  # nobody comes: its time is over
-        assert any("late: nobody has read" in text for text in engine.said)
+        assert any("late: its blocks were not read" in text for text in engine.said)
         hand_over(space, None)
     else:
         params = hand_over(space, None)
@@ -315,7 +315,7 @@ def test_a_scheduler_chooses_blocks():
         ({"remote_workers": [1]}, "remote_workers has 1, allowed are str"),
         ({"remote_workers": []}, "remote_workers is empty"),
         ({"remote_workers": ["x"]}, "'x' names no worker"),
-        ({"remote_lease": "a:1"}, "'a:1' is no lease"),
+        ({"remote_lease": "a:1"}, "'a:1' is not a lease"),
         ({"remote_lease": f"{SLOTS}:1"}, "slots are below"),
         ({"remote_block_ids": [[1, 2]]}, "5 blocks here and 2 in the other engine; the prompt needs 5"),
         ({"remote_block_ids": [[1, 2, 3, 4, -5]]}, "are numbers of blocks"),

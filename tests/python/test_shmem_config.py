@@ -61,8 +61,8 @@ def test_check_says_what_is_missing_and_what_does_not_load(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--lib", "--package", "/"], "--package goes with --check"),
-        (["--check", "--package", "/nowhere"], '--package is "/nowhere", which is no folder'),
+        (["--lib", "--package", "/"], "--package needs --check"),
+        (["--check", "--package", "/nowhere"], '--package is "/nowhere", which is not a folder'),
         ([], "one of the arguments"),
     ],
 )

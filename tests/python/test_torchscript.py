@@ -201,7 +201,7 @@ def check_beside_python(handler, rank, ranks):
     # Each has its own exceptions for what would end the process.
     with pytest.raises(memspan.InvalidArgument, match="not wholly in the symmetric heap"):
         _core.shmem.shmem_putmem(torch.zeros(1).data_ptr(), ours.data_ptr(), 4, 0)
-    with pytest.raises(ValueError, match="target is no symmetric tensor"):
+    with pytest.raises(ValueError, match="target is not a symmetric tensor"):
         handler.put(torch.zeros(8), 0, ours, 0, 8, 0)
     with pytest.raises(memspan.InvalidArgument, match="PE|pe is 99"):
         _core.shmem.shmem_putmem(ours.data_ptr(), ours.data_ptr(), 4, 99)
@@ -344,8 +344,8 @@ def mistakes(rank, ranks):
         (lambda: ops.put_mem(box, 0, mine, 0, torch.tensor([1, 1]), 0), "size has 2 elements"),
         (lambda: ops.put_mem(box, 0, mine, 0, one(2**64 - 1, torch.uint64), 0), "size is 18446"),
         (lambda: ops.put_mem(box, 0, mine.double(), 0, 1, 0), "target is of Float, and src of"),
-        (lambda: ops.put_mem(outside, 0, mine, 0, 1, 0), "target is no symmetric tensor"),
-        (lambda: ops.get_mem(mine, 0, outside, 0, 1, 0), "src is no symmetric tensor"),
+        (lambda: ops.put_mem(outside, 0, mine, 0, 1, 0), "target is not a symmetric tensor"),
+        (lambda: ops.get_mem(mine, 0, outside, 0, 1, 0), "src is not a symmetric tensor"),
         (lambda: ops.put_mem(box, 0, torch.zeros(4, 2)[:, 0], 0, 1, 0), "src is not contiguous"),
         (lambda: ops.put_mem(box, 0, torch.ones(4, device="meta"), 0, 1, 0), "of the CPU"),
         (lambda: ops.put_mem(box, 0, box, 1, 2, 0), "overlap"),
@@ -353,7 +353,7 @@ def mistakes(rank, ranks):
         (lambda: ops.signal_op(word, 2, 1, SET, 0), "signal has 2 elements"),
         (lambda: ops.signal_op(word, 0, 1, 2, 0), "signal_op is 2"),
         (lambda: ops.signal_op(word, 0, 2**31, SET, 0), "signal_value is 2147483648"),
-        (lambda: ops.signal_op(outside.int(), 0, 1, SET, 0), "signal is no symmetric"),
+        (lambda: ops.signal_op(outside.int(), 0, 1, SET, 0), "signal is not a symmetric"),
         (lambda: ops.put_mem_signal(box, 0, mine, 0, 4, word, 2, 1, SET, 0), "signal has 2"),
         (lambda: ops.signal_wait_until(None, word, 0, 1, 3), "compare_op is 3"),
         (lambda: ops.signal_wait_until(None, word, 0, -(2**31) - 1, EQUAL), "compare_value is"),
@@ -465,14 +465,14 @@ def test_why_there_is_nothing(pieces, monkeypatch, tmp_path):
     assert nothing() == 'MEMSPAN_TORCH_BUILD is "no", allowed are 0 and 1'
     monkeypatch.delenv("MEMSPAN_TORCH_BUILD")
     monkeypatch.setenv("CXX", "/nowhere/c++ -g")
-    assert nothing() == 'CXX is "/nowhere/c++", which is no program'
+    assert nothing() == 'CXX is "/nowhere/c++", which is not a program'
     with monkeypatch.context() as poor:
         poor.setenv("PATH", str(tmp_path))
         poor.delenv("CXX")
         assert nothing().startswith("no C++ compiler")
     with monkeypatch.context() as poor:
         poor.setattr(native, "_TORCH", str(tmp_path))
-        assert nothing() == f"{tmp_path}/include/torch/library.h is not there"
+        assert nothing() == f"{tmp_path}/include/torch/library.h does not exist"
     assert not (tmp_path / "made").exists()
     with pytest.raises(ValueError, match='no piece "nosuch"'):
         native.library("nosuch")
@@ -537,7 +537,7 @@ def test_a_folder_of_others_is_not_used(pieces, monkeypatch):
         assert nothing() == f"{folder} belongs to user 12345, not to this one"
     shutil.rmtree(folder)
     with open(folder, "w"):
-        assert nothing() == f"{folder} is no folder"
+        assert nothing() == f"{folder} is not a folder"
 
 
 @needs_compiler

@@ -326,7 +326,7 @@ class PerfTest(unittest.TestCase):
 
     def test_a_wrong_saved_run_is_refused_before_anything_is_measured(self):
         wrong = os.path.join(self.folder, "wrong.json")
-        for text, part in (("{}", "no run of memspan-perf"), ('{"format": 1}', 'there is no "library"'),
+        for text, part in (("{}", "not a run of memspan-perf"), ('{"format": 1}', 'there is no "library"'),
                            ('{"run": {"format": 1, "library": 3}}', '"library" is no text'), ("[1", "byte 2")):
             with self.subTest(text):
                 with open(wrong, "w") as file:

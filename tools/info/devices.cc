@@ -17,7 +17,7 @@ bool has_gpu(const SystemFiles& files) {
 Finding cuda_finding(const SystemFiles& files, AskDevices ask) {
   Finding finding{.group = "device", .key = "cuda"};
   if (ask == AskDevices::kIfQuick && has_gpu(files)) {
-    finding.text = "a GPU is there; memspan-info --devices asks it, which takes a moment";
+    finding.text = "a GPU exists; memspan-info --devices asks it, which takes a moment";
     return finding;
   }
   const Result<std::string> cuda = cuda::describe_devices();
@@ -35,7 +35,7 @@ Finding chosen_finding() {
     return finding;
   }
   finding.text = "none: " + chosen.status().message();
-  return judged(std::move(finding), Judgement::kProblem, "a device that is here",
+  return judged(std::move(finding), Judgement::kProblem, "an existing device",
                 "unset MEMSPAN_DEVICE, or install the driver that the message names");
 }
 

@@ -81,7 +81,7 @@ Finding userfaultfd_finding() {
   finding.text = hold.status().message();
   finding.value = false;
   return judged(std::move(finding), Judgement::kNote,
-                "userfaultfd (Linux 5.19), for who asks that registered memory be made shared in "
+                "userfaultfd (Linux 5.19), for programs that let registered memory be shared in "
                 "place",
                 "a seccomp profile that allows userfaultfd, or a newer kernel");
 }
@@ -134,8 +134,8 @@ Finding pidfd_finding() {
 
 Finding gather_ptrace_scope(const SystemFiles& files) {
   constexpr std::string_view kMeanings[] = {
-      "any process of the user", "descendants, and whom a process allows, which memspan's do",
-      "those with CAP_SYS_PTRACE", "nobody"};
+      "any process of the user", "descendants, and processes that it allows, as memspan's do",
+      "those with CAP_SYS_PTRACE", "none"};
   const auto scope = files.number("/proc/sys/kernel/yama/ptrace_scope");
   Finding finding{.group = "kernel",
                   .key = "ptrace_scope",

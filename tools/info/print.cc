@@ -34,7 +34,7 @@ std::string verdict_line(const Findings& findings) {
   const std::size_t problems = count(findings, Judgement::kProblem);
   const std::size_t notes = count(findings, Judgement::kNote);
   if (problems != 0)
-    return fmt::format("verdict: {}, {}; what is marked \"problem\" has to be mended",
+    return fmt::format("verdict: {}, {}; fix those marked \"problem\"",
                        counted(problems, "problem"), counted(notes, "note"));
   if (notes != 0)
     return fmt::format("verdict: good, with {}; everything works, what they name would be better",

@@ -94,7 +94,8 @@ Result<ProcessFacts> facts_of(const std::string& end) {
   if (!is_digits(end)) return facts_of_host(end);
   const auto process = number_of(end, 10);
   if (!process)
-    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is no process's number", end));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("\"{}\" is not the number of a process", end));
   return facts_of_process(SystemFiles(), *process);
 }
 

@@ -68,9 +68,8 @@ Finding host_secret_finding(const StorePlace& store, const Deadline& deadline) {
   std::erase_if(*found, [](const HostAddress& each) { return !each.is_here; });
   if (found->empty())
     return judged(
-        tls_finding(
-            "secret_file",
-            fmt::format("{} is another host, where this user's secret is not", place.to_string())),
+        tls_finding("secret_file", fmt::format("{} is another host, which lacks this user's secret",
+                                               place.to_string())),
         Judgement::kProblem, "a secret or certificates, which members on several hosts need",
         "export MEMSPAN_JOB_SECRET_FILE=FILE, the same on all hosts");
   if (store.host == Rendezvous::Host::kRankZero)
@@ -80,7 +79,7 @@ Finding host_secret_finding(const StorePlace& store, const Deadline& deadline) {
   auto secret = read_host_secret({found->front().text, place.port});
   for (std::size_t i = 1; i < found->size() && !secret.is_ok(); ++i)
     secret = read_host_secret({(*found)[i].text, place.port});
-  Finding finding = tls_finding("secret_file", "the store's secret is there and can be read", true);
+  Finding finding = tls_finding("secret_file", "the store's secret exists and can be read", true);
   if (secret.is_ok()) return finding;
   finding.text = secret.status().message();
   finding.value = false;
@@ -110,7 +109,7 @@ Findings etcd_findings(const StoreAddress& address) {
                              (is_numeric_address(member.host) && trusted->contain(member.host))));
     if (is_known) continue;
     finding.text = trusted.is_ok()
-                       ? member.place() + " is on a network that nobody declared trusted"
+                       ? member.place() + " is on a network that is not declared trusted"
                        : trusted.status().message();
     finding.value = false;
     findings.push_back(judged(std::move(finding), Judgement::kProblem,

@@ -98,7 +98,7 @@ void Supervisor::pass_on_the_rest() {
                                : Deadline::never();
   while (!executor_.is_output_done() && !is_impatient_ && !end.has_passed()) wait_and_serve(end);
   if (executor_.pending_output() > 0)
-    say(fmt::format("{} bytes that the job printed are lost, since nobody read them",
+    say(fmt::format("{} bytes that the job printed are lost, since no process read them",
                     executor_.pending_output()));
   if (is_impatient_ && result_ == 0) result_ = 128 + asked_;
 }

@@ -75,7 +75,7 @@ std::vector<std::string> notes_on(const Run& here, const Run& there) {
   if (there.window == 0)
     return {
         "not known of the other run, which an earlier memspan-perf saved: --window, --batch, hosts "
-        "and variables; where they were others, the ratios mean nothing"};
+        "and variables; if they differed, the ratios mean nothing"};
   std::vector<std::string> notes;
   const Facts one = settings(here);
   const Facts other = settings(there);

@@ -62,7 +62,7 @@ Facts describe_machine() {
           {"cores",
            fmt::format("{} usable of {} online", usable_cores(), ::sysconf(_SC_NPROCESSORS_ONLN))},
           {"caches", caches(files)},
-          {"frequency governor", governor.empty() ? "not told" : governor},
+          {"frequency governor", governor.empty() ? "unknown" : governor},
           {"memory", format_size(bytes)},
           {"kernel", fmt::format("{} {} {}", about.sysname, about.release, about.machine)},
           {"host", about.nodename}};

@@ -32,7 +32,7 @@ Status wrong(std::string_view text, std::string_view why) {
 
 Result<std::size_t> size_of(std::string_view whole, const std::string& text) {
   const auto bytes = parse_size("--sizes", text);
-  if (!bytes.is_ok()) return wrong(whole, fmt::format("\"{}\" is no size", text));
+  if (!bytes.is_ok()) return wrong(whole, fmt::format("\"{}\" is not a size", text));
   if (*bytes > kMostBytes) return wrong(whole, fmt::format("\"{}\" is too much", text));
   return *bytes;
 }
@@ -47,7 +47,7 @@ Result<std::vector<std::size_t>> range(std::string_view whole,
   if (parts.size() == 3) {
     const auto given = parse_integer("--sizes", parts[2], 2, 1024);
     if (!given.is_ok())
-      return wrong(whole, fmt::format("\"{}\" is no factor of 2 to 1024", parts[2]));
+      return wrong(whole, fmt::format("\"{}\" is not a factor of 2 to 1024", parts[2]));
     factor = static_cast<std::size_t>(*given);
   }
   if (*first > *last) return wrong(whole, "the first is larger than the last");

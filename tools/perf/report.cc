@@ -113,11 +113,11 @@ std::string ratio_table(const Run& run, const Compared& compared) {
   const bool is_alternating = compared.pairing == Pairing::kAlternating;
   std::string html = fmt::format(
       "<h2 id=\"comparison\">Comparison</h2>\n<p>Time here over time there: below 1 this run is "
-      "quicker. Here is <code>{}</code>, the other is <code>{}</code> of {}. {}</p>\n",
+      "faster. Here is <code>{}</code>, the other is <code>{}</code> of {}. {}</p>\n",
       escaped(run.library), escaped(compared.run.library), escaped(compared.run.when),
       is_alternating
           ? "Their jobs alternated; each ratio is of two jobs next to each other, and the "
-            "median of the rounds is told with its quartiles."
+            "median of the rounds is given with its quartiles."
           : "The other was measured at another time.");
   for (const std::string& note : notes_on(run, compared.run))
     html += fmt::format("<p>Note: {}.</p>\n", escaped(note));

@@ -48,7 +48,7 @@ json::Value to_json(const Run& run) {
 Result<Run> run_from_json(const json::Value& value) {
   if (value["format"].number() != kFormat)
     return Status(Code::kInvalidArgument,
-                  fmt::format("it is no run of memspan-perf in format {}", kFormat));
+                  fmt::format("it is not a run of memspan-perf in format {}", kFormat));
   Run run;
   MEMSPAN_PASS(json::read(completed(value), run));
   return run;

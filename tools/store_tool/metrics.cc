@@ -36,8 +36,8 @@ std::string metrics_of(StoreServer& server) {
   const StoreStatistics& now = *counted;
   const Metric metrics[] = {
       {"memspan_store_members", kGauge, "Members that are connected.", number(now.members)},
-      {"memspan_store_connections", kGauge,
-       "Connections, those included that have not said who they are.", number(now.connections)},
+      {"memspan_store_connections", kGauge, "Connections, including those not yet authenticated.",
+       number(now.connections)},
       {"memspan_store_keys", kGauge, "Keys.", number(now.keys)},
       {"memspan_store_key_bytes", kGauge, "Bytes of keys and values.", number(now.key_bytes)},
       {"memspan_store_waits", kGauge, "Requests that wait for keys.", number(now.waits)},

@@ -73,7 +73,7 @@ def pieces_of(tensor: "torch.Tensor", blocks: int) -> list[BlockPiece]:
         offsets = [offset + i * stride for i in range(size) for offset in offsets]
     if len(offsets) > _MOST_PIECES:
         raise ValueError(
-            f"blocks of a cache of shape {tuple(tensor.shape)} and strides {tensor.stride()} lie in "
+            f"blocks of a cache of shape {tuple(tensor.shape)} and strides {tensor.stride()} are in "
             f"{len(offsets)} pieces, allowed are up to {_MOST_PIECES}"
         )
     between = tensor.stride(dimension) * element

@@ -70,7 +70,7 @@ class Metrics(KVConnectorPromMetrics):
             self._counter_cls, "memspan_kv_failures", "Requests whose KV blocks have not come."
         )
         self._expired = self._make(
-            self._counter_cls, "memspan_kv_expired_leases", "Leases on KV blocks that nobody has read."
+            self._counter_cls, "memspan_kv_expired_leases", "Leases on KV blocks that expired unread."
         )
         self._leases = self._make(
             self._gauge_cls, "memspan_kv_leases", "Requests whose KV blocks are kept for other engines."

@@ -126,7 +126,7 @@ class Worker:
         done, expired = self._leases.finished(time.monotonic())
         for request in expired:
             self._log(
-                f"request {request}: nobody has read its blocks, and no heartbeat came for "
+                f"request {request}: its blocks were not read, and no heartbeat came for "
                 f"{self._lease_s:g} s; they are given back"
             )
         with self._lock:
@@ -189,7 +189,7 @@ class Worker:
         if not lease.is_valid(mine, epoch):
             raise LeaseEnded(
                 f"worker {peer.name} keeps the blocks of lease {lease} no more: they were read before, "
-                "their time was over, or it has started anew"
+                "their time was over, or it was restarted"
             )
 
     def _pull(self, request: str, pull: Pull) -> None:
@@ -267,4 +267,4 @@ class Worker:
                 self.worker.tell(self.worker.peer(name, directory), f"done {source.lease} {self._rank} {self._ranks}")
             except (PeerFailed, Error, ValueError, OSError) as error:
                 # It is gone, or the lease ends by itself.
-                self._log(f"worker {name} was not told that lease {source.lease} is done: {error}")
+                self._log(f"worker {name} was not notified that lease {source.lease} is done: {error}")

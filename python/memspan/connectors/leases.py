@@ -39,10 +39,10 @@ class Lease(NamedTuple):
         """From ``str()``, since routers in other languages cut integers of 64 bits. ValueError."""
         parts = text.split(":") if isinstance(text, str) else []
         if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-            raise ValueError(f"{text!r} is no lease")
+            raise ValueError(f"{text!r} is not a lease")
         lease = Lease(int(parts[0]), int(parts[1]))
         if lease.slot >= SLOTS or lease.generation >= 1 << 62:
-            raise ValueError(f"{text!r} is no lease: slots are below {SLOTS}")
+            raise ValueError(f"{text!r} is not a lease: slots are below {SLOTS}")
         return lease
 
     def is_valid(self, words: "NDArray[np.uint64]", epoch: int) -> bool:

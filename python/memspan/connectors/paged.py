@@ -173,7 +173,7 @@ class KvWorker:
         try:
             found = Peer(name, json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise Error(f"what worker {name} has at {directory.address:#x} is no directory: {error!r}") from error
+            raise Error(f"what worker {name} has at {directory.address:#x} is not a directory: {error!r}") from error
         if found.digest != self._digest:
             raise Error(f"worker {name} has other caches: {self._differences(found)}{_OTHER_CACHES}")
         with self._lock:

@@ -19,9 +19,9 @@ COUNTERS = {
     "failed_blocks": "Blocks that were evicted or lost between the lookup and the copy; they are computed.",
     "stored_blocks": "Blocks copied from the cache into the pool.",
     "stored_bytes": "Bytes of these.",
-    "store_seconds": "Time that storing took, with what was there already.",
+    "store_seconds": "Time that storing took, including blocks that were already stored.",
     "present_blocks": "Blocks that were in the pool already when they were to be stored.",
-    "rejected_blocks": "Blocks that the pool had no room for.",
+    "rejected_blocks": "Blocks that did not fit into the pool.",
     "evicted_blocks": "Blocks that were evicted from the pool for those that this engine stored.",
 }
 GAUGES = {

@@ -105,7 +105,7 @@ class MemspanConnector(KVConnectorBase_V1, _SupportsHMA):
             super().__init__(vllm_config, role)
         if kv_cache_config is None:
             raise settings.NotSupported(
-                "NOT_SUPPORTED: this vLLM does not tell connectors of its caches; 0.11 and later do"
+                "NOT_SUPPORTED: this vLLM does not pass its caches to connectors; 0.11 and later do"
             )
         transfer = vllm_config.kv_transfer_config
         options = _options(transfer)

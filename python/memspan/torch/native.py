@@ -188,7 +188,7 @@ def _check_folder(folder):
     """Checks that only this user and root can write to the folder, whose files will be run."""
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
-        raise CannotBuild(f"{folder} is no folder")
+        raise CannotBuild(f"{folder} is not a folder")
     if status.st_uid not in (os.geteuid(), 0):
         raise CannotBuild(f"{folder} belongs to user {status.st_uid}, not to this one")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -241,7 +241,7 @@ def _compiler():
     chosen = shlex.split(os.environ.get("CXX", ""))
     if chosen:
         if shutil.which(chosen[0]) is None:
-            raise CannotBuild(f'CXX is "{chosen[0]}", which is no program')
+            raise CannotBuild(f'CXX is "{chosen[0]}", which is not a program')
         return chosen
     for name in ("c++", "g++", "clang++"):
         if shutil.which(name) is not None:
@@ -262,7 +262,7 @@ def _check_headers(piece):
         needed.append(os.path.join(sysconfig.get_path("include"), "Python.h"))
     for path in needed:
         if not os.path.exists(path):
-            raise CannotBuild(f"{path} is not there")
+            raise CannotBuild(f"{path} does not exist")
 
 
 def _run(command):

@@ -39,7 +39,7 @@ def _check_rank(rank: int) -> None:
 def check_symmetric(tensor: torch.Tensor, name: str) -> None:
     """ValueError for a tensor of other memory."""
     if not heap().is_symmetric(tensor):
-        raise ValueError(f"{name} is no symmetric tensor; empty() makes them")
+        raise ValueError(f"{name} is not a symmetric tensor; empty() makes them")
 
 
 def _place(tensor: torch.Tensor, offset: int, size: int, name: str) -> int:

@@ -496,7 +496,7 @@ TEST(PrintTest, ADiagnosisEndsInAVerdict) {
             "problem   limits file bytes: 1 MiB a file\n"
             "          wanted: unlimited\n"
             "          do: ulimit -f unlimited\n"
-            "verdict: 1 problem, 0 notes; what is marked \"problem\" has to be mended\n");
+            "verdict: 1 problem, 0 notes; fix those marked \"problem\"\n");
   EXPECT_EQ(to_diagnosis({kSample.front()}), "verdict: good\n");
 }
 

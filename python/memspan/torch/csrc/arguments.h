@@ -69,7 +69,7 @@ inline void check_symmetric(const at::Tensor& tensor, const char* name) {
   const int me = shmem_my_pe();
   TORCH_CHECK_VALUE(aclshmem_ptr(first, me) != nullptr &&
                         aclshmem_ptr(first + tensor.nbytes() - 1, me) != nullptr,
-                    name, " is no symmetric tensor; Manager.malloc() makes them");
+                    name, " is not a symmetric tensor; Manager.malloc() makes them");
 }
 
 struct Elements {
