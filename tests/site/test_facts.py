@@ -27,7 +27,7 @@ FIRST = {
     "docs/transports.md": ["RDMA has never been run"],
     "docs/launchers.md": ["`srun` was tried by hand on one host", "`flux run` was never tried"],
     "docs/kernels.md": ["ran on one NVIDIA H100"],
-    "docs/cuda.md": ["not run on a GPU"],
+    "docs/cuda.md": ["Several GPUs of one host"],
 }
 
 
