@@ -61,8 +61,9 @@ struct OpenedPointer {
 // Windows of pools and spaces begin at multiples of it, so that all processes lay them out alike
 // without asking their devices; a device whose pages are larger is refused.
 inline constexpr std::size_t kDeviceGranularity = std::size_t{2} << 20;
-// Places at which a device other than the host reserves addresses, and the steps in which it does. CUDA's driver 580
-// reserves whole pieces of 32 MiB, and chooses the addresses of smaller ranges itself.
+// Places at which a device other than the host reserves addresses, and the steps in which it does.
+// CUDA's driver 580 reserves whole pieces of 32 MiB, and chooses the addresses of smaller ranges
+// itself.
 inline constexpr std::size_t kDeviceAddressStep = std::size_t{1} << 30;
 
 // Thread-safe. Lives as long as the process.
@@ -74,8 +75,8 @@ class Device {
   // What it allocates can be loaded and stored, and copies need none of this.
   virtual bool is_host() const = 0;
 
-  // Reserves `bytes` at `wanted` and nowhere else: kUnavailable when the place is taken. Other devices than the host
-  // need a multiple of kDeviceAddressStep, and take whole steps.
+  // Reserves `bytes` at `wanted` and nowhere else: kUnavailable when the place is taken. Other
+  // devices than the host need a multiple of kDeviceAddressStep, and take whole steps.
   virtual Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) = 0;
   // New memory of zeros. That of the host is not taken yet (Pages::commit). kOutOfMemory says how
   // much there is.

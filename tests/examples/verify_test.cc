@@ -81,7 +81,8 @@ TEST_P(VerifyTest, NoticesOneDamagedElement) {
 
 TEST_P(VerifyTest, NoticesAMissingRank) {
   JobSpec both = spec(2), one = spec(1);
-  if (GetParam() == ElementType::kInt32) GTEST_SKIP() << "does not apply: the inputs' range depends on the ranks";
+  if (GetParam() == ElementType::kInt32)
+    GTEST_SKIP() << "does not apply: the inputs' range depends on the ranks";
   Comparison comparison = check(both, right_result(one));
   EXPECT_GT(comparison.wrong, 33u * 300u * 9 / 10);
 }

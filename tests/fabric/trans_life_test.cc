@@ -122,7 +122,8 @@ TEST(TransLifeTest, ReachingSaysWhetherAPeerIsThere) {
 
 TEST(TransLifeTest, AStoppedPeerIsNoHindrance) {
   if (std::getenv("MEMSPAN_TEST_HOSTS") != nullptr)
-    GTEST_SKIP() << "does not apply: a process on another host is served by a thread of its own, which stops, too";
+    GTEST_SKIP() << "does not apply: a process on another host is served by a thread of its own, "
+                    "which stops, too";
   Store store;
   Wire wire, control;
   Side target([&] { run_target(store, wire.left()); });

@@ -235,7 +235,8 @@ TEST(TransRegisterTest, LibraryMemoryIsMappedAndGivenBack) {
 }
 
 TEST(TransRegisterTest, MemoryOfTheDeviceIsTheHostsWithoutAnother) {
-  if (std::getenv("MEMSPAN_DEVICE") != nullptr) GTEST_SKIP() << "does not apply: MEMSPAN_DEVICE is set";
+  if (std::getenv("MEMSPAN_DEVICE") != nullptr)
+    GTEST_SKIP() << "does not apply: MEMSPAN_DEVICE is set";
   with_both(
       [](smem_trans_t handle, unsigned char*, int wire) {
         auto* memory = static_cast<unsigned char*>(memspan_transfer_device_malloc(handle, 100));

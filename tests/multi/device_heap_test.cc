@@ -337,8 +337,9 @@ void check_stream() {
     for (std::int32_t* signal : {device_signal, host_signal}) {
       ++turn;
       const bool is_from_device = turn % 2 == 0;
-      // CUDA copies between memory of the device and memory of the host that it does not know within the call, when
-      // the stream has come so far. Then a stream that is held up holds up the caller.
+      // CUDA copies between memory of the device and memory of the host that it does not know
+      // within the call, when the stream has come so far. Then a stream that is held up holds up
+      // the caller.
       const bool is_near = aclshmem_ptr(device, next_pe()) != nullptr;
       const bool is_held = is_near && is_from_device && dest == device;
       is_open = !is_held;

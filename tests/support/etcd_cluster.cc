@@ -66,7 +66,8 @@ void enter_own_network(const std::string& host) {
       "nft add chain inet test sent '{ type filter hook output priority 0; }'");
 }
 
-// Memory if it has room: each member's log is synchronised at every write, and takes 64 MiB from the start.
+// Memory if it has room: each member's log is synchronised at every write, and takes 64 MiB from
+// the start.
 std::string data_folder() {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 30;
   struct statvfs memory = {};

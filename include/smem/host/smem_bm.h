@@ -57,9 +57,10 @@ void smem_bm_destroy(smem_bm_t handle);
 /* Shows this process's part to the others and maps those of members on this host. When it returns,
  * those members have also mapped this one's (except members that are stuck). Members may come and
  * go at any time and in any order; one that is joined joins again with SMEM_OK. The call does not
- * wait for members that have not joined: memspan/pool.h does. `flags` is for later. *localGvaAddress (may be NULL) becomes the beginning of this rank's window of host memory,
- * or of device memory in a pool without any. C++ may leave it out. A program that was built against
- * a library with three arguments in the symbol itself has to be compiled again. */
+ * wait for members that have not joined: memspan/pool.h does. `flags` is for later.
+ * *localGvaAddress (may be NULL) becomes the beginning of this rank's window of host memory, or of
+ * device memory in a pool without any. C++ may leave it out. A program that was built against a
+ * library with three arguments in the symbol itself has to be compiled again. */
 #ifdef __cplusplus
 int32_t smem_bm_join(smem_bm_t handle, uint32_t flags);
 #else

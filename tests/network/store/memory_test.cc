@@ -49,7 +49,8 @@ class StoreMemoryTest : public testing::Test {
  protected:
   void SetUp() override {
     if (kIsSanitized || kIsEmulated)
-      GTEST_SKIP() << "does not apply: a sanitizer or an emulator needs more addresses than the limit leaves";
+      GTEST_SKIP() << "does not apply: a sanitizer or an emulator needs more addresses than the "
+                      "limit leaves";
     int port[2];
     int end[2];
     ASSERT_EQ(::pipe(port), 0);

@@ -129,8 +129,9 @@ static inline int gpu_synchronize(void* stream) {
   return synchronize(stream);
 }
 
-/* Between any two addresses, as the driver's copies are. A copy from ordinary memory returns when the driver has taken
- * the bytes; they are at the device, for other processes too, when the default stream is synchronized. */
+/* Between any two addresses, as the driver's copies are. A copy from ordinary memory returns when
+ * the driver has taken the bytes; they are at the device, for other processes too, when the default
+ * stream is synchronized. */
 static inline int gpu_copies(void* to, const void* from, size_t bytes) {
   int (*copy)(uintptr_t, uintptr_t, size_t) =
       (int (*)(uintptr_t, uintptr_t, size_t))gpu_function("cuMemcpy");

@@ -115,8 +115,8 @@ STANDIN_EXPORT ResultCode cuMemGetAllocationGranularity(std::size_t* bytes,
   return kSuccess;
 }
 
-// The address is a wish, as the driver's documentation has it. Driver 580 grants it only at multiples of 32 MiB, and not
-// always to smaller ranges.
+// The address is a wish, as the driver's documentation has it. Driver 580 grants it only at
+// multiples of 32 MiB, and not always to smaller ranges.
 STANDIN_EXPORT ResultCode cuMemAddressReserve(DevicePtr* at, std::size_t bytes,
                                               std::size_t alignment, DevicePtr wanted,
                                               unsigned long long flags) {

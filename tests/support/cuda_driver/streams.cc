@@ -184,14 +184,16 @@ STANDIN_EXPORT ResultCode cuLaunchHostFunc(StreamHandle stream, HostFunction fun
   });
 }
 
-// With memory of the host at one end, which no program of ours has pinned, it copies within the call, as driver 580 does.
+// With memory of the host at one end, which no program of ours has pinned, it copies within the
+// call, as driver 580 does.
 STANDIN_EXPORT ResultCode cuMemcpyAsync(DevicePtr to, DevicePtr from, std::size_t bytes,
                                         StreamHandle stream) {
-  constexpr std::size_t kStaged = std::size_t{64} << 10;  // the driver takes as much from the host at once
+  constexpr std::size_t kStaged = std::size_t{64}
+                                  << 10;  // the driver takes as much from the host at once
   if (!is_touchable(to, bytes) || !is_touchable(from, bytes)) return kInvalidValue;
   const ResultCode result = enqueue(stream, [=] { return copy_now(to, from, bytes); });
-  const bool is_in_call = find(to, 1).holds == nullptr ||
-                          (find(from, 1).holds == nullptr && bytes > kStaged);
+  const bool is_in_call =
+      find(to, 1).holds == nullptr || (find(from, 1).holds == nullptr && bytes > kStaged);
   return result == kSuccess && is_in_call ? cuStreamSynchronize(stream) : result;
 }
 

@@ -56,7 +56,8 @@ TEST(CopyTest, CopiesWhatNoCacheHolds) {
   for (std::size_t mib : {3, 6, 13})
     for (std::size_t more : {0, 1, 63, 255})
       for (std::size_t to_shift : {0, 17}) expect_copied((mib << 20) + more, 5, to_shift);
-  if (from > kMost) GTEST_SKIP() << "does not apply: no copy of up to 1 GiB goes past the caches of this machine";
+  if (from > kMost)
+    GTEST_SKIP() << "does not apply: no copy of up to 1 GiB goes past the caches of this machine";
   for (std::size_t bytes : {from - 1, from, from + 1, from + 201, 2 * from + 63})
     expect_copied(bytes, 5, 17);
 }

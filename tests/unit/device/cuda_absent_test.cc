@@ -17,7 +17,8 @@ using testing::HasSubstr;
 TEST(CudaAbsentTest, TheReasonNamesTheLibraryThatIsMissing) {
   const auto driver = cuda::driver();
   if (driver.is_ok()) GTEST_SKIP() << "does not apply: there is a CUDA driver here";
-  if (driver.code() == Code::kUnavailable) GTEST_SKIP() << "does not apply: " << driver.status().message();
+  if (driver.code() == Code::kUnavailable)
+    GTEST_SKIP() << "does not apply: " << driver.status().message();
   EXPECT_EQ(driver.code(), Code::kNotSupported);
   EXPECT_EQ(driver.status().message(),
             "no CUDA driver: libcuda.so.1 cannot be loaded [memspan-explain no-cuda-driver]");

@@ -31,9 +31,7 @@ constexpr std::byte kFill{7};
 
 class AdoptedMemoryTest : public testing::Test {
  protected:
-  void SetUp() override {
-    MEMSPAN_NEEDS("userfaultfd");
-  }
+  void SetUp() override { MEMSPAN_NEEDS("userfaultfd"); }
 };
 
 // Private pages of their own between two that nobody may touch.
