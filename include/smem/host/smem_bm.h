@@ -82,7 +82,7 @@ uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva);
 
 /* Copies. `t` says what each end is: G an address in one of the spaces, L and H memory of this
  * process, AUTO whatever the address is. An end in a space must be completely inside the memory
- * that its rank gave (SMEM_INVALID_PARAM) and its rank is joined (SMEM_NOT_CONNECTED, at once;
+ * that its rank gave (SMEM_INVALID_PARAM); its rank must be joined (SMEM_NOT_CONNECTED, at once;
  * SMEM_TIMEOUT when it does not hand its memory over). Both ends may be other ranks'. Ends do not
  * overlap. Any size but 0, any alignment. When it returns, the bytes are at their destination, for
  * every process. ASYNC_COPY_FLAG: only begun; both ends stay as they are until smem_bm_wait(). */
