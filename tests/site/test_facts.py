@@ -19,7 +19,7 @@ FALSE = {
     r"spins? (?:for )?(?:about )?(?:a microsecond|1 µs|up to a millisecond)": "docs/architecture.md, \"Waiting\", describes waits; link to it",
 }
 # Pages that still have so many of them; remove a page when it has none.
-KNOWN = {"README.md": 3, "docs/index.md": 1}
+KNOWN = {}
 # What a page's first paragraph says.
 FIRST = {
     "docs/engines.md": ["host memory", "GPU", "never with a model", "RDMA"],
