@@ -163,7 +163,7 @@ Status check_watching(const Membership& joined) {
 
 Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
   MEMSPAN_TRY_ASSIGN(
-      HostMemory memory,
+      NodeMemory memory,
       make_host_memory(joined.size, 1 + static_cast<int>(followers_in(joined).size())),
       "making the job's memory");
   joined.segment = std::move(memory.segment);

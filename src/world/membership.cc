@@ -73,7 +73,7 @@ Status claim_rank(const NodeSegment& segment, int rank) {
   return Status::ok();
 }
 
-Result<HostMemory> make_host_memory(int peers, int near) {
+Result<NodeMemory> make_host_memory(int peers, int near) {
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "sizing the heap");
   std::uint64_t stride = heap_file_stride(budget.total);
   MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::create(peers, stride, near > usable_cores()),
@@ -81,7 +81,7 @@ Result<HostMemory> make_host_memory(int peers, int near) {
   MEMSPAN_TRY_ASSIGN(Pages heap,
                      Pages::create(static_cast<std::size_t>(near) * stride, "memspan-heap"),
                      "making the job's memory");
-  return HostMemory{std::make_unique<NodeSegment>(std::move(segment)),
+  return NodeMemory{std::make_unique<NodeSegment>(std::move(segment)),
                     std::make_unique<Pages>(std::move(heap))};
 }
 
@@ -123,7 +123,7 @@ Result<Membership> join_launched(const Launch& launch) {
 }
 
 Result<Membership> join_single() {
-  MEMSPAN_TRY_ASSIGN(HostMemory memory, make_host_memory(1, 1), "starting a job of one");
+  MEMSPAN_TRY_ASSIGN(NodeMemory memory, make_host_memory(1, 1), "starting a job of one");
   MEMSPAN_TRY(claim_rank(*memory.segment, 0), "starting a job of one");
   Membership joined(0, 1);
   joined.how = "alone, since nothing in the environment names a job";

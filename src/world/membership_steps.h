@@ -18,12 +18,12 @@ Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous
                                                     const Endpoint& endpoint);
 
 // What a node leader makes.
-struct HostMemory {
+struct NodeMemory {
   std::unique_ptr<NodeSegment> segment;
   std::unique_ptr<Pages> heap;
 };
 // For a job of `peers` PEs of which `near` are on this node.
-Result<HostMemory> make_host_memory(int peers, int near);
+Result<NodeMemory> make_host_memory(int peers, int near);
 
 // Enters this process on the segment. kUnavailable when the rank is taken or its process died.
 Status claim_rank(const NodeSegment& segment, int rank);
