@@ -133,7 +133,7 @@ Result<std::unique_ptr<Range>> Range::make(const Device& device, std::size_t byt
   MEMSPAN_PASS(
       from_cuda(fmt::format("reserving {} of addresses", format_size(bytes)),
                 device.functions->address_reserve(&base, bytes, kDeviceGranularity, 0, 0)));
-  return std::unique_ptr<Range>(new Range(device, base, bytes));
+  return std::unique_ptr<Range>(new Range(device, base, bytes, bytes));
 }
 
 Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t bytes,
@@ -141,28 +141,28 @@ Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t 
   const CurrentContext context(device);
   MEMSPAN_PASS(context.status());
   const Functions& cuda = *device.functions;
-  bytes = align_up(bytes, kDeviceAddressStep);
+  const std::size_t taken = align_up(bytes, kDeviceAddressStep);
   const auto place = reinterpret_cast<DevicePtr>(wanted);
   DevicePtr base = 0;
   const Status made =
-      from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(bytes), place),
-                cuda.address_reserve(&base, bytes, kDeviceGranularity, place, 0));
+      from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(taken), place),
+                cuda.address_reserve(&base, taken, kDeviceGranularity, place, 0));
   // What is taken, the driver may refuse, or give another place for it.
   if (!made.is_ok()) return Status(Code::kUnavailable, made.message());
   if (base != place) {
-    cuda.address_free(base, bytes);
+    cuda.address_free(base, taken);
     return Status(Code::kUnavailable,
                   fmt::format("the CUDA driver cannot reserve the addresses {:#x} to {:#x} here",
-                              place, place + bytes));
+                              place, place + taken));
   }
-  return std::unique_ptr<Range>(new Range(device, base, bytes));
+  return std::unique_ptr<Range>(new Range(device, base, align_up(bytes, kDeviceGranularity), taken));
 }
 
 Range::~Range() {
   const CurrentContext context(device_);
   if (!context.status().is_ok()) return;
   for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
-  device_.functions->address_free(base_, bytes_);
+  device_.functions->address_free(base_, taken_);
 }
 
 Status Range::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) {

@@ -51,11 +51,12 @@ class Range final : public DeviceRange {
   Status unmap(std::size_t at, std::size_t bytes) override;
 
  private:
-  Range(const Device& device, DevicePtr base, std::size_t bytes)
-      : device_(device), base_(base), bytes_(bytes) {}
+  Range(const Device& device, DevicePtr base, std::size_t bytes, std::size_t taken)
+      : device_(device), base_(base), bytes_(bytes), taken_(taken) {}
   const Device device_;
   const DevicePtr base_;
   const std::size_t bytes_;
+  const std::size_t taken_;                    // addresses, in whole steps of the driver
   std::map<std::size_t, std::size_t> mapped_;  // where, and how much: the driver unmaps no less
 };
 
