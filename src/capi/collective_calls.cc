@@ -43,9 +43,11 @@ Status compare_calls(const char* call, Team& team) {
   for (int member = 0; member < team.size(); ++member) {
     const std::string_view other = name_of_call(team, member, room);
     if (other != mine)
-      return {Code::kInvalidArgument,
-              fmt::format("PE {} is in {} at the same time{}", team.peer_of(member),
-                          other.empty() ? "another call" : other, kCallsDiffer)};
+      return {
+          Code::kInvalidArgument,
+          fmt::format("PE {} is in {} meanwhile; all members of a team make the same calls in "
+                      "the same order{}",
+                      team.peer_of(member), other.empty() ? "another call" : other, kCallsDiffer)};
   }
   return Status::ok();
 }

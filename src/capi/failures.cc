@@ -148,6 +148,7 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
     end_with_message(
         call, fmt::format("pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange));
+  if (address == nullptr) end_for_null(call, argument, address);
   if (routes.data.contains(address, bytes))
     end_with_message(call,
                      fmt::format("{} is {}, a global or static variable, and PE {} runs another "

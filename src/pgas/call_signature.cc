@@ -28,8 +28,8 @@ Status compare_signatures(std::span<const SignatureField> mine,
   for (std::size_t i = 0; i < mine.size(); ++i)
     if (words[i] != mine[i].value)
       return {Code::kInvalidArgument,
-              fmt::format("{} is {} on this process and {} on {} {}; it must be the same on all "
-                          "members of a {}{}",
+              fmt::format("{} is {} here and {} on {} {}; all members of a {} make the same calls "
+                          "in the same order and give the same{}",
                           mine[i].name, text_of(mine[i], mine[i].value), text_of(mine[i], words[i]),
                           scope.peer, peer, scope.all, kCallsDiffer)};
   return Status::ok();

@@ -123,13 +123,19 @@ class RealMessages(unittest.TestCase):
             (("-n", "3", "--hosts", "a:1,b:1", "true"), "not-enough-slots"),
             (("-n", str(cores + 1), "--bind", "core", "true"), "too-few-cores"),
             (("-n", "2", "true"), "other-openshmem"),
-            (("-n", "2", "--hosts", "localhost:1,192.0.2.1:1", "--remote-shell", "false", "true"), "host-unreachable"),
         ):
             with self.subTest(words=words):
                 self.finds(printed_by(launcher.OSHRUN, *words), identifier)
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))  # noqa: E731
         _, _, errors = launcher.run("-n", 60, "--label", "true", preexec_fn=few)
         self.finds(errors, "too-few-open-files")
+
+    def test_a_host_without_oshrun(self):
+        words = ("-n", "2", "--hosts", "localhost:1,192.0.2.1:1", "--remote-shell", "false", "true")
+        printed = printed_by(launcher.OSHRUN, *words)
+        if "no interface has an address" in printed:
+            self.skipTest("no interface of this machine has an address")
+        self.finds(printed, "host-unreachable")
 
     def test_the_start_without_a_launcher(self):
         with socket.socket() as taken:

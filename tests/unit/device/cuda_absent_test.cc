@@ -27,7 +27,7 @@ TEST(CudaAbsentTest, TheReasonNamesTheLibraryThatIsMissing) {
   const auto device = chosen_device();
   EXPECT_EQ(device.code(), Code::kNotSupported);
   EXPECT_THAT(device.status().message(), HasSubstr("MEMSPAN_DEVICE=cuda"));
-  EXPECT_THAT(device.status().message(), HasSubstr("libcuda.so.1 is not here"));
+  EXPECT_THAT(device.status().message(), HasSubstr("libcuda.so.1 cannot be loaded"));
 }
 
 TEST(CudaAbsentTest, TheHostIsTheDeviceUnlessAnotherIsChosen) {
