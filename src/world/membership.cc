@@ -134,6 +134,8 @@ Result<Membership> join_single() {
 
 namespace {
 
+constexpr std::int64_t kPortOffset = 11;  // torchrun's own store has MASTER_PORT itself
+
 // The store's place by an address and a port; nullopt when they are not set.
 Result<std::optional<Endpoint>> master_from_environment() {
   auto address = environment("SHMEM_MASTER_ADDR");
@@ -142,11 +144,21 @@ Result<std::optional<Endpoint>> master_from_environment() {
   const char* port_name = is_ours ? "SHMEM_MASTER_PORT" : "MASTER_PORT";
   auto port_text = environment(port_name);
   if (!address || !port_text) return std::optional<Endpoint>();
-  constexpr std::int64_t kPortOffset = 11;  // torchrun's own store has MASTER_PORT itself
   std::int64_t offset = is_ours ? 0 : kPortOffset;
   MEMSPAN_TRY_ASSIGN(std::int64_t port, parse_integer(port_name, *port_text, 1, 65535 - offset),
                      "reading the environment");
   return std::optional<Endpoint>(Endpoint{*address, static_cast<std::uint16_t>(port + offset)});
+}
+
+// A failure that has the port says where it comes from.
+Status explain_port(const Status& failure, const Rendezvous& rendezvous) {
+  const std::uint16_t port = rendezvous.store.first().port;
+  const bool is_after_master = !environment("MEMSPAN_STORE") && !environment("SHMEM_MASTER_ADDR");
+  if (!is_after_master || failure.message().find(fmt::format(":{}", port)) == std::string::npos)
+    return failure;
+  return {failure.code(),
+          fmt::format("{}. Port {} is MASTER_PORT + {}: torchrun's own store has MASTER_PORT",
+                      failure.message(), port, kPortOffset)};
 }
 
 // Rank and size; false when nothing says them.
@@ -198,7 +210,9 @@ Result<Membership> join_from_environment(Duration limit, const StoreSecurity& se
   MEMSPAN_TRY_ASSIGN(auto rendezvous, rendezvous_from_environment(), "joining the job");
   if (rendezvous) {
     rendezvous->security = security;
-    return join_rendezvous(*rendezvous, limit);
+    auto joined = join_rendezvous(*rendezvous, limit);
+    if (!joined.is_ok()) return explain_port(joined.status(), *rendezvous);
+    return joined;
   }
   if (again) {
     MEMSPAN_TRY_ASSIGN(Membership joined, join_rendezvous(*again, limit), "joining the job again");

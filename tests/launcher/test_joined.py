@@ -43,6 +43,19 @@ class JoinedTest(unittest.TestCase):
     def test_one_that_left_before_the_others_joined(self):
         self.ends(1, "leave_before_init", "exited with code 0 without shmem_init")
 
+    def test_the_port_after_the_masters_is_explained(self):
+        """MASTER_PORT + 11: by the process that finds no store there, and by the one that cannot host it."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            store = taken.getsockname()[1]
+            variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store - 11)}
+            explained = rf"Port {store} is MASTER_PORT \+ 11: torchrun's own store has MASTER_PORT"
+            hosts = environment(RANK="0", **variables)
+            ended = subprocess.run([PROBE], env=hosts, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+            self.assertRegex(ended.stderr, "hosting the job's store.*" + explained)
+        comes = environment(RANK="1", MEMSPAN_INIT_TIMEOUT="1", **variables)
+        ended = subprocess.run([PROBE], env=comes, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        self.assertRegex(ended.stderr, rf"no store at tcp://127.0.0.1:{store} .*" + explained)
+
     def test_without_a_launcher_a_refused_pidfd_is_named(self):
         def join(rank):
             variables = environment(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
