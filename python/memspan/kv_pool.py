@@ -71,6 +71,13 @@ _SHARE = remedy(
     "Pass a larger largest_share in all members (it reserves addresses, not memory), or a smaller share.")
 
 
+def _size(name: str, given: int | str) -> int:
+    try:
+        return bytes_of(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise InvalidArgument(f"{name}: {error}", _INVALID_PARAM) from None
+
+
 def _join_members(store_url: str, members: int, hosts_store: bool, timeout_s: int) -> None:
     global _users
     with _users_lock:
@@ -108,24 +115,25 @@ class KvPool(Owner):
     """This process as a member of the pool at ``store_url``. Thread-safe. ``destroy()`` leaves it,
     and the others lose the entries in this process's share. See ``Owner`` for its end.
 
-    ``share``: bytes of memory that it gives, 0 or 1 MiB and more; ``largest_share``: of any member, and
-    ``members``: how many there may be at most, in which all members agree; ``sections``: parts of the
-    share, each of which has entries of about one size, 0: one for each 64 MiB, up to 32;
-    ``host_store``: whether it hosts the store if none runs; ``timeout_s``: of the start.
-    ``memspan.Error`` when it cannot join, ``memspan.InvalidArgument`` for sizes that cannot be."""
+    ``share``: bytes of memory that it gives, 0 or 1 MiB and more, or a text such as "4G"; ``largest_share``: of
+    any member, and ``members``: how many there may be at most, in which all members agree; ``sections``: parts
+    of the share, each of which has entries of about one size, 0: one for each 64 MiB, up to 32; ``host_store``:
+    whether it hosts the store if none runs; ``timeout_s``: of the start. ``memspan.Error`` when it cannot join,
+    ``memspan.InvalidArgument`` for sizes that cannot be."""
 
     def __init__(
         self,
         store_url: str = USUAL_STORE,
-        share: int = 0,
+        share: int | str = 0,
         *,
-        largest_share: int = _LARGEST_SHARE,
+        largest_share: int | str = _LARGEST_SHARE,
         members: int = _MEMBERS,
         sections: int = 0,
         host_store: bool = True,
         timeout_s: int = _TIMEOUT_S,
     ) -> None:
         self._handle = 0
+        share, largest_share = _size("share", share), _size("largest_share", largest_share)
         if share > largest_share:
             raise InvalidArgument(
                 f"share is {share} bytes, allowed are up to largest_share, {largest_share}{_SHARE}",

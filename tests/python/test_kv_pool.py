@@ -38,7 +38,7 @@ def meeting(rank, ranks):
 def share_blocks(rank, ranks):
     """Each puts some, all find all."""
     space = meeting(rank, ranks)
-    with KvPool(url(), SHARE if rank < 2 else 0, largest_share=SHARE, members=8, host_store=False) as pool:
+    with KvPool(url(), SHARE if rank < 2 else 0, largest_share=f"{SHARE >> 20}M", members=8, host_store=False) as pool:
         assert space.barrier() == 0  # all shares are there
         mine = [rank * 10 + i for i in range(10)]
         assert pool.put([key(i) for i in mine], [block(i) for i in mine]) == [True] * 10
@@ -155,3 +155,7 @@ def test_sizes_as_texts():
         bytes_of("8X")
     with pytest.raises(InvalidArgument, match="share is 5 bytes, allowed are up to largest_share, 4"):
         KvPool(share=5, largest_share=4)
+    with pytest.raises(InvalidArgument, match="share is 4294967296 bytes, allowed are up to largest_share, 1048576"):
+        KvPool(share="4G", largest_share="1M")
+    with pytest.raises(InvalidArgument, match='share: "4X" is no size'):
+        KvPool(share="4X")

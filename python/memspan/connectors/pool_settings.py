@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Any
 
-from memspan.kv_pool import USUAL_STORE, KvPool, bytes_of
+from memspan.kv_pool import USUAL_STORE, KvPool
 
 _TIMEOUT_S = 30
 
@@ -16,8 +16,8 @@ class PoolSettings:
     """``kv_connector_extra_config``. Sizes are bytes, or texts such as "4G"."""
 
     store_url: str = USUAL_STORE
-    share: int = 0  # of each worker
-    largest_share: int = 64 << 30
+    share: int | str = 0  # of each worker
+    largest_share: int | str = 64 << 30
     members: int = 64
     host_store: bool = True
     timeout_s: int = _TIMEOUT_S
@@ -35,9 +35,6 @@ class PoolSettings:
             raise ValueError(
                 f"kv_connector_extra_config has {', '.join(unknown)}; allowed are {', '.join(allowed)}"
             )
-        for name in ("share", "largest_share"):
-            if isinstance(extra.get(name), str):
-                extra[name] = bytes_of(extra[name])
         extra["loads"] = transfer.is_kv_consumer
         extra["stores"] = transfer.is_kv_producer
         return cls(**extra)
