@@ -49,6 +49,12 @@ void memspan_set_end_handler(memspan_end_handler_t handler);
  * before, NULL for none, which is to be set again afterwards. */
 memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler);
 
+/* For bindings whose functions have other names than C's: messages of a failure name the call as
+ * `handler` says, on the thread that made it. It gets C's name and returns that or another string,
+ * which lives as long as the program. NULL, as at start: C's names. Thread-safe. */
+typedef const char* (*memspan_name_handler_t)(const char* call);
+void memspan_set_name_handler(memspan_name_handler_t handler);
+
 /* For bindings of languages in which a signal may end any wait, as Python's Ctrl-C. While the
  * calling thread waits in a call, for peers, the store or a transfer, `handler` is called on it
  * about every 40 ms. 0: the wait continues. Another number: the call and all further waits of the

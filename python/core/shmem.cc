@@ -231,8 +231,10 @@ void bind_shmem(nb::module_& module) {
   module.def(
       "set_conf_store_tls",
       [](bool enable, const std::string& text) {
-        return shmem_code(shmem_set_conf_store_tls(enable, text.c_str(),
-                                                   static_cast<std::uint32_t>(text.size())));
+        return shmem_code(call([&] {
+          return shmem_set_conf_store_tls(enable, text.c_str(),
+                                          static_cast<std::uint32_t>(text.size()));
+        }));
       },
       nb::sig("def set_conf_store_tls(enable: bool, tls_info: str, /) -> int"),
       "How the store is protected. Returns 0 or a code.");
@@ -247,9 +249,12 @@ void bind_shmem(nb::module_& module) {
   module.def(
       "set_conf_store_tls_key",
       [](const std::string& key, const std::string& password, nb::handle function) {
-        return shmem_code(shmem_set_config_store_tls_key(
-            key.c_str(), static_cast<std::uint32_t>(key.size()), password.c_str(),
-            static_cast<std::uint32_t>(password.size()), set_decrypter(function)));
+        const auto decrypter = set_decrypter(function);
+        return shmem_code(call([&] {
+          return shmem_set_config_store_tls_key(
+              key.c_str(), static_cast<std::uint32_t>(key.size()), password.c_str(),
+              static_cast<std::uint32_t>(password.size()), decrypter);
+        }));
       },
       nb::arg(), nb::arg(), nb::arg().none(),
       nb::sig("def set_conf_store_tls_key(key: str, password: str, function: Callable[[str], str] "
@@ -265,7 +270,8 @@ void bind_shmem(nb::module_& module) {
       nb::sig("def set_extern_logger(function: Callable[[int, str], object] | None, /) -> int"),
       "What takes the log; None: stderr. Returns 0 or a code.");
   module.def(
-      "set_log_level", [](int level) { return shmem_code(shmem_set_log_level(level)); },
+      "set_log_level",
+      [](int level) { return shmem_code(call([&] { return shmem_set_log_level(level); })); },
       nb::sig("def set_log_level(level: int, /) -> int"),
       "0 debug to 4 fatal. Returns 0 or a code.");
   module.def(

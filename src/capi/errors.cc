@@ -5,6 +5,7 @@
 #include <smem/host/smem.h>
 
 #include <array>
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 namespace memspan::capi {
 namespace {
 
+constinit std::atomic<NameHandler> name_handler{nullptr};
 thread_local std::string kept;
 thread_local std::string taken;
 
@@ -90,8 +92,18 @@ const char* smem_code_text(std::int32_t code) {
   return "unknown error";
 }
 
+void set_name_handler(NameHandler handler) {
+  name_handler.store(handler, std::memory_order_release);
+}
+
+// Pairs with the release of set_name_handler().
+const char* shown_name(const char* call) {
+  const NameHandler handler = name_handler.load(std::memory_order_acquire);
+  return handler == nullptr ? call : handler(call);
+}
+
 void remember_error(const char* call, std::string_view message) {
-  kept = std::string(call) + ": " + std::string(message);
+  kept = std::string(shown_name(call)) + ": " + std::string(message);
 }
 
 const char* last_error() {
@@ -116,6 +128,11 @@ int shmem_result(const char* call, const Status& status) {
 }
 
 }  // namespace memspan::capi
+
+extern "C" __attribute__((visibility("default"))) void memspan_set_name_handler(
+    memspan_name_handler_t handler) {
+  memspan::capi::set_name_handler(handler);
+}
 
 extern "C" __attribute__((visibility("default"))) const char* memspan_last_error(void) {
   return memspan::capi::last_error();

@@ -30,6 +30,11 @@ std::int32_t smem_code(const Status& status);
 int end_reason(const Status& status);
 const char* smem_code_text(std::int32_t code);
 
+// The name of a call in the language that it was made from (memspan/memspan.h).
+using NameHandler = const char* (*)(const char* call);
+void set_name_handler(NameHandler handler);
+const char* shown_name(const char* call);
+
 // Keeps "call: message" for memspan_last_error() of this thread.
 void remember_error(const char* call, std::string_view message);
 // What is kept; valid until this thread's next failure.

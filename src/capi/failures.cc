@@ -100,9 +100,9 @@ void end_process(const char* call, const Status& status) {
        {thread_end_handler, end_handler.load(std::memory_order_acquire)}) {
     if (handler == nullptr) continue;
     remember_error(call, status.message());
-    handler(call, end_reason(status), status.message().c_str());
+    handler(shown_name(call), end_reason(status), status.message().c_str());
   }
-  log_line(LogLevel::kFatal, fmt::format("{}: {}", call, status.message()));
+  log_line(LogLevel::kFatal, fmt::format("{}: {}", shown_name(call), status.message()));
   exit_at_once(1);
 }
 

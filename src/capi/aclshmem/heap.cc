@@ -34,7 +34,7 @@ bool is_ready(const char* call) {
   }
   shmem_failure(
       call, ShmemCode::kNotInited,
-      std::string("called before aclshmemx_init_attr or after aclshmem_finalize") + kNotInAJob);
+      std::string("called before the start of the job or after its end") + kNotInAJob);
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "capi/access.h"
+#include "capi/errors.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "core/cpu.h"
 #include "core/log.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kDefaultAlignment = kCacheLine;
 
 void say_why(const char* call, std::string_view reason) {
-  log_line(LogLevel::kWarn, std::string(call) + ": " + std::string(reason));
+  log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + std::string(reason));
 }
 
 // A shortage, which all PEs see alike, is a null pointer; so is a death that the program survives.

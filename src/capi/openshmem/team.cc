@@ -8,6 +8,7 @@
 
 #include "capi/access.h"
 #include "capi/aclshmem/teams.h"
+#include "capi/errors.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "core/log.h"
@@ -25,7 +26,7 @@ int failed(const char* call, const Status& status) {
     fail(call, status);
     return 1;
   }
-  log_line(LogLevel::kWarn, std::string(call) + ": " + status.message());
+  log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + status.message());
   return 1;
 }
 
