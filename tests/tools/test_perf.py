@@ -413,6 +413,26 @@ class PerfTest(unittest.TestCase):
         self.check_figures(json.loads(out)["run"], ("put-bandwidth", "barrier"), (1 << 20,))
         self.assertLess(time.monotonic() - since, LIMIT_S / 2)
 
+    def test_what_was_measured_before_a_failure_is_shown(self):
+        """The job's first row comes, and then the launcher fails or a signal ends the run."""
+        for end, number in (("exit 3", 1), ("kill -INT $PPID; exec sleep 60", -signal.SIGINT)):
+            launcher = os.path.join(self.folder, "launcher")
+            with open(launcher, "w") as file:
+                file.write(f'#!/bin/sh\n"{OSHRUN}" "$@" 2>/dev/null | head -n 2\n{end}\n')
+            os.chmod(launcher, 0o755)
+            for form in ([], ["--json"]):
+                with self.subTest(end=end, form=form):
+                    code, out, errors = perf("put", "-s", "8,16", *QUICK, "--oshrun", launcher, *form)
+                    self.assertEqual(code, number, errors)
+                    if form:
+                        document = json.loads(out)
+                        self.check_figures(document["run"], ("put",), (8,))
+                        self.assertIn("round 1: the job ended", document["incomplete"])
+                    else:
+                        self.assertRegex(out, r"(?m)^ +8 B ")
+                        self.assertNotRegex(out, r"(?m)^ +16 B ")
+                        self.assertRegex(out, r"incomplete: round 1: the job ended")
+
     def test_a_job_that_fails_is_told(self):
         code, _, errors = perf("put", "-s", "8", *QUICK, "--oshrun", "/bin/false")
         self.assertEqual(code, 1)

@@ -14,6 +14,7 @@
 #include "perf/options.h"
 #include "perf/output.h"
 #include "perf/progress.h"
+#include "perf/table.h"
 #include "perf/worker.h"
 #include "world/foreign_launcher.h"
 
@@ -104,6 +105,20 @@ Status run_side(const JobOptions& job, const Options& options, const std::option
   });
 }
 
+// What a run has measured before it failed or was ended: on stdout only, since no other run can be
+// compared with it.
+void show_partial(const Options& options, const Run& run, const Status& why) {
+  if (run.figures.empty() || why.code() != Code::kUnavailable) return;  // a wrong option
+  static_cast<void>(command_line::print_all(
+      options.is_json ? json::Value()
+                                .set("version", MEMSPAN_VERSION)
+                                .set("incomplete", why.message())
+                                .set("run", to_json(run))
+                                .pretty() +
+                            "\n"
+                      : fmt::format("{}\nincomplete: {}\n", to_text(run), why.message())));
+}
+
 // Rounds of one library, or of two that alternate: A B, B A, A B.
 Result<std::optional<Measured>> measure(const Options& options, const std::string& command,
                                         const std::optional<Run>& saved) {
@@ -116,16 +131,23 @@ Result<std::optional<Measured>> measure(const Options& options, const std::strin
   }
   // Ends after the progress, whose line is erased before a signal ends us.
   MEMSPAN_TRY_ASSIGN(ForwardedSignals signals, ForwardedSignals::block(), "starting jobs");
-  Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
-  for (std::size_t round = 0; round < options.rounds; ++round)
-    for (const bool is_first : {true, false}) {
-      const bool is_here = is_first == (round % 2 == 0);
-      if (!is_here && !has_other) continue;
-      MEMSPAN_TRY(run_side(is_here ? options.job : other, options, saved, signals,
-                           is_here ? here : there, progress),
-                  fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
-    }
+  const auto run_all = [&] {
+    Progress progress(rows_of(options.plan) * options.rounds * (has_other ? 2 : 1));
+    for (std::size_t round = 0; round < options.rounds; ++round)
+      for (const bool is_first : {true, false}) {
+        const bool is_here = is_first == (round % 2 == 0);
+        if (!is_here && !has_other) continue;
+        MEMSPAN_TRY(run_side(is_here ? options.job : other, options, saved, signals,
+                             is_here ? here : there, progress),
+                    fmt::format("round {}{}", round + 1, is_here ? "" : ", the other library"));
+      }
+    return Status::ok();
+  };
   const std::string hosts = hosts_of(options.job);
+  if (Status status = run_all(); !status.is_ok()) {
+    show_partial(options, here.finish(command, options.plan, hosts), status);
+    return status;
+  }
   Measured measured{.here = here.finish(command, options.plan, hosts), .compared = {}};
   if (has_other) {
     Run run = there.finish(command, options.plan, hosts);
