@@ -17,6 +17,7 @@
 
 #include "core/clock.h"
 #include "core/environment.h"
+#include "node/symbol_table.h"
 
 namespace memspan {
 namespace {
@@ -25,6 +26,7 @@ constexpr int kSignal = SIGUSR2;
 // Of a signal that a thread of this process passed on to another one: that only tells its stack.
 constexpr int kPassedOn = 0x6d656d73;
 constexpr int kMostFrames = 64;
+constexpr const char* kProgram = "/proc/self/exe";
 
 std::atomic<MemberKind> owner_kind{MemberKind::kNone};
 std::atomic<int> owner_rank{0};
@@ -74,6 +76,15 @@ std::int32_t this_thread() {
   return static_cast<std::int32_t>(syscall(SYS_gettid));
 }
 
+// The program is known by its first argument, which need not be a path.
+[[maybe_unused]] FoundSymbol find_function(const Dl_info& where, std::uintptr_t address) {
+  const auto base = reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+  const char* const file =
+      std::strchr(where.dli_fname, '/') != nullptr ? where.dli_fname : kProgram;
+  const FoundSymbol found = find_symbol(file, base, address - 1);  // a call may end its function
+  return found.name[0] == '\0' && file[0] != '/' ? find_symbol(kProgram, base, address - 1) : found;
+}
+
 // Not in line: the frames that are left out are counted. Each line names the thread, since several
 // write at the same time.
 [[gnu::noinline]] void tell_stack() {
@@ -94,14 +105,17 @@ std::int32_t this_thread() {
     }
     const std::string_view file = where.dli_fname;
     line.add(file.substr(file.rfind('/') + 1)).add("(");
-    const bool has_name = where.dli_sname != nullptr;
-    if (has_name) line.add(where.dli_sname);
-    const void* const base = has_name ? where.dli_saddr : where.dli_fbase;
-    line.add("+0x")
-        .add(reinterpret_cast<std::uintptr_t>(frames[i]) - reinterpret_cast<std::uintptr_t>(base),
-             16)
-        .add(")")
-        .write();
+    const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
+    auto begin = reinterpret_cast<std::uintptr_t>(where.dli_saddr);
+    if (where.dli_sname != nullptr) {
+      line.add(where.dli_sname);
+    } else {
+      const FoundSymbol found = find_function(where, address);
+      line.add(found.name);
+      begin =
+          found.name[0] != '\0' ? found.begin : reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+    }
+    line.add("+0x").add(address - begin, 16).add(")").write();
   }
 #endif
 }

@@ -39,6 +39,10 @@ class StacksTest(unittest.TestCase):
         for rank in waiters:
             self.assertRegex(text, rf"(?m)^PE {rank} thread \d+:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
         self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
+        # What is not exported has a name, too: the program's static functions and the library's own.
+        self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ observe_watched\(read_to_the_end\+0x[0-9a-f]+\)")
+        self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ observe_watched\(main\+0x[0-9a-f]+\)")
+        self.assertNotRegex(text, r"libmemspan\S*\(\+0x")
 
     def test_the_one_who_never_comes_is_named(self):
         # Time enough to start on a busy machine; all at once, since all wait for its end.
