@@ -20,8 +20,7 @@
 #   hosts     the tests of simulated hosts once more, on three network namespaces
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan
 #   rows      the promises of docs/reliability.md, 50 rounds each
-#   newcomer  the README's commands in an empty Debian 12, without PyTorch, with HOME elsewhere
-#   systems   one of: a container as root, a container as a user, Debian 13; the commit's hash chooses
+#   newcomer  the README's first command in an empty Debian 12 with HOME elsewhere (--long: both commands)
 #   tidy      clang-tidy on the files changed since the main branch
 #   debug     a Debug build, without optimization, and the unit tests; with LTO, one definition of each type (-Wodr)
 #   fuzz      the fuzz targets for 40 s over their corpora
@@ -29,6 +28,7 @@
 #   tsan      build and test with the thread sanitizer
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 # Parts that --long adds. It also looks longer in most of the others:
+#   systems   the first tier in a container as root, in one as a user, and on Debian 13
 #   clang     build with clang, and every test
 #   engines   the connectors in real servers of vLLM, in an environment of their own
 #   debs      the Debian packages, installed into an empty system, used, upgraded and removed
@@ -53,8 +53,8 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 first=(dev example python)
-others=(format layers shell site dev run python hosts upstream rows newcomer systems tidy debug fuzz asan tsan aarch64)
-longest=(clang engines debs release)
+others=(format layers shell site dev run python hosts upstream rows newcomer tidy debug fuzz asan tsan aarch64)
+longest=(systems clang engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
 tier= # first, rest or all, if no part is named
@@ -393,15 +393,15 @@ part_newcomer() {
     skip_for empty_systems newcomer
     return 0
   fi
-  step_of_many 'newcomer' bash tests/systems/newcomer.sh
+  local length=()
+  if $long; then length=(--both); fi
+  step_of_many 'newcomer' bash tests/systems/newcomer.sh "${length[@]}"
 }
-# The first tier elsewhere. All of them take an hour.
+# The first tier elsewhere: half an hour.
 part_systems() {
-  local all_systems=(container-root container-user trixie) each chosen=()
-  chosen=("${all_systems[$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % 3))]}")
-  if $long; then chosen=("${all_systems[@]}"); fi
+  local each
   step 'what other systems need' bash scripts/install_deps.sh --systems || return 0
-  for each in "${chosen[@]}"; do
+  for each in container-root container-user trixie; do
     if [[ $each == container-* ]] && lacks containers; then
       skip_for containers "$each"
     elif lacks empty_systems; then

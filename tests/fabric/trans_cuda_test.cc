@@ -220,7 +220,8 @@ TEST(TransCudaTest, AStreamDoesInItsOrderWhatItWasGiven) {
       unsigned char* const back = on_gpu(Bytes(kMoved, 0));
       Bytes plain(kMoved, 0);
       const Bytes sent = pattern(kMoved, ++seed);
-      // CUDA copies to and from memory of the host within the call, when the stream has come to it: then the caller waits.
+      // CUDA copies to and from memory of the host within the call, when the stream has come to it:
+      // then the caller waits.
       const bool is_held = remote != there.host && std::getenv("MEMSPAN_TEST_HOSTS") == nullptr;
       Gate gate;
       if (is_held)

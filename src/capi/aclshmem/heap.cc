@@ -32,9 +32,8 @@ bool is_ready(const char* call) {
     finish_default_stream();
     return true;
   }
-  shmem_failure(
-      call, ShmemCode::kNotInited,
-      std::string("called before the start of the job or after its end") + kNotInAJob);
+  shmem_failure(call, ShmemCode::kNotInited,
+                std::string("called before the start of the job or after its end") + kNotInAJob);
   return false;
 }
 

@@ -155,7 +155,8 @@ Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t 
                   fmt::format("the CUDA driver cannot reserve the addresses {:#x} to {:#x} here",
                               place, place + taken));
   }
-  return std::unique_ptr<Range>(new Range(device, base, align_up(bytes, kDeviceGranularity), taken));
+  return std::unique_ptr<Range>(
+      new Range(device, base, align_up(bytes, kDeviceGranularity), taken));
 }
 
 Range::~Range() {
