@@ -53,7 +53,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 first=(dev example python)
-others=(format layers shell site dev run python hosts upstream rows newcomer tidy debug fuzz asan tsan aarch64)
+others=(format layers shell dev site run python hosts upstream rows newcomer tidy debug fuzz asan tsan aarch64)
 longest=(systems clang engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
@@ -195,7 +195,15 @@ tidy() {
   mapfile -t ours < <(printf '%s\n' "${files[@]}" | grep -v '^python/')
   mapfile -t extension < <(printf '%s\n' "${files[@]}" | grep '^python/core/')
   mapfile -t torch_pieces < <(printf '%s\n' "${files[@]}" | grep '^python/memspan/torch/csrc/')
-  tidy_files -p build -- "${ours[@]}" || return 1
+  # How each file is compiled, not together with others; nothing is.
+  python=$(bash scripts/python_env.sh) || return 1
+  cmake -S . -B build/tidy -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMEMSPAN_UNITY=OFF -DMEMSPAN_BUILD_PYTHON=ON \
+    -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF -DMEMSPAN_BUILD_BENCHMARKS=OFF \
+    -DPython3_EXECUTABLE="$python" -DPython_EXECUTABLE="$python" >"$results/configure.tidy" || {
+    cat "$results/configure.tidy"
+    return 1
+  }
+  tidy_files -p build/tidy -- "${ours[@]}" "${extension[@]}" || return 1
   if ((${#torch_pieces[@]} > 0)) && $torch; then
     python=build/wheel-env/bin/python
     [[ -x $python ]] || install_wheel || return 1
@@ -205,16 +213,6 @@ tidy() {
   elif ((${#torch_pieces[@]} > 0)); then
     echo "${#torch_pieces[@]} of them need PyTorch's headers, and so --torch: not looked at"
   fi
-  ((${#extension[@]} > 0)) || return 0
-  # How they are compiled; nothing is.
-  python=$(bash scripts/python_env.sh) || return 1
-  cmake -S . -B build/tidy-python -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMEMSPAN_BUILD_PYTHON=ON \
-    -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF -DMEMSPAN_BUILD_BENCHMARKS=OFF \
-    -DPython3_EXECUTABLE="$python" -DPython_EXECUTABLE="$python" >"$results/configure.tidy" || {
-    cat "$results/configure.tidy"
-    return 1
-  }
-  tidy_files -p build/tidy-python -- "${extension[@]}"
 }
 
 # ---- what later parts need, compiled in idle time ---------------------------------------------------

@@ -20,7 +20,7 @@ inline std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   return bytes;
 }
 
-// From the first byte to the last of `count` blocks that begin `step_bytes` apart; saturates too.
+// From the first byte to the last of `count` blocks that begin `step_bytes` apart; also saturates.
 inline std::size_t span_of(std::size_t count, std::size_t step_bytes, std::size_t block_bytes) {
   if (count == 0) return 0;
   std::size_t bytes = 0;

@@ -224,7 +224,7 @@ class EndsTest(OnHosts):
     def test_the_time_out(self):
         code, _, errors = self.run_on((1, 1), "--timeout", "1", "sleep", "60", **QUIET)
         self.assertEqual(code, 124)
-        self.assertIn("still running: PE 0-1\n", errors)
+        self.assertIn("still running: PE 0-1 [memspan-explain job-timeout]\n", errors)
         self.assertEqual(jobs.marked(self.mark), [])
 
     def test_the_secret_is_in_no_command_and_no_environment(self):

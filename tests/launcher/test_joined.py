@@ -21,7 +21,7 @@ class JoinedTest(unittest.TestCase):
         ours = [it for it in errors.splitlines() if it.startswith("oshrun:")]
         self.assertEqual(len(ours), 0 if line is None else 1, errors)
         if line is not None:
-            self.assertRegex(ours[0], rf"^oshrun: PE 1 \(process \d+\) {line}$")
+            self.assertRegex(ours[0], rf"^oshrun: PE 1 \(process \d+\) {line}( \[memspan-explain [a-z-]+\])?$")
         return [it for it in errors.splitlines() if it not in ours]
 
     def test_one_that_is_killed_ends_the_others(self):

@@ -38,7 +38,7 @@ class DescriptorsTest(unittest.TestCase):
         code, _, errors = run("-n", "60", "--label", "true", env=strangers(), preexec_fn=limit(150, 150))
         self.assertEqual(code, 1)
         line = r"60 processes need \d+ open files in the launcher, and the limit is 150 \(ulimit -Hn\)"
-        self.assertRegex(errors, f"^oshrun: {line}\n$")
+        self.assertRegex(errors, rf"^oshrun: {line} \[memspan-explain too-few-open-files\]\n$")
 
 
 class FilesTest(unittest.TestCase):

@@ -15,7 +15,7 @@ class ResultTest(unittest.TestCase):
         """The job ends with this code and one line, that matches."""
         got, _, errors = run_shells(ranks, script)
         self.assertEqual(got, code, errors)
-        self.assertRegex(errors, f"^oshrun: {line}\n$")
+        self.assertRegex(errors, rf"^oshrun: {line}( \[memspan-explain [a-z-]+\])?\n$")
 
     def test_an_exit_code_is_the_jobs(self):
         self.assertEqual(run("-n", "3", "true", env=strangers()), (0, "", ""))

@@ -157,5 +157,5 @@ def test_sizes_as_texts():
         KvPool(share=5, largest_share=4)
     with pytest.raises(InvalidArgument, match="share is 4294967296 bytes, allowed are up to largest_share, 1048576"):
         KvPool(share="4G", largest_share="1M")
-    with pytest.raises(InvalidArgument, match='share: "4X" is no size'):
+    with pytest.raises(InvalidArgument, match='share: "4X" is not a size'):
         KvPool(share="4X")

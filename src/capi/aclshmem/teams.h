@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The teams of the CANN SHMEM API by their numbers, which kernels use, too.
+// The teams of the CANN SHMEM API by their numbers, which kernels also use.
 #pragma once
 
 #include <memory>

@@ -75,8 +75,8 @@ Result<StoreAddress> read_url(const char* url) {
   auto address = StoreAddress::parse(url);
   if (address.is_ok() && address->first().port == 0)
     return invalid(
-        fmt::format("invalid param, storeURL is {}: a port of 1 to 65535 is needed, "
-                    "for nobody could learn which one 0 became",
+        fmt::format("invalid param, storeURL is {}: the port is 0, allowed are 1 to 65535, "
+                    "which the clients have to know",
                     url));
   return address;
 }
