@@ -24,7 +24,7 @@ constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 MEMSPAN_REMEDY(kPrivateFile, "private-file",
-               "The file of a secret or a key is missing, empty, a link, or open to others.",
+               "The file of a secret or a key is empty, a link, or open to other users.",
                "Name the file itself; run `chmod 600 FILE` and `chmod go-w FOLDER` as its owner.");
 
 Status bad(std::string_view what, const std::string& path, std::string_view why) {
@@ -40,8 +40,7 @@ Result<Fd> open_to_read(std::string_view what, const std::string& path, int more
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
   if (file.is_valid()) return file;
   if (errno == ENOENT)
-    return Status(Code::kNotFound,
-                  fmt::format("{} \"{}\" does not exist{}", what, path, kPrivateFile));
+    return Status(Code::kNotFound, fmt::format("{} \"{}\" does not exist", what, path));
   if (errno == ELOOP) return bad(what, path, "is a symbolic link");
   return bad(what, path, Status::from_errno("opening it").message());
 }

@@ -162,8 +162,8 @@ class StoreClient::Attempts {
     auto secret = read_host_secret(connection.peer);
     if (secret.code() == Code::kNotFound)
       return in_vain(place,
-                     fmt::format("it shares no secret with this user ({}): it uses certificates "
-                                 "or no TLS, belongs to another user, or is not a store",
+                     fmt::format("it shares no secret with this user ({}): it has certificates, "
+                                 "does without TLS, belongs to another user, or is not a store",
                                  secret.status().message()));
     if (!secret.is_ok()) return secret.status();
     return use_secret(*secret);
