@@ -104,7 +104,7 @@ class RealMessages(unittest.TestCase):
                 self.finds(failing("none", **variables), identifier)
         self.finds(job(2, EXPLAINED, "limit", SHMEM_SYMMETRIC_SIZE="268m", MEMSPAN_MEMORY_LIMIT="300m"), "out-of-memory")
 
-    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has a GPU")
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "does not apply: this machine has a GPU")
     def test_no_gpu(self):
         self.finds(printed_by(INFO, "--devices", MEMSPAN_DEVICE="cuda"), "no-cuda-driver")
 
@@ -134,7 +134,7 @@ class RealMessages(unittest.TestCase):
         words = ("-n", "2", "--hosts", "localhost:1,192.0.2.1:1", "--remote-shell", "false", "true")
         printed = printed_by(launcher.OSHRUN, *words)
         if "no interface has an address" in printed:
-            self.skipTest("no interface of this machine has an address")
+            self.skipTest("does not apply: no interface of this machine has an address")
         self.finds(printed, "host-unreachable")
 
     def test_the_start_without_a_launcher(self):
@@ -167,7 +167,7 @@ class RealMessages(unittest.TestCase):
         launcher.until(LIMIT_S, "one of the two ends", lambda: ended.extend(p for p in (one, other) if p.poll() is not None) or ended)
         return ended[0], other if ended[0] is one else one
 
-    @unittest.skipUnless(HAS_TLS, "built without TLS")
+    @unittest.skipUnless(HAS_TLS, "does not apply: built without TLS")
     def test_secrets(self):
         with tempfile.TemporaryDirectory() as folder:
             secret, other, readable = (pathlib.Path(folder, name) for name in ("secret", "other", "readable"))
@@ -181,7 +181,7 @@ class RealMessages(unittest.TestCase):
             self.finds(failing("none", MEMSPAN_JOB_SECRET_FILE=str(other), **one_of_two), "certificate-refused")
             self.finds(failing("none", **one_of_two), "store-secret-differs")
 
-    @unittest.skipUnless(HAS_ETCD, "built without etcd")
+    @unittest.skipUnless(HAS_ETCD, "does not apply: built without etcd")
     def test_etcd(self):
         variables = {"RANK": "0", "WORLD_SIZE": "2", "MEMSPAN_INIT_TIMEOUT": "1", "MEMSPAN_STORE": "etcd://127.0.0.1:1/job"}
         self.finds(failing("none", **variables), "etcd-unreachable")
