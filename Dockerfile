@@ -14,7 +14,8 @@ RUN bash scripts/install_deps.sh --examples
 COPY . .
 # The README's first command: it builds, multiplies on two processes and verifies.
 RUN bash examples/matmul_allreduce/scripts/run.sh -ranks 2 -M 1024 -K 2048 -N 8192
-RUN cmake --install build --prefix /opt/memspan \
+RUN cmake --build build \
+ && cmake --install build --prefix /opt/memspan \
  && install -s build/bin/matmul_allreduce /opt/memspan/bin/ \
  && strip --strip-unneeded /opt/memspan/lib/libmemspan*.so /opt/memspan/bin/memspan-* /opt/memspan/bin/oshrun
 
