@@ -126,7 +126,13 @@ read_apt() {
     *' newly installed, '* | 'Need to get '* | 'After this operation, '* | 'Fetched '*) printf 'install_deps: %s\n' "$1" ;;
   esac
 }
-apt_get() { "${as_root[@]}" apt-get -o APT::Status-Fd=1 "$@" </dev/null 2>&1 | print_progress install_deps read_apt; }
+# apt-get makes the descriptor of its progress non-blocking, so that is a pipe of its own: scripts of packages would fail to
+# write to theirs. No pseudo-terminal is used, since a bare chroot has none.
+apt_get() {
+  # shellcheck disable=SC2016 # expanded inside
+  "${as_root[@]}" bash -c 'DEBIAN_FRONTEND=noninteractive LC_ALL=C exec apt-get -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 \
+    -o Dir::Log::Terminal=/dev/null "$@" 3> >(exec cat)' apt-get "$@" </dev/null 2>&1 | print_progress install_deps read_apt
+}
 # The lists may be missing (a fresh container) or stale: install first, refresh them if that fails.
 options=()
 install() { apt_get install -y --no-install-recommends "${options[@]}" "${missing[@]}"; }

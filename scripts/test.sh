@@ -477,7 +477,7 @@ part_asan() {
 }
 build_debug() { build_preset debug OFF OFF "$units"; }
 one_definition() {
-  cmake -S . -B build-odr -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_UNITY=OFF -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF \
+  cmake -S . -B build-odr -G Ninja -DCMAKE_BUILD_TYPE=Release -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF \
     -DMEMSPAN_BUILD_BENCHMARKS=OFF -DCMAKE_CXX_FLAGS='-O1 -flto=auto -Wodr -Werror=odr -Werror=lto-type-mismatch' >"$results/configure.odr" &&
     cmake --build build-odr --parallel "$jobs" --target memspan
 }
