@@ -26,10 +26,10 @@
 #   fuzz      the fuzz targets for 40 s over their corpora
 #   asan      build and test with the address and undefined-behaviour sanitizers, by clang
 #   tsan      build and test with the thread sanitizer
-#   aarch64   build for aarch64, and its tests under QEMU's user mode
 # Parts that --long adds. It also looks longer in most of the others:
 #   systems   the first tier in a container as root, in one as a user, and on Debian 13
 #   clang     build with clang, and every test
+#   aarch64   build for aarch64, and its tests under QEMU's user mode
 #   engines   the connectors in real servers of vLLM, in an environment of their own
 #   debs      the Debian packages, installed into an empty system, used, upgraded and removed
 #   release   everything that is shipped, made twice and compared, installed, used and removed
@@ -53,8 +53,8 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 first=(dev example python)
-others=(format layers shell dev site run python hosts upstream rows newcomer tidy debug fuzz asan tsan aarch64)
-longest=(systems clang engines debs release)
+others=(format layers shell dev site run python hosts upstream rows newcomer tidy debug fuzz asan tsan)
+longest=(systems clang aarch64 engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
 tier= # first, rest or all, if no part is named
@@ -66,7 +66,7 @@ while (($# > 0)); do
     --long | -long) long=true ;;
     --torch | -torch) torch=true ;;
     -h | --help)
-      sed -n '3,49s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,/^set -e/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)
