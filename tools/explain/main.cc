@@ -75,7 +75,7 @@ const Remedy* find(std::string_view identifier) {
 }
 
 // The identifiers in the text, in their order, each once. A line that was wrapped behind
-// "memspan-explain" is read, too.
+// "memspan-explain" is also read.
 std::vector<std::string> identifiers_in(const std::string& text) {
   std::string words;
   for (const char c : text) {
