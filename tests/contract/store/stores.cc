@@ -12,9 +12,9 @@
 #include "store/server.h"
 #include "support/etcd_cluster.h"
 #include "support/must.h"
+#include "support/needs.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
 #include "store/etcd/messages.h"
-#include "support/needs.h"
 #endif
 
 namespace memspan::contract {
