@@ -8,5 +8,5 @@ for options in -m -rm; do
     exec unshare "$options" sh -c "$inner" sh "$@"
   fi
 done
-echo "no mount namespace: this machine does not allow one"
+echo "needs=mounts"
 exit 77
