@@ -329,7 +329,7 @@ def handles(rank, ranks):
         sm.set_signal_pad_size(6)
     tensor = sm.empty((2, 8))
     tensor.fill_(rank)
-    with pytest.raises(ValueError, match="no symmetric"):
+    with pytest.raises(ValueError, match="not a symmetric"):
         sm.rendezvous(torch.zeros(2))
     handle = sm.rendezvous(tensor)
     with pytest.raises(ValueError, match="in use"):
