@@ -75,7 +75,7 @@ Status PoolCopier::copy_remote(const CopyPiece& piece) {
   if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
   remote_->begun.push_back(piece);
   Status status = begin_remote(piece);
-  const bool may_wait = completion_ == Completion::kTogether && from_.is_empty() &&
+  const bool may_wait = completion_ == CopyCompletion::kTogether && from_.is_empty() &&
                         to_.is_empty() && remote_->begun.size() < kMostBegun;
   return status.is_ok() && may_wait ? status : settle(std::move(status));
 }

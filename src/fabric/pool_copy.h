@@ -29,7 +29,7 @@ struct CopyEnds {
 
 // When a copy with an end on another host is waited for: at once, so that a failure is that
 // piece's, or together with the others.
-enum class Completion { kEach, kTogether };
+enum class CopyCompletion { kEach, kTogether };
 
 // A value; borrows both ends.
 struct CopyPiece {
@@ -45,7 +45,7 @@ class PoolCopier {
   // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
   // together.
   PoolCopier(Pool& pool, const CopyEnds& ends, Duration limit, std::uint64_t bytes,
-             Completion completion = Completion::kTogether)
+             CopyCompletion completion = CopyCompletion::kTogether)
       : pool_(pool),
         ends_(ends),
         limit_(limit),
@@ -169,7 +169,7 @@ class PoolCopier {
   Pool& pool_;
   const CopyEnds ends_;
   const Duration limit_;
-  const Completion completion_;
+  const CopyCompletion completion_;
   Device* const device_;  // whose memory is not the host's; null: all memory here is the host's
   const bool is_non_temporal_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait

@@ -136,7 +136,7 @@ class StoreClient::Connection {
   std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Of the driver, who takes and leaves that role under mutex_.
-  FrameReader reader_;
+  StoreFrameReader reader_;
   bool is_welcomed_ = false;
   std::vector<char> chunk_;
 };

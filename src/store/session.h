@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server's end of one connection: handshake, greeting, then requests in and answers out.
 //
-//   stream --read--> FrameReader --> hello, then requests --> Owner
+//   stream --read--> StoreFrameReader --> hello, then requests --> Owner
 //   stream <-write-- queue of frames <-- send()
 //
 // A peer that breaks the protocol, has not said hello in time, or takes too long over one frame,
@@ -120,7 +120,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   bool is_writing_ = false;  // a handler waits for room
   bool is_paused_ = false;   // not reading until the queue is shorter
   bool has_read_ = false;
-  FrameReader reader_{kMaxGreetingBytes};
+  StoreFrameReader reader_{kMaxGreetingBytes};
   std::deque<StoreFrame> queue_;
   std::size_t sent_ = 0;    // of the first in the queue
   std::size_t unsent_ = 0;  // bytes of the queue, with those that frames share

@@ -302,14 +302,14 @@ std::string list_keys(const std::vector<std::string>& keys) {
   return text;
 }
 
-void FrameReader::feed(std::string_view bytes) {
+void StoreFrameReader::feed(std::string_view bytes) {
   if (broken_) return;
   drop_used();
   buffer_.append(bytes);
 }
 
 // One large frame must not keep its memory for the connection's whole life.
-void FrameReader::drop_used() {
+void StoreFrameReader::drop_used() {
   constexpr std::size_t kKept = std::size_t{1} << 20;
   if (used_ == 0) return;
   if (used_ == buffer_.size() && buffer_.capacity() > kKept)
@@ -319,7 +319,7 @@ void FrameReader::drop_used() {
   used_ = 0;
 }
 
-std::optional<std::string_view> FrameReader::next() {
+std::optional<std::string_view> StoreFrameReader::next() {
   if (used_ == buffer_.size()) drop_used();
   std::string_view rest = std::string_view(buffer_).substr(used_);
   if (broken_ || rest.size() < kLengthBytes) return std::nullopt;

@@ -150,9 +150,9 @@ std::string list_keys(const std::vector<std::string>& keys);
 
 // Cuts a stream of bytes into frames. Holds no more memory than about twice the bytes that it
 // was really given. Not thread-safe.
-class FrameReader {
+class StoreFrameReader {
  public:
-  explicit FrameReader(std::size_t limit) : limit_(limit) {}
+  explicit StoreFrameReader(std::size_t limit) : limit_(limit) {}
 
   // Takes the stream's next bytes, in pieces of any size. Ignored when broken.
   void feed(std::string_view bytes);

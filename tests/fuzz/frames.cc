@@ -25,7 +25,7 @@ struct Cut {
 // `next_size` gives the size of the next piece, 1 and more.
 template <typename NextSize>
 Cut cut(std::string_view stream, std::size_t limit, NextSize next_size) {
-  FrameReader reader(limit);
+  StoreFrameReader reader(limit);
   Cut result;
   while (!stream.empty()) {
     const std::string_view piece = stream.substr(0, next_size());

@@ -84,7 +84,7 @@ Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece,
 // be, and says whether to go on. Gives the failure of what was completed together.
 template <typename PieceAt, typename Failed>
 Status copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
-                   PieceAt piece_at, Completion completion, Failed failed) {
+                   PieceAt piece_at, CopyCompletion completion, Failed failed) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) bytes += piece_at(i).bytes;
   PoolCopier copier(*memory.pool, ends, limit, bytes, completion);
@@ -100,7 +100,7 @@ template <typename PieceAt>
 Status copy_all(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
                 PieceAt piece_at) {
   Status first;
-  const Status last = copy_pieces(memory, ends, limit, count, piece_at, Completion::kTogether,
+  const Status last = copy_pieces(memory, ends, limit, count, piece_at, CopyCompletion::kTogether,
                                   [&](std::size_t i, const Status& status) {
                                     first = name_element(status, i, count);
                                     return false;
@@ -178,7 +178,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
     Status first;
     const Status last = copy_pieces(
         memory, kEnds[t], memory.limit, params->batchSize,
-        [&](std::size_t at) { return piece_of(*params, at); }, Completion::kEach,
+        [&](std::size_t at) { return piece_of(*params, at); }, CopyCompletion::kEach,
         [&](std::size_t at, const Status& why) {
           results->results[at] = smem_code(why);
           if (failures++ == 0) first = name_element(why, at, params->batchSize);

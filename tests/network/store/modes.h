@@ -85,7 +85,7 @@ class Stranger {
   }
 
   std::unique_ptr<StoreStream> stream_;
-  FrameReader reader_{kMaxFrameBytes};
+  StoreFrameReader reader_{kMaxFrameBytes};
   bool has_ended_ = false;
 };
 

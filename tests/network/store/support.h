@@ -92,7 +92,7 @@ class RawPeer {
     return ::poll(&entry, 1, soon().remaining_poll_ms()) == 1;
   }
   Fd socket_;
-  FrameReader reader_{kMaxFrameBytes};
+  StoreFrameReader reader_{kMaxFrameBytes};
 };
 
 inline std::unique_ptr<StoreServer> server_without_listener() {

@@ -207,7 +207,7 @@ TEST_F(TlsTest, NamesOfMembersThatCannotBeReadAreRefused) {
     TlsPeerClient peer(server->endpoint(), {.shows = member});
     ASSERT_TRUE(peer.shakes_hands());
     ASSERT_TRUE(peer.send(encode(StoreHello{.member = "a stranger"})));
-    FrameReader reader(kMaxFrameBytes);
+    StoreFrameReader reader(kMaxFrameBytes);
     reader.feed(peer.receive_all());
     const auto body = reader.next();
     ASSERT_TRUE(body);

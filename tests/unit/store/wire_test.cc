@@ -187,7 +187,7 @@ TEST(FrameReaderTest, FindsTheFramesInEverySplit) {
   const std::string stream = encode(full_request()) + encode(full_answer());
   for (std::size_t first = 0; first <= stream.size(); ++first)
     for (std::size_t second = first; second <= stream.size(); second += 7) {
-      FrameReader reader(kMaxFrameBytes);
+      StoreFrameReader reader(kMaxFrameBytes);
       std::vector<std::string> bodies;
       for (auto piece :
            {stream.substr(0, first), stream.substr(first, second - first), stream.substr(second)}) {
@@ -200,7 +200,7 @@ TEST(FrameReaderTest, FindsTheFramesInEverySplit) {
 }
 
 TEST(FrameReaderTest, FindsTheFramesByteByByte) {
-  FrameReader reader(kMaxFrameBytes);
+  StoreFrameReader reader(kMaxFrameBytes);
   int frames = 0;
   for (char byte : encode(full_request()) + encode(full_answer())) {
     reader.feed({&byte, 1});
@@ -211,7 +211,7 @@ TEST(FrameReaderTest, FindsTheFramesByteByByte) {
 }
 
 TEST(FrameReaderTest, WaitsForTheRestOfAFrame) {
-  FrameReader reader(100);
+  StoreFrameReader reader(100);
   reader.feed(length_prefix(3));
   EXPECT_FALSE(reader.next());
   reader.feed("ab");
@@ -223,7 +223,7 @@ TEST(FrameReaderTest, WaitsForTheRestOfAFrame) {
 }
 
 TEST(FrameReaderTest, IsBrokenForGoodByALengthOfZero) {
-  FrameReader reader(100);
+  StoreFrameReader reader(100);
   reader.feed(length_prefix(0));
   EXPECT_FALSE(reader.next());
   EXPECT_TRUE(reader.is_broken());
@@ -233,7 +233,7 @@ TEST(FrameReaderTest, IsBrokenForGoodByALengthOfZero) {
 }
 
 TEST(FrameReaderTest, TakesTheLimitAndNoByteMore) {
-  FrameReader reader(5);
+  StoreFrameReader reader(5);
   reader.feed(length_prefix(5) + "12345" + length_prefix(6));
   EXPECT_EQ(reader.next(), "12345");
   EXPECT_FALSE(reader.is_broken());
@@ -242,7 +242,7 @@ TEST(FrameReaderTest, TakesTheLimitAndNoByteMore) {
 }
 
 TEST(FrameReaderTest, TakesLongerFramesAfterTheLimitWasRaised) {
-  FrameReader reader(1);
+  StoreFrameReader reader(1);
   reader.feed(length_prefix(1) + "a" + length_prefix(2) + "bc");
   EXPECT_EQ(reader.next(), "a");
   reader.set_limit(2);
