@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds memspan and runs its tests.
 #
-#   test.sh             the first tier: twelve minutes on two cores from an empty Debian 12, 2 GB, no privileges
+#   test.sh             the first tier: the most important tests, without privileges
 #   test.sh --all       the tests that the first tier leaves out; .ci/run runs both
 #   test.sh --long      everything, with soak tests, all distributions and containers, engines and packages: hours
 #   test.sh PART...     only these parts
