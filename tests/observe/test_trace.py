@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from jobs.launcher import SECONDS, environment, run, until
-from watched import DONE, WATCHED, end, jobs_of, watched
+from watched import DONE, WATCHED, end, jobs_of, wait_until_told, watched
 
 
 def parts(events):
@@ -73,12 +73,16 @@ class TraceTest(unittest.TestCase):
                                 max(event["ts"] for event in barriers))
 
     def test_hosts(self):
-        self.trace(2, "--simulate-hosts", "2")
+        with watched(2, "--simulate-hosts", "2", MEMSPAN_TRACE=self.file) as job:
+            # Only PE 0 has to wait: PE 1 may come last to everything.
+            wait_until_told(job, 0)
+            self.assertEqual(end(job), (0, ""))
         tracks, _ = parts(self.read()["traceEvents"])
         self.assertEqual({process for process, _ in tracks}, {0, 1})
         for track in tracks.values():
             self.check_nesting(track)
-            self.assertTrue([event for event in track if event["cat"] == "wait"])
+        self.assertTrue([event for (process, _), track in tracks.items() for event in track
+                         if process == 0 and event["cat"] == "wait" and event["args"].get("for") == 1])
 
     def test_what_is_lost_is_told(self):
         self.trace(1, MEMSPAN_TRACE_EVENTS="100")
