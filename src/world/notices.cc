@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "world/node_overlay.h"
 
@@ -86,6 +87,23 @@ bool is_news(const Notice& notice, const NodeSegment& segment) {
       break;
   }
   return false;
+}
+
+std::vector<Notice> losses(const NodeSegment& segment) {
+  std::map<std::uint32_t, Notice> by_death;
+  for (int rank = 0; rank < segment.peers(); ++rank) {
+    const PeerSlot& peer = segment.peer(rank);
+    const std::uint32_t death = peer.death.load(std::memory_order_acquire);
+    if (death == 0) continue;
+    const PeerState state = peer.state.load(std::memory_order_acquire);
+    if (state == PeerState::kLeft)
+      by_death[death] = {Notice::Kind::kDeparture, rank};
+    else if (state == PeerState::kLost)
+      by_death[death] = {Notice::Kind::kLoss, rank, peer.wait_status.load()};
+  }
+  std::vector<Notice> in_order;
+  for (const auto& [death, notice] : by_death) in_order.push_back(notice);
+  return in_order;
 }
 
 // Whether `rank` is dead, and so not told.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/status.h"
 #include "node/segment.h"
@@ -49,6 +50,9 @@ void apply(const Notice& notice, const NodeSegment& segment);
 // Whether the segment does not show yet what a notice of a loss, a departure or a request to exit
 // says.
 bool is_news(const Notice& notice, const NodeSegment& segment);
+
+// What the segment shows of losses and departures, the first of them first.
+std::vector<Notice> losses(const NodeSegment& segment);
 
 // The overlay as the PE `self` of the job sees it: nodes live that have a PE which did not die. One
 // that has begun to leave still passes things on, until all have. Thread-safe; does not wait.

@@ -72,6 +72,21 @@ TEST_F(NoticesTest, AreWrittenIntoTheSegment) {
   EXPECT_EQ(segment_.header().exit_code.load(), 5);
 }
 
+TEST_F(NoticesTest, OfLossesAndDeparturesComeInTheirOrder) {
+  EXPECT_TRUE(losses(segment_).empty());
+  segment_.mark_lost(3, 9);
+  segment_.mark_departed(0);
+  segment_.mark_lost(1, kUnseenEnd);
+  const std::vector<Notice> found = losses(segment_);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].kind, Notice::Kind::kLoss);
+  EXPECT_EQ(found[0].rank, 3);
+  EXPECT_EQ(found[0].value, 9);
+  EXPECT_EQ(found[1].kind, Notice::Kind::kDeparture);
+  EXPECT_EQ(found[1].rank, 0);
+  EXPECT_EQ(found[2].rank, 1);
+}
+
 TEST_F(NoticesTest, GoToOnePeOfEachOtherNode) {
   routes_.tell({Notice::Kind::kLoss, 1});
   EXPECT_EQ(sent_to_, (std::vector<int>{2}));
