@@ -89,6 +89,9 @@ Result<Addresses> look_up_in_time(const Endpoint& endpoint, const Deadline& dead
 Result<Addresses> resolve(const Endpoint& endpoint, const Deadline& deadline) {
   auto addresses = look_up(endpoint, AI_NUMERICHOST);
   if (!addresses.is_ok()) addresses = look_up_in_time(endpoint, deadline);
+  // Known everywhere (RFC 6761), also where a small system has no /etc/hosts.
+  if (addresses.code() == Code::kUnavailable && endpoint.host == "localhost")
+    addresses = look_up({"127.0.0.1", endpoint.port}, AI_NUMERICHOST);
   if (addresses.is_ok())
     std::stable_partition(addresses->begin(), addresses->end(),
                           [](const SocketAddress& a) { return a.storage.ss_family == AF_INET; });
