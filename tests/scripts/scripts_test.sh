@@ -191,12 +191,13 @@ case_skips() {
   skip t.labelled unused 1 needs.gpu
   skip t.other 'does not apply: one process' 77
   skip t.part 'a.cc:3: Skipped\\nneeds=gpu'
-  count 0 '1 passed, 0 failed, 3 skipped'
+  skip t.part_of_a_rank '[1] a.cc:3: Skipped\\n[0] other words\\n[1] needs=gpu'
+  count 0 '2 passed, 0 failed, 3 skipped'
   said '^This machine lacks a GPU: 1 tests are skipped$'
   skip t.granted needs=hosts 77
   skip t.silent 'not today' 77
   skip t.silent_part 'a.cc:3: Skipped\\nnot today'
-  count 1 '1 passed, 3 failed, 3 skipped'
+  count 1 '2 passed, 3 failed, 3 skipped'
   said '^failed: dev: t\.granted \(it was skipped for want of hosts, which this machine has\)'
   said '^failed: dev: t\.silent \(it was skipped without a reason'
   said '^failed: dev: t\.silent_part \(a part of it was skipped for a reason of its own: not today\)'

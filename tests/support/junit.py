@@ -33,10 +33,14 @@ def wrong_skip(text, is_skipped):
     for need in re.findall(r"\bneeds=(\w+)", text):
         if need not in lacking:
             return f"it was skipped for want of {need}, which this machine has"
-    # GoogleTest prints "FILE:LINE: Skipped", and the reason in the next line.
-    for reason in re.findall(r": Skipped\n(.*)", text):
-        if not re.match("needs=|does not apply:", reason):
-            return f"a part of it was skipped for a reason of its own: {reason}"
+    # GoogleTest prints "FILE:LINE: Skipped", and the reason in the next line; oshrun "[RANK] " before each.
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if line.endswith(": Skipped"):
+            rank = re.match(r"\[\d+\] |", line)[0]
+            reason = next((other[len(rank):] for other in lines[at + 1:] if other.startswith(rank)), "")
+            if not re.match("needs=|does not apply:", reason):
+                return f"a part of it was skipped for a reason of its own: {reason}"
     if is_skipped and not re.search(r"\bneeds=|does not apply:", text):
         return "it was skipped without a reason that the probe confirms"
     return None
