@@ -6,22 +6,18 @@
 #
 #   container-root   Debian 12 in a container with the rights that Docker gives, 64 MiB of /dev/shm
 #   container-user   the same, as uid 1000
-#   SUITE            an empty Debian of that name (trixie)
+#   SUITE            an empty system of that name: trixie, Debian 13; noble, Ubuntu 24.04
 #
 # What was compiled before is taken from ccache, if this machine has it.
 set -euo pipefail
 
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd -- "$here/../.." && pwd)
-work=$(mktemp -d -p /var/tmp)
-trap 'rm -rf -- "$work"' EXIT
-# shellcheck source=tests/support/empty_system.sh
-source "$root/tests/support/empty_system.sh"
+# shellcheck source=tests/systems/start.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/start.sh"
 
 case ${1-} in
   container-root | container-user) ;;
   [a-z]*) suite=$1 ;;
-  *) echo 'first_tier: which system? container-root, container-user or a suite of Debian' >&2 && exit 2 ;;
+  *) echo 'first_tier: which system? container-root, container-user or a suite (trixie, noble)' >&2 && exit 2 ;;
 esac
 
 system=$work/system

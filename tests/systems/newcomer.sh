@@ -4,14 +4,8 @@
 # missing, root runs the first command and, with --both, the user the second one. HOME is a folder of its own. Prints their times.
 set -euo pipefail
 
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd -- "$here/../.." && pwd)
-work=$(mktemp -d -p /var/tmp)
-trap 'rm -rf -- "$work"' EXIT
-# shellcheck source=tests/support/empty_system.sh
-source "$root/tests/support/empty_system.sh"
-# shellcheck source=tests/support/readme.sh
-source "$root/tests/support/readme.sh"
+# shellcheck source=tests/systems/start.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/start.sh"
 
 fail() {
   printf 'newcomer: %s\n' "$1" >&2
