@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/module.h"
+#include "core/remedy.h"
 #include "store/tls.h"
 
 namespace memspan {
@@ -10,9 +11,19 @@ namespace {
 
 constexpr const char* kModule = "libmemspan_tls.so";
 
+MEMSPAN_REMEDY(
+    kNoOpenSsl, "no-openssl", "TLS between processes needs OpenSSL 3, which this system lacks.",
+    "Install it (package libssl3), start the job by oshrun on one host, or turn TLS off: "
+    "shmem_set_conf_store_tls(false, NULL, 0) before the start.");
+
 Result<const TlsFactory*> load() {
-  MEMSPAN_TRY_ASSIGN(void* const found, load_module(kModule, kTlsModuleEntry), "TLS");
-  const TlsFactory* factory = reinterpret_cast<TlsModuleEntry>(found)();
+  const Result<void*> found = load_module(kModule, kTlsModuleEntry);
+  if (!found.is_ok()) {
+    const std::string_view why = found.status().message();
+    const bool is_openssl = why.find("libssl") != why.npos || why.find("libcrypto") != why.npos;
+    return Status(found.code(), fmt::format("TLS: {}{}", why, is_openssl ? kNoOpenSsl : ""));
+  }
+  const TlsFactory* factory = reinterpret_cast<TlsModuleEntry>(*found)();
   if (factory == nullptr || std::string_view(factory->version) != MEMSPAN_VERSION)
     return Status(Code::kNotSupported,
                   fmt::format("{} is not of this version, " MEMSPAN_VERSION, kModule));
