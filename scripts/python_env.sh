@@ -3,13 +3,14 @@
 # Makes a Python environment with what building the wheel needs, from PyPI, and
 # prints its interpreter's path. If the environment exists, it only prints the path.
 #
-#   python_env.sh [--lint | --sbom | --site] [--python PYTHON] [FOLDER]
+#   python_env.sh [--lint | --sbom | --site | --zig] [--python PYTHON] [FOLDER]
 #
 #   --lint            with the linters of Dockerfiles and examples/kubernetes instead
 #   --sbom            with what validates a bill of materials instead
 #   --site            with what builds the documentation's site (scripts/site.sh) instead
+#   --zig             with what links for older systems instead (packaging/older_glibc.sh)
 #   --python PYTHON   whose environment it is (python3)
-#   FOLDER            where (build/python-env, build/lint-env, build/sbom-env, build/site-env)
+#   FOLDER            where (build/python-env, build/lint-env, build/sbom-env, build/site-env, build/zig-env)
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -37,12 +38,16 @@ while (($# > 0)); do
       needed=(spdx-tools==0.8.5)
       default=$root/build/sbom-env
       ;;
+    --zig)
+      needed=(ziglang==0.13.0)
+      default=$root/build/zig-env
+      ;;
     --site | -site)
       needed=(mkdocs==1.6.1 mkdocs-material==9.8.2)
       default=$root/build/site-env
       ;;
     --help | -h)
-      sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     -*)

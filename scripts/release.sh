@@ -82,7 +82,7 @@ for python in "${pythons[@]}"; do
   environment=$(bash scripts/python_env.sh --python "$python" "$work/env-$name")
   for processor in "$(uname -m)" "${others[@]}"; do
     say "the wheel for Python $name on $processor"
-    bash scripts/build_wheel.sh --python "$environment" --out "$out" --arch "$processor"
+    bash scripts/build_wheel.sh --python "$environment" --out "$out" --arch "$processor" --glibc 2.28
   done
 done
 # The second .run package has the wheel of the distribution's Python, where there is one.

@@ -5,6 +5,7 @@
 #   make         the release of the last commit
 #   wheels       each wheel in each Python that it fits, with a job and the tests of the package shmem
 #   aarch64      the wheels for that processor in Debian's Pythons for it, under QEMU, with the same tests; needs root
+#   older        the wheel for Python 3.9 in an empty Debian 11: an older glibc, and no OpenSSL 3, as it says; needs root
 #   sdist        it has what git tracks, and installs into an empty environment
 #   sbom         valid SPDX, and it names what is linked
 #   debs         lintian, and what the packages say of themselves
@@ -77,7 +78,7 @@ case_aarch64() {
     return 0
   fi
   printf 'left out, the emulator has no process_vm_readv: %s\n' "${impossible// or/,}"
-  # No Debian had 3.10, and the wheel of 3.12 is for 3.13. That of 3.9 has an older glibc than the wheels need.
+  # No Debian had 3.10, and the wheel of 3.12 is for 3.13.
   while read -r minor tag suites; do
     fresh "$area/aarch64/3.$minor"
     make_foreign_python "$suites" "$area/aarch64/3.$minor" "$(echo "$first"/memspan-"$version"-"$tag"-*_aarch64.whl)[numpy]" pytest
@@ -85,10 +86,34 @@ case_aarch64() {
       fail "Debian's Python for aarch64 is not 3.$minor"
     test_wheel "$area/aarch64/3.$minor" -k "not ($impossible)"
   done <<'PYTHONS'
-9 cp39 bullseye bookworm
+9 cp39 bullseye
 11 cp311 bookworm
 13 cp312 trixie
 PYTHONS
+}
+
+case_older() {
+  local wheel work=$area/older
+  wheel=$(compgen -G "$first/memspan-$version-cp39-*_$(uname -m).whl") || fail 'there is no wheel for Python 3.9'
+  fresh "$work"
+  (
+    # shellcheck source=tests/support/empty_system.sh
+    source "$root/tests/support/empty_system.sh"
+    suite=bullseye make_root "$work/system"
+    cp -- "$wheel" "$work/system/"
+    in_root "$work/system" sh -ec '
+      apt-get update -qq
+      apt-get install -qq -y --no-install-recommends python3-venv >/dev/null
+      python3 -m venv /env
+      /env/bin/python -m pip install -q --disable-pip-version-check "/$1[numpy]"
+      ldd --version | head -n 1
+      /env/bin/python -m memspan
+      /env/bin/oshrun -n 2 --timeout 60 /env/bin/memspan-perf put --sizes 8,1M
+      /env/bin/oshrun -n 2 --timeout 60 /env/bin/python -c "import shmem; shmem.shmem_init(); shmem.shmem_barrier_all(); shmem.shmem_finalize()"
+      RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=17000 /env/bin/python -c "import shmem; shmem.shmem_init()" 2>&1 |
+        tee /dev/stderr | grep -q "memspan-explain no-openssl"' sh "${wheel##*/}"
+  ) || fail 'the wheel in Debian 11'
+  rm -rf -- "$work"
 }
 
 case_sdist() {
