@@ -97,8 +97,8 @@ place=()
 ahead= # the process group that compiles what later parts need
 trap 'end_ahead; rm -rf -- "$results"' EXIT
 
-# What another checkout compiled is as good: paths below this one do not count.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+# What another checkout or a container with the same compiler compiled is as good: paths below this one do not count.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
 
 # build_preset PRESET [EXAMPLES [BENCHMARKS [TESTS]]]: ON or OFF; TESTS are the folders of tests, all
 # when it is not given.
@@ -386,7 +386,7 @@ part_release() {
   local each
   step 'what a release needs' bash scripts/install_deps.sh --release --cross || return 0
   step 'release make' bash tests/packages/release_test.sh make || return 0
-  for each in wheels aarch64 sdist sbom debs life dockerfile again; do
+  for each in wheels older aarch64 sdist sbom debs life dockerfile again; do
     step "release $each" bash tests/packages/release_test.sh "$each" || true
   done
 }
@@ -400,15 +400,19 @@ part_newcomer() {
   if $long; then length=(--both); fi
   step_of_many 'newcomer' bash tests/systems/newcomer.sh "${length[@]}"
 }
-# The first tier elsewhere: half an hour.
+# The first tier elsewhere: half an hour. Without --long on one of these systems, which the commit chooses.
 part_systems() {
-  local each
+  local each systems=(container-root container-user trixie noble) need
+  $long || systems=("${systems[16#$(git rev-parse --short=6 HEAD) % 4]}")
   step 'what other systems need' bash scripts/install_deps.sh --systems || return 0
-  for each in container-root container-user trixie; do
-    if [[ $each == container-* ]] && lacks containers; then
-      skip_for containers "$each"
-    elif lacks empty_systems; then
-      skip_for empty_systems "$each"
+  for each in "${systems[@]}"; do
+    need=empty_systems
+    case $each in
+      container-*) need=containers ;;
+      noble) need=ubuntu ;;
+    esac
+    if lacks "$need"; then
+      skip_for "$need" "$each"
     else
       step_of_many "$each" bash tests/systems/first_tier.sh "$each"
     fi

@@ -20,6 +20,7 @@ import pytest
 from jobs import hosts
 from memspan import mooncake
 from memspan.fabric.engine import TransferRequest
+from needs import needs
 
 SLICE = 1 << 20
 NO_RANK = 2**32 - 1
@@ -351,6 +352,7 @@ def adopted_arrays(rank, ranks):
     assert space.barrier() == 0
 
 
+@needs("userfaultfd")
 def test_adopted_arrays():
     jobs.run(adopted_arrays, 2, MEMSPAN_TRANS_WAIT="0")
 

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 SUPPORT = os.path.dirname(os.path.abspath(__file__))
 VARIABLE = "MEMSPAN_TEST_LACKS"
@@ -361,6 +362,16 @@ def try_empty_systems():
     run("unshare", "--mount", "--pid", "--fork", "chroot", "/", "true")
 
 
+def try_ubuntu():
+    """What makes its systems is a package of Debian 13; only its server may be out of reach."""
+    try_empty_systems()
+    address = "http://archive.ubuntu.com/ubuntu/dists/noble/Release"
+    try:
+        urllib.request.urlopen(address, timeout=20).close()
+    except OSError as error:
+        raise Lacking(f"{address}: {error}") from error
+
+
 def try_pypi():
     """One small package, in an environment of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -404,12 +415,14 @@ CAPABILITIES = {
     "openmpi": ("Open MPI", program("mpirun.openmpi")),
     "mpich": ("MPICH", program("mpiexec.hydra")),
     "valgrind": ("Valgrind", program("valgrind")),
+    "git": ("git", program("git")),
     "nvcc": ("CUDA's compiler", program("nvcc")),
     "gpu": ("an NVIDIA GPU", try_gpu),
     "pypi": ("packages of PyPI", try_pypi),
     "torch": ("PyTorch", python_module("torch")),
     "containers": ("containers (podman, crun, debootstrap)", try_containers),
     "empty_systems": ("empty Debian systems (debootstrap, chroot)", try_empty_systems),
+    "ubuntu": ("Ubuntu's packages", try_ubuntu),
     "emulator": ("an emulator of aarch64", program("qemu-aarch64")),
 }
 

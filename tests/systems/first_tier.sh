@@ -23,7 +23,9 @@ esac
 system=$work/system
 make_root "$system"
 git clone -q --no-hardlinks -- "$root" "$system/memspan"
-cache=$(ccache --get-config cache_dir 2>/dev/null || true)
+# That of another compiler would only cost the headers that are compiled once.
+cache=
+[[ $1 != container-* ]] || cache=$(ccache --get-config cache_dir 2>/dev/null || true)
 settings=()
 packages=$(bash "$root/scripts/install_deps.sh" --examples --tests --python --list)
 if [[ -d $cache ]]; then
@@ -49,7 +51,6 @@ case $1 in
     in_container "$system" "$user" "$cache" env HOME="$([[ $user == 0 ]] && echo /root || echo /home/user)" "${settings[@]}" bash -c "$line"
     ;;
   *)
-    [[ ! -d $cache ]] || export MEMSPAN_SYSTEM_BIND=$cache:/ccache
     in_root "$system" env "${settings[@]}" bash -c "$line"
     ;;
 esac
