@@ -51,7 +51,7 @@ void apply(const Notice& notice, const NodeSegment& segment);
 // says.
 bool is_news(const Notice& notice, const NodeSegment& segment);
 
-// What the segment shows of losses and departures, the first of them first.
+// The losses and departures in the segment, in the order in which they were noted.
 std::vector<Notice> losses(const NodeSegment& segment);
 
 // The overlay as the PE `self` of the job sees it: nodes live that have a PE which did not die. One

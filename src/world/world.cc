@@ -368,8 +368,9 @@ void World::depart() {
   // The notice takes other ways than what was sent, and may come before it: this process would have
   // left somebody's barrier that it has been in.
   if (has_other_nodes) linked_->flush(kNoticeLimit);
-  // Other nodes first: who sees it on this one may leave because of it, and tell so. Before that
-  // those who went before: they may be the cause, and what tells of them may come later there.
+  // Other nodes first: a PE of this node that sees the departure may leave because of it, and
+  // announce that. Earlier losses come before it: they may be the cause, and their own notices may
+  // be slower.
   if (has_other_nodes) {
     for (const Notice& loss : losses(*membership_.segment)) linked_->tell(loss);
     linked_->tell({Notice::Kind::kDeparture, rank()});
