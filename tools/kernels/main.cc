@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "command_line/arguments.h"
+#include "command_line/environment.h"
 #include "kernels/source.h"
 
 namespace {
@@ -41,8 +42,8 @@ constexpr const char* kHelp =
 int run(const Words& words) {
   const std::vector<char*> arguments = memspan::command_line::pointers_to(words);
   pid_t child = 0;
-  const int failed =
-      ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);
+  const int failed = ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(),
+                                    memspan::environment());
   if (failed != 0) {
     std::fprintf(stderr, "memspan-kernels: cannot run \"%s\": %s\n", arguments[0],
                  std::strerror(failed));

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "command_line/environment.h"
 #include "core/poll.h"
 #include "launcher/agent_streams.h"
 #include "launcher/exit_code.h"
@@ -37,7 +38,7 @@ bool is_own(std::string_view setting) {
 
 void take_over_environment(const std::vector<std::string>& settings) {
   std::vector<std::string> own;
-  for (char** entry = environ; *entry != nullptr; ++entry)
+  for (char** entry = environment(); *entry != nullptr; ++entry)
     if (is_own(*entry)) own.emplace_back(*entry);
   clearenv();
   const auto set = [](const std::string& setting) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "command_line/environment.h"
 #include "core/environment.h"
 #include "core/remedy.h"
 #include "launcher/binding.h"
@@ -200,7 +201,7 @@ Job::Environment Job::environment_for(const Program& program, Channel channel, b
   // It can show neither colours nor a cursor: what reads at our end may be a file.
   if (channel == Channel::kTerminal && taken.insert("TERM").second)
     result.common.emplace_back("TERM=dumb");
-  for (char** entry = environ; *entry != nullptr; ++entry)
+  for (char** entry = environment(); *entry != nullptr; ++entry)
     if (taken.count(key_of(*entry)) == 0) result.common.emplace_back(*entry);
   return result;
 }

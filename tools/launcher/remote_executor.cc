@@ -13,6 +13,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "command_line/environment.h"
 #include "launcher/job_store.h"
 #include "launcher/rendezvous.h"
 #include "launcher/say.h"
@@ -29,7 +30,7 @@ constexpr Duration kGoodbyePatience = std::chrono::seconds(1);
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> settings;
-  for (char** entry = environ; *entry != nullptr; ++entry) settings.emplace_back(*entry);
+  for (char** entry = environment(); *entry != nullptr; ++entry) settings.emplace_back(*entry);
   return settings;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "command_line/arguments.h"
+#include "command_line/environment.h"
 #include "core/environment.h"
 #include "core/fd.h"
 
@@ -71,8 +72,8 @@ class Child {
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     ::posix_spawnattr_setsigmask(&attributes, &blocked);
     pid_t process = -1;
-    const int error =
-        ::posix_spawn(&process, words[0].c_str(), &actions, &attributes, arguments.data(), environ);
+    const int error = ::posix_spawn(&process, words[0].c_str(), &actions, &attributes,
+                                    arguments.data(), environment());
     ::posix_spawnattr_destroy(&attributes);
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return Status::from_errno("starting " + words[0], error);

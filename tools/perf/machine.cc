@@ -11,6 +11,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "command_line/environment.h"
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "system_files/system_files.h"
@@ -70,7 +71,7 @@ Facts describe_machine() {
 
 Facts set_variables() {
   Facts all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environment(); *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with("MEMSPAN_") && !name.starts_with("SHMEM_")) continue;

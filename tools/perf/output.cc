@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "command_line/arguments.h"
+#include "command_line/environment.h"
 #include "command_line/print.h"
 #include "core/fd.h"
 #include "perf/plots.h"
@@ -50,7 +51,7 @@ Result<bool> run_converter(std::vector<std::string> words) {
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t process = -1;
   const int error =
-      ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environment());
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     return Status(Code::kNotFound,
