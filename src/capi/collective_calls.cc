@@ -45,7 +45,7 @@ Status compare_calls(const char* call, Team& team) {
     if (other != mine)
       return {
           Code::kInvalidArgument,
-          fmt::format("PE {} is in {} meanwhile; all members of a team make the same calls in "
+          fmt::format("PE {} is in {}; all members of a team make the same calls in "
                       "the same order{}",
                       team.peer_of(member), other.empty() ? "another call" : other, kCallsDiffer)};
   }

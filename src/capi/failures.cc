@@ -156,16 +156,16 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
                                  argument, address, pe));
   const SymmetricRegion* const device = routes.device_region();
   end_with_message(
-      call,
-      fmt::format("{} is {} ({} bytes), which is not wholly in the symmetric heap, {:#x} to {:#x}, "
-                  "nor in the program's global and static variables, {:#x} to {:#x}{}{}",
-                  argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
-                  routes.data.base, routes.data.base + routes.data.bytes,
-                  device == nullptr ? std::string()
-                                    : fmt::format(", nor in the symmetric heap in memory of a "
-                                                  "device, {:#x} to {:#x}",
-                                                  device->base, device->base + device->bytes),
-                  kNotSymmetric));
+      call, fmt::format(
+                "{} is {} ({} bytes), which is not entirely in the symmetric heap, {:#x} to {:#x}, "
+                "nor in the program's global and static variables, {:#x} to {:#x}{}{}",
+                argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
+                routes.data.base, routes.data.base + routes.data.bytes,
+                device == nullptr ? std::string()
+                                  : fmt::format(", nor in the symmetric heap in memory of a "
+                                                "device, {:#x} to {:#x}",
+                                                device->base, device->base + device->bytes),
+                kNotSymmetric));
 }
 
 void end_for_null(const char* call, const char* argument, const void* address) {
@@ -182,10 +182,11 @@ void end_for_misaligned_word(const char* call, const char* argument, const void*
 }
 
 void end_for_device_memory(const char* call, const char* argument, const void* address) {
-  end_process(call, Status(Code::kNotSupported,
-                           fmt::format("{} is {}, memory of a device (DEVICE_SIDE), where the host "
-                                       "cannot do this; it needs memory of the host (HOST_SIDE)",
-                                       argument, address)));
+  end_process(call,
+              Status(Code::kNotSupported,
+                     fmt::format("{} is {}, memory of a device (DEVICE_SIDE), and the host "
+                                 "cannot do this there; it needs memory of the host (HOST_SIDE)",
+                                 argument, address)));
 }
 
 void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {

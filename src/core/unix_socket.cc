@@ -97,7 +97,7 @@ Result<ucred> peer_of(const Fd& socket) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
-    return Status::from_errno("asking who is at the other end of a Unix socket");
+    return Status::from_errno("asking for the process at the other end of a Unix socket");
   return credentials;
 }
 

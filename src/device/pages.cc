@@ -38,7 +38,7 @@ Status check_file_size_limit(std::size_t bytes) {
   return {
       Code::kOutOfMemory,
       fmt::format("shared memory of {} ({} bytes) is more than the {} ({} bytes) that a file may "
-                  "have here (RLIMIT_FSIZE; \"ulimit -f unlimited\" lifts it)",
+                  "have (RLIMIT_FSIZE; \"ulimit -f unlimited\" lifts it)",
                   format_size(bytes), bytes, format_size(limit.rlim_cur), limit.rlim_cur)};
 }
 

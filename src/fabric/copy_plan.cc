@@ -64,7 +64,7 @@ Status RemoteCopies::result_of(const Route& route, const Status& status) {
   }
   if (status.code() == Code::kNotFound)
     return {Code::kStale, fmt::format("the memory of rank {} at the address that was asked for is "
-                                      "not there any more: its owner has made it smaller; {}",
+                                      "gone: its owner has made it smaller; {}",
                                       window.rank, status.message())};
   return status.annotate(window.name);
 }
@@ -80,7 +80,7 @@ Status RemoteCopies::begin(const CopyPlan& plan) {
     case CopyPlan::Step::kCopy:
       break;
   }
-  return {Code::kInternal, "both ends of the copy are here"};
+  return {Code::kInternal, "both ends of the copy are in this process"};
 }
 
 Status RemoteCopies::put(Route& route, const CopyPlan& plan) {

@@ -160,7 +160,7 @@ Result<std::string> Member::ask_address(const MemberIdentity& who,
   static_cast<void>(store_->remove(wanted, deadline));
   if (!there.is_ok()) return there;
   if (address.code() != Code::kTimeout) return address;
-  return Status(Code::kTimeout, "it did not tell its address in time");
+  return Status(Code::kTimeout, "it did not publish its address in time");
 }
 
 Result<std::shared_ptr<RemotePeer>> Member::remote_peer(const MemberIdentity& who,

@@ -28,7 +28,7 @@ Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_
   if (place.offset <= *given && bytes <= *given - place.offset) return Status::ok();
   return {
       Code::kInvalidArgument,
-      fmt::format("invalid param, {} {} + {} bytes is not wholly in the {} bytes of {} memory "
+      fmt::format("invalid param, {} {} + {} bytes is not entirely in the {} bytes of {} memory "
                   "that rank {} gave (it begins at byte {} of them)",
                   name, pointer, bytes, *given, place.kind == RangeKind::kHost ? "host" : "device",
                   place.rank, place.offset)};
@@ -187,10 +187,9 @@ Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const
                         piece.from, piece.to, piece.bytes)};
   PoolPlace place;
   if (find_place(pool_, is_source ? piece.from : piece.to, place))
-    return {Code::kStale,
-            fmt::format("{}: the memory of rank {} at {} is not there any more: its owner has made "
-                        "it smaller",
-                        name, place.rank, address)};
+    return {Code::kStale, fmt::format("{}: the memory of rank {} at {} is gone: its owner has made "
+                                      "it smaller",
+                                      name, place.rank, address)};
   return {Code::kInvalidArgument,
           fault.is_forbidden
               ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",

@@ -206,7 +206,7 @@ void RemoteAccess::on_peer_lost(int peer, const Status& why) {
 }
 
 void RemoteAccess::exclude(const MemberIdentity& who) {
-  const Status why(Code::kPeerLost, "it is no member of the store any more");
+  const Status why(Code::kPeerLost, "it is not a member of the store any more");
   transport_->exclude(number_of(who), why);
   on_peer_lost(number_of(who), why);
 }

@@ -24,7 +24,7 @@ bool is_tag(std::string_view text) {
 Status check_tag(std::string_view what, std::string_view text) {
   if (is_tag(text)) return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("invalid param, {} \"{}\" is no tag; allowed are 1 to {} of [a-zA-Z0-9_]",
+          fmt::format("invalid param, {} \"{}\" is not a tag; allowed are 1 to {} of [a-zA-Z0-9_]",
                       what, text, kMostTagBytes)};
 }
 

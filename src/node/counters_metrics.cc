@@ -94,7 +94,7 @@ std::string metrics_of(const std::vector<CountersSeen>& processes) {
   add_memory(text, processes, "memspan_memory_bytes",
              "The symmetric heap of a PE, or what a member gave to its pool.",
              &MemberSeen::memory_bytes);
-  add_memory(text, processes, "memspan_memory_used_bytes", "What of that is in use.",
+  add_memory(text, processes, "memspan_memory_used_bytes", "Bytes of it in use.",
              &MemberSeen::memory_used);
   return text.take();
 }
@@ -118,8 +118,9 @@ Result<std::unique_ptr<MetricsServer>> serve_metrics(std::string_view what, std:
   if (!server.is_ok()) return server.status().annotate(std::string(what));
   if (!(*server)->is_loopback())
     log_line(LogLevel::kWarn,
-             fmt::format("{}: whoever reaches {} may read the metrics, without a password", what,
-                         place));
+             fmt::format(
+                 "{}: any process that can connect to {} can read the metrics, without a password",
+                 what, place));
   return server;
 }
 

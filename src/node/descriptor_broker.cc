@@ -130,9 +130,9 @@ class DescriptorBroker::State {
       return {Code::kInvalidArgument, fmt::format("{} descriptors are offered; allowed are {}",
                                                   descriptors->size(), kMostUnixDescriptors - 1)};
     if (access.channel == Channel::kOpen && access.processes.empty())
-      return {
-          Code::kInvalidArgument,
-          fmt::format("nobody may have {}: on an open channel processes have to be named", name)};
+      return {Code::kInvalidArgument,
+              fmt::format("{} cannot be handed out: on an open channel processes have to be named",
+                          name)};
     MutexLock lock(mutex_);
     publications_.insert_or_assign(name, Publication{std::move(descriptors), std::move(access)});
     return Status::ok();

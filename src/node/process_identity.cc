@@ -33,11 +33,11 @@ Result<ProcessIdentity> ProcessIdentity::parse(std::string_view text) {
   const std::size_t space = std::min(text.find(' '), text.size());
   MEMSPAN_TRY_ASSIGN(const std::int64_t process,
                      parse_integer("the process", text.substr(0, space), 1, kMost),
-                     "who a member is");
+                     "the process of a member");
   MEMSPAN_TRY_ASSIGN(
       const std::int64_t pid_namespace,
       parse_integer("the pid namespace", text.substr(std::min(space + 1, text.size())), 0, kMost),
-      "who a member is");
+      "the process of a member");
   return ProcessIdentity{process, pid_namespace};
 }
 

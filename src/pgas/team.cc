@@ -31,7 +31,7 @@ Status check_shape(const TeamShape& shape, int parent_size) {
       in_parent(last))
     return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("start {}, stride {}, size {} does not lie in a team of {}", shape.start,
+          fmt::format("start {}, stride {}, size {} do not fit into a team of {}", shape.start,
                       shape.stride, shape.size, parent_size)};
 }
 

@@ -182,7 +182,7 @@ class StoreClient::Attempts {
     if (!connection.is_loopback && !std::exchange(has_warned_, true))
       log_line(LogLevel::kWarn,
                fmt::format("the connection to the store at {} is plain, as it was asked for: "
-                           "everybody on the network can read and change what it carries",
+                           "anyone on the network can read and change what it carries",
                            place.to_string()));
     return make_plain_stream(std::move(connection.socket));
   }

@@ -52,11 +52,11 @@ Status take_entry(std::string_view item, Entries& entries) {
   for (std::string_view known : kEntries) is_known = is_known || name == known;
   if (!is_known)
     return invalid_entry(name,
-                         fmt::format("is no entry; allowed are {}", fmt::join(kEntries, ", ")));
+                         fmt::format("is not an entry; allowed are {}", fmt::join(kEntries, ", ")));
   if (value.empty()) return invalid_entry(name, "is empty");
   if (value.find(':') != std::string_view::npos)
     return invalid_entry(name, "has a colon in its value, which a path may not have");
-  if (!entries.emplace(name, value).second) return invalid_entry(name, "is there twice");
+  if (!entries.emplace(name, value).second) return invalid_entry(name, "is given twice");
   return Status::ok();
 }
 
@@ -77,7 +77,7 @@ Result<std::vector<std::string>> files_in(const Entries& entries, std::string_vi
   if (!status.is_ok()) return status;
   if (!folder.empty() && files.empty())
     return invalid_entry(list_entry,
-                         fmt::format("is missing, {} alone names no file", folder_entry));
+                         fmt::format("is missing; {} needs it to name a file", folder_entry));
   return files;
 }
 

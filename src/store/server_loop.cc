@@ -170,11 +170,11 @@ void StoreServer::Loop::accept(Fd socket) {
   const SessionId id = next_session_++;
   ++accepted_;
   if (auto replaced = admission_.accept(id, peer_address(socket.get()), Clock::now())) {
-    warn_limited("there are too many connections that have not said who they are");
+    warn_limited("there are too many connections that have not authenticated");
     ++refused_;
     if (*replaced == id) return;
     end(*replaced,
-        {Code::kUnavailable, "newer connections took its place before it said who it is"});
+        {Code::kUnavailable, "newer connections took its place before it authenticated"});
   }
   tune_connection(socket.get());
   auto stream = authentication_.open(std::move(socket));

@@ -181,7 +181,7 @@ void StoreSession::read() {
 // own language tells him at once, or he would take us for a store that is about to come.
 void StoreSession::refuse_tls() {
   static_cast<void>(stream_->write(kProtocolVersionAlert));
-  close({Code::kAuth, "the other side speaks TLS, and this store was told to do without"});
+  close({Code::kAuth, "the other side speaks TLS, and this store was configured without it"});
 }
 
 void StoreSession::read_soon() {

@@ -203,8 +203,9 @@ Status TlsStream::why_failed(std::string_view doing) const {
       ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
     return {Code::kStoreLost, fmt::format("the connection ended while {}", doing)};
   if (ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION)
-    return {Code::kAuth,
-            "the other side does not speak TLS 1.3; if it is a store, it was told to do without"};
+    return {
+        Code::kAuth,
+        "the other side does not speak TLS 1.3; if it is a store, it was configured without TLS"};
   if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
     return {Code::kAuth,
             fmt::format("the other side's certificate is refused: {}{}",

@@ -138,7 +138,7 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
   if (!is_asked_for)
     log_line(LogLevel::kInfo,
              fmt::format("other hosts are reached by TCP sockets, from {}; UCX {}", given,
-                         has_ucx_module() ? "is there and not asked for (MEMSPAN_CARRIER=ucx)"
+                         has_ucx_module() ? "is installed but not selected (MEMSPAN_CARRIER=ucx)"
                                           : "is not in this installation"));
   return options;
 }

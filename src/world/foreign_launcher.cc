@@ -115,7 +115,7 @@ Result<std::optional<int>> number(const char* variable, std::int64_t least) {
   if (variable == nullptr) return std::optional<int>();
   MEMSPAN_TRY_ASSIGN(const auto value,
                      environment_integer(variable, least, std::numeric_limits<std::int32_t>::max()),
-                     "asking who started this process");
+                     "looking for the launcher of this process");
   return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
 }
 

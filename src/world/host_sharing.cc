@@ -38,7 +38,7 @@ Result<MemberAddress> read_introduction(const std::string& text) {
   if (broker == std::string::npos || kernel == std::string::npos || host == std::string::npos)
     return Status(Code::kInvalidArgument, fmt::format("a member says of itself \"{}\"", text));
   MEMSPAN_TRY_ASSIGN(const ProcessIdentity process, ProcessIdentity::parse(text.substr(0, broker)),
-                     "reading who a member is");
+                     "reading the process of a member");
   return MemberAddress{text.substr(host + 1), text.substr(kernel + 1, host - kernel - 1), process,
                        text.substr(broker + 1, kernel - broker - 1)};
 }

@@ -91,7 +91,7 @@ Result<Rendezvous> agree_on_store(LauncherChannel& channel, const StoreSecurity&
     opened = place.status();
     MEMSPAN_PASS(channel.put(kStoreKey, encode_outcome(place).substr(0, kMostTold), deadline));
   }
-  MEMSPAN_TRY(channel.fence(deadline), "waiting for PE 0 to tell where the store is");
+  MEMSPAN_TRY(channel.fence(deadline), "waiting for PE 0 to publish the store's address");
   MEMSPAN_PASS(opened);
   if (rendezvous.rank == 0) return rendezvous;
   MEMSPAN_TRY_ASSIGN(const std::string told, channel.get(0, kStoreKey, deadline),

@@ -28,7 +28,7 @@ std::string here_prefix(const Membership& joined) {
 
 Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(const StoreListing here, store.list(here_prefix(joined), deadline),
-                     "looking who is there");
+                     "listing the members");
   std::set<std::string> ranks;
   for (const auto& [key, value] : here) ranks.insert(value);
   for (int rank = 0; rank < joined.size; ++rank)

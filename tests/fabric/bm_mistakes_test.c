@@ -73,7 +73,7 @@ SCENARIO(memory_that_shrinks_is_told, 2, int number) {
   FAILS(copy(pool, bytes, host_of(pool, 1), kSize, SMEMB_COPY_H2G, 0), SMEM_NOT_EXIST,
         "the memory of rank 1 at");
   FAILS(copy(pool, host_of(pool, 1) + 4096, bytes, 8, SMEMB_COPY_G2H, 0), SMEM_NOT_EXIST,
-        "is not there any more");
+        "is gone: its owner has made it smaller");
   CHECK(copy(pool, bytes, host_of(pool, 1), 4096, SMEMB_COPY_H2G, 0) == SMEM_OK);
   meet(members);
   if (number == 1) CHECK(ftruncate(memory, kSize) == 0);
@@ -173,7 +173,7 @@ SCENARIO(refuses_nonsense, 1, int number) {
        "share memory flag set, but input fd invalid: -1"},
       {{.maxDramSize = 1, .localDRAMSize = 1, .dataOpType = 1, .flags = 1U << 8, .dramShmFd = 999},
        "input fd invalid: 999"},
-      {{.maxDramSize = 1, .dataOpType = 1, .tag = "a b"}, "\"a b\" is no tag"},
+      {{.maxDramSize = 1, .dataOpType = 1, .tag = "a b"}, "\"a b\" is not a tag"},
       {{.maxDramSize = 1, .dataOpType = 1, .tagOpInfo = "a:b"}, "allowed is tagA:OP:tagB"},
       {{.maxDramSize = 1, .dataOpType = 1, .tagOpInfo = "a:MTE:b"}, "has the operation \"MTE\""},
       {{.maxDramSize = 1, .localDRAMSize = 1, .dataOpType = 1, .flags = 0x80 | 100},
@@ -201,7 +201,7 @@ SCENARIO(refuses_nonsense, 1, int number) {
   REFUSES(copy(pool, bytes, bytes, 4, SMEMB_COPY_AUTO, 0), "neither src nor dest");
   REFUSES(copy(pool, bytes, place, 8, SMEMB_COPY_G2G, 0), "src 0x");
   REFUSES(copy(pool, place, bytes, 8, SMEMB_COPY_H2G, 0), "dest 0x");
-  REFUSES(copy(pool, bytes, place + kSize - 4, 8, SMEMB_COPY_H2G, 0), "not wholly in");
+  REFUSES(copy(pool, bytes, place + kSize - 4, 8, SMEMB_COPY_H2G, 0), "not entirely in");
   void* one[1] = {bytes};
   smem_batch_copy_params batch = {one, one, NULL, 1};
   REFUSES(smem_bm_copy_batch(pool, &batch, SMEMB_COPY_AUTO, 0), "dataSizes is NULL");

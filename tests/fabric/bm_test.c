@@ -154,7 +154,7 @@ SCENARIO(contributions_differ, 4, int number) {
     if (given > 0)
       CHECK(copy(pool, host_of(pool, rank), bytes, given, SMEMB_COPY_AUTO, 0) == SMEM_OK);
     REFUSES(copy(pool, host_of(pool, rank), bytes, given + 1, SMEMB_COPY_AUTO, 0),
-            "not wholly in the");
+            "not entirely in the");
     REFUSES(copy(pool, bytes, host_of(pool, rank) + given, 1, SMEMB_COPY_AUTO, 0), "dest");
   }
   REFUSES_TO_MAKE(device_of(pool, 0), "no memory of that type");

@@ -123,7 +123,7 @@ SCENARIO(mistakes_are_told, 2, int number) {
   char* place = device_of(pool, 1 - number);
   REFUSES(copy(pool, (char*)16, place, 100, SMEMB_COPY_H2G, 0), "there is no memory at");
   REFUSES(copy(pool, place, "constant", 5, SMEMB_COPY_G2H, 0), "may not be written");
-  REFUSES(copy(pool, place + kSize - 1, &byte, 2, SMEMB_COPY_G2H, 0), "is not wholly in");
+  REFUSES(copy(pool, place + kSize - 1, &byte, 2, SMEMB_COPY_G2H, 0), "is not entirely in");
   CHECK(copy(pool, &byte, place, 1, SMEMB_COPY_H2G, 0) == SMEM_OK);
   meet(members);
 }

@@ -117,7 +117,7 @@ TEST(TransWaitTest, FailsAtOnceWhereNothingIsExpected) {
     begin = std::chrono::steady_clock::now();
     EXPECT_EQ(smem_trans_write(handle, mine, kTarget, remote, 1), SMEM_NOT_EXIST);
     EXPECT_LT(seconds_since(begin), 0.9);
-    EXPECT_TRUE(says("are not wholly in what endpoint"));
+    EXPECT_TRUE(says("are not entirely in what endpoint"));
   });
   setenv("MEMSPAN_TRANS_WAIT", "0", 1);
   with_late_target([](smem_trans_t handle, unsigned char* remote, const auto&) {

@@ -109,7 +109,7 @@ class MetricsTest(unittest.TestCase):
 
     def test_beyond_the_loopback_interface_it_warns(self):
         with served(STORE, "--plain", "--metrics", "0.0.0.0:0") as (process, _):
-            self.assertIn(b"whoever reaches 0.0.0.0:0 may read the metrics", process.stderr.readline())
+            self.assertIn(b"any process that can connect to 0.0.0.0:0 can read the metrics", process.stderr.readline())
 
     def test_slow_and_hostile_clients(self):
         with store() as (process, port), contextlib.ExitStack() as held:

@@ -155,7 +155,7 @@ def wrong_workers(text):
     address, size = worker.directory
     return [
         ("nowhere", "127.0.0.1:9/aa/1000/100", "127.0.0.1:9"),
-        ("not registered", str(worker._replace(directory=Place(4096, 256))), "are not wholly in what"),
+        ("not registered", str(worker._replace(directory=Place(4096, 256))), "are not entirely in what"),
         ("no directory", str(worker._replace(directory=Place(address + 1, size - 1))), "is not a directory"),
         ("too large", str(worker._replace(directory=Place(address, 1 << 25))), "allowed are 1 to"),
         ("empty", str(worker._replace(directory=Place(address, 0))), "allowed are 1 to"),

@@ -222,7 +222,7 @@ def test_mistakes_are_exceptions(alone):
     mine = shmem.shmem_malloc(64)
     with pytest.raises(ValueError, match="pe is 5, allowed are 0 to 0"):
         shmem.shmem_putmem(mine, mine, 8, 5)
-    with pytest.raises(ValueError, match="not wholly in the symmetric heap"):
+    with pytest.raises(ValueError, match="not entirely in the symmetric heap"):
         shmem.shmem_putmem(12345, mine, 8, 0)
     with pytest.raises(ValueError, match="src has 4 bytes, needed are 8"):
         shmem.shmem_putmem(mine, b"1234", 8, 0)

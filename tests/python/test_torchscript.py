@@ -199,7 +199,7 @@ def check_beside_python(handler, rank, ranks):
     sm.barrier()
     assert (ours == (rank - 2) % ranks).all()
     # Each has its own exceptions for what would end the process.
-    with pytest.raises(memspan.InvalidArgument, match="not wholly in the symmetric heap"):
+    with pytest.raises(memspan.InvalidArgument, match="not entirely in the symmetric heap"):
         _core.shmem.shmem_putmem(torch.zeros(1).data_ptr(), ours.data_ptr(), 4, 0)
     with pytest.raises(ValueError, match="target is not a symmetric tensor"):
         handler.put(torch.zeros(8), 0, ours, 0, 8, 0)

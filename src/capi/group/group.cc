@@ -454,7 +454,8 @@ MEMSPAN_EXPORT void* memspan_shareable_create(size_t bytes) {
 
 MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) {
   if (fork_aware_singleton<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
-  return smem_result("memspan_shareable_destroy", invalid("the address is no shareable memory's"));
+  return smem_result("memspan_shareable_destroy",
+                     invalid("the address was not returned by memspan_shareable_create"));
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {

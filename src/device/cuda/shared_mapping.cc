@@ -43,11 +43,12 @@ Status check_shareable(const Device& device, DevicePtr base) {
   const ResultCode told = device.functions->pointer_attribute(&kinds, kShareableAs, base);
   if (told != kSuccess || (kinds & kFileDescriptor) != 0) return Status::ok();
   return {Code::kNotSupported,
-          fmt::format("the memory at {:#x} cannot be shared with other processes: whoever made it "
-                      "(cuMemCreate) asked for the handle types {:#x}, and "
-                      "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ({:#x}) is needed. PyTorch's "
-                      "expandable segments have it with TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1",
-                      base, kinds, kFileDescriptor)};
+          fmt::format(
+              "the memory at {:#x} cannot be shared with other processes: the process that made it "
+              "(cuMemCreate) asked for the handle types {:#x}, and "
+              "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ({:#x}) is needed. PyTorch's "
+              "expandable segments have it with TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1",
+              base, kinds, kFileDescriptor)};
 }
 
 Result<Fd> share_one(const Device& device, const Surroundings& mapping) {

@@ -203,9 +203,8 @@ Status CopyEngine::move_staged(const Piece& piece, std::size_t index) {
 Status CopyEngine::explain(const CopyFault& fault, const Piece& piece,
                            const std::byte* mapped) const {
   if (fault.is_in(mapped, piece.bytes))
-    return name_piece({Code::kStale, fmt::format("the memory at {:#x} of the peer is not there any "
-                                                 "more",
-                                                 piece.remote)});
+    return name_piece(
+        {Code::kStale, fmt::format("the memory at {:#x} of the peer is gone", piece.remote)});
   const void* const address = fault.is_in(piece.local, piece.bytes)
                                   ? reinterpret_cast<const void*>(fault.address)
                                   : piece.local;

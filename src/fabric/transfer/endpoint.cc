@@ -334,7 +334,7 @@ Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status re
     if (!tell.is_never() && tell.has_passed()) {
       log_line(
           LogLevel::kWarn,
-          fmt::format("waiting {:.0f} s more for endpoint {}, which is there, to register "
+          fmt::format("waiting {:.0f} s more for endpoint {}, which is running, to register "
                       "memory (MEMSPAN_TRANS_WAIT): {}",
                       to_seconds(deadline.remaining()), peer.record().name, refusal.message()));
       tell = Deadline::never();

@@ -163,7 +163,7 @@ Status NameClaim::renew(const std::shared_ptr<State>& state, KeyValueStore& sess
     if (!std::exchange(state->is_taken, true))
       log_line(LogLevel::kError,
                fmt::format("endpoint {} has lost its name: {} has taken it while the store was "
-                           "away. New peers find that one; transfers from here go on",
+                           "away. New peers find that one; transfers from here continue",
                            next.name, holder->who.name()));
     return Status::ok();
   }

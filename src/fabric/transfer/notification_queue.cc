@@ -62,7 +62,7 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
       if (got == 0)
         return Status(Code::kSystem, "a peer has closed the notification queue of this endpoint");
       if (++strange > kMostStrange && deadline.has_passed())
-        return Status(Code::kTimeout, "no message has come, but much that is none");
+        return Status(Code::kTimeout, "no message has come, only bytes that are not one");
       continue;
     }
     if (errno == EINTR) continue;
@@ -92,7 +92,7 @@ Status send_notification(const Fd& sending_end, const Notification& notification
     if (errno == EAGAIN || errno == EWOULDBLOCK)
       return {Code::kTimeout, "the peer's notification queue is full"};
     if (errno == EPIPE || errno == ECONNRESET)
-      return {Code::kPeerLost, "nobody reads the peer's notification queue any more"};
+      return {Code::kPeerLost, "the peer no longer reads its notification queue"};
     return Status::from_errno("sending a message");
   }
   return Status::ok();

@@ -23,11 +23,11 @@ MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that n
 
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest) {
-  return {
-      Code::kNotFound,
-      fmt::format("piece {}: {} bytes at {:#x} are not wholly in what endpoint {} has registered; "
-                  "{}{}",
-                  number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
+  return {Code::kNotFound,
+          fmt::format(
+              "piece {}: {} bytes at {:#x} are not entirely in what endpoint {} has registered; "
+              "{}{}",
+              number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
 }
 
 const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};

@@ -85,7 +85,7 @@ int HttpSettings::check_address(void* request, char* address, char*, int, int) {
       !settings.has_warned_.exchange(true))
     settings.host_.log(LogLevel::kWarn,
                        fmt::format("the connection to etcd at {} is not protected: this process "
-                                   "was told to do without TLS",
+                                   "was configured without TLS",
                                    self.where_));
   return self.refused_.is_ok() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }

@@ -134,7 +134,7 @@ class EpochCall {
   // Decides the epoch when all have come or somebody will not come any more.
   Status decide() {
     for (;;) {
-      MEMSPAN_TRY_ASSIGN(const EpochView view, look(deadline_), "looking who is there");
+      MEMSPAN_TRY_ASSIGN(const EpochView view, look(deadline_), "listing the members");
       if (view.decision.concerns(mine_.caller.nonce)) return Status::ok();  // its change will come
       const auto fresh = view.fresh();
       Status outcome;

@@ -99,7 +99,7 @@ Status StoreMembership::enter(std::string_view value, const Deadline& deadline) 
                      store_.compare_and_swap(key, "", mine, deadline, KeyLife::kLease),
                      "taking the place");
   if (now != mine)
-    return {Code::kUnavailable, fmt::format("another member is there as \"{}\"", id_)};
+    return {Code::kUnavailable, fmt::format("another member is registered as \"{}\"", id_)};
   is_in_ = true;
   MEMSPAN_TRY_ASSIGN(
       watch_,
@@ -114,7 +114,7 @@ Status StoreMembership::enter(std::string_view value, const Deadline& deadline) 
 }
 
 Status StoreMembership::leave(Deadline deadline) {
-  if (!is_in_) return {Code::kNotFound, fmt::format("\"{}\" is not there", id_)};
+  if (!is_in_) return {Code::kNotFound, fmt::format("\"{}\" is not registered", id_)};
   is_in_ = false;
   if (watch_ != 0) MEMSPAN_TRY(store_.unwatch(watch_, deadline), "leaving");
   return store_.remove(prefix_ + id_, deadline).status().annotate("leaving");

@@ -30,7 +30,7 @@ Result<DeviceLink::Mapped> DeviceLink::find(const RemotePlace& place, std::size_
 }
 
 Status DeviceLink::attach(const RemoteRegion&) {
-  return {Code::kNotSupported, "regions of this link are mapped by who made it"};
+  return {Code::kNotSupported, "the maker of this link maps its regions"};
 }
 
 std::byte* DeviceLink::direct(const RemotePlace& place) {

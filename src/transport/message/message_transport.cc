@@ -210,7 +210,7 @@ class MessageTransportImpl final : public MessageTransport {
     return std::move(key).value();
   }
   Status admit(const Hello& hello) {
-    if (core_.is_excluded(hello.peer)) return {Code::kAuth, "it is no member any more"};
+    if (core_.is_excluded(hello.peer)) return {Code::kAuth, "it is not a member any more"};
     if (nonces_.add(hello.nonce)) return Status::ok();
     return {Code::kAuth, "it repeats the greeting of another connection"};
   }

@@ -127,12 +127,12 @@ Result<NativePath::Window> NativePath::ask(const RemoteRegion& region, std::uint
       access_->open({reinterpret_cast<const char*>(text.data()), std::size_t{completion.value}});
   if (!opened.is_ok()) {
     is_off_.store(true, std::memory_order_relaxed);
-    log_line(LogLevel::kInfo, fmt::format("{} is reached by messages alone: {}",
+    log_line(LogLevel::kInfo, fmt::format("{} is reached by messages only: {}",
                                           requester_.peer_name(), opened.status().message()));
     return Window();
   }
   log_line(LogLevel::kInfo,
-           fmt::format("{}: large puts and gets go by {}, from {} MiB of region {} on",
+           fmt::format("{}: large puts and gets use {}, from {} MiB of region {} on",
                        requester_.peer_name(), (*opened)->lane(), begin >> 20, region.id.number));
   return Window(std::move(opened).value());
 }

@@ -569,7 +569,7 @@ TEST_P(MembershipTest, EveryMemberHearsWhoIsThereWhoJoinsAndWhoLeaves) {
   EXPECT_TRUE(of_anna.come("+b=2"));
   const auto ignore = [](const MembershipEvent&) {};
   EXPECT_THAT(StoreMembership::join(*cleo, "pool", "b", "2", ignore, soon()).status().message(),
-              HasSubstr("another member is there as \"b\""));
+              HasSubstr("another member is registered as \"b\""));
   auto third = StoreMembership::join(*cleo, "pool", "c", "", ignore, soon());
   ASSERT_TRUE(third.is_ok());
   EXPECT_TRUE(of_anna.come("+c="));

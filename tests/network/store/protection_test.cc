@@ -200,8 +200,8 @@ TEST_F(ProtectionTest, OneWhoAskedToDoWithoutDoesNotMeetWhoDidNot) {
 TEST_F(ProtectionTest, OneWhoDidNotAskDoesNotMeetWhoAskedToDoWithout) {
   auto server = store(plain());
   expect_refused(server->endpoint(), nothing(), "without TLS");
-  expect_refused(server->endpoint(), with_secret(kSecret), "told to do without");
-  expect_refused(server->endpoint(), with(trust_.files()), "told to do without");
+  expect_refused(server->endpoint(), with_secret(kSecret), "configured without");
+  expect_refused(server->endpoint(), with(trust_.files()), "configured without");
   expect_served(*server, plain());
 }
 

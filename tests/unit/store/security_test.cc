@@ -62,7 +62,7 @@ TEST(TlsInfoTest, RefusesAnUnknownEntryAndNamesTheKnown) {
   EXPECT_THAT(refusal_of("tlsCert: c; tlsCaFile: a; tlsKey: k"),
               AllOf(HasSubstr("\"tlsKey\""), HasSubstr("tlsCrlFile"), HasSubstr("packagePath")));
   EXPECT_THAT(refusal_of("tlscert: c; tlsCaFile: a"), HasSubstr("\"tlscert\""));
-  EXPECT_THAT(refusal_of("tlsCert: c; tlsCaFile: a; : x"), HasSubstr("is no entry"));
+  EXPECT_THAT(refusal_of("tlsCert: c; tlsCaFile: a; : x"), HasSubstr("is not an entry"));
 }
 
 TEST(TlsInfoTest, RefusesAnEntryThatIsThereTwice) {

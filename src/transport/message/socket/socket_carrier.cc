@@ -39,7 +39,7 @@ Result<SocketAddress> unix_address(std::string_view name) {
   auto* unix_one = reinterpret_cast<sockaddr_un*>(&address.storage);
   unix_one->sun_family = AF_UNIX;
   if (name.empty() || name.size() >= sizeof unix_one->sun_path)
-    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is no name of a socket", name));
+    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is not a name of a socket", name));
   // The zero byte in front makes it abstract: nothing is left in the file system.
   std::memcpy(unix_one->sun_path + 1, name.data(), name.size());
   address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
@@ -64,7 +64,7 @@ Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port) {
     return address;
   }
   return Status(Code::kInvalidArgument,
-                fmt::format("\"{}\" is no numeric address of IPv4 or IPv6", host));
+                fmt::format("\"{}\" is not a numeric address of IPv4 or IPv6", host));
 }
 
 Result<SocketAddress> parse_address(std::string_view text) {
@@ -77,8 +77,9 @@ Result<SocketAddress> parse_address(std::string_view text) {
     return tcp_address(std::string(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size())),
                        static_cast<std::uint16_t>(port));
   }
-  return Status(Code::kInvalidArgument,
-                fmt::format("\"{}\" is no address; allowed are unix:NAME and tcp:HOST:PORT", text));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("\"{}\" is not an address; allowed are unix:NAME and tcp:HOST:PORT", text));
 }
 
 void set(int socket, int level, int option, int value) {

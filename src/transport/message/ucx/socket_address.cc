@@ -15,8 +15,9 @@ Result<SocketAddress> SocketAddress::parse(const std::string& host, const std::s
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("\"{}\" and \"{}\" are no numeric address and port", host, port));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("\"{}\" and \"{}\" are not a numeric address and a port", host, port));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   SocketAddress address;
   std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);

@@ -83,7 +83,7 @@ class UcxCarrier final : public Carrier {
     if (address.rfind(kPrefix, 0) != 0 || colon < kPrefix.size())
       return Status(
           Code::kInvalidArgument,
-          fmt::format("\"{}\" is no address of UCX's (ucx:HOST:PORT); MEMSPAN_CARRIER has "
+          fmt::format("\"{}\" is not an address of UCX (ucx:HOST:PORT); MEMSPAN_CARRIER has "
                       "to be the same in all processes",
                       address));
     const std::string host = address.substr(kPrefix.size(), colon - kPrefix.size());
