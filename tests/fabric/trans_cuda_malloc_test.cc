@@ -3,6 +3,7 @@
 // the CUDA driver.
 #include <memspan/transfer.h>
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -110,11 +111,13 @@ TEST(TransCudaMallocTest, FreedMemoryStaysUntilTheStreamHasDoneWithIt) {
 // write begins after that, since nobody may use what is freed.
 void free_while_written(smem_trans_t handle, Place mine, Place there, std::size_t bytes) {
   const unsigned char first = from_gpu(mine, 1).front();
-  std::thread writer([&] { EXPECT_TRUE(writes(handle, mine, there, bytes)); });
-  unsigned char come = 0;
-  while (come != first && reads(handle, &come, there, 1)) {
-  }
-  EXPECT_EQ(come, first);
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    EXPECT_TRUE(writes(handle, mine, there, bytes));
+    is_over = true;
+  });
+  for (unsigned char come = 0; come != first && !is_over;)
+    if (!reads(handle, &come, there, 1)) break;
   EXPECT_EQ(smem_trans_free(handle, mine), SMEM_OK);
   writer.join();
 }
