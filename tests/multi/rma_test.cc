@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -160,6 +165,73 @@ TEST(RmaTest, TheQuietOfAContextCompletesItsPuts) {
   for (shmem_ctx_t context : contexts) shmem_ctx_destroy(context);
   shmem_barrier_all();
 }
+
+#ifndef MEMSPAN_TEST_IS_SANITIZED
+// Counts the calling thread's system calls while it exists, by the kernel's dispatch of them to a
+// signal.
+class SystemCallCounter {
+ public:
+  SystemCallCounter() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      selector_ = kAllow;
+      count_ = count_ + 1;
+    };
+    sigaction(SIGSYS, &action, &before_);
+    is_supported_ = prctl(kSetDispatch, kOn, 0, 0, &selector_) == 0;
+    count_ = 0;
+    selector_ = is_supported_ ? kBlock : kAllow;
+  }
+  ~SystemCallCounter() {
+    selector_ = kAllow;
+    if (is_supported_) prctl(kSetDispatch, 0, 0, 0, 0);
+    sigaction(SIGSYS, &before_, nullptr);
+  }
+  bool is_supported() const { return is_supported_; }
+  static int count() { return count_; }
+
+ private:
+  enum { kSetDispatch = 59, kOn = 1 };  // PR_SET_SYSCALL_USER_DISPATCH, of Linux 5.11
+  static constexpr char kAllow = 0, kBlock = 1;
+  static inline volatile char selector_ = kAllow;
+  static inline volatile int count_ = 0;
+  struct sigaction before_ = {};
+  bool is_supported_ = false;
+};
+
+// As the README says of a host.
+TEST(RmaTest, PutsGetsAndAtomicsMakeNoSystemCall) {
+  Symmetric<long> place(1000);
+  std::vector<long> mine(1000, me());
+  const int peer = next();
+  const bool is_near = shmem_ptr(place.get(), peer) != nullptr;
+  auto moves = [&] {
+    shmem_long_put(place.get(), mine.data(), mine.size(), peer);
+    shmem_long_p(place.get(), 1, peer);
+    shmem_quiet();
+    shmem_long_get(mine.data(), place.get(), mine.size(), peer);
+    shmem_long_atomic_add(place.get(), 1, peer);
+  };
+  moves();
+  int count = 0;
+  bool is_supported = false;
+  if (is_near) {  // what is counted is not made: connections would break
+    const SystemCallCounter counter;
+    is_supported = counter.is_supported();
+    moves();
+    count = SystemCallCounter::count();
+  }
+  shmem_barrier_all();
+  if (!is_near) GTEST_SKIP() << "does not apply: the next PE is on another host";
+  if (!is_supported) GTEST_SKIP() << "does not apply: this kernel does not report system calls";
+  EXPECT_EQ(count, 0);
+  {
+    const SystemCallCounter counter;
+    static_cast<void>(syscall(SYS_getppid));
+    EXPECT_EQ(SystemCallCounter::count(), 1) << "it counts";
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace memspan::multi
