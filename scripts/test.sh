@@ -97,8 +97,8 @@ place=()
 ahead= # the process group that compiles what later parts need
 trap 'end_ahead; rm -rf -- "$results"' EXIT
 
-# What another checkout or a container with the same compiler compiled is as good: paths below this one do not count.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+# What another checkout compiled is as good: paths below this one do not count.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 # build_preset PRESET [EXAMPLES [BENCHMARKS [TESTS]]]: ON or OFF; TESTS are the folders of tests, all
 # when it is not given.
