@@ -27,7 +27,7 @@
 #   asan      build and test with the address and undefined-behaviour sanitizers, by clang
 #   tsan      build and test with the thread sanitizer
 # Parts that --long adds. It also looks longer in most of the others:
-#   systems   the first tier in a container as root, in one as a user, and on Debian 13
+#   systems   the first tier in a container as root, in one as a user, on Debian 13 and on Ubuntu 24.04
 #   clang     build with clang, and every test
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 #   engines   the connectors in real servers of vLLM, in an environment of their own
