@@ -32,6 +32,8 @@ constexpr std::array<std::pair<std::string_view, char>, 4> kSequences{
     {{"A", kLineUp}, {"B", kLineDown}, {"5~", kPageUp}, {"6~", kPageDown}}};
 
 termios before{};
+// The handled signals are blocked but in ppoll(): one that came just before it would be lost.
+sigset_t mask_of_waits;
 volatile std::sig_atomic_t is_asked_to_end = 0;
 
 void write_all(std::string_view text) {
@@ -59,7 +61,11 @@ void note_nothing(int) {}
 char letter(Deadline deadline) {
   if (is_asked_to_end != 0) return 'q';
   pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  const int ready = poll(&input, 1, deadline.remaining_poll_ms());
+  const auto left =
+      std::chrono::nanoseconds(std::chrono::milliseconds(deadline.remaining_poll_ms()));
+  const timespec limit{.tv_sec = left.count() / 1'000'000'000,
+                       .tv_nsec = left.count() % 1'000'000'000};
+  const int ready = ppoll(&input, 1, left.count() < 0 ? nullptr : &limit, &mask_of_waits);
   if (is_asked_to_end != 0) return 'q';
   if (ready <= 0) return 0;
   char typed = 0;
@@ -87,6 +93,10 @@ Screen::Screen() {
   struct sigaction action {};
   action.sa_handler = note_nothing;
   sigaction(SIGWINCH, &action, nullptr);
+  sigset_t handled;
+  sigemptyset(&handled);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) sigaddset(&handled, number);
+  sigprocmask(SIG_BLOCK, &handled, &mask_of_waits);
   write_all(kEnter);
 }
 
@@ -94,6 +104,7 @@ Screen::~Screen() {
   write_all(kLeave);
   tcsetattr(STDIN_FILENO, TCSANOW, &before);
   set_handlers(SIG_DFL);
+  sigprocmask(SIG_SETMASK, &mask_of_waits, nullptr);
 }
 
 Size Screen::size() const {
