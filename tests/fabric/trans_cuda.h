@@ -60,6 +60,11 @@ inline std::size_t handles() {
   return reinterpret_cast<std::size_t (*)()>(gpu_function("standin_handles"))();
 }
 
+// Copies that this process has begun.
+inline std::size_t copies_begun() {
+  return reinterpret_cast<std::size_t (*)()>(gpu_function("standin_copies_begun"))();
+}
+
 inline testing::AssertionResult registers(smem_trans_t handle, Place at, std::size_t bytes) {
   if (smem_trans_register_mem(handle, at, bytes, 0) == SMEM_OK) return testing::AssertionSuccess();
   return testing::AssertionFailure() << smem_get_last_err_msg();

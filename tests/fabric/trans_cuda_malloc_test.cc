@@ -107,17 +107,16 @@ TEST(TransCudaMallocTest, FreedMemoryStaysUntilTheStreamHasDoneWithIt) {
       });
 }
 
-// Frees `mine` while another thread writes it to the target: when the first byte has come there. No
-// write begins after that, since nobody may use what is freed.
+// Frees `mine` while another thread writes it to the target: when the copy has begun. No write
+// begins after that, since nobody may use what is freed.
 void free_while_written(smem_trans_t handle, Place mine, Place there, std::size_t bytes) {
-  const unsigned char first = from_gpu(mine, 1).front();
+  const std::size_t before = copies_begun();
   std::atomic<bool> is_over{false};
   std::thread writer([&] {
     EXPECT_TRUE(writes(handle, mine, there, bytes));
     is_over = true;
   });
-  for (unsigned char come = 0; come != first && !is_over;)
-    if (!reads(handle, &come, there, 1)) break;
+  while (copies_begun() == before && !is_over) std::this_thread::yield();
   EXPECT_EQ(smem_trans_free(handle, mine), SMEM_OK);
   writer.join();
 }

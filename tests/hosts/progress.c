@@ -9,7 +9,7 @@
  * idle      both sleep; each prints how much of a core it used
  *
  * wait      PE 1 waits for a word that PE 0 stores in the end; each prints how much of a core it
- * used
+ * used, over six seconds: a wait's first 10 ms are awake, half a percent of two seconds
  *
  * kill      PE 0 is killed right after its quiet; PE 1, in no call, prints whether all is there
  */
@@ -78,7 +78,7 @@ static void be_idle(long* word, int waits) {
   if (waits && shmem_my_pe() == 1)
     shmem_long_wait_until(word, SHMEM_CMP_EQ, 6);
   else
-    nap(kSeconds);
+    nap(waits ? 3 * kSeconds : kSeconds);
   print_share(wall, cpu);
   if (waits && shmem_my_pe() == 0) shmem_long_p(word, 6, 1);
 }
