@@ -56,7 +56,7 @@ void fill(smem_tls_config& to, nb::handle from) {
 }
 
 // From the Python class of the same fields.
-smem_bm_config_t config_of(nb::handle from) {
+smem_bm_config_t bm_config_of(nb::handle from) {
   smem_bm_config_t config = {};
   const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(from.attr(name)); };
   const auto flag = [&](const char* name) { return nb::cast<bool>(from.attr(name)); };
@@ -96,7 +96,7 @@ void bind_bm(nb::module_& module) {
   module.def(
       "bm_init",
       [](const std::string& url, std::uint32_t ranks, std::uint16_t device, nb::handle given) {
-        const smem_bm_config_t config = config_of(given);
+        const smem_bm_config_t config = bm_config_of(given);
         return smem_code(
             wait([&] { return smem_bm_init(c_text("store_url", url), ranks, device, &config); }));
       },

@@ -27,7 +27,7 @@ void on_exit(int status) {
   call_back(exit_listener.get(), "the exit function", status);
 }
 
-smem_shm_config_t config_of(nb::handle from) {
+smem_shm_config_t shm_config_of(nb::handle from) {
   const auto number = [&](const char* name) { return nb::cast<std::uint32_t>(from.attr(name)); };
   smem_shm_config_t config = {};
   config.shmInitTimeout = number("init_timeout");
@@ -62,7 +62,7 @@ void bind_shm(nb::module_& module) {
       "shm_init",
       [](const std::string& url, std::uint32_t ranks, std::uint32_t rank, std::uint16_t device,
          nb::handle given) {
-        smem_shm_config_t config = config_of(given);
+        smem_shm_config_t config = shm_config_of(given);
         return smem_code(wait(
             [&] { return smem_shm_init(c_text("store_url", url), ranks, rank, device, &config); }));
       },
