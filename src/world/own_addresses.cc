@@ -15,9 +15,13 @@
 
 #include "core/environment.h"
 #include "core/fd.h"
+#include "store/resolver.h"
 
 namespace memspan {
 namespace {
+
+// A name server that has not answered by then is as good as none.
+constexpr auto kPatienceWithNames = std::chrono::seconds(5);
 
 std::optional<std::string> numeric(const sockaddr* address, socklen_t length) {
   char text[NI_MAXHOST];
@@ -84,20 +88,14 @@ bool is_numeric_address(const std::string& text) {
 
 // Connecting a datagram socket only asks for the way.
 std::optional<std::string> address_towards(const Endpoint& there) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &hints, &found) != 0)
-    return std::nullopt;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const Fd socket(::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    auto* const generic = reinterpret_cast<sockaddr*>(&own);
-    if (socket.is_valid() && connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0 &&
-        getsockname(socket.get(), generic, &length) == 0)
-      return numeric(generic, length);
+  const auto found = resolve(there, Deadline::after(kPatienceWithNames));
+  if (!found.is_ok()) return std::nullopt;
+  for (const SocketAddress& each : *found) {
+    const Fd socket(::socket(each.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    SocketAddress own;
+    if (socket.is_valid() && connect(socket.get(), each.get(), each.length) == 0 &&
+        getsockname(socket.get(), own.get(), &own.length) == 0)
+      return numeric(own.get(), own.length);
   }
   return std::nullopt;
 }
