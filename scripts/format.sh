@@ -51,11 +51,7 @@ done < <(list)
 if ! $check; then
   exec "$formatter" -i -- "${files[@]}"
 fi
-wrong=0
-for file in "${files[@]}"; do
-  if ! "$formatter" -- "$file" | cmp -s - "$file"; then
-    printf '%s: not formatted (scripts/format.sh)\n' "$file" >&2
-    wrong=1
-  fi
-done
-exit "$wrong"
+if ! printf '%s\0' "${files[@]}" | xargs -0 -n 25 -P "$(nproc)" "$formatter" --dry-run --Werror --ferror-limit=1 --; then
+  echo 'format: scripts/format.sh formats these files' >&2
+  exit 1
+fi

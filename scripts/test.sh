@@ -21,13 +21,14 @@
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   newcomer  the README's first command in an empty Debian 12 with HOME elsewhere (--long: both commands)
+#   systems   the first tier on another system: in a container as root, in one as a user, on Debian 13 or on Ubuntu 24.04;
+#             the commit's hash says on which (--long: on all)
 #   tidy      clang-tidy on the files changed since the main branch
-#   debug     a Debug build, without optimization, and the unit tests (--long: with LTO, one definition of each type)
 #   fuzz      the fuzz targets for 40 s over their corpora
-#   asan      build and test with the address and undefined-behaviour sanitizers, by clang
+#   asan      a Debug build with the address and undefined-behaviour sanitizers, by clang, and every test
 #   tsan      build and test with the thread sanitizer
 # Parts that --long adds. It also looks longer in most of the others:
-#   systems   the first tier in a container as root, in one as a user, on Debian 13 and on Ubuntu 24.04
+#   debug     build without optimization, and the unit tests; with LTO, one definition of each type
 #   clang     build with clang, and every test
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 #   engines   the connectors in real servers of vLLM, in an environment of their own
@@ -53,8 +54,8 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 first=(dev example python)
-others=(format layers shell dev site run python hosts upstream rows newcomer tidy debug fuzz asan tsan)
-longest=(systems clang aarch64 engines debs release)
+others=(format layers shell dev site run python hosts upstream rows newcomer systems tidy fuzz asan tsan)
+longest=(debug clang aarch64 engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
 tier= # first, rest or all, if no part is named
@@ -400,7 +401,7 @@ part_newcomer() {
   if $long; then length=(--both); fi
   step_of_many 'newcomer' bash tests/systems/newcomer.sh "${length[@]}"
 }
-# The first tier elsewhere: half an hour. Without --long on one of these systems, which the commit chooses.
+# The first tier elsewhere. Without --long on one of these systems, which the commit chooses.
 part_systems() {
   local each systems=(container-root container-user trixie noble) need
   $long || systems=("${systems[16#$(git rev-parse --short=6 HEAD) % 4]}")
@@ -493,7 +494,7 @@ one_definition() {
 part_debug() {
   end_ahead
   step 'build debug' build_debug && run_ctest debug build-debug -L '^unit$'
-  ! $long || step 'one definition (-Wodr)' one_definition || true
+  step 'one definition (-Wodr)' one_definition || true
 }
 build_tsan() {
   # What has threads or processes that share memory.
