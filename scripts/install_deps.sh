@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what memspan needs from the distribution's packages. Does nothing, offline and at once,
-# when all of it is there.
+# Installs the packages of the distribution that memspan needs. Does nothing, offline and at once,
+# if all are installed.
 #
 #   install_deps.sh [--examples] [--tests] [--python] [--package] [--dev] [--cross] [--release] [--systems] [--list]
 #
@@ -15,7 +15,7 @@
 #   --systems   also what tests on other systems and in containers need
 #   --list      print the packages' names and install nothing
 #
-# MEMSPAN_DEPS=have says that all of it is there, for systems without dpkg.
+# MEMSPAN_DEPS=have says that all are installed, for systems without dpkg.
 set -euo pipefail
 
 base=(

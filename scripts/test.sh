@@ -38,7 +38,7 @@
 #   --torch   with PART python or hosts: install PyTorch, and run what needs it
 #
 # scripts/probe.sh says what this machine allows. A test that needs what the machine lacks is skipped; any other skip is
-# a failure. A test that fails runs once more, alone. If it passes then, the summary shows it as *unsteady*, with its
+# a failure. A test that fails runs once more by itself. If it passes then, the summary shows it as *unsteady*, with its
 # output; findings of sanitizers, and more than three unsteady tests, are failures. The summary names the command that
 # repeats each failure. The last line is `N passed, N failed, N skipped`.
 set -euo pipefail

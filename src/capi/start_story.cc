@@ -57,7 +57,7 @@ void StartStory::tell(const World& world, std::string_view how_joined) const {
   auto say = [&](const std::string& line) {
     log_line(LogLevel::kDebug, fmt::format("{}: {}", call_, line));
   };
-  say(fmt::format("who: memspan {}, process {} is PE {} of {}, {}", MEMSPAN_VERSION, getpid(),
+  say(fmt::format("process: memspan {}, process {} is PE {} of {}, {}", MEMSPAN_VERSION, getpid(),
                   world.rank(), world.size(), how_joined));
   const bool is_crowded = world.is_oversubscribed();
   say(fmt::format("where: host {}, {} core{} for this process; waits {}", host_name(),

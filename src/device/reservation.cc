@@ -22,7 +22,7 @@ constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 // The first mapping that has something of [base, base + bytes).
 std::string what_lies_in(std::uint64_t base, std::uint64_t bytes) {
-  std::string found = "something that is gone by now";
+  std::string found = "a mapping that has been removed since";
   const auto take_first = [&found](const ProcessMapping& mapping) {
     found = mapping.to_string();
     return false;

@@ -133,7 +133,7 @@ void tell_wait(const ThreadCounters& thread, std::int32_t number, std::uint64_t 
   SignalSafeLine line;
   begin_thread(line, number);
   if (since == 0) {
-    line.add(" waits for nobody in memspan").write();
+    line.add(" does not wait in a call of memspan").write();
     return;
   }
   char call[sizeof thread.what];
@@ -178,7 +178,7 @@ void tell_all() {
   }
   if (!is_own_told) {
     SignalSafeLine line;
-    begin_thread(line, own).add(" waits for nobody in memspan").write();
+    begin_thread(line, own).add(" does not wait in a call of memspan").write();
   }
 }
 

@@ -63,9 +63,10 @@ Result<std::uint64_t> StoreCollectives::place_in_group(Found found, SessionId fr
                {.session = from, .name = name, .gone_because = {}, .next = number});
   Member& member = found->second.members.at(request.rank);
   if (!member.gone_because.empty())
-    return Status(Code::kPeerLost,
-                  fmt::format("rank {} is gone: {}; who takes its place meets in another group",
-                              request.rank, member.gone_because));
+    return Status(
+        Code::kPeerLost,
+        fmt::format("rank {} is gone: {}; a process that takes its place uses another group",
+                    request.rank, member.gone_because));
   if (member.session != from) return taken(request.rank, member.name);
   if (number < member.next)
     return Status(Code::kInvalidArgument,

@@ -42,7 +42,7 @@ std::string awaited_members(const StoreRequest& request, const std::string& wher
       request.operation != StoreOperation::kAllgather &&
       request.operation != StoreOperation::kCreateGroup)
     return {};
-  return fmt::format("rank {} of {} waits at the store {} for others who have not come to {}",
+  return fmt::format("rank {} of {} waits at the store {} for others that have not come to {}",
                      request.rank, request.size, where, list_keys(request.keys));
 }
 

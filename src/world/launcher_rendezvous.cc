@@ -123,7 +123,7 @@ Result<Membership> join_by_foreign_launcher(const ForeignLauncher& launcher, Dur
   if (mpi_state() != MpiState::kNotInitialized) channel.reset();
   MEMSPAN_TRY_ASSIGN(Membership joined, join_rendezvous(rendezvous, deadline.remaining()),
                      "joining the job");
-  joined.how += fmt::format(", told by {}", launcher.who);
+  joined.how += fmt::format(", with the place from {}", launcher.who);
   joined.launcher = std::move(channel);
   rendezvous.hosted = nullptr;
   joined.again = std::move(rendezvous);

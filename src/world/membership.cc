@@ -126,7 +126,7 @@ Result<Membership> join_single() {
   MEMSPAN_TRY_ASSIGN(NodeMemory memory, make_host_memory(1, 1), "starting a job of one");
   MEMSPAN_TRY(claim_rank(*memory.segment, 0), "starting a job of one");
   Membership joined(0, 1);
-  joined.how = "alone, since nothing in the environment names a job";
+  joined.how = "as the only process, since no variable names a job";
   joined.segment = std::move(memory.segment);
   joined.heap = std::move(memory.heap);
   return joined;

@@ -108,7 +108,7 @@ class PmiChannel final : public LauncherChannel {
     const std::string line = request + '\n';
     if (::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(line.size()))
-      return Status::from_errno(fmt::format("telling the launcher \"{}\"", request));
+      return Status::from_errno(fmt::format("sending \"{}\" to the launcher", request));
     MEMSPAN_TRY_ASSIGN(std::string told, read_line(deadline),
                        fmt::format("waiting for the launcher's answer to \"{}\"", request));
     const std::string_view failure = field(told, "rc");

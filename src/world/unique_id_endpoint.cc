@@ -35,11 +35,10 @@ Result<std::string> read_interface(const char* variable, std::string_view text) 
   if (kind == "inet4") family = AddressFamily::kIpv4;
   if (kind == "inet6") family = AddressFamily::kIpv6;
   if (name.empty() || (colon != std::string_view::npos && family == AddressFamily::kAny))
-    return Status(
-        Code::kInvalidArgument,
-        fmt::format("{} is \"{}\"; allowed are the beginning of an interface's name, alone "
-                    "or with :inet4 or :inet6 behind it",
-                    variable, text));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\"; allowed are the beginning of an interface's name, "
+                              "optionally followed by :inet4 or :inet6",
+                              variable, text));
   if (auto address = address_of_interfaces(name, family)) return *address;
   return Status(
       Code::kUnavailable,

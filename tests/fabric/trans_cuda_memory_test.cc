@@ -121,7 +121,7 @@ TEST(TransCudaMemoryTest, WhatCannotBeSharedIsRefusedWithTheReason) {
     // Nothing is mapped behind it.
     const Place good = mapped(2);
     EXPECT_EQ(smem_trans_register_mem(handle, good + 100, 2 * kStep, 0), SMEM_INVALID_PARAM);
-    EXPECT_TRUE(says("are more than the 4194204 that are there"));
+    EXPECT_TRUE(says("are more than the 4194204 that are mapped"));
     std::array<void*, 2> both{good, secret};
     std::array<std::size_t, 2> sizes{kStep, kStep};
     EXPECT_EQ(smem_trans_batch_register_mem(handle, both.data(), sizes.data(), 2, 0), SMEM_ERROR);

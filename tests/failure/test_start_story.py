@@ -7,7 +7,7 @@ import unittest
 import jobs
 
 STORY = [
-    r"shmem_init: who: memspan [\d.]+, process \d+ is PE {rank} of 2, {how}",
+    r"shmem_init: process: memspan [\d.]+, process \d+ is PE {rank} of 2, {how}",
     r"shmem_init: where: host \S+, \d+ cores? for this process; waits ",
     r"shmem_init: memory: a symmetric heap of 1 GiB at 0x[0-9a-f]+, taken at {commit}; .* variables are "
     r"symmetric; .* may be taken \(",

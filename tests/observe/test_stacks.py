@@ -35,7 +35,7 @@ def pid_of(job, wanted):
 class StacksTest(unittest.TestCase):
     def check(self, text, waiters):
         self.assertEqual({int(rank) for rank in re.findall(WAIT, text)}, waiters, text)
-        self.assertRegex(text, r"PE 1 \(process \d+\): thread \d+ waits for nobody in memspan")
+        self.assertRegex(text, r"PE 1 \(process \d+\): thread \d+ does not wait in a call of memspan")
         for rank in waiters:
             self.assertRegex(text, rf"(?m)^PE {rank} thread \d+:   #\d+ \S*\(p?shmem_barrier_all\+0x[0-9a-f]+\)")
         self.assertRegex(text, r"(?m)^PE 1 thread \d+:   #\d+ \S+\(\S*\+0x[0-9a-f]+\)")
@@ -116,7 +116,7 @@ class StacksTest(unittest.TestCase):
             # PE 0 writes for itself, and may be later.
             read_until(job, "oshrun: no stacks of PE 1: stopped, as by SIGSTOP\n", WAIT)
             os.kill(pid_of(job, 1), signal.SIGCONT)
-            self.assertIn("waits for nobody in memspan", read_until(job, "PE 1 thread"))
+            self.assertIn("does not wait in a call of memspan", read_until(job, "PE 1 thread"))
             # It has answered the first request late, and answers this one.
             job.send_signal(signal.SIGUSR2)
             read_until(job, "PE 1 thread")

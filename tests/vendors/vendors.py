@@ -116,4 +116,4 @@ class LauncherPromises:
 
     def test_a_start_says_who_told_it(self):
         _, _, errors = self.run_job(*self.launch(2), VICTIM, "hello", MEMSPAN_LOG_LEVEL="DEBUG")
-        self.assertRegex(errors, rf"met the others at tcp://127\.0\.0\.1:\d+ \(a store of PE 0\), told by .*{self.who}")
+        self.assertRegex(errors, rf"met the others at tcp://127\.0\.0\.1:\d+ \(a store of PE 0\), with the place from .*{self.who}")

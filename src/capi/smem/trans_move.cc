@@ -98,7 +98,7 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
   auto stream = streams().use(stream_handle);
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,
-                        fmt::format("invalid stream, which is {}: there is none", stream_handle));
+                        fmt::format("invalid stream: {} is not a stream", stream_handle));
   if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
   std::vector<transfer::Piece> list(given.count);
   transfer::PieceArrays(given.local, given.remote, given.bytes, given.count).fill(0, list);

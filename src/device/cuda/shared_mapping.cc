@@ -99,7 +99,7 @@ Result<SharedPointer> share_mapping(const Device& device, DevicePtr pointer, std
     if (!mapping.is_ok() && done > 0)
       return Status(Code::kInvalidArgument,
                     fmt::format("{} bytes of device memory at {:#x} are more than the {} that are "
-                                "there",
+                                "mapped",
                                 bytes, pointer, done));
     if (!mapping.is_ok()) return mapping.status();
     if (done == 0) offset = pointer - mapping->base;

@@ -86,7 +86,7 @@ Result<Surroundings> surroundings_of(const Device& device, DevicePtr pointer, st
   if (bytes <= there) return found;
   return Status(Code::kInvalidArgument,
                 fmt::format("{} bytes of device memory at {:#x} are more than the {} that are "
-                            "there",
+                            "allocated",
                             bytes, pointer, there));
 }
 

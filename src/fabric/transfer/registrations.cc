@@ -18,7 +18,7 @@ Status check_range(std::uint64_t base, std::uint64_t bytes) {
 Status Registrations::check_room(std::size_t ranges) const {
   if (ranges <= table_.room()) return Status::ok();
   return {Code::kOutOfMemory,
-          fmt::format("{} registrations more than the {} that are there would be too many; "
+          fmt::format("{} registrations in addition to the {} that exist are too many; "
                       "allowed are {}",
                       ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
 }

@@ -178,7 +178,7 @@ Status StoreGroup::ByVerbs::watch_members(const Deadline& deadline) {
 Status StoreGroup::ByVerbs::take_place(const Deadline& deadline) {
   if (const auto gone = gone_.find(rank_); gone != gone_.end())
     return {Code::kPeerLost,
-            gone->second + "; who takes its place meets in a group of another name"};
+            gone->second + "; a process that takes its place uses a group of another name"};
   if (created_) return Status::ok();
   const std::string ranks = name_ + "/member/";
   MEMSPAN_TRY_ASSIGN(const StoreListing members, store_.list(ranks, deadline),

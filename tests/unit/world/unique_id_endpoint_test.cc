@@ -54,7 +54,7 @@ TEST_F(UniqueIdEndpointTest, IsOnTheInterfaceThatIsSaid) {
       setenv(variable, text, 1);
       EXPECT_EQ(refusal().code(), Code::kInvalidArgument) << text;
       EXPECT_THAT(refusal().message(), HasSubstr(variable));
-      EXPECT_THAT(refusal().message(), HasSubstr("with :inet4 or :inet6 behind it"));
+      EXPECT_THAT(refusal().message(), HasSubstr("followed by :inet4 or :inet6"));
     }
     setenv(variable, "no-such-interface", 1);
     EXPECT_EQ(refusal().code(), Code::kUnavailable);

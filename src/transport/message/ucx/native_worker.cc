@@ -21,7 +21,8 @@ constexpr int kSleepMs = 1;
 constexpr auto kCloseLimit = std::chrono::seconds(2);
 
 Status unreachable(std::string_view why) {
-  return {Code::kNotSupported, fmt::format("UCX has no one-sided way there: {}", why)};
+  return {Code::kNotSupported,
+          fmt::format("UCX cannot reach the memory of that process directly: {}", why)};
 }
 
 }  // namespace
