@@ -113,7 +113,7 @@ grep -qF "\"$("$python" -c 'import sys; print(sys.executable)')\"" "$root/$folde
 import sys
 from scikit_build_core.build import build_wheel
 folder, kind, place, linker, other = sys.argv[1:]
-settings = {"cmake.build-type": kind, "build-dir": place}
+settings = {"cmake.build-type": kind, "build-dir": place, "cmake.define.CMAKE_INSTALL_MESSAGE": "NEVER"}
 for files in ("EXE", "SHARED", "MODULE") if linker else ():
     settings[f"cmake.define.CMAKE_{files}_LINKER_FLAGS"] = linker
 if other:

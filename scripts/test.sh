@@ -22,12 +22,12 @@
 #   rows      the promises of docs/reliability.md, 50 rounds each
 #   newcomer  the README's first command in an empty Debian 12 with HOME elsewhere (--long: both commands)
 #   systems   the first tier on another system: in a container as root, in one as a user, on Debian 13 or on Ubuntu 24.04;
-#             the commit's hash says on which (--long: on all)
+#             one of them, chosen by the hash of the commit (--long: all)
 #   tidy      clang-tidy on the files changed since the main branch
 #   fuzz      the fuzz targets for 40 s over their corpora
 #   asan      a Debug build with the address and undefined-behaviour sanitizers, by clang, and every test
 #   tsan      build and test with the thread sanitizer
-# Parts that --long adds. It also looks longer in most of the others:
+# Parts that --long adds. It also runs longer versions of most other parts:
 #   debug     build without optimization, and the unit tests; with LTO, one definition of each type
 #   clang     build with clang, and every test
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
@@ -35,7 +35,7 @@
 #   debs      the Debian packages, installed into an empty system, used, upgraded and removed
 #   release   everything that is shipped, made twice and compared, installed, used and removed
 #
-#   --torch   with PART python or hosts: install PyTorch, and run what needs it
+#   --torch   with PART python, hosts or engines: install PyTorch, and run what needs it
 #
 # scripts/probe.sh says what this machine allows. A test that needs what the machine lacks is skipped; any other skip is
 # a failure. A test that fails runs once more by itself. If it passes then, the summary shows it as *unsteady*, with its

@@ -104,7 +104,8 @@ def alternative(text: str) -> str:
 
 def lines(text: str) -> str:
     """What the README has between its markers."""
-    return f"![{alternative(text)} ({machine(text)})]({PICTURE.relative_to(ROOT).as_posix()})"
+    picture = f"![How many times as fast as OSHMEM memspan is, row by row]({PICTURE.relative_to(ROOT).as_posix()})"
+    return f"{picture}\n\n{alternative(text)} ({machine(text)})."
 
 
 def write() -> None:

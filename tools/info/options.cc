@@ -19,7 +19,7 @@ struct Asked {
 
 void describe(CLI::App& app, Asked& asked, Options& options) {
   app.set_help_flag("-h,--help", "print this");
-  app.set_version_flag("--version", "memspan-info " MEMSPAN_VERSION);
+  app.set_version_flag("--version", "memspan-info " MEMSPAN_VERSION, "print the version");
   app.add_flag("--json", options.is_json, "as JSON");
   auto* diagnose = app.add_flag("--diagnose", asked.diagnose,
                                 "print only notes and problems, each with the wanted value and "
@@ -56,7 +56,7 @@ void describe(CLI::App& app, Asked& asked, Options& options) {
 }  // namespace
 
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv) {
-  CLI::App app("Says what memspan finds on this host, for people and for reports of a fault.");
+  CLI::App app("Shows what memspan finds on this host: for you, and for a bug report.");
   Asked asked;
   Options options;
   describe(app, asked, options);

@@ -37,7 +37,7 @@ CLI::Validator in_range(double least, double most) {
 
 void describe(CLI::App& app, Texts& texts, Options& options) {
   app.set_help_flag("-h,--help", "print this");
-  app.set_version_flag("--version", "memspan-perf " MEMSPAN_VERSION);
+  app.set_version_flag("--version", "memspan-perf " MEMSPAN_VERSION, "print the version");
   app.add_option("TEST", texts.tests,
                  "tests and groups of them (" + group_names() + ", all); list prints them");
   app.add_option("-n,--pes", options.job.pes, "PEs of the job")->capture_default_str();

@@ -28,7 +28,7 @@ void describe(CLI::App& app, std::string& listen, Options& options) {
   app.add_option("--address-file", options.address_file, "write the address into this file");
   app.add_option("--metrics", options.metrics,
                  "serve its metrics to Prometheus at this HOST:PORT, as 127.0.0.1:9464");
-  app.set_version_flag("--version", "memspan-store " MEMSPAN_VERSION);
+  app.set_version_flag("--version", "memspan-store " MEMSPAN_VERSION, "print the version");
 }
 
 }  // namespace

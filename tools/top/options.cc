@@ -44,7 +44,7 @@ void describe(CLI::App& app, Typed& typed, Options& options) {
       ->excludes("--sort")
       ->excludes(app.add_option("NAME", options.only,
                                 "show only this job, pool or endpoint, or this process"));
-  app.set_version_flag("--version", "memspan-top " MEMSPAN_VERSION);
+  app.set_version_flag("--version", "memspan-top " MEMSPAN_VERSION, "print the version");
   app.footer(std::string(kKeys));
 }
 
