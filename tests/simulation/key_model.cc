@@ -114,7 +114,7 @@ std::string describe(const Operation& operation) {
   if (!operation.answer) return head + asked + ": unknown";
   return head + asked +
          fmt::format(": {} value \"{}\" number {}", code_name(operation.answer->code),
-                     operation.answer->value, operation.answer->number);
+                     operation.answer->value.text(), operation.answer->number);
 }
 
 }  // namespace memspan::simulation

@@ -92,7 +92,7 @@ std::string Reference::judge(SessionId to, const StoreAnswer& answer, Clock::tim
   if (answer.event != StoreEvent::kNone) {
     const auto watch = watches_.find({to, answer.id});
     if (watch != watches_.end() && !watch->second.end) return {};
-    return fmt::format("session {} is told of \"{}\" and has no such watch", to, answer.key);
+    return fmt::format("session {} is told of \"{}\" and has no such watch", to, answer.key.text());
   }
   auto pending = pending_.extract({to, answer.id});
   if (pending.empty())
