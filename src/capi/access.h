@@ -12,7 +12,7 @@
 
 namespace memspan::capi {
 
-// Saturates, so that a product that overflows is no length of anything.
+// Saturates on overflow: no memory has so many bytes.
 inline std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, element_bytes, &bytes)) [[unlikely]]
@@ -47,11 +47,11 @@ inline const Route& reach(const char* call, const char* argument, const void* ad
   return *route;
 }
 
-// Where `pe`'s copy of a symmetric address is mapped here: of memory of the host for loads and
-// stores, of that of a device for the device; null when it is not.
+// The address at which this process maps `pe`'s copy of a symmetric address, or null. Only
+// the device may use addresses of device memory.
 [[gnu::cold]] void* mapped_address(void* address, int pe);
 [[gnu::cold]] void* host_address_beside_device(void* address, int pe);
-// The same of memory of the host only.
+// Like mapped_address(), but only for host memory.
 inline void* host_address(void* address, int pe) {
   const RouteTable& routes = process_state.routes;
   if (routes.device != nullptr) [[unlikely]]
@@ -60,7 +60,7 @@ inline void* host_address(void* address, int pe) {
   return route == nullptr || !route->is_direct() ? nullptr : route->address(address);
 }
 
-// The parts of what follows that are not about the heap of the host.
+// Slow paths of the functions below, for memory outside the host's heap.
 [[gnu::cold]] void require_host_memory_elsewhere(const char* call, const char* argument,
                                                  const void* address, std::size_t bytes);
 [[gnu::cold]] bool is_on_device(const char* call, const char* argument, const void* address,
@@ -115,7 +115,7 @@ bool is_device_word(const char* call, const char* argument, const T* word) {
   return is_device;
 }
 
-// Of this process's copy, which is memory of a device.
+// This process's copy of a word in device memory.
 template <typename T>
 [[gnu::cold]] T copy_of_device_word(const char* call, const T* word) {
   T value{};

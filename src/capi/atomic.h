@@ -30,7 +30,7 @@ inline const Route* find_word(const T* word, int pe) {
   return reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0 ? route : nullptr;
 }
 
-// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+// Handles calls that miss the inline case: counts them (node/counters.h) or takes the slow path.
 template <AtomicKind kind, typename T>
 [[gnu::noinline]] T atomic_elsewhere(const char* call, const T* target, T operand, T compare,
                                      int pe, ContextNumber context) {

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kNameFollows = 0x6d656d7370616e21;
 constexpr std::size_t kNameBytes = (kPayloadWords - 1) * sizeof(std::uint64_t);
 
-// What a member is in, by the words of its barrier; empty when those are of another kind.
+// The call that a member is in, by the words of its barrier; empty for words of another kind.
 std::string_view name_of_call(const Team& team, int member, char (&room)[kNameBytes + 1]) {
   if (team.word(member, 0) != kNameFollows + team.sequence()) return {};
   for (int i = 1; i < kPayloadWords; ++i) {
@@ -66,7 +66,7 @@ Status compare(const char* call, Team& team, std::initializer_list<SignatureFiel
   return compare_with_all(team, {values.begin(), values.size()});
 }
 
-// Where in the symmetric memory; nothing moves from or to nowhere.
+// The offset in the symmetric memory; 0 for an empty buffer, which needs no address.
 std::uint64_t place_of(const void* address, std::size_t bytes) {
   return bytes == 0 ? 0 : process_state.routes.offset_of(address);
 }
@@ -79,7 +79,7 @@ struct Sizes {
   std::size_t source;
 };
 
-// Both buffers are symmetric, and, when it is asked for, all members have given the same.
+// Both buffers are symmetric and, under SHMEM_DEBUG, all members gave the same arguments.
 Status check(const Collective& collective, const char* count_name, const Sizes& bytes,
              const SignatureField& first = {"", 0}, const SignatureField& second = {"", 0}) {
   const auto& [call, team, elements] = collective;
@@ -156,7 +156,7 @@ Status collect(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
-  MEMSPAN_PASS(compare(call, team));  // who gives no elements may give no places
+  MEMSPAN_PASS(compare(call, team));  // a member without elements needs no buffers
   if (is_on_device(elements)) [[unlikely]]
     return recorded.ends(
         pgas::on_device::collect(team, call, elements.dest, elements.source, bytes));

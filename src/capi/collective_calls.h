@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives behind every way to call them, on a team or on an active set. Arguments that no
-// collective can work with end the process, as do, under SHMEM_DEBUG, those that the members do not
-// give alike; what the collective itself comes to (a death) is returned.
+// collective can work with end the process. Other failures are returned: a death, or under
+// SHMEM_DEBUG members' arguments that differ.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ constinit std::atomic<NameHandler> name_handler{nullptr};
 thread_local std::string kept;
 thread_local std::string taken;
 
-// What a failure is called by each API binding: the only such table.
+// A failure's codes in the API bindings: the only such table.
 struct Row {
   Code code;
   ShmemCode shmem;

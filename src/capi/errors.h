@@ -23,8 +23,8 @@ enum class ShmemCode : int {
   kNotSupported = -100,
 };
 
-// What a failure is called by the API of CANN SHMEM and of MemFabric (SMEM_...), and why it ends
-// the process (MEMSPAN_END_...).
+// The codes of a failure in the APIs of CANN SHMEM and MemFabric (SMEM_...), and the reason with
+// which it ends the process (MEMSPAN_END_...).
 ShmemCode shmem_code(const Status& status);
 std::int32_t smem_code(const Status& status);
 int end_reason(const Status& status);
@@ -37,15 +37,15 @@ const char* shown_name(const char* call);
 
 // Keeps "call: message" for memspan_last_error() of this thread.
 void remember_error(const char* call, std::string_view message);
-// What is kept; valid until this thread's next failure.
+// Returns the kept text; valid until this thread's next failure.
 const char* last_error();
-// The same, and from now on nothing is kept.
+// Like last_error(), and forgets the text.
 const char* take_last_error();
 
-// What a call of the CANN SHMEM API returns: 0 when ok; else the text is kept and logged. Ends the
+// Returns the result of a CANN SHMEM call: 0 when ok; else it keeps and logs the text. Ends the
 // process instead when a peer has asked the whole job to end.
 int shmem_result(const char* call, const Status& status);
-// The same with a code that says more than the Status's own.
+// Like shmem_result(), with a code that is more exact than the Status's own.
 int shmem_failure(const char* call, ShmemCode code, std::string_view message);
 
 }  // namespace memspan::capi

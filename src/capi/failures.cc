@@ -44,8 +44,8 @@ constinit thread_local EndHandler thread_end_handler = nullptr;
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
 }
 
-// Between hosts a connection breaks before whoever sees deaths has noted one; the job's result is
-// the one of the PE that died first, and the handler is told which that is.
+// Between hosts a connection breaks before the death is noted. Waits for the note: the job's result
+// and the handler's argument come from the PE that died first.
 Status with_cause(const char* call, const Status& status) {
   constexpr auto kPatience = std::chrono::seconds(1);
   if (status.code() != Code::kPeerLost || !is_started() || process_state.world->nodes().is_one())
@@ -131,7 +131,7 @@ void fail(const char* call, const Status& reason) {
   if (status.code() != Code::kPeerLost || handler == nullptr || !is_started())
     end_process(call, status);
   remember_error(call, status.message());
-  // First, so that the handler may use teams that the dead was no member of.
+  // First, so that the handler may use teams without the dead PE.
   acknowledge_deaths(process_state.world->waiting());
   handler(call, first_dead_peer(process_state.world->segment()), status.message().c_str());
 }

@@ -19,29 +19,29 @@ extern const char kNotInAJob[];  // the end of a message (core/remedy.h)
 // When a peer has asked the whole job to end it ends quietly, with that peer's code.
 [[noreturn, gnu::cold]] void end_process(const char* call, const Status& status);
 
-// Whom end_process() tells before the end; it may throw (memspan/memspan.h). Null: nobody.
+// Called by end_process() before the end; it may throw (memspan/memspan.h). Null: no handler.
 using EndHandler = void (*)(const char* call, int reason, const char* message);
 void set_end_handler(EndHandler handler);
-// The same for this thread, told first; the one before.
+// A handler for this thread, which is called first. Returns the previous one.
 EndHandler set_thread_end_handler(EndHandler handler);
 
-// Only when a peer has asked the whole job to end.
+// Ends the process if a peer has asked the whole job to end.
 void end_process_if_asked();
-// Asks it to.
+// Asks the whole job to end.
 [[noreturn]] void end_job(int code);
 
-// What the program wants to be told of the death of a peer instead of ending: the call, the peer
-// and a sentence. Null: nothing, the process ends.
+// Called at a peer's death instead of ending the process, with the call, the peer and a sentence.
+// Null: the process ends.
 using ErrorHandler = void (*)(const char* call, int pe, const char* message);
 void set_error_handler(ErrorHandler handler);
-// Tells the waits of a job that is about to start whether there is one.
+// Lets the waits of a job survive deaths if an error handler is set.
 void apply_error_handler(World& world);
 
-// Ends the process, or tells the program's handler of a peer's death; the call then returns without
+// Ends the process, or calls the error handler for a peer's death; the call then returns without
 // its effect.
 [[gnu::cold]] void fail(const char* call, const Status& status);
 
-// True when ok; false, if it returns at all, when a handler was told.
+// True when ok; false, if it returns at all, after the error handler ran.
 inline bool require(const char* call, const Status& status) {
   if (status.is_ok()) [[likely]]
     return true;
@@ -49,7 +49,7 @@ inline bool require(const char* call, const Status& status) {
   return false;
 }
 
-// What a collective that can report returns: 0 when ok, 1 when a handler was told.
+// The result of a collective that can report: 0 when ok, 1 after the error handler ran.
 inline int outcome(const char* call, const Status& status) {
   return require(call, status) ? 0 : 1;
 }
@@ -62,7 +62,7 @@ inline int outcome(const char* call, const Status& status) {
                                           const void* address);
 [[noreturn, gnu::cold]] void end_for_misaligned_word(const char* call, const char* argument,
                                                      const void* address, std::size_t bytes);
-// What the host would have to load or store itself is memory of a device.
+// The host itself would have to load or store device memory.
 [[noreturn, gnu::cold]] void end_for_device_memory(const char* call, const char* argument,
                                                    const void* address);
 [[noreturn, gnu::cold]] void end_for_bad_number(const char* call, const char* argument, long value,

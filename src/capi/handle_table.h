@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that callers name by a handle. A handle holds the slot and its generation, so that one
-// that was given back is found to be stale instead of naming whoever has the slot now:
+// Objects that callers name by a handle. A handle holds the slot and its generation, so that a
+// stale handle never names the slot's next object:
 //
 //   handle    63      48 47          16 15    0
 //            |   kind   |  generation  | slot  |     kinds keep one part's handles from another's
 //
-// Those of OpenSHMEM's teams and contexts are plain numbers without a kind, below 2^31 and from
-// kLeast on: an int holds them, and smaller ones are free for constants.
+// Handles of OpenSHMEM's teams and contexts are plain numbers without a kind, from kLeast to below
+// 2^31. They fit in an int, and smaller numbers are free for constants.
 #pragma once
 
 #include <array>
@@ -39,10 +39,10 @@ class HandleTable {
   static constexpr bool kIsNumber = kind == HandleKind::kNumber;
   static constexpr std::uint64_t kMostGenerations = kIsNumber ? 0x7fff : 0xffff'ffff;
   struct Slot {
-    std::atomic<std::uint64_t> handle{0};  // 0: nobody may use it
+    std::atomic<std::uint64_t> handle{0};  // 0: no caller may use it
     std::atomic<std::uint32_t> users{0};
     std::atomic<bool> is_taken{false};
-    std::uint64_t generation = 0;  // of who took it
+    std::uint64_t generation = 0;  // written by the thread that took it
     std::unique_ptr<T> object;     // the same
   };
 
@@ -95,14 +95,14 @@ class HandleTable {
       slot.generation = slot.generation % kMostGenerations + 1;
       const std::uint64_t handle =
           static_cast<std::uint64_t>(kind) << 48 | slot.generation << 16 | index;
-      slot.handle.store(handle, std::memory_order_seq_cst);  // pairs with who looks for it
+      slot.handle.store(handle, std::memory_order_seq_cst);  // pairs with use() and find()
       return as_handle(handle);
     }
     return Handle{};
   }
 
-  // Null when the handle names none (any more). For callers by whose own rules nobody removes the
-  // object meanwhile.
+  // Null when the handle is stale or invalid. Only for callers that themselves prevent the object's
+  // removal during its use.
   T* find(Given handle) const {
     const Slot* slot = slot_of(as_number(handle));
     if (slot == nullptr || slot->handle.load(std::memory_order_acquire) != as_number(handle))

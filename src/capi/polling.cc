@@ -14,8 +14,8 @@ namespace {
 // Much longer than a process that polls itself keeps the core, and less than a time slice.
 constexpr auto kLongYield = std::chrono::microseconds(500);
 
-// Of this thread. On the heap, since a library that a program loads later has little room for what
-// each thread has.
+// One for each thread. On the heap, because a library that is loaded later has little room for
+// thread-local data.
 thread_local std::unique_ptr<PollDetector> detector_of_thread;
 
 PollDetector& detector() {

@@ -12,9 +12,9 @@
 
 namespace memspan::capi {
 
-// Of so many looks of the process in such a job one is noted, so that the others cost next to
-// nothing in programs that read own words for other reasons. A prime number: a walk around an
-// array, whose length often is a power of two, is noted at another word each time.
+// A process in such a job notes one of so many looks. The others cost next to nothing in programs
+// that read own words for other reasons. The number is prime: a walk around an array, whose length
+// often is a power of two, notes another word each time.
 inline constexpr std::int32_t kLooksPerNote = 31;
 inline bool is_noted_look() {
   // Threads may lose each other's counts, which does no harm.
@@ -23,19 +23,19 @@ inline bool is_noted_look() {
   return left <= 0;
 }
 
-// Before a look at an own word, and before one at what `pe` has: whether to note what it finds.
+// Whether to note the next look: at an own word, or at a word of `pe`.
 inline bool has_to_note() {
   return process_state.crowded_rank >= 0 && is_noted_look();
 }
 inline bool has_to_note(int pe) {
   return pe == process_state.crowded_rank && is_noted_look();
 }
-// Notes what a look at `word` found; true when others have run since, so that another look is worth
-// it, and note_second_look() is told of what that one finds.
+// Notes what a look at `word` found. True when other processes have run since: look again, and pass
+// the result to note_second_look().
 bool note_look(const void* word, std::uint64_t found);
 void note_second_look(const void* word, std::uint64_t found);
 
-// What `look` finds, noted. It is an integer or a floating-point number of up to 8 bytes.
+// Notes and returns what `look` finds: an integer or floating-point number of up to 8 bytes.
 template <typename Look>
 auto noted(const void* word, Look look) {
   const auto bits_of = [](auto value) {

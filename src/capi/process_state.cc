@@ -67,14 +67,14 @@ void forget_job() {
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
   const Status completed = quiet_links(process_state.routes);
-  // Where somebody died the others do not wait for all, and what has left answers no more: then the
-  // end tells of the death.
+  // After a death the peers do not wait for all, and PEs that have left no longer answer.
+  // World::end() then reports the death.
   if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);
-  // The root of the last broadcast hears here of one that was none to the others.
+  // The root of the last broadcast learns here if another member made a different call.
   MEMSPAN_PASS(process_state.world_team->settle(what));
   MEMSPAN_PASS(process_state.world->end(what, how));
   process_state.world->leave();
-  // All have met, so a store that does not answer any more changes nothing for anybody.
+  // All peers have met, so a store that no longer answers affects none of them.
   Status closed = leave_rendezvous(process_state.world->membership(), kGoodbyeLimit);
   if (!closed.is_ok()) log_line(LogLevel::kWarn, fmt::format("{}: {}", what, closed.message()));
   process_state.users = 0;
@@ -105,8 +105,8 @@ void leave_at_exit(int status) {
   }
 }
 
-// A child of fork() would act in its parent's name, so it is in no job. What it inherited stays as
-// it is, since threads that would have to be joined are not there. No other thread runs here.
+// A child of fork() would act in its parent's name, so it is in no job. It frees nothing that it
+// inherited, because the threads to join do not exist in it. No other thread runs.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   static constinit ProcessState of_parent{};
   for (const ProcessState* other : lifecycle.others)

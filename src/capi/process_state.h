@@ -23,8 +23,8 @@ namespace memspan::capi {
 
 using TeamTable = HandleTable<Team, HandleKind::kNumber, 65536>;
 
-// What a context of OpenSHMEM is: the team that its PE numbers count in, and what its operations
-// have outstanding at PEs that are not mapped.
+// A context of OpenSHMEM: the team that its PE numbers count in, and its outstanding operations at
+// PEs that are not mapped.
 struct Context {
   Team* team;
   TeamTable::Handle team_number;  // as the OpenSHMEM API spells it
@@ -43,7 +43,7 @@ struct ProcessState {
   RouteTable routes;       // a copy of world->program_routes(); empty when not in a job
   bool has_links = false;  // some route needs fence and quiet to ask its link
   int rank = -1;           // world->rank(), without a way to go
-  // The same while the job has more processes than cores on this host; else -1, which is no PE.
+  // The rank while the job has more processes than cores on this host; else -1, never a PE.
   int crowded_rank = -1;
   World* world = nullptr;
   Team* world_team = nullptr;
@@ -54,7 +54,7 @@ struct ProcessState {
   TeamTable* teams = nullptr;  // those that were split off
   ContextTable* contexts = nullptr;
   DeviceJob* device_job = nullptr;  // null where no kernels run on devices
-  // Made when a job is left whose place another vendor's launcher told, for the next start.
+  // For the next start: made when a job that another vendor's launcher described is left.
   const Rendezvous* again = nullptr;
   std::uint64_t instance = 0;         // the number of this job among those of the process
   int users = 0;                      // of the job; only start() and stop() touch it
@@ -65,7 +65,7 @@ struct ProcessState {
   alignas(kFalseSharingRange) std::int32_t looks_left = 0;
 };
 
-// Hidden, or every access would go through the global offset table.
+// Hidden, because otherwise every access would use the global offset table.
 extern ProcessState process_state [[gnu::visibility("hidden")]];
 
 // Completes what the process has outstanding on links, kernels on devices included. Not for the
@@ -92,9 +92,9 @@ enum class Sharing {
   kExclusive,  // in a job already: kUnavailable
 };
 
-// Joins and makes the teams of all peers and of this host. Collective. Leaving is also done by an
-// exit handler, in the process that started only; after exit(status) with another status than 0
-// it does not wait for anybody, so that the peers learn of the failure. Thread-safe.
+// Joins and makes the teams of all peers and of this host. Collective. An exit handler also leaves,
+// only in the process that started. After exit(status) with another status than 0 it waits for no
+// peer, so that the peers learn of the failure. Thread-safe.
 Status start(const Start& how, Sharing sharing);
 // Completes, and waits for all peers; the last user's call also leaves. kUnavailable when there is
 // no job. When that fails the process is still in the job. The caller's threads are in no other
@@ -103,9 +103,9 @@ Status stop(const char* what);
 // Leaves without a barrier: for a job whose end cannot be agreed on any more.
 void abandon();
 
-// Jobs of this process by number. One is current: it is in process_state, all calls act on it, and
-// start() makes it. To begin with that is 0, the only one that a launcher tells of and in which the
-// program's variables are symmetric. The functions below are thread-safe among each other.
+// Jobs of this process by number. The current one is in process_state: start() makes it and all
+// calls act on it. Number 0 is current first; only it comes from a launcher and has symmetric
+// program variables. The functions below are thread-safe among each other.
 inline constexpr std::uint64_t kMostInstance = 255;
 // Whether the process is in the job of this number.
 bool has_instance(std::uint64_t number);

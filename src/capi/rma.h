@@ -18,7 +18,7 @@ namespace memspan::capi {
                                  std::size_t bytes, int pe, ContextNumber context);
 [[gnu::cold]] void get_slow_path(const char* call, void* dest, const void* source,
                                  std::size_t bytes, int pe, ContextNumber context);
-// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+// Handle calls that miss the inline case: count them (node/counters.h) or take the slow path.
 void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context);
 void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,

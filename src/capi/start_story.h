@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of a start for who looks for why it is slow or other than expected: who, where, which
-// memory, which route, how long each step took. Told at the log level DEBUG only; a start at
-// another level looks at a clock once.
+// Explains a start that is slow or unexpected: processes, hosts, memory, routes, the time of each
+// step. Logs it at the level DEBUG; INFO has only the routes. Without DEBUG a start reads a clock
+// once.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace memspan::capi {
 class StartStory {
  public:
   explicit StartStory(const char* call);
-  // What began with the call before, or with the constructor, is over.
+  // Ends the step that began at the previous call or at construction.
   void step(const char* what);
   void tell(const World& world, std::string_view how_joined) const;
 

@@ -28,13 +28,13 @@ using DecryptHandler = int (*)(const char* cipher, std::size_t cipher_length, ch
 
 // Certificates by a tls_info string, or, when `enable` is false, no TLS at all.
 Status choose_tls(bool enable, const GivenText& tls_info);
-// The key and its password; they count before files that tls_info names. A null password is none, a
-// null handler leaves the one before.
+// The key and its password, which override files that tls_info names. A null password means no
+// password; a null handler keeps the previous one.
 Status give_tls_key(const GivenText& key, const GivenText& password, DecryptHandler decrypt);
 // How the key's password is decrypted; null: it is as given.
 void give_tls_decryption(DecryptHandler decrypt);
 
-// What the program chose; else the secret of MEMSPAN_JOB_SECRET_FILE; else this host's own.
+// The program's choice; else the secret of MEMSPAN_JOB_SECRET_FILE; else this host's own.
 Result<StoreSecurity> chosen_security();
 
 }  // namespace memspan::capi

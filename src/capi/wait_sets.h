@@ -65,8 +65,8 @@ struct WordSet {
   }
 };
 
-// Where a search for any word begins. Random, because a caller that always asks about the same
-// words must in the end be told of each that holds.
+// The start of a search for any word. Random, so that a caller that always tests the same words
+// finds each word that holds in the end.
 inline std::size_t some_start(std::size_t count) {
   thread_local std::uint32_t state = 2463534242u;  // Marsaglia's xorshift: any value but 0
   state ^= state << 13;
@@ -137,7 +137,7 @@ template <typename T>
   return test_once(call, word, cmp, value);
 }
 
-// What a test of the set that begins at `words` gives; `look` makes it.
+// Tests the set that begins at `words` by `look`, and notes the result if needed.
 template <typename Look>
 auto test_set(const void* words, Look look) {
   return has_to_note() ? noted(words, look) : look();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether looking again and again for a moment is worth more than giving the core away at once: to
-// be woken costs tens of microseconds where a core is idle, and where some other program takes the
-// core a slice of time. It is worth it while what one looks for comes soon. Each spin in vain
-// doubles how many waits do not spin before the next try, so that seldom messages, and peers that
-// share our core, cost next to nothing.
+// Decides whether a wait polls for a moment before it sleeps. To be woken costs tens of
+// microseconds on an idle core, and a slice of time if another program takes the core. Polling pays
+// off if the event comes soon. Each failed spin doubles the number of waits that skip the next try.
+// So rare messages, and peers that share our core, cost next to nothing.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +15,21 @@
 
 namespace memspan {
 
-// Which waits spin. Thread-safe; of threads that meet, what one of them learned may be lost.
+// Decides which waits spin. Thread-safe; if threads race, one of their updates may be lost.
 class SpinHabit {
  public:
-  // After `patience` spins in a row in vain the next wait does not spin; after each further one
-  // twice as many do not, up to `most_skipped`.
+  // After `patience` failed spins in a row the next wait does not spin. Each further failed spin
+  // doubles the number of waits that do not, up to `most_skipped`.
   constexpr SpinHabit(int patience, int most_skipped)
       : patience_(patience), most_skipped_(most_skipped) {}
 
-  // Asked once by each wait.
+  // Each wait calls it once.
   bool spins_now() {
     const int skip = skip_.load(std::memory_order_relaxed);
     if (skip > 0) skip_.store(skip - 1, std::memory_order_relaxed);
     return skip == 0;
   }
-  // Whether one of the last `patience` spins ended its wait; at the begin, too.
+  // True at first, and while one of the last `patience` spins ended its wait.
   bool goes_well() const { return in_vain_.load(std::memory_order_relaxed) < patience_; }
 
   void spun_well() {
@@ -49,23 +48,23 @@ class SpinHabit {
  private:
   const int patience_;
   const int most_skipped_;
-  std::atomic<int> in_vain_{0};  // spins in a row, up to patience_
-  std::atomic<int> skip_{0};     // waits that do not spin
-  std::atomic<int> skipped_{0};  // after the last spin in vain
+  std::atomic<int> in_vain_{0};  // failed spins in a row, up to patience_
+  std::atomic<int> skip_{0};     // waits that still skip the spin
+  std::atomic<int> skipped_{0};  // skip_ after the last failed spin
 };
 
 // One thread at a time.
 class AdaptiveSpin {
  public:
-  // About what it costs to be woken.
+  // About the cost of a wake-up.
   static constexpr Duration kLimit = std::chrono::microseconds(50);
   static constexpr int kMostSkipped = 512;
 
-  // With one core, a thread that looks takes it from the others of its process: worth it only where
-  // those have nothing to do.
+  // On one core, a polling thread takes the core from the other threads of its process. That pays
+  // off only if they have nothing to do.
   explicit AdaptiveSpin(bool is_worth_it = usable_cores() > 1) : is_worth_it_(is_worth_it) {}
 
-  // Whether `is_there` became true; false at once when it is not worth a try.
+  // Polls; returns whether `is_there` became true. Returns false at once if it does not spin.
   bool wait(std::predicate auto is_there) {
     if (!is_worth_it_ || !habit_.spins_now()) return false;
     const auto end = Clock::now() + kLimit;

@@ -10,7 +10,7 @@
 
 namespace memspan {
 
-// CODE is 0 for one that has not failed.
+// CODE is 0 for success.
 std::string encode_outcome(const Result<std::string>& outcome) {
   return fmt::format("{} {}", static_cast<int>(outcome.code()),
                      outcome.is_ok() ? outcome.value() : outcome.status().message());

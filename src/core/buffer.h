@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that are owned and handed on, and are not cleared first: what is received, for example.
+// An owned buffer that can be moved and is not cleared first, for example for received bytes.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 namespace memspan {
 
 int usable_cores() {
-  // A mask for more cores than cpu_set_t knows makes the call fail; then the online count serves.
+  // The call fails if the mask has more cores than cpu_set_t. Then the online count is used.
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we need to know of the processor: how many cores we may use, and how to wait politely.
+// What the library asks about the processor: its usable cores, and a pause for busy waits.
 #pragma once
 
 #include <bitset>
@@ -8,7 +8,7 @@
 namespace memspan {
 
 inline constexpr std::size_t kCacheLine = 64;
-// Two lines: the adjacent-line prefetcher fetches pairs, so flags of different writers stand apart.
+// Two lines: the adjacent-line prefetcher fetches pairs. It keeps flags of different writers apart.
 inline constexpr std::size_t kFalseSharingRange = 128;
 
 inline void cpu_pause() {
@@ -22,10 +22,10 @@ inline void cpu_pause() {
 // Cores in this process's affinity mask, at least 1.
 int usable_cores();
 
-// A set of cores by number, as the kernel's affinity masks. A value.
+// A set of core numbers, like the kernel's affinity masks. A value.
 inline constexpr int kMostCores = 1024;
 using CoreSet = std::bitset<kMostCores>;
-// This thread's affinity mask. Of a machine with more cores: all.
+// This thread's affinity mask; all cores if the machine has more than kMostCores.
 CoreSet usable_core_set();
 
 }  // namespace memspan

@@ -67,7 +67,7 @@ Result<Duration> parse_time(std::string_view what, std::string_view text) {
 
 namespace {
 
-// What may follow k, m, g and t: "MiB", "MB".
+// The rest of a unit that may follow k, m, g and t: "MiB", "MB".
 bool is_unit(std::string_view text) {
   if (!text.empty() && (text.front() | 0x20) == 'i' && text.size() == 2) text.remove_prefix(1);
   return text.empty() || (text.size() == 1 && (text.front() | 0x20) == 'b');

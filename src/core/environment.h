@@ -25,9 +25,9 @@ Result<std::optional<std::int64_t>> environment_integer(const char* name, std::i
 Result<std::int64_t> parse_integer(std::string_view what, std::string_view text, std::int64_t least,
                                    std::int64_t most);
 
-// Bytes from "512", "1.5g", ".5M", "2T": an integer or a decimal fraction and one optional suffix
+// Bytes from "512", "1.5g", ".5M", "2T": an integer or a decimal fraction. The optional suffix is
 // k, m, g or t of either case (powers of 1024), also as "MiB" or "mb". Rounded up. Zero, negative
-// sizes and anything behind are errors.
+// sizes and trailing text are errors.
 Result<std::size_t> parse_size(std::string_view what, std::string_view text);
 
 // A whole number with its unit: "20us", "500ms", "2s". At most an hour.

@@ -61,7 +61,7 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
 
   void cancel(Token token) {
     if (!is_of_this_process()) return;
-    Entry released;  // its end may call us
+    Entry released;  // its destructor may call us
     MutexLock lock(mutex_);
     released = extract(token);
     if (is_this_thread()) return;
@@ -142,7 +142,7 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     return Deadline::after(left).remaining_poll_ms();
   }
 
-  // Those of now: what they begin anew is for the next turn.
+  // Only timers that have expired now. Timers that their callbacks start wait for the next turn.
   std::vector<Token> expired_timers() MEMSPAN_EXCLUDES(mutex_) {
     const auto now = Clock::now();
     std::vector<Token> tokens;
@@ -152,7 +152,7 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     return tokens;
   }
 
-  // Not when it was cancelled meanwhile.
+  // Does nothing if the callback has been cancelled.
   void call(Token token, std::uint32_t events) MEMSPAN_EXCLUDES(mutex_) {
     std::shared_ptr<Ready> ready;
     {
@@ -193,7 +193,7 @@ struct Shared {
   std::weak_ptr<EventLoop> loop MEMSPAN_GUARDED_BY(mutex);
 };
 
-// The mutex is held over fork(), so that it is free in the child.
+// The mutex is held across fork(), so that it is free in the child.
 void lock_before_fork();
 void unlock_in_parent();
 void begin_anew_in_child();

@@ -3,11 +3,11 @@
 // timer expires, or as soon as it can.
 //
 // process_singleton() is the loop that serves a process's control sockets (descriptor brokers,
-// process watches). Callbacks run one at a time on the loop's thread and must not wait: neither for
-// another callback nor for a peer. They may call everything here, cancel() of themselves included.
+// process watches). Callbacks run one at a time on the loop's thread and must not wait for another
+// callback or a peer. They may call any function here, also cancel() on themselves.
 //
-// A child of fork() has no such thread. There process_singleton() gives a new loop, and every call
-// on a loop of the parent does nothing or says kForked, so that the parent's loop is not disturbed.
+// A child of fork() lacks this thread. There process_singleton() returns a new loop. Calls on a
+// loop of the parent do nothing or return kForked, and do not disturb the parent.
 #pragma once
 
 #include <sys/epoll.h>
@@ -28,19 +28,19 @@ class EventLoop {
  public:
   // Starts the thread; `whose` completes "the thread of ..." in messages.
   static Result<std::shared_ptr<EventLoop>> start(std::string_view whose);
-  // The loop of this process, begun at the first call. Owners: all who use it. It ends with the
+  // The loop of this process, started at the first call. Owners: all its users. It ends with the
   // last of them.
   static Result<std::shared_ptr<EventLoop>> process_singleton();
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Names a callback until it is over; 0 names none.
+  // Identifies a callback until it ends; 0 identifies no callback.
   using Token = std::uint64_t;
 
-  // Calls `ready` with what happened (EPOLLIN, EPOLLOUT, always EPOLLHUP and EPOLLERR) as long as
-  // one of `events` holds. The descriptor is borrowed: cancel() comes before its close. Fails when
-  // the descriptor is watched already or cannot be (kSystem).
+  // Calls `ready` with the events that occurred (EPOLLIN, EPOLLOUT, always EPOLLHUP and EPOLLERR)
+  // while one of `events` holds. The descriptor is borrowed: call cancel() before you close it.
+  // Fails with kSystem if the descriptor is already watched or cannot be.
   using Ready = std::function<void(std::uint32_t events)>;
   Result<Token> watch(int descriptor, std::uint32_t events, Ready ready);
   // Calls once, not before `when`.
@@ -49,11 +49,11 @@ class EventLoop {
   Token call_soon(std::function<void()> call) {
     return call_at(Clock::time_point::min(), std::move(call));
   }
-  // No call of it runs or begins after this returned. On the loop's own thread a call that is
-  // running goes on: it is the caller. What the callback holds is released.
+  // After it returns, the callback neither runs nor begins. A running callback that cancels itself
+  // on the loop's thread continues. Releases what the callback holds.
   void cancel(Token token);
 
-  // Returns when the call that runs, if any, has returned; at once on the loop's own thread.
+  // Waits until the running callback, if any, has returned; returns at once on the loop's thread.
   void finish_running_call();
 
   bool is_this_thread() const;

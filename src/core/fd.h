@@ -34,7 +34,7 @@ class Fd {
   int descriptor_ = -1;
 };
 
-// Another descriptor of the same; none, with errno, when there can be no more.
+// A duplicate of the descriptor; invalid, with errno, if it cannot be made.
 inline Fd duplicate(int descriptor) {
   return Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }

@@ -7,7 +7,7 @@
 FMT_BEGIN_NAMESPACE
 namespace detail {
 
-// What fmt's headers declare and expect to find in its library.
+// The templates that fmt's headers declare and expect in its library.
 template auto dragonbox::to_decimal(float) noexcept -> dragonbox::decimal_fp<float>;
 template auto dragonbox::to_decimal(double) noexcept -> dragonbox::decimal_fp<double>;
 template locale_ref::locale_ref(const std::locale&);

@@ -9,7 +9,7 @@
 namespace memspan {
 
 std::string to_hex(std::string_view bytes);
-// nullopt when the text is anything else than what to_hex() makes.
+// nullopt for a text that to_hex() does not make.
 std::optional<std::string> from_hex(std::string_view text);
 
 }  // namespace memspan

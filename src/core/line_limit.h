@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many lines of one kind a source may write, so that what fails again and again does not fill
-// the log: at most 5 in any 7 s.
+// Limits the lines of one kind that a source writes, so that repeated failures do not fill the log:
+// at most 5 lines in any 7 s.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace memspan {
 
-// One thread at a time. Time comes in as an argument.
+// One thread at a time. The caller passes the time.
 class LineLimit {
  public:
   static constexpr std::size_t kMostLines = 5;
   static constexpr Duration kWindow = std::chrono::seconds(7);
 
-  // Nothing when a line that comes now must be dropped; else how many were dropped since the last
-  // that was written.
+  // nullopt if a line must be dropped now; otherwise the number of lines that were dropped since
+  // the last written one.
   std::optional<std::uint64_t> admit(Clock::time_point now) {
     auto& oldest = written_[next_];
     if (oldest && now - *oldest < kWindow) {

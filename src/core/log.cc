@@ -65,7 +65,7 @@ spdlog::logger& logger() {
 }  // namespace
 
 void log_line(LogLevel level, std::string_view line) {
-  // Without the sink's lock: the caller's function may wait for who logs as well.
+  // Does not take the sink's lock: the caller's function may wait for a thread that also logs.
   if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
     if (level >= log_level()) callback(static_cast<int>(level), std::string(line).c_str());
     return;

@@ -75,7 +75,7 @@ std::string refusal(std::string_view status) {
   return response(status, "text/plain; charset=utf-8", fmt::format("{}\n", status), true);
 }
 
-// Backslash, quote and end of line are what the format escapes.
+// The format escapes backslash, quote and end of line.
 std::string escaped(std::string_view value) {
   std::string result;
   for (const char letter : value) {
@@ -139,7 +139,7 @@ void MetricsServer::accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-    // No descriptors: whoever waits in the queue would wake us without end.
+    // No descriptors are left: a client in the queue would wake us without end.
     loop_->cancel(std::exchange(accepting_, 0));
     loop_->call_at(Clock::now() + kPauseWithoutDescriptors, [this] { watch_listener(); });
     return;

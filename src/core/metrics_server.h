@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers GET /metrics over HTTP with a text in Prometheus's format 0.0.4.
 //
-// Whoever connects has not said who it is, so all that it can take is bounded: kMostConnections at
-// a time, of which a newer one replaces the oldest; kMostRequestBytes of a request; kPatience for
-// all of it, answer included. The text is made at most every kFreshness. One thread serves all.
+// Clients are not authenticated, so all that they can use is limited. kMostConnections exist at a
+// time; a new one replaces the oldest. A request has kMostRequestBytes at most, and kPatience with
+// its answer. The text is made at most every kFreshness. One thread serves all.
 #pragma once
 
 #include <cstddef>
@@ -30,21 +30,21 @@ class MetricsServer {
   static constexpr std::size_t kMostRequestBytes = 8192;
   static constexpr Duration kPatience = std::chrono::seconds(5);
   static constexpr Duration kFreshness = std::chrono::milliseconds(100);
-  // Makes the text, on the thread of the server; may wait for a little.
+  // Makes the text on the server's thread; may block briefly.
   using MakeText = std::function<std::string()>;
 
-  // At a numeric address; port 0 picks one. kUnavailable when it is taken.
+  // Listens at a numeric address; port 0 picks a port. kSystem if the port is taken.
   static Result<std::unique_ptr<MetricsServer>> listen(const std::string& host, std::uint16_t port,
                                                        MakeText make_text);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // In a child of fork(), instead of the destructor: closes the port.
+  // Call in a child of fork() instead of the destructor. Closes the port.
   void forget_in_child() { listener_.reset(); }
 
   std::uint16_t port() const { return port_; }
-  // Whether only processes of this host reach it.
+  // Whether only processes of this host can reach it.
   bool is_loopback() const { return is_loopback_; }
 
  private:
@@ -65,7 +65,7 @@ class MetricsServer {
   const std::uint16_t port_;
   const bool is_loopback_;
   const MakeText make_text_;
-  // Of the loop's thread alone.
+  // Only the loop's thread uses these members.
   std::string text_;
   Clock::time_point made_;
   std::uint64_t next_ = 1;
@@ -74,13 +74,13 @@ class MetricsServer {
   std::shared_ptr<EventLoop> loop_;  // ends first
 };
 
-// A text in the format, metric by metric.
+// Builds a text in this format, metric by metric.
 class MetricsText {
  public:
   enum class Type { kCounter, kGauge };
-  // Before its values. `help` is one sentence.
+  // Call it before the metric's values. `help` is one sentence.
   void begin(std::string_view name, Type type, std::string_view help);
-  // Of the metric that was begun last. `labels` are pairs of a name and a value, which may be any.
+  // Adds a value of the last metric. `labels` are pairs of a name and a value, which is any text.
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   void add(Labels labels, double value);
   std::string take() { return std::move(text_); }

@@ -31,7 +31,7 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// From the folder of the library, and from that of a program: where installations have their
+// Relative to the folder of the library or of a program: the places where installations have
 // libraries.
 constexpr const char* kFolders[] = {"",
                                     "memspan/",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that a user named for what the library writes.
+// An output file that a user named.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace memspan {
 
-// Opens the regular file or device at `path`, with `flags` of open(2); made with `mode` when it is
-// not there. A symbolic link is refused: somebody else may have put it into a folder where all
-// write. Any thread. kInvalidArgument for a link, kSystem with errno for what open(2) refuses; both
-// name the path.
+// Opens the regular file or device at `path` with `flags` of open(2); creates it with `mode` if it
+// does not exist. Refuses a symbolic link: another user may have put it into a folder that all may
+// write to. Any thread. kInvalidArgument for a link, kSystem with errno for other failures of
+// open(2); both name the path.
 Result<Fd> open_output_file(const std::string& path, int flags, mode_t mode);
 
 }  // namespace memspan

@@ -87,14 +87,14 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// A folder, and not a link to one, that exists, is this user's and closed to others.
+// An existing folder, not a link, that belongs to this user and is closed to others.
 bool is_private_folder(const std::string& path) {
   struct stat about = {};
   return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
          about.st_uid == geteuid() && (about.st_mode & kOthers) == 0;
 }
 
-// Made, or found to be a folder of ours that nobody else may enter.
+// Creates the folder, or accepts an existing one that only this user may enter.
 Status make_private_folder(const std::string& path) {
   if (::mkdir(path.c_str(), S_IRWXU) == 0 || (errno == EEXIST && is_private_folder(path)))
     return Status::ok();
@@ -102,8 +102,8 @@ Status make_private_folder(const std::string& path) {
   return bad("the runtime folder", path, "is not a folder that only this user may enter");
 }
 
-// What the administrator gave this user for such things: in XDG_RUNTIME_DIR, or where that usually
-// is. Links there are the administrator's.
+// The administrator's runtime folders for this user: XDG_RUNTIME_DIR, or its usual place. The
+// administrator also made the links in them.
 std::vector<std::string> runtime_folders() {
   std::vector<std::string> folders;
   for (const std::string& path :
@@ -122,7 +122,7 @@ std::string folder_name() {
   return fmt::format("memspan-{}", geteuid());
 }
 
-// Those with names that nobody could know before.
+// The folders with unpredictable names.
 std::vector<std::string> fallback_folders() {
   std::vector<std::string> folders;
   const std::string prefix = folder_name() + ".";
@@ -194,7 +194,7 @@ void remove_abandoned_files(const std::string& folder, std::string_view prefix) 
   while (const dirent* entry = ::readdir(entries.get())) {
     if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
     const Fd file(::openat(at, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    // Without its writer's lock it is ours; and it must still be the file of that name.
+    // We get the lock only if the writer has ended. The name must still refer to this file.
     struct stat held = {};
     struct stat named = {};
     if (file.is_valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&

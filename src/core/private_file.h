@@ -12,33 +12,33 @@
 
 namespace memspan {
 
-// The whole of a regular file of at most `most` bytes. kInvalidArgument names what is wrong with
-// it: a symbolic link, not a file, another owner than this user or root, readable or writable for
-// others, in a folder that others may write to, too long, or empty. kNotFound when it is not
-// there. What is read is what was checked: the path is looked up once.
+// Reads a whole regular file of at most `most` bytes. kInvalidArgument names what is wrong: a
+// symbolic link, not a file, an owner other than this user or root, readable or writable for
+// others, in a folder that others may write to, over-long, or empty. kNotFound if it does not
+// exist. Looks up the path once, so that the checked file is the file that is read.
 Result<std::string> read_private_file(std::string_view what, const std::string& path,
                                       std::size_t most);
-// As above for what is no secret (certificates): any mode, any owner.
+// Reads a file that need not be secret, such as a certificate: any mode, any owner.
 Result<std::string> read_public_file(std::string_view what, const std::string& path,
                                      std::size_t most);
 
-// Replaces the file at once and whole: nobody ever reads half of it. Mode 0600. The descriptor
-// that it gives holds a lock (flock) on the file until it is closed, in whatever way its process
-// ends, so that others can tell whether its writer lives.
+// Replaces the whole file at once: a reader never sees half of it. Mode 0600. The returned
+// descriptor holds a lock (flock) on the file until it is closed, however its process ends. The
+// lock shows other processes that the writer is alive.
 Result<Fd> write_private_file(const std::string& path, std::string_view bytes);
 
-// Removes the files of `folder` whose names begin with `prefix` and whose writers are gone.
+// Removes the files of `folder` whose names begin with `prefix` and whose writers have ended.
 void remove_abandoned_files(const std::string& folder, std::string_view prefix);
 
-// A folder of mode 0700 of this user for what lives as long as the machine runs: in
-// XDG_RUNTIME_DIR, /run/user/UID or, where there is neither, /tmp/memspan-UID. Made when it is not
-// there. In /tmp somebody else may have that name already (as a folder, a link or a file): then it
-// is /tmp/memspan-UID.XXXXXX, which nobody can know before. kInvalidArgument, which names
-// XDG_RUNTIME_DIR, when no folder can be had that is only this user's.
+// A folder of mode 0700 of this user for files that last until the machine restarts. It is in
+// XDG_RUNTIME_DIR, in /run/user/UID or, if neither exists, /tmp/memspan-UID. It is created if
+// missing. If another user already has that name in /tmp (as a folder, a link or a file), it is
+// /tmp/memspan-UID.XXXXXX, which is unpredictable. kInvalidArgument, which names XDG_RUNTIME_DIR,
+// if no folder can be private to this user.
 Result<std::string> private_runtime_directory();
-// Where any process of this user may have found its folder, the likeliest first: all that are there
-// and only this user's. A folder of that kind in /tmp can only have been made by this user, for
-// others can neither give their files away nor move this user's.
+// The folders that processes of this user may have chosen, the likeliest first: all that exist and
+// are private to this user. Only this user can have made such a folder in /tmp, because others can
+// neither give their files away nor move this user's.
 std::vector<std::string> private_runtime_directories();
 
 }  // namespace memspan

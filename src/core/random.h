@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unpredictable bytes from the kernel, for names and secrets that nobody may guess.
+// Unpredictable bytes from the kernel, for names and secrets that others must not guess.
 #pragma once
 
 #include <cstddef>

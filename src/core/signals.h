@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals are for the program's own threads: a thread of ours that is made while they are blocked
-// inherits that.
+// Signals are for the program's own threads. A thread of ours that starts while signals are blocked
+// inherits the block.
 #pragma once
 
 #include <csignal>
 
 namespace memspan {
 
-// Blocks all signals of this thread as long as it lives. One thread.
+// Blocks all signals of this thread for its lifetime. One thread.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

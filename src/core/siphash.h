@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash that nobody computes, or guesses better
-// than by chance, without the key. For seals of frames, where OpenSSL would cost a start more than
-// all else; the tests compare it with OpenSSL's.
+// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash. Without the key it cannot be computed,
+// and guesses succeed only by chance. It seals frames; loading OpenSSL for that would cost more
+// than the rest of a start. The tests compare it with OpenSSL's.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct SipKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 
-  // Of 32 hexadecimal digits, the low byte first; empty for anything else.
+  // Parses 32 hexadecimal digits, the low byte first; empty for anything else.
   static std::optional<SipKey> from_hex(std::string_view text);
   bool operator==(const SipKey&) const = default;
 };

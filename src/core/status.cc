@@ -67,7 +67,7 @@ std::string Status::to_string() const {
 Status Status::annotate(std::string_view doing) const {
   if (is_ok()) return *this;
   std::string prefix = std::string(doing) + ": ";
-  // Steps of one thing are often called from a step with its name.
+  // A step is often called from a step of the same name.
   if (message().compare(0, prefix.size(), prefix) == 0) return *this;
   return {code(), prefix + message()};
 }

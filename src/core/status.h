@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of anything that can fail: a code of ours and a sentence for a person.
+// The result of anything that can fail: one of our codes and a sentence for the user.
 //
-// No exception crosses a room's interface. A callee says what went wrong, each caller adds what
-// it was doing (MEMSPAN_TRY), and only the top (capi, tools) logs or translates.
+// No exception crosses a module's interface. A callee reports what went wrong, each caller adds
+// what it was doing (MEMSPAN_TRY), and only the top (capi, tools) logs or translates.
 #pragma once
 
 #include <cerrno>
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   // "PEER_LOST: joining the job: ..."
   std::string to_string() const;
 
-  // The same failure, with `doing` in front of the message unless it stands there already. An ok
+  // The same failure with `doing` in front of the message, unless the message begins with it. An ok
   // status stays ok.
   Status annotate(std::string_view doing) const;
 
@@ -70,7 +70,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Failure> failure_;
 };
 
-// A T or the reason why there is none. Not thread-safe, like any value.
+// A T or the reason why it is missing. Not thread-safe, like any value.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -100,15 +100,14 @@ class [[nodiscard]] Result {
 #define MEMSPAN_CONCAT_(a, b) a##b
 #define MEMSPAN_CONCAT(a, b) MEMSPAN_CONCAT_(a, b)
 
-// Returns from the enclosing function when `expression` (a Status) failed, saying what it was
-// doing.
+// Returns from the enclosing function if `expression` (a Status) failed, and adds `doing`.
 #define MEMSPAN_TRY(expression, doing)                                              \
   do {                                                                              \
     if (::memspan::Status memspan_status_ = (expression); !memspan_status_.is_ok()) \
       return memspan_status_.annotate(doing);                                       \
   } while (false)
 
-// The same for a failure that says enough already.
+// Like MEMSPAN_TRY, for a failure whose message is already complete.
 #define MEMSPAN_PASS(expression)                                                    \
   do {                                                                              \
     if (::memspan::Status memspan_status_ = (expression); !memspan_status_.is_ok()) \

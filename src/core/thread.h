@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a thread, which fails by an exception in the standard library and by a Status here.
+// Starts a thread and reports a failure as a Status, not as the standard library's exception.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace memspan {
 
-// A thread that runs `run`. kSystem when there can be none; `whose` completes "starting the ...".
+// A thread that runs `run`. kSystem if it cannot start; `whose` completes "the thread of ...".
 template <typename Run>
 Result<std::thread> start_thread(std::string_view whose, Run run) {
   try {

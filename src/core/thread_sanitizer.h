@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ThreadSanitizer is told; empty in every other build.
+// Annotations for ThreadSanitizer; empty in every other build.
 #pragma once
 
 #if defined(__has_feature)
@@ -22,9 +22,9 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace memspan {
 
-// From the one to the other, what this thread reads and writes is what another process asked for.
-// TSan sees the messages that order such an access with our threads' as little as it sees the
-// accesses of a process that has mapped our memory, and would take each for a race.
+// Between these two calls this thread reads and writes memory for another process. TSan sees
+// neither the messages that order these accesses with those of our threads nor the accesses of a
+// process that has mapped our memory. It would report each access as a race.
 inline void begin_access_for_peer() {
 #ifdef MEMSPAN_THREAD_SANITIZER_
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);

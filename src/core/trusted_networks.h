@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where data may go that nobody authenticates or encrypts on the way: loopback addresses, and the
-// networks that MEMSPAN_TRUSTED_FABRIC declares trusted.
+// The addresses that may receive data without authentication or encryption: loopback addresses, and
+// the networks that MEMSPAN_TRUSTED_FABRIC declares trusted.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace memspan {
 // A value.
 class TrustedNetworks {
  public:
-  // Of MEMSPAN_TRUSTED_FABRIC: "1" for every network, "0" or nothing for none, or subnets
-  // ("10.0.0.0/8,fd00::/8"). kInvalidArgument says what is allowed.
+  // MEMSPAN_TRUSTED_FABRIC is "1" for every network, "0" or empty for none, or subnets
+  // ("10.0.0.0/8,fd00::/8"). kInvalidArgument names the allowed values.
   static Result<TrustedNetworks> from_environment();
   static Result<TrustedNetworks> parse(std::string_view text);
 
   bool are_all() const { return are_all_; }
-  // Of a numeric address.
+  // `address` is numeric.
   bool contain(const std::string& address) const;
-  // kAuth, with why and what to do, for an address of another network. `why` begins the message
+  // kAuth, with reason and remedy, for an address of another network. `why` begins the message
   // ("UCX does not encrypt, so it is not used"), `otherwise` ends it ("MEMSPAN_CARRIER to socket").
   Status check(const std::string& address, std::string_view why, std::string_view otherwise) const;
 

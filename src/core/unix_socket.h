@@ -14,16 +14,16 @@
 
 namespace memspan {
 
-// `name` is without the leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
+// `name` has no leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
 Result<Fd> unix_listen(std::string_view name);
 Result<Fd> unix_connect(std::string_view name);
-// The same, without waiting where many others wait to be accepted: kTimeout then.
+// Connects without waiting: kTimeout if too many connections already wait to be accepted.
 Result<Fd> unix_connect_now(std::string_view name);
 Result<Fd> unix_accept(const Fd& listener, Deadline deadline);
 
-// The user whose process is at the other end, by the kernel's word.
+// The user of the process at the other end, as the kernel reports it.
 Result<uid_t> unix_peer_user(const Fd& socket);
-// That process (who listened, or connected); -1 when it is in another pid namespace.
+// The process at the other end, which listened or connected; -1 if it is in another pid namespace.
 Result<pid_t> unix_peer_process(const Fd& socket);
 
 struct UnixMessage {
@@ -33,7 +33,7 @@ struct UnixMessage {
 inline constexpr std::size_t kMostUnixBytes = 1024;
 inline constexpr std::size_t kMostUnixDescriptors = 8;
 
-// One message of at most kMostUnixBytes and kMostUnixDescriptors.
+// Sends one message of at most kMostUnixBytes and kMostUnixDescriptors.
 Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors);
 // kTimeout, or kUnavailable when the other end is closed.
 Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that other threads make readable, so that who polls wakes up: an eventfd.
+// A descriptor (an eventfd) that other threads make readable to wake the thread that polls it.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -12,8 +12,8 @@
 
 namespace memspan {
 
-// Owns the descriptor; none when default-made. Move-only value; const use is thread-safe and never
-// blocks.
+// Owns the descriptor; a default-constructed one has none. Move-only value; const use is
+// thread-safe and never blocks.
 class WakeEvent {
  public:
   WakeEvent() = default;
@@ -26,10 +26,10 @@ class WakeEvent {
 
   bool is_valid() const { return descriptor_.is_valid(); }
   int descriptor() const { return descriptor_.get(); }
-  // Readable from now on, until silence().
+  // Makes the descriptor readable until silence().
   void ring() const {
     const std::uint64_t one = 1;
-    // It can only be full, and is readable then.
+    // The write fails only if the counter is full, and then the descriptor is readable.
     [[maybe_unused]] const auto written = ::write(descriptor_.get(), &one, sizeof one);
   }
   void silence() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device this process's device memory is of: MEMSPAN_DEVICE says "host", which it is without
-// the variable, or "cuda".
+// Chooses the device of this process's device memory. MEMSPAN_DEVICE is "host", the default, or
+// "cuda".
 #pragma once
 
 #include "core/status.h"
@@ -8,13 +8,13 @@
 
 namespace memspan {
 
-// kInvalidArgument for another word; kNotSupported and kUnavailable say why there is no such device
-// here. Thread-safe.
+// kInvalidArgument for another word; kNotSupported and kUnavailable name the reason why the device
+// cannot be used. Thread-safe.
 Result<Device*> chosen_device();
-// The same, but null where that is the host or there is none: whoever got it has memory that the
-// processor does not copy.
+// The chosen device; null if it is the host or cannot be used. The processor does not copy the
+// memory of a device that this returns.
 Device* other_device();
-// Whether MEMSPAN_DEVICE names something else than the host. Opens nothing.
+// Whether MEMSPAN_DEVICE names something other than the host. Opens nothing.
 bool wants_other_device();
 
 }  // namespace memspan

@@ -24,7 +24,7 @@ Status Event::record(Stream& stream) {
     reach(*state);
     return Status::ok();
   });
-  // Nobody is to wait for what never comes.
+  // The place is never reached, so no thread may wait for it.
   if (!given.is_ok()) reach(*state_);
   return given;
 }

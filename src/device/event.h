@@ -12,15 +12,15 @@
 
 namespace memspan {
 
-// Thread-safe. May end before what was recorded or waits.
+// Thread-safe. It may be destroyed before its recorded places are reached or its waits end.
 class Event {
  public:
-  // It stands behind what was given to the stream before, from now on and instead of where it was.
+  // Records the place behind all work already submitted to the stream; replaces the last place.
   Status record(Stream& stream);
-  // The stream's later work comes after the place recorded last; at once where none was.
+  // Makes the stream's later work wait for the place recorded last, if any.
   Status hold(Stream& stream) const;
   bool is_over() const;
-  // Until the place recorded last is reached. kTimeout leaves all as it is.
+  // Waits until the place recorded last is reached. kTimeout changes nothing.
   Status synchronize(Deadline deadline) const;
 
  private:

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-// Linux 5.14 and 6.1; a kernel that does not know them answers EINVAL.
+// Linux 5.14 and 6.1; older kernels return EINVAL.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -59,11 +59,11 @@ HugeRange huge_range(const std::byte* place, std::size_t bytes) {
 void make_huge(std::byte* place, std::size_t bytes, HugePageWay way) {
   if (way == HugePageWay::kNone || bytes < kHugePage) return;
   if (way == HugePageWay::kAdvice && madvise(place, bytes, MADV_HUGEPAGE) != 0) return;
-  // A page of each is touched, in a way that cannot end the process: advised, that is the huge
-  // page; to collapse, the kernel wants to find something there.
+  // Touches one page of each, in a way that cannot end the process. With advice, that makes the
+  // huge page. To collapse, the kernel needs an existing page.
   for (std::size_t at = 0; at < bytes; at += kHugePage)
     if (madvise(place + at, page_size(), MADV_POPULATE_WRITE) != 0) return;
-  // One after the other is tried; the answer is that of the last that could not be.
+  // The kernel tries one after the other and returns the last failure.
   if (way == HugePageWay::kCollapse) static_cast<void>(madvise(place, bytes, MADV_COLLAPSE));
 }
 

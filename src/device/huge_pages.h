@@ -2,17 +2,15 @@
 // Transparent huge pages of shared memory: 2 MiB that the kernel takes, clears and maps in one
 // step, and that need one entry of the processor's address cache (TLB) instead of 512.
 //
-// The kernel has two ways to them, and what the system allows decides which (the files are in
-// /sys/kernel/mm/transparent_hugepage; the bracketed word counts):
+// The kernel has two ways to make them. The files in /sys/kernel/mm/transparent_hugepage decide
+// which one applies; the bracketed word counts:
 //
-// - shmem_enabled is advise, within_size, always or force: a first touch of an advised mapping
-//   gives one.
-// - shmem_enabled is never, as it is unless somebody changed it: MADV_COLLAPSE makes one of a
-//   touched mapping.
-// - shmem_enabled is deny, or enabled is never: the administrator wants none.
+// - shmem_enabled is advise, within_size, always or force: the first touch of an advised mapping
+//   makes one.
+// - shmem_enabled is never, the default: MADV_COLLAPSE makes one from a touched mapping.
+// - shmem_enabled is deny, or enabled is also never: the administrator has disabled them.
 //
-// Memory that is not there yet is never made huge here by itself: only a range that is wanted
-// whole.
+// Missing memory is not made huge on its own, only as part of a range that is needed whole.
 #pragma once
 
 #include <cstddef>
@@ -24,26 +22,25 @@ namespace memspan {
 
 enum class HugePageWay { kNone, kAdvice, kCollapse };
 
-// By the texts of the two files; one that is missing is empty.
+// Decides by the texts of the two files; the text of a missing file is empty.
 HugePageWay huge_page_way(std::string_view enabled, std::string_view shmem_enabled);
-// Of this system, read now: about 20 microseconds.
+// Reads this system's files: about 20 microseconds.
 HugePageWay huge_page_way();
 
-// The whole huge pages in `bytes` at `place`: how many bytes lie before them, and how many they
-// have.
+// The whole huge pages in `bytes` at `place`: the number of bytes before them, and their size.
 struct HugeRange {
   std::size_t at = 0;
   std::size_t bytes = 0;
 };
 HugeRange huge_range(const std::byte* place, std::size_t bytes);
 
-// Takes the memory of [place, place + bytes), whole huge pages of a shared mapping whose offset in
-// its file is a multiple of kHugePage, as huge pages where the kernel has them to give; bytes that
-// are there stay. What it did not give is as before: nothing fails. Thread-safe, also on
-// neighbouring ranges.
+// Takes the memory of [place, place + bytes) as huge pages if the kernel has them. The range is
+// whole huge pages of a shared mapping whose file offset is a multiple of kHugePage. Existing bytes
+// stay. Parts that the kernel does not make huge stay as they are: nothing fails. Thread-safe, also
+// on neighbouring ranges.
 void make_huge(std::byte* place, std::size_t bytes, HugePageWay way);
 
-// Lets the kernel give huge pages at the first touch, where shmem_enabled says so.
+// Lets the kernel make huge pages at the first touch, if shmem_enabled allows it.
 void advise_huge(std::byte* place, std::size_t bytes);
 
 }  // namespace memspan

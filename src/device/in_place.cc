@@ -15,7 +15,7 @@
 namespace memspan {
 namespace {
 
-// Straight to the kernel, for a sanitizer would look at the bytes.
+// Calls the kernel directly, because a sanitizer would check the bytes.
 int move_bytes(long call, int descriptor, std::uintptr_t at, std::size_t bytes,
                std::size_t offset) {
   while (bytes > 0) {
@@ -29,13 +29,13 @@ int move_bytes(long call, int descriptor, std::uintptr_t at, std::size_t bytes,
   return 0;
 }
 
-// Best effort, so that nobody waits for pages one by one later.
+// Best effort, so that later accesses do not wait for pages one by one.
 void populate_in_place(std::byte* place, std::size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
   static_cast<void>(madvise(place, bytes, kPopulateWrite));
 }
 
-// `replace` gives 0 or an error's number.
+// `replace` returns 0 or an error number.
 template <typename Replace>
 Status replace_while_held(const WriteHold& hold, std::byte* place, std::size_t bytes,
                           Replace replace) {

@@ -53,7 +53,7 @@ class Commit {
   Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
       : part_(part), settings_(settings), before_(before) {
     if (part.place == nullptr) return;
-    // Where address and offset do not agree no huge page can be mapped.
+    // A huge page can be mapped only if the address and the offset agree.
     const auto address = reinterpret_cast<std::uintptr_t>(part.place);
     if (!settings.may_be_huge || (address - part.offset) % kHugePage != 0) return;
     huge_ = huge_range(part.place, part.bytes);
@@ -61,7 +61,7 @@ class Commit {
     way_ = huge_page_way();
   }
 
-  // Pages that are only taken, not cleared, are taken as quickly by one thread.
+  // If pages are only taken, not cleared, one thread is as fast as several.
   std::size_t threads() const {
     if (part_.bytes < kThreadedCommitBytes ||
         (way_ == HugePageWay::kNone && !settings_.is_populated))
@@ -87,7 +87,7 @@ class Commit {
   }
 
  private:
-  // Pieces end at multiples of kCommitPiece behind the first huge page, so that none of those is
+  // Pieces end at multiples of kCommitPiece behind the first huge page, so that no huge page is
   // cut.
   std::size_t end_of(std::size_t piece) const {
     return std::min(huge_.at + (piece + 1) * kCommitPiece, part_.bytes);
@@ -140,7 +140,7 @@ Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
   for (std::size_t i = 1; i < commit.threads(); ++i) {
     const SignalsBlocked blocked;
     auto thread = start_thread("a commit", [&] { commit.work(); });
-    if (!thread.is_ok()) break;  // those that are there do it
+    if (!thread.is_ok()) break;  // fewer threads take it
     threads.push_back(std::move(thread).value());
   }
   commit.work();

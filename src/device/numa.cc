@@ -26,7 +26,7 @@ struct OnlineNodes {
   bool has_node = false;
 };
 
-// "0-1,4": three nodes. A kernel that does not say has node 0.
+// "0-1,4": three nodes. A kernel without this list has node 0.
 OnlineNodes read_online(std::string_view text, int node) {
   OnlineNodes nodes;
   const char* at = text.data();

@@ -105,7 +105,7 @@ Result<Pages> Pages::adopt_unsealed(Fd descriptor, std::size_t bytes) {
   return Pages(std::move(descriptor), bytes);
 }
 
-// The size of a block says nothing: it is 2 MiB where transparent huge pages are always tried, too.
+// The block size does not show it: it is also 2 MiB if transparent huge pages are always tried.
 bool Pages::is_huge() const {
   constexpr auto kHugeFiles = 0x958458f6;  // HUGETLBFS_MAGIC
   struct statfs info {};

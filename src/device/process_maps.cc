@@ -13,7 +13,7 @@
 namespace memspan {
 namespace {
 
-// The first line of a mapping; none: another kind of line.
+// Parses the first line of a mapping; nullopt for another kind of line.
 std::optional<ProcessMapping> read_mapping(const std::string& line) {
   ProcessMapping made;
   std::array<char, 5> access{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped into this process, as the kernel tells it in /proc/self/maps.
+// The mappings of this process, as the kernel reports them in /proc/self/maps.
 #pragma once
 
 #include <sys/types.h>
@@ -27,13 +27,13 @@ struct ProcessMapping {
   std::string to_string() const;
 };
 
-// Calls `look` for what has something of [begin, end), by address, until it gives false. One
-// reading of a list that other threads may change meanwhile. Thread-safe.
+// Calls `look` for each mapping that overlaps [begin, end), by address, until it returns false.
+// Reads the list once; other threads may change it during the call. Thread-safe.
 Status look_at_mappings(std::uint64_t begin, std::uint64_t end,
                         const std::function<bool(const ProcessMapping&)>& look);
 
-// Whether some of [begin, end) is locked in memory (mlock). Costs no more than reading a small file
-// in a process that has locked nothing; else the kernel looks at every page of the process.
+// Whether some of [begin, end) is locked in memory (mlock). Only reads a small file if the process
+// has locked nothing; otherwise the kernel looks at every page of the process.
 Result<bool> has_locked_memory(std::uint64_t begin, std::uint64_t end);
 
 }  // namespace memspan

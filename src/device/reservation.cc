@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-// The first mapping that has something of [base, base + bytes).
+// The first mapping that overlaps [base, base + bytes).
 std::string what_lies_in(std::uint64_t base, std::uint64_t bytes) {
   std::string found = "a mapping that has been removed since";
   const auto take_first = [&found](const ProcessMapping& mapping) {
@@ -31,7 +31,7 @@ std::string what_lies_in(std::uint64_t base, std::uint64_t bytes) {
   return looked.is_ok() ? found : looked.message();
 }
 
-// In one step, so that nothing else is ever mapped there.
+// Replaces them in one step, so that nothing else is ever mapped there.
 void make_private(std::byte* place, std::size_t bytes) {
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   void* copy = mmap(nullptr, bytes, kAccess, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,8 +43,8 @@ void make_private(std::byte* place, std::size_t bytes) {
   static_cast<void>(mmap(place, bytes, kAccess, kFlags | MAP_FIXED, -1, 0));
 }
 
-// Anywhere. Where the kernel gives no aligned place for a range that may have huge pages, one is
-// cut from a larger range.
+// Reserves addresses anywhere. If the kernel gives no aligned place for a range that may have huge
+// pages, this cuts one from a larger range.
 void* reserve_anywhere(std::size_t bytes) {
   void* base = mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
   if (base == MAP_FAILED || bytes < kHugePage ||
@@ -118,7 +118,7 @@ Status Reservation::keep(std::size_t at, std::size_t bytes) {
             fmt::format("keeping [{}, {}) of {} reserved bytes", at, at + bytes, bytes_)};
   std::size_t begin = at / page_size() * page_size();
   std::size_t end = align_up(at + bytes, page_size());
-  // Together with those that it touches.
+  // Merges it with those that it touches.
   auto next = kept_.upper_bound(begin);
   if (next != kept_.begin() && std::prev(next)->second >= begin) --next;
   while (next != kept_.end() && next->first <= end) {

@@ -76,7 +76,7 @@ Status Stream::synchronize(Deadline deadline) {
     return {Code::kInvalidArgument, "work of a stream cannot wait for the stream"};
   const std::uint64_t last = submitted_;
   while (done_ < last) {
-    // A work may take longer than a caller with a limit has, and does not hear of an interruption.
+    // A work may exceed a caller's limit, and it does not notice an interruption.
     if (deadline.is_never() && !is_interruptible() && worker_ == std::thread::id()) {
       do_next();
       continue;
@@ -92,7 +92,7 @@ Status Stream::synchronize(Deadline deadline) {
   return std::exchange(first_failure_, Status::ok());
 }
 
-// Nobody does a work, and there is one.
+// Call when no thread does a work and the queue is not empty.
 void Stream::do_next() {
   worker_ = std::this_thread::get_id();
   Work work = std::move(queue_.front());
@@ -100,7 +100,7 @@ void Stream::do_next() {
   mutex_.unlock();
   const Stream* const before = set_current_stream(this);
   Status status = work();
-  work = nullptr;  // what it held is gone before anybody hears that it is done
+  work = nullptr;  // releases what it held before other threads learn that it is done
   set_current_stream(before);
   mutex_.lock();
   worker_ = {};

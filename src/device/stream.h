@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered queue of work: the host device's stream. A thread of its own does the work, or who
-// waits for it without a limit, where that thread is still on its way: to be woken takes longer
-// than most works.
+// An ordered queue of work: the host device's stream. A thread of its own does the work. A thread
+// that waits without a limit does it instead if the stream's thread is not awake yet. To be woken
+// takes longer than most works.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace memspan {
 
 class Stream;
 
-// The stream whose work this thread does, or null; a thread that does a part of a work says so.
+// The stream whose work this thread does, or null. A thread that does a part of a work sets it.
 const Stream* current_stream();
-// The one before.
+// Returns the previous one.
 const Stream* set_current_stream(const Stream* stream);
 
-// Thread-safe. Its end waits until all its work is done.
+// Thread-safe. The destructor waits until all work is done.
 class Stream {
  public:
   using Work = std::function<Status()>;
@@ -33,15 +33,15 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Does it after what was submitted before. The first call starts the thread: kSystem when there
-  // can be none.
+  // Does it after all work submitted before. The first call starts the thread: kSystem if it cannot
+  // start.
   Status submit(Work work) MEMSPAN_EXCLUDES(mutex_);
   bool is_idle() const MEMSPAN_EXCLUDES(mutex_);
-  // The caller is work of this stream, which may neither wait for the stream nor end it.
+  // Whether the caller is work of this stream. Such work must not wait for it or destroy it.
   bool is_own_work() const MEMSPAN_EXCLUDES(mutex_);
-  // Until what was submitted before this call is done. kTimeout leaves all as it is,
-  // kInvalidArgument: the caller is work of this stream; else the first failure of that work since
-  // the last synchronisation, which is then forgotten.
+  // Waits until all work submitted before this call is done. kTimeout changes nothing;
+  // kInvalidArgument: the caller is work of this stream. Otherwise returns the first failure of
+  // that work since the last synchronisation, and forgets it.
   Status synchronize(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
@@ -59,9 +59,9 @@ class Stream {
   std::uint64_t failed_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the first failure's number
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   bool is_idle_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the thread sleeps
-  int sleepers_ MEMSPAN_GUARDED_BY(mutex_) = 0;      // it, and who waits for work to be done
+  int sleepers_ MEMSPAN_GUARDED_BY(mutex_) = 0;      // it, and threads that wait for work
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
-  std::thread::id worker_ MEMSPAN_GUARDED_BY(mutex_);  // who does a work now
+  std::thread::id worker_ MEMSPAN_GUARDED_BY(mutex_);  // the thread that does a work now
 };
 
 }  // namespace memspan

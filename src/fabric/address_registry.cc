@@ -51,7 +51,7 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
   return take(*parts.device, base + device_offset(parts), parts.device_bytes, into[1]);
 }
 
-// Best effort: without it the user's key goes with the lease.
+// Best effort: if it fails, this user's key ends with the lease.
 AddressRange::~AddressRange() {
   if (member_ != nullptr)
     static_cast<void>(registry_of(*member_).release(name_, Deadline::after(kReleasePatience)));

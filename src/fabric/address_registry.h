@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The virtual-address registry: the same addresses in every process. Which ranges of the pool
-// window belong to which pool is agreed in the store, with a key for each range
-// (store/recipes/ranges.h).
+// The registry of virtual addresses: a pool has the same addresses in every process. The members
+// agree in the store which ranges of the pool window belong to which pool, with one key for each
+// range (store/recipes/ranges.h).
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace memspan {
 
-// Memory of the host, and behind it that of the device, which may be the host, too. A value; 0
-// bytes: there is none of it.
+// Host memory, followed by memory of a device, which may also be the host. A value; a part of 0
+// bytes does not exist.
 struct RangeParts {
   std::uint64_t host_bytes = 0;
   Device* device = nullptr;
@@ -29,9 +29,9 @@ struct RangeParts {
 // time.
 class AddressRange {
  public:
-  // Takes the range of `name`, or makes it. kInvalidArgument when its users lay it out differently
-  // (both are said) or the window is too small, kUnavailable when something else lies there in this
-  // process.
+  // Takes the range of `name`, or creates it. kInvalidArgument: another process gave another layout
+  // (the message names both), or the window is too small. kUnavailable: this process already uses
+  // the addresses.
   static Result<AddressRange> claim(std::shared_ptr<Member> member, const std::string& name,
                                     const RangeParts& parts, const std::string& layout,
                                     Deadline deadline);
@@ -39,7 +39,7 @@ class AddressRange {
   AddressRange& operator=(AddressRange&&) = delete;
   ~AddressRange();
 
-  // Null where there is none of it.
+  // Null if the range has no such part.
   DeviceRange* host_part() { return parts_[0].get(); }
   DeviceRange* device_part() { return parts_[1].get(); }
 

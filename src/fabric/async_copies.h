@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that streams do while their callers go on; each calling thread waits for its own.
+// Copies that streams do while their callers continue; each calling thread waits for its own.
 #pragma once
 
 #include <array>
@@ -15,21 +15,21 @@
 
 namespace memspan {
 
-// Thread-safe. Its end waits until all is done.
+// Thread-safe. The destructor waits until all copies are done.
 class AsyncCopies {
  public:
   AsyncCopies();
   AsyncCopies(const AsyncCopies&) = delete;
   AsyncCopies& operator=(const AsyncCopies&) = delete;
 
-  // In no order with what was begun before.
+  // Not ordered with earlier copies.
   Status begin(std::function<Status()> copy);
-  // Until all that this thread began is done: the first failure of it, which is then forgotten.
-  // kTimeout leaves all as it is. Ok when there is nothing.
+  // Waits until all copies of this thread are done. Returns their first failure and forgets it.
+  // kTimeout leaves the copies running. Ok if the thread has none.
   Status wait(Deadline deadline);
 
  private:
-  // What one thread began here.
+  // The copies that one thread began.
   struct Pending {
     Mutex mutex;
     ConditionVariable changed;
@@ -40,7 +40,7 @@ class AsyncCopies {
   };
   std::shared_ptr<Pending> pending_of_this_thread(bool is_to_be_made);
 
-  // As many as help: more than one copy at a time, and a core left for who began them.
+  // As many as help: several copies at a time, and a core left for the threads that began them.
   static constexpr std::size_t kMostStreams = 4;
   const std::uint64_t number_;  // no other object has had it
   const std::size_t streams_used_;

@@ -11,7 +11,7 @@
 namespace memspan {
 namespace {
 
-// Of a relay's buffer.
+// The size of a relay's buffer.
 constexpr std::uint64_t kRelayBytes = std::uint64_t{1} << 20;
 
 Status check_local(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
@@ -89,7 +89,7 @@ Status RemoteCopies::put(Route& route, const CopyPlan& plan) {
       route, route.link().put(*route.context, place_in(plan.to), plan.from.mapped, plan.bytes));
 }
 
-// Collected, so that many are under way at once; a get that ends writes nothing any more.
+// Gets are collected, so that many are under way at once. A get that has ended writes no more.
 Status RemoteCopies::get(Route& route, const CopyPlan& plan) {
   constexpr std::size_t kMostPieces = 1024;
   constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;

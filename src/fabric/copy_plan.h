@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy as a value: what each end is decides the steps, whoever the ends belong to.
+// A copy as a value. The kinds of its two ends decide the steps; their owners do not matter.
 //
 //   from \ to │ mapped here │ of a device here  │ on another host
 //   ──────────┼─────────────┼───────────────────┼──────────────────
@@ -57,25 +57,25 @@ class RemoteCopies {
   RemoteCopies(Device& device, Duration limit) : device_(device), limit_(limit) {}
   RemoteCopies(const RemoteCopies&) = delete;
   RemoteCopies& operator=(const RemoteCopies&) = delete;
-  // Nothing that was begun touches local memory any more.
+  // Afterwards no copy touches local memory.
   ~RemoteCopies() { static_cast<void>(settle()); }
 
-  // Of what is begun from now on with a window that has nothing under way.
+  // For copies that begin later with a window that has none under way.
   void set_limit(Duration limit) { limit_ = limit; }
 
-  // Begins it: a source here may be changed when it returns, and a destination here is written by
-  // settle() at the latest. kInvalidArgument when there is no memory at a local end; kPeerLost
-  // names who is gone or has left, kStale whose memory is not there any more. A peer whose link
-  // has ended is marked lost.
+  // Begins a copy. The caller may change a local source afterwards; a local destination is written
+  // by settle() at the latest. kInvalidArgument: a local end has no memory. kPeerLost names the
+  // rank that is gone or has left, kStale the rank whose memory is gone. Marks a peer lost if its
+  // link has ended.
   Status begin(const CopyPlan& plan);
-  // Until all that was begun is done: the first failure of it. Nothing is under way then.
+  // Waits until all copies are done and returns their first failure.
   Status settle();
-  // A window whose owner has left since the window was asked for, if there was one since the last
-  // call. The owner may have joined again.
+  // A window whose owner left after it gave the window, if a copy found one since the last call.
+  // The owner may have joined again.
   std::shared_ptr<const RemoteWindow> take_retracted() { return std::exchange(retracted_, {}); }
 
  private:
-  // What is under way with one window's owner.
+  // The copies under way with one window's owner.
   struct Route {
     std::shared_ptr<const RemoteWindow> window;
     std::unique_ptr<OperationContext> context;
@@ -90,7 +90,7 @@ class RemoteCopies {
   Status relay(const CopyPlan& plan);
   Status read(const CopyPlace& place, std::uint64_t at, std::span<std::byte> into);
   Status write(const CopyPlace& place, std::uint64_t at, std::span<const std::byte> from);
-  // What a link said, with whose memory it is. Notes windows and links that are of no use any more.
+  // Adds the owner's name to a link's status. Notes windows and links that are no longer usable.
   Status result_of(const Route& route, const Status& status);
 
   Device& device_;

@@ -32,7 +32,7 @@ Status ExitNotice::listen(Call call, Deadline deadline) {
   return Status::ok();
 }
 
-// The key goes with who announced it, so that nothing is left at the store.
+// The key is under the announcer's lease, so that nothing is left at the store.
 Status ExitNotice::announce(int status, Deadline deadline) {
   auto announced = member_->store().compare_and_swap(key_, "", std::to_string(status), deadline,
                                                      KeyLife::kLease);

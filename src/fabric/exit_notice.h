@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global exit: a process announces a status, and every process that listens is called once with the
-// first status that anybody announced. It is a key of the store that all of them watch.
+// Global exit: a process announces a status. Every process that listens gets one call with the
+// first status announced. All of them watch one key of the store.
 #pragma once
 
 #include <atomic>
@@ -25,19 +25,19 @@ class ExitNotice {
   // All members give the same key.
   ExitNotice(std::shared_ptr<Member> member, std::string key)
       : member_(std::move(member)), key_(std::move(key)) {}
-  // A call that has begun goes on.
+  // A call that has begun continues.
   ~ExitNotice();
   ExitNotice(const ExitNotice&) = delete;
   ExitNotice& operator=(const ExitNotice&) = delete;
 
-  // Calls it, on a thread of its own, which it may use for anything, also for destroying this; at
-  // once when a status was announced before. kUnavailable when this process listens already.
+  // Makes the call on a thread of its own, at once if a status was announced before. The call may
+  // do anything, even destroy this object. kUnavailable: this process listens already.
   Status listen(Call call, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
-  // Ok also when another one was first.
+  // Ok also if another process announced first.
   Status announce(int status, Deadline deadline);
 
  private:
-  // What the watcher, which may outlive a failed listen(), needs.
+  // Used by the watcher, which may outlive a failed listen().
   struct Listener {
     Call call;
     std::atomic<bool> was_called{false};

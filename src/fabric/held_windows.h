@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an address is in a pool, and the windows that copies hold meanwhile.
+// The place of an address in a pool, and the windows that copies hold.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace memspan {
 
-// Where an address is in a pool.
+// The place of an address in a pool.
 struct PoolPlace {
   RangeKind kind = RangeKind::kHost;
   std::uint32_t rank = 0;
@@ -19,8 +19,8 @@ struct PoolPlace {
 // False when the address is outside the pool.
 bool find_place(Pool& pool, const void* pointer, PoolPlace& place);
 
-// The windows that one end of a row of copies needs, held from their first use on: to hold and
-// release for each piece would cost more than small pieces do.
+// The windows that one end of a row of copies needs. They are held from their first use on, because
+// holding a window for each piece would cost more than a small piece.
 class HeldWindows {
  public:
   explicit HeldWindows(Pool& pool) : pool_(pool) {}
@@ -31,7 +31,7 @@ class HeldWindows {
   enum class Found {
     kLocal,  // outside the pool
     kHeld,   // in an address range of the pool, mapped, and stays so until release()
-    kNot,    // in an address range of the pool, but not wholly in something that is mapped
+    kNot,    // in an address range of the pool, but not entirely mapped
   };
   Found find(const void* pointer, std::uint64_t bytes) {
     return last_->contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld

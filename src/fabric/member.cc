@@ -14,7 +14,7 @@ namespace memspan {
 namespace {
 
 constexpr Duration kTellPatience = std::chrono::seconds(5);
-// How often a member that is asked for its address is looked for.
+// The interval of presence checks while a member is asked for its address.
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
 
 std::string wanted_key(std::uint64_t session) {
@@ -109,7 +109,7 @@ Status Member::set_presence(KeyValueStore& store, const Deadline& deadline) cons
   return store.set(presence_key(store_->lease()), host_, deadline, KeyLife::kLease);
 }
 
-// When the store does not answer nobody is excluded: nobody can have taken the place either.
+// If the store does not answer, no member is excluded, and no process can have taken the place.
 void Member::exclude_if_ended(const MemberIdentity& who) {
   if (!has_remote_access()) return;
   const auto presence = store_->get_now(presence_key(who.session), Deadline::after(kTellPatience));
@@ -131,7 +131,7 @@ void Member::tell_address() {
 Result<RemoteAccess*> Member::remote_access() {
   MutexLock lock(mutex_);
   if (remote_ == nullptr) {
-    // Hosts that were named are parts of one machine where all reach the store by the loopback.
+    // Hosts with given names are parts of one machine if all reach the store by the loopback.
     const bool is_one_machine =
         environment("MEMSPAN_HOST_ID") && TrustedNetworks().contain(store_endpoint_.host);
     const Reach reach = is_one_machine ? Reach::kOneKernel : Reach::kNetwork;

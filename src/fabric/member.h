@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process as a member of one store: what its pools, spaces and endpoints share.
 //
-// Members on the same host find each other by their descriptor brokers, whose addresses stand in
-// the records that they write into the store. Members on other hosts talk by messages. Whoever
-// meets one for the first time asks it, by a key of the store, for its message address:
+// Members on the same host find each other by their descriptor brokers, whose addresses are in the
+// records that they write into the store. Members on other hosts talk by messages. To meet such a
+// member, a process asks for its message address by a key of the store:
 //
 //   this process                        store                               the other one
 //   remote_peer(session) ──set──► member/<session>/wanted ──watch──► makes its RemoteAccess
 //                        ◄──get── member/<session>/address ◄──set──
 //
-// All that stands under member/<session>/ is under that member's lease, presence as well: when the
-// lease of a pool's member has ended, the others let its process in no more, whether it still runs
-// or not. A member that joined for transfers connects to a store that is lost again and again, and
-// keeps the number of its first session (docs/design/0021-stores-that-come-back.md).
+// All keys under member/<session>/, also the presence, are under that member's lease. When the
+// lease of a pool's member has ended, the others refuse its process, whether it still runs or not.
+// A member that joined for transfers reconnects to a lost store again and again, and keeps the
+// number of its first session (docs/design/0021-stores-that-come-back.md).
 #pragma once
 
 #include <cstdint>
@@ -38,14 +38,14 @@
 
 namespace memspan {
 
-// Thread-safe. Must outlive what uses it; the last that goes ends the connection, and with it what
-// the store keeps for this process.
+// Thread-safe. Must outlive its users. The last user ends the connection, and the store then drops
+// what it keeps for this process.
 class Member {
  public:
-  // Connects, as connect_store() does. kInvalidArgument when MEMSPAN_TRANSPORT names
-  // something that is no transport.
+  // Connects, as connect_store() does. kInvalidArgument: MEMSPAN_TRANSPORT names an unknown
+  // transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
-  // The same, and again whenever the store is lost: store() is a ReconnectingStore.
+  // As join(), but reconnects whenever the store is lost: store() is a ReconnectingStore.
   // `before_attempt` is called before each attempt, on its thread.
   static Result<std::shared_ptr<Member>> join_for_good(const StoreAccess& access,
                                                        std::function<void()> before_attempt,
@@ -59,7 +59,7 @@ class Member {
   Status store_state() const {
     return reconnecting_ == nullptr ? Status::ok() : reconnecting_->state();
   }
-  // What belongs to this member, for a store that comes back; never called for one that does not.
+  // Restores this member's state in a store that reconnects; never called for another store.
   std::uint64_t add_renewal(ReconnectingStore::Renewal renewal) {
     return reconnecting_ == nullptr ? 0 : reconnecting_->add_renewal(std::move(renewal));
   }
@@ -67,40 +67,40 @@ class Member {
     if (reconnecting_ != nullptr) reconnecting_->remove_renewal(renewal);
   }
   DescriptorBroker& broker() { return *broker_; }
-  // Members with the same one can share memory.
+  // Members with the same host can share memory.
   const std::string& host() const { return host_; }
   MemberIdentity identity() const;
   const Endpoint& store_endpoint() const { return store_endpoint_; }
   bool is_near(const MemberIdentity& other) const { return other.host == host_; }
-  // Which of the transports, best first, leads to a member. kUnreachable names both processes.
+  // The first candidate (best first) that leads to a member. kUnreachable names both processes.
   Result<std::string_view> choose_transport(
       const MemberIdentity& other, std::initializer_list<std::string_view> candidates) const;
   // Whether MEMSPAN_TRANSPORT lets processes of this host map each other's memory.
   bool may_map() const { return allowed_.has("mapped"); }
 
-  // What other hosts' members may call.
+  // The services that members on other hosts may call.
   Services& services() { return services_; }
-  // From now on they can ask for this process's address. Asks the store at the first call.
+  // Lets them ask for this process's address. The first call asks the store.
   Status be_reachable(Deadline deadline) MEMSPAN_EXCLUDES(reaching_);
-  // Excludes a member on another host (RemoteAccess::exclude) if its lease has ended: somebody else
-  // may have its place by now. One that has only left a pool is not concerned. Asks the store.
+  // Excludes a member on another host (RemoteAccess::exclude) if its lease has ended, because
+  // another process may have its place. Does nothing if it has only left a pool. Asks the store.
   void exclude_if_ended(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_);
-  // Held while this process claims addresses: a claim tries places before it has one, where another
-  // thread's pool may be by then.
+  // Held while this process claims addresses. A claim tries places before it owns one, and another
+  // thread's pool may take such a place.
   Mutex& claiming() { return claiming_; }
 
-  // Whether anybody on another host was met.
+  // Whether this process has met a member on another host.
   bool has_remote_access() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return remote_ != nullptr;
   }
-  // In a child of fork(), which is not this member: gives up what peers could take for it. Takes no
-  // lock, since threads of the parent may hold them.
+  // For a child of fork(), which is not this member: gives up what peers could take for the member.
+  // Takes no lock, since threads of the parent may hold them.
   void forget_in_child();
   // Made at the first call.
   Result<RemoteAccess*> remote_access() MEMSPAN_EXCLUDES(mutex_);
-  // A member on another host that is reachable. kTimeout when it does not tell its address. While
-  // it is waited for, `check_presence` is called now and then, and its failure passed on.
+  // A reachable member on another host. kTimeout: it does not publish its address. During the wait
+  // `check_presence` is called now and then, and its failure is returned.
   using CheckPresence = std::function<Status(const Deadline& deadline)>;
   Result<std::shared_ptr<RemotePeer>> remote_peer(const MemberIdentity& who,
                                                   const CheckPresence& check_presence,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a record in the store is of.
+// The owner of a record in the store.
 #pragma once
 
 #include <fmt/format.h>

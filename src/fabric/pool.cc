@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<const char*, kRanges> kRangeNames{"host", "device"};
 constexpr std::array<std::uint64_t, kRanges> kLimits{kMostHostBytes, kMostDeviceBytes};
-// So long a join or a leave waits for a member that does nothing.
+// How long a join or a leave waits for a member that does nothing.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kPoolEndPatience = std::chrono::seconds(5);
 
@@ -41,7 +41,7 @@ Status check_contribution(std::size_t range, const ContributionRequest& request)
   return Status::ok();
 }
 
-// Of all ranks' windows; kInvalidArgument when that is no number of bytes.
+// The bytes of all ranks' windows; kInvalidArgument if they exceed the pool window.
 Result<std::uint64_t> range_bytes(const PoolOptions& options, std::size_t range) {
   const std::uint64_t most = options.contributions[range].most;
   if (most > kPoolWindowBytes / options.ranks)
@@ -205,7 +205,7 @@ Status Pool::join(Deadline deadline) {
   return Status::ok();
 }
 
-// Until everybody who is mapped here has this process's memory mapped, or nobody has.
+// Waits until all members mapped here have mapped this process's memory, or until none has.
 void Pool::await_mapped_flags(bool are_set, const Deadline& deadline) {
   static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
 }

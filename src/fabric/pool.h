@@ -2,13 +2,13 @@
 // A pool: memory that processes contribute, at the same addresses in all of them.
 //
 //   create  claims the address range (address_registry.h) and maps this process's contributions
-//   join    writes a record into the store, which goes with the process; maps the contributions of
-//           members on this host, which their descriptor brokers give; a watch tells of later ones
+//   join    writes a record into the store under the process's lease; maps the contributions of
+//           members on this host, which their descriptor brokers hand over; watches for later ones
 //   leave   removes the record and unmaps the others' contributions
 //
-// When a join returns, the members on this host have this process's memory mapped, and when a leave
-// returns none of them has (node/mapper_table.h). Neither waits longer than a second for a member
-// that is stopped: it does its part when it goes on, and only copies to it wait.
+// When a join returns, the members on this host have mapped this process's memory, and when a leave
+// returns, none of them has it mapped (node/mapper_table.h). Neither waits longer than a second for
+// a stopped member. Such a member does its part when it runs again, and only copies to it wait.
 #pragma once
 
 #include <array>
@@ -36,12 +36,12 @@ namespace memspan {
 inline constexpr std::uint64_t kMostHostBytes = std::uint64_t{2} << 40;
 inline constexpr std::uint64_t kMostDeviceBytes = std::uint64_t{64} << 30;
 
-// Where the host is the device, its device memory is DRAM, too, in an address range of its own.
+// If the host is the device, its device memory is also DRAM, in an address range of its own.
 enum class RangeKind : std::uint8_t { kHost = 0, kDevice = 1 };
 inline constexpr std::size_t kRanges = 2;
 inline constexpr std::array<RangeKind, kRanges> kRangeKinds{RangeKind::kHost, RangeKind::kDevice};
 
-// What this process contributes to an address range. A value.
+// This process's contribution to an address range. A value.
 struct ContributionRequest {
   std::uint64_t most = 0;   // of any rank: the stride, rounded up; 0: the pool has no such range
   std::uint64_t bytes = 0;  // of this one
@@ -54,7 +54,7 @@ struct PoolOptions {
   std::uint32_t ranks = 1;
   std::array<ContributionRequest, kRanges> contributions = {};
   Device* device = nullptr;      // of the device contribution; null: the host
-  Fd host_memory = {};           // where the host contribution lies; none: new memory
+  Fd host_memory = {};           // holds the host contribution; none: new memory
   std::optional<int> numa = {};  // the node of the host contribution; -1: that of the caller
   TagRules tags = {};
 };
@@ -71,8 +71,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Waits until members on this host are mapped here and this one there, but for stopped ones. Ok
-  // when it has joined already. kUnavailable when another process is in the pool with this rank.
+  // Waits until this process and the members on this host have mapped each other, except stopped
+  // ones. Ok if it has joined already. kUnavailable: another process is in the pool with this rank.
   Status join(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kUnavailable when not joined.
   Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
@@ -82,17 +82,17 @@ class Pool {
   const ContributionRequest& contribution(RangeKind kind) const {
     return options_.contributions[index_of(kind)];
   }
-  // What copies its device memory.
+  // The device that copies the device memory.
   Device& device() const { return *options_.device; }
-  // The same, or null where that is the host.
+  // device(), or null if that is the host.
   Device* other_device() const { return other_device_; }
   // kNotSupported if the system refused to place the host contribution on its NUMA node.
   const Status& placement() const { return placement_; }
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
 
-  // Waits until what `rank` contributes to an address range can be reached, and says how many bytes
-  // that are. kPeerLost when it is not in the pool, kTimeout when it does not hand its memory over,
-  // kUnreachable when this process has not joined.
+  // Waits until the contribution of `rank` to an address range can be reached, and returns its
+  // bytes. kPeerLost: the rank is not in the pool. kTimeout: it does not hand its memory over.
+  // kUnreachable: this process has not joined.
   Result<std::uint64_t> await(std::uint32_t rank, RangeKind kind, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
   // Wait until so many members, including this one, or a certain member can be reached. kTimeout
@@ -100,7 +100,7 @@ class Pool {
   // member can join any more; kUnavailable: this process has not joined.
   Status await_members(std::uint32_t count, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status await_member(std::uint32_t rank, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  // From now on they end as in a process that is not joined; before the pool ends.
+  // Ends these waits, now and later, with kUnavailable. For use before the pool ends.
   void end_waits() MEMSPAN_EXCLUDES(mutex_);
   // Whether a member, now, is on another host.
   bool is_remote(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
@@ -114,17 +114,17 @@ class Pool {
   Result<std::shared_ptr<const RemoteWindow>> remote_window(std::uint32_t rank, RangeKind kind,
                                                             Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_, connecting_);
-  // After a window of `generation` was refused because that join of the rank is over: ok when the
-  // rank may be in the pool again, for which the store is asked. kPeerLost when it is not.
+  // For a window of `generation` that was refused because that join of the rank is over. Asks the
+  // store. Ok: the rank may be in the pool again. kPeerLost: it is not.
   Status await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_);
-  // Whether the tags of two ranks have a way between them; kUnreachable names both.
+  // Whether the tags of two ranks allow copies between them; kUnreachable names both.
   Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
-  // False while the tags allow every pair, so that nobody needs to ask.
+  // False while the tags allow every pair, so that no check is needed.
   bool is_restricted() const { return is_restricted_.load(std::memory_order_acquire); }
 
  private:
-  // What the store says of a member.
+  // The store's record of a member.
   struct Record;
   using RemoteWindows = std::array<std::shared_ptr<const RemoteWindow>, kRanges>;
   struct Peer {
@@ -167,15 +167,15 @@ class Pool {
                   Result<FetchedDescriptors> answer) MEMSPAN_EXCLUDES(mutex_);
   Status map_contributions(std::uint32_t rank, const Record& record, FetchedDescriptors answer)
       MEMSPAN_REQUIRES(mutex_);
-  // `look`, with how long it took: ok, or the failure if the deadline has passed.
+  // Calls `look` with the time waited until it is ok, or returns its failure after the deadline.
   template <typename Look>
   Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
       MEMSPAN_EXCLUDES(mutex_);
   std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_);
   Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
-  // What the store says of a join: kStale when the rank has joined again since, kPeerLost when it
-  // is not in the pool.
+  // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
+  // the pool.
   Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
   bool is_fetching() const MEMSPAN_REQUIRES(mutex_);
   void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);

@@ -18,7 +18,7 @@ Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said
                       pointer)};
 }
 
-// Waits until the range is mapped; what is outside the pool is.
+// Waits until the range is mapped. Memory outside the pool always is.
 Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
                  const Deadline& deadline) {
   PoolPlace place;
@@ -69,8 +69,8 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   return Status::ok();
 }
 
-// An end on this host stays held until its bytes are there; so the copy is finished at once when
-// that is another rank's memory.
+// An end on this host stays held until its bytes arrive. If that end is another rank's memory, the
+// copy therefore finishes at once.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
   if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
   remote_->begun.push_back(piece);
@@ -80,8 +80,7 @@ Status PoolCopier::copy_remote(const CopyPiece& piece) {
   return status.is_ok() && may_wait ? status : settle(std::move(status));
 }
 
-// Of a piece whose ends await_end() was content with. A window that cannot be held was there a
-// moment ago.
+// Begins a piece that passed await_end(). A window that cannot be held now was mapped a moment ago.
 Status PoolCopier::begin_remote(const CopyPiece& piece) {
   while (is_remote_) {
     auto from = place_of(piece.from);
@@ -99,8 +98,8 @@ Status PoolCopier::begin_remote(const CopyPiece& piece) {
   return move_here(piece);
 }
 
-// A member that has left may be in the pool again, with other windows. What was begun before is
-// copied once more, as nobody knows which of it was refused.
+// A member that has left may be in the pool again, with other windows. All pieces begun before are
+// copied again, because it is unknown which of them were refused.
 Status PoolCopier::settle(Status status) {
   const Status settled = remote_->copies.settle();
   if (status.is_ok()) status = settled;
@@ -130,7 +129,7 @@ Status PoolCopier::copy_again() {
   return Status::ok();
 }
 
-// Nothing is held while it asks for a window: who answers may wait for just that.
+// Holds nothing while it asks for a window: the member that answers may wait for a release.
 Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
   CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
                   .remote = {},
@@ -157,7 +156,7 @@ bool PoolCopier::is_of_device(const void* pointer) const {
                                            : device_->owns(pointer);
 }
 
-// The driver must not be given host memory that is not there.
+// The driver must not get host addresses without memory.
 Status PoolCopier::move_by_device(const CopyPiece& piece) const {
   auto* const from = static_cast<std::byte*>(const_cast<void*>(piece.from));
   auto* const to = static_cast<std::byte*>(piece.to);
@@ -230,7 +229,7 @@ void PoolCopier::give_a_turn() {
   left_ = bytes_at_once();
 }
 
-// What is wrong with a piece that cannot be.
+// Explains what is wrong with an invalid piece.
 Status PoolCopier::check(const CopyPiece& piece) const {
   const auto invalid = [](const char* what) { return Status(Code::kInvalidArgument, what); };
   if (piece.from == nullptr) return invalid("invalid param, src is NULL");
@@ -241,7 +240,7 @@ Status PoolCopier::check(const CopyPiece& piece) const {
   return invalid("invalid param, neither src nor dest is in one of the pool's address ranges");
 }
 
-// Until both ends are there. Nothing is held meanwhile: a pool may be waiting for just that.
+// Waits until both ends can be reached. Holds nothing in the wait: a pool may wait for a release.
 Status PoolCopier::await_ends(const CopyPiece& piece) {
   if (!deadline_) deadline_ = Deadline::after(limit_);
   from_.release();
@@ -260,7 +259,7 @@ Status PoolCopier::check_reachability(const CopyPiece& piece) {
   return pool_.check_reachability(from, to);
 }
 
-// The rare cases: a mistake, or a member whose memory is not here yet.
+// The rare cases: a mistake, or a member whose memory cannot be reached yet.
 Status PoolCopier::find_late(const CopyPiece& piece) {
   do {
     MEMSPAN_PASS(await_ends(piece));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from and to the addresses of a pool. What each end is, its address says. Whatever is
-// mapped here is plain memory, so that one copy does for any two ranks of this host; an end on
-// another host makes it a plan of steps on links (copy_plan.h).
+// Copies from and to the addresses of a pool. The address of an end decides its kind. Memory mapped
+// here is plain memory, so one copy serves any two ranks of this host. An end on another host makes
+// the copy a plan of steps on links (copy_plan.h).
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@
 
 namespace memspan {
 
-// What the caller says of an end; a local one may lie in the pool as well.
+// The caller's statement about an end; a local end may also be in the pool.
 enum class CopyEnd { kLocal, kPool };
 struct CopyEnds {
   CopyEnd from = CopyEnd::kLocal;
   CopyEnd to = CopyEnd::kLocal;
 };
 
-// When a copy with an end on another host is waited for: at once, so that a failure is that
-// piece's, or together with the others.
+// When the copier waits for a copy with an end on another host: at once, so that a failure belongs
+// to that piece, or for all together.
 enum class CopyCompletion { kEach, kTogether };
 
 // A value; borrows both ends.
@@ -38,8 +38,8 @@ struct CopyPiece {
   std::uint64_t bytes = 0;
 };
 
-// Does one copy after the other. One thread at a time; the pool must outlive it, and waits for its
-// end before anything of it is unmapped.
+// Does one copy after the other. One thread at a time. The pool must outlive it, and waits for its
+// end before unmapping anything of it.
 class PoolCopier {
  public:
   // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
@@ -63,17 +63,17 @@ class PoolCopier {
   PoolCopier(const PoolCopier&) = delete;
   PoolCopier& operator=(const PoolCopier&) = delete;
 
-  // When it returns ok the bytes are there, for this thread; for all others when the copier has
-  // ended. What has an end on another host is there when finish() returned ok. kInvalidArgument
-  // when an end is null, is outside the pool although it is said to be inside, or is not wholly in
-  // what its rank gave, when both are local, or when there is no memory at a local end; kStale: a
-  // rank's memory is not there any more; and as Pool::await() and Pool::check_reachability().
+  // When it returns ok, this thread sees the bytes; other threads see them when the copier has
+  // ended. A piece with an end on another host is complete when finish() returned ok.
+  // kInvalidArgument: an end is null, outside the pool but given as inside, not entirely in its
+  // rank's memory, or local without memory, or both are local. kStale: a rank's memory is gone.
+  // Other failures are those of Pool::await() and Pool::check_reachability().
   Status copy(const CopyPiece& piece);
-  // Waits for what copy() has begun with other hosts: the first failure of it. Pieces that a member
-  // refused because it had left are begun again when it has joined again.
+  // Waits for the copies with other hosts and returns their first failure. Pieces that a member
+  // refused because it had left begin again when it has joined again.
   Status finish() { return remote_ == nullptr ? Status::ok() : settle(Status::ok()); }
-  // Copies the pieces that piece_at(i) gives, from `next` to count - 1. A failure is that of piece
-  // `next`; those before it were copied.
+  // Copies the pieces piece_at(next) to piece_at(count - 1). If it fails, `next` is the failed
+  // piece, and those before it were copied.
   template <typename PieceAt>
   Status copy_row(std::size_t& next, std::size_t count, const PieceAt& piece_at) {
     while (next < count) {
@@ -86,7 +86,7 @@ class PoolCopier {
   }
 
  private:
-  // Those of a row whose ends are held, or can be without a wait: one guard for all of them.
+  // Copies those of a row whose ends are held, or can be without a wait, under one guard.
   template <typename PieceAt>
   struct HeldRow {
     PoolCopier& copier;
@@ -112,9 +112,9 @@ class PoolCopier {
     return fault ? explain(*fault, piece_at(next)) : Status::ok();
   }
 
-  // So many pieces ahead the caches are told what will come.
+  // How many pieces ahead the copier prefetches.
   static constexpr std::size_t kAhead = 4;
-  // After so many bytes who waits to unmap a window gets a turn.
+  // After so many bytes, a thread that waits to unmap a window gets a turn.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
   // With a device no row of pieces is copied by the processor.
@@ -122,8 +122,8 @@ class PoolCopier {
   void prefetch(const CopyPiece& piece) const {
     prefetch_copy(is_non_temporal_ ? nullptr : piece.to, piece.from, piece.bytes);
   }
-  // Holds both ends of a piece and counts its bytes; false: copy() is needed, if only to say why
-  // the piece cannot be.
+  // Holds both ends of a piece and counts its bytes. False: use copy(), if only to learn why the
+  // piece is invalid.
   bool may_begin(const CopyPiece& piece) {
     if (left_ < piece.bytes || piece.bytes == 0 || pool_.is_restricted() || !hold(piece))
       return false;
@@ -157,13 +157,13 @@ class PoolCopier {
   bool hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
                 HeldWindows& held) const;
 
-  // What has an end on another host.
+  // The pieces with an end on another host.
   struct RemotePieces {
     RemotePieces(Device& device, Duration limit) : copies(device, limit) {}
     RemoteCopies copies;
     std::vector<CopyPiece> begun;  // and not settled
   };
-  // So many of them are under way at once.
+  // The most that are under way at once.
   static constexpr std::size_t kMostBegun = 4096;
 
   Pool& pool_;

@@ -77,7 +77,7 @@ void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& r
   Peer& peer = peers_[rank];
   if (peer.asked != attempt) return;
   peer.fetch = 0;
-  // A broker that is closed, or offers it no more, is that of a member that ends or leaves.
+  // If the broker is closed, or no longer offers the memory, the member ends or leaves.
   Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
                                  : Status(Code::kPeerLost, answer.status().message());
   peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
@@ -112,8 +112,8 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   return Status::ok();
 }
 
-// Waits for copies that hold its memory; the under_way is forgotten without the lock, which an
-// answer may be waiting for.
+// Waits for copies that hold the peer's memory. A fetch under way is forgotten without the lock,
+// because its answer may be waiting for the lock.
 void Pool::on_peer_left(std::uint32_t rank) {
   if (rank == options_.rank) return;
   std::uint64_t under_way = 0;
@@ -237,7 +237,7 @@ Status Pool::check_record(std::uint32_t rank, std::uint64_t generation, const De
   return {Code::kStale, "it has left the pool since"};
 }
 
-// Runs where messages are taken: nothing here waits for another process.
+// Runs on a thread that takes messages, so it does not wait for another process.
 Result<std::string> Pool::describe_windows(std::string_view request) {
   ByteReader reader(request);
   const std::uint64_t generation = reader.u64();
@@ -270,8 +270,8 @@ Status Pool::await_rejoin(std::uint32_t rank, std::uint64_t generation, const De
   return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
 }
 
-// The store may know of a join that this process has not been told of. What it says comes after
-// the events on the same connection, so that they are on their way when there is another record.
+// The store may know of a join whose event has not arrived. The store's answer follows the events
+// on the same connection, so a different record means that the events are on their way.
 Status Pool::await_event(std::uint32_t rank, const Deadline& deadline) {
   const std::uint64_t events = peers_[rank].events;
   const std::uint64_t known = peers_[rank].generation;

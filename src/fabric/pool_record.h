@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store says of a pool's member.
+// The store's record of a pool's member.
 #pragma once
 
 #include <array>

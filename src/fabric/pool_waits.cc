@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for members of a pool to come. Events of the watch wake the waits. The end of the store
-// is no event, so a wait asks the store now and then.
+// Waits for members of a pool. Events of the watch wake them. The end of the store causes no event,
+// so a wait asks the store now and then.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@
 namespace memspan {
 namespace {
 
-// A wait notices the end of the store by this much late, at the price of a round trip each time.
+// How late a wait notices the end of the store. Each look costs a round trip.
 constexpr auto kStoreLook = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -50,13 +50,13 @@ Status Pool::await_member(std::uint32_t rank, const Deadline& deadline) {
   });
 }
 
-// Of the ranks in [first, end), none may go.
+// Fails if one of the ranks in [first, end) leaves.
 template <typename Look>
 Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline,
                             Look look) {
   const auto began = Clock::now();
   MutexLock lock(mutex_);
-  // One more event of a member that is absent is its coming.
+  // An absent member may have one more event: its join.
   std::vector<std::uint64_t> allowed(options_.ranks);
   for (std::uint32_t rank = first; rank < end; ++rank)
     allowed[rank] = peers_[rank].events + (peers_[rank].stage == Peer::Stage::kAbsent ? 1 : 0);

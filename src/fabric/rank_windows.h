@@ -5,8 +5,8 @@
 //   base | window 0         | window 1         | ...     each `stride` bytes
 //        | mapped |.........| mapped   |.......|         . reserved, nothing there
 //
-// A copy holds a window while it is at it, and what is held is not unmapped. Holding is two atomic
-// instructions and takes no lock.
+// A copy holds a window while it uses it, and a held window is not unmapped. Holding takes two
+// atomic instructions and no lock.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace memspan {
 
-// Thread-safe, but that one thread at a time maps and unmaps. A range of no bytes has no addresses.
+// Thread-safe, but only one thread at a time maps and unmaps. An empty range has no addresses.
 class RankWindows {
  public:
   // The range must outlive it; null: a range of no bytes.
@@ -40,19 +40,19 @@ class RankWindows {
   }
   // Whether the address is in the range.
   bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
-  // Of an address in the range.
+  // The address must be in the range.
   std::uint32_t rank_of(std::uint64_t address) const {
     return static_cast<std::uint32_t>((address - base_) / stride_);
   }
   std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
     return address - base_ - rank * stride_;
   }
-  // What `rank` gives and is mapped here; 0: nothing is.
+  // The bytes of `rank` that are mapped here; 0 if nothing is.
   std::uint64_t mapped(std::uint32_t rank) const {
     return windows_[rank].mapped.load(std::memory_order_acquire);
   }
 
-  // What is mapped of the window, which stays so until it is released; 0: nothing is, nor held.
+  // Holds the window and returns its bytes, mapped until release(). 0: nothing is mapped or held.
   std::uint64_t hold(std::uint32_t rank) {
     Window& window = windows_[rank];
     // Sequentially consistent, as in unmap(): either it sees this holder, or this sees nothing
@@ -66,14 +66,14 @@ class RankWindows {
     windows_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()
   }
 
-  // Maps what `rank` gives, `bytes` > 0 of the memory, where nothing is mapped.
+  // Maps `bytes` > 0 of the memory that `rank` gives. Nothing may be mapped in its window yet.
   Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes) {
     const auto whole = std::min<std::size_t>(memory.bytes(), align_up(bytes, kDeviceGranularity));
     MEMSPAN_PASS(range_->map(rank * stride_, memory, whole));
     windows_[rank].mapped.store(bytes, std::memory_order_release);
     return Status::ok();
   }
-  // Waits for the holders. Does nothing where nothing is mapped.
+  // Waits for the holders. Does nothing if nothing is mapped.
   Status unmap(std::uint32_t rank) {
     Window& window = windows_[rank];
     if (window.mapped.exchange(0, std::memory_order_seq_cst) == 0) return Status::ok();

@@ -15,10 +15,10 @@ namespace {
 
 enum class MessageKind : std::uint64_t { kRequest = 1, kReply = 2 };
 
-// How long a call waits for an answer that a peer may have sent before it said goodbye: over
-// another connection than the goodbye.
+// How long a call waits for an answer that a peer may have sent before its goodbye, over another
+// connection.
 constexpr Duration kLastAnswerPatience = std::chrono::seconds(1);
-// So many callers' links are kept for answers.
+// The most callers whose links are kept for answers.
 constexpr std::size_t kMostCallers = 256;
 
 struct CallRequest {
@@ -180,7 +180,7 @@ void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view byt
   if (kind == static_cast<std::uint64_t>(MessageKind::kReply)) on_reply(bytes);
 }
 
-// The next call makes a new link. The calls that wait for the peer.
+// Drops the links, so that the next call makes a new one. Returns the calls that wait for the peer.
 std::vector<std::shared_ptr<RemoteAccess::Call>> RemoteAccess::drop_links(int peer, bool has_left) {
   std::vector<std::shared_ptr<Call>> waiting;
   std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
@@ -215,7 +215,7 @@ void RemoteAccess::on_peer_left(int peer) {
   for (const auto& call : drop_links(peer, true)) call->note_left();
 }
 
-// What is no request is nobody's.
+// Drops bytes that are not a request.
 void RemoteAccess::on_request(int peer, std::string_view bytes) {
   ByteReader reader(bytes);
   const std::uint64_t number = reader.u64();

@@ -4,7 +4,7 @@
 //
 //   peer.call("bm/7/0", request) ──message──► its Services ──message──► the answer
 //
-// It is made when the first member of another host is met, so that on one host nothing of it
+// Created when this process meets the first member on another host, so on one host nothing of it
 // exists.
 #pragma once
 
@@ -29,7 +29,7 @@ namespace memspan {
 
 class RemoteAccess;
 
-// A member on another host, as this process reaches it. Thread-safe; shared by all who use it. Must
+// A member on another host, as this process reaches it. Thread-safe; shared by all its users. Must
 // not outlive the RemoteAccess.
 class RemotePeer {
  public:
@@ -44,8 +44,8 @@ class RemotePeer {
   void mark_lost() { is_lost_.store(true, std::memory_order_relaxed); }
   // Whether it said goodbye.
   bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
-  // What the peer's service answers. Its failures are passed on; kPeerLost and kTimeout name it,
-  // kNotFound when it has left the store, without an answer or before.
+  // The answer or failure of the peer's service. kPeerLost and kTimeout name the peer. kNotFound:
+  // the peer left the store before the call or without answering.
   Result<std::string> call(std::string_view service, std::string_view request, Deadline deadline);
 
  private:
@@ -61,8 +61,8 @@ class RemotePeer {
 // Thread-safe.
 class RemoteAccess {
  public:
-  // Starts to serve; requests that are being answered when it is destroyed get their answers.
-  // `services` outlive it; `self` is who others take this process for.
+  // Starts to serve. The destructor waits until requests in progress are answered. `services`
+  // outlive it. `self` identifies this process to others.
   static Result<std::unique_ptr<RemoteAccess>> create(Services& services,
                                                       const MemberIdentity& self,
                                                       const CarrierOptions& carrier);
@@ -70,25 +70,25 @@ class RemoteAccess {
   RemoteAccess(const RemoteAccess&) = delete;
   RemoteAccess& operator=(const RemoteAccess&) = delete;
 
-  // For connect() of others.
+  // Other processes pass it to connect().
   std::string address() const { return transport_->address(); }
   // Memory that peers may reach until the region is destroyed.
   Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes, Device& device);
-  // Who has that address, with a link that is not lost. Connects when it is first used.
+  // The peer at that address, with a link that is not lost. Connects at the first use.
   Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
       MEMSPAN_EXCLUDES(mutex_) {
     return connect(number_of(who), who.name(), address);
   }
-  // Ends what connects this process with that member, which is let in no more.
+  // Ends the connections with that member and refuses it from then on.
   void exclude(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_);
-  // In a child of fork(): nobody takes it for this process.
+  // For a child of fork(): no peer then takes the child for this process.
   void forget_in_child() { transport_->forget_in_child(); }
 
  private:
   friend class RemotePeer;
   struct Call;
   explicit RemoteAccess(Services& services) : services_(services) {}
-  // What peers call a member in messages.
+  // The number of a member in messages.
   static int number_of(const MemberIdentity& who) {
     return static_cast<int>(who.session & 0x7fff'ffff);
   }
@@ -116,7 +116,7 @@ class RemoteAccess {
   // Shared with the callers that wait.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::string, std::weak_ptr<RemotePeer>> by_address_ MEMSPAN_GUARDED_BY(mutex_);
-  // Those whose calls were answered lately: an answer needs no new link then.
+  // The links of recent callers, so that an answer needs no new link.
   std::map<std::string, std::shared_ptr<RemotePeer>> callers_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<MessageTransport> transport_;  // its threads end before what they call
 };

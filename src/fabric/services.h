@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process answers to members on other hosts: functions by name, called with a request.
+// Services of this process for members on other hosts: functions by name that take a request.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ namespace memspan {
 // Thread-safe. Outlives the thread that calls answer().
 class Services {
  public:
-  // Must not wait for another process: it runs where messages of all peers are taken.
+  // Must not wait for another process: it runs on a thread that takes the messages of all peers.
   using Service = std::function<Result<std::string>(std::string_view request)>;
 
-  // In place of an earlier one of that name.
+  // Replaces an earlier service of that name.
   void add(const std::string& name, Service service) MEMSPAN_EXCLUDES(mutex_);
-  // No call of it runs after this returned. Not for the service itself.
+  // Afterwards no call of the service runs. A service must not remove itself.
   void remove(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
-  // kNotFound when there is none of that name (any more).
+  // kNotFound: no service has that name (any more).
   Result<std::string> answer(const std::string& name, std::string_view request)
       MEMSPAN_EXCLUDES(mutex_);
 

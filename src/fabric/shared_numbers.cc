@@ -9,7 +9,7 @@ SharedNumbers::~SharedNumbers() {
   constexpr auto kPatience = std::chrono::seconds(5);
   const Deadline deadline = Deadline::after(kPatience);
   MutexLock lock(mutex_);
-  for (std::uint32_t number : mine_)  // as far as the store is there
+  for (std::uint32_t number : mine_)  // best effort
     static_cast<void>(member_->store().remove(key_of(number), deadline));
 }
 
@@ -31,7 +31,7 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
     MEMSPAN_TRY_ASSIGN(std::string now,
                        store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
                        "taking a number");
-    if (now != mark) continue;  // somebody else was faster, so somebody got on
+    if (now != mark) continue;  // another process was faster, so one made progress
     MutexLock lock(mutex_);
     mine_.insert(number);
     return number;

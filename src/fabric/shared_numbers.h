@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small numbers that no two processes have at once. Each is a key of the store while somebody has
-// it, and goes with that process.
+// Small numbers that no two processes have at once. Each is a key of the store while a process has
+// it, under that process's lease.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace memspan {
 // Thread-safe.
 class SharedNumbers {
  public:
-  // `prefix` of the keys: the same for all who share the numbers.
+  // `prefix` of the keys: the same in all processes that share the numbers.
   SharedNumbers(std::shared_ptr<Member> member, std::string prefix)
       : member_(std::move(member)), prefix_(std::move(prefix)) {}
   // Gives back what this process has.
@@ -26,7 +26,7 @@ class SharedNumbers {
   SharedNumbers(const SharedNumbers&) = delete;
   SharedNumbers& operator=(const SharedNumbers&) = delete;
 
-  // The lowest that is free; kUnavailable when none below `limit` is.
+  // The lowest free number; kUnavailable if none below `limit` is free.
   Result<std::uint32_t> take(std::uint32_t limit, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kNotFound when this process does not have it.
   Status give_back(std::uint32_t number, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);

@@ -17,14 +17,14 @@
 namespace memspan {
 namespace {
 
-// For what is only told to others, when nobody waits for it.
+// For notices to other members, which no caller waits for.
 constexpr Duration kSpaceEndPatience = std::chrono::seconds(5);
 
-// So many of the names under which some gathered learn that this process is gone; as many as the
-// store remembers.
+// How many all-gathers among some ranks learn that this process is gone; as many as the store
+// remembers.
 constexpr std::size_t kMostGatheredNames = 1024;
 
-// What a member says of itself before anything is made.
+// A member's description of itself, sent before anything is made.
 struct Introduction {
   std::uint64_t bytes = 0;
   std::string device;
@@ -77,8 +77,8 @@ Status check(const SpaceOptions& options) {
 
 }  // namespace
 
-// A wait at the store under a name, which close() ends; of the collectives of all ranks there is
-// one at a time.
+// A wait at the store under a name, which close() ends. Only one collective of all ranks runs at a
+// time.
 class Space::Waiting {
  public:
   enum class Kind { kAll, kSome };
@@ -152,7 +152,7 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
   return space;
 }
 
-// Everybody comes to the same end here.
+// All members come to the same result.
 Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
   for (const std::string& part : parts) {
@@ -182,7 +182,7 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
   return Status::ok();
 }
 
-// Ok when all are; else what is wrong with the first who is not.
+// Ok if all ranks are; otherwise the failure of the first rank that is not.
 Status Space::agree(const Status& mine, const Deadline& deadline) {
   return memspan::agree([&](const std::string& text) { return all_gather(text, deadline); }, mine,
                         "rank");
@@ -204,7 +204,7 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
                    deadline);
 }
 
-// Ends what waits at the store under that name. The group's own object may be in use.
+// Ends the waits at the store under that name. Does not touch group_, which may be in use.
 void Space::leave(const std::string& name, const Deadline& deadline) {
   if (name != group_name_) {
     static_cast<void>(leave_allgather(member_->store(), name, deadline));

@@ -4,10 +4,9 @@
 //
 //   base | part of rank 0 | part of rank 1 | ...    parts begin `bytes` apart, whatever that is
 //
-// What the memory is of, and who makes it: space_memory.h.
-// Creating one takes three barriers: all have said their options and who they are; all have the
-// addresses, and the memory can be mapped; all have committed the memory of their parts. What fails
-// in one process fails in all, for the same reason.
+// space_memory.h describes the memory and its maker. Creating a space takes three barriers: all
+// have exchanged options and identities; all have the addresses, and the memory can be mapped; all
+// have committed their parts. A failure in one process fails all, for the same reason.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +45,8 @@ struct SpaceOptions {
 // one after the other.
 class Space {
  public:
-  // Waits for the others. kTimeout names who did not come, kPeerLost who is gone, kInvalidArgument
-  // whose sizes differ, kUnavailable who comes as the same rank, kOutOfMemory which rank lacks it.
+  // Waits for the others. Errors name the ranks: kTimeout: missing; kPeerLost: gone;
+  // kInvalidArgument: with another size; kUnavailable: taken; kOutOfMemory: without memory.
   static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
                                                const SpaceOptions& options, Deadline deadline);
   ~Space();
@@ -61,26 +60,26 @@ class Space {
   // Whether this process can read and write the part of a rank.
   bool reaches(std::uint32_t rank) const { return is_near_[rank]; }
 
-  // Everybody's bytes, by rank; those of all ranks have the same length, and together at most 8
-  // MiB. As StoreGroup: kTimeout names who did not come, and a failed all-gather counts.
+  // The bytes of all ranks, by rank. All ranks give the same length, and together at most 8 MiB. As
+  // StoreGroup: kTimeout names the missing ranks, and a failed all-gather counts.
   Result<std::vector<std::string>> all_gather(std::string_view mine, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
-  // The same among `size` of the ranks, who agree on a key and number themselves.
+  // An all-gather among `size` of the ranks, which agree on a key and number themselves.
   Result<std::vector<std::string>> all_gather_some(std::string_view key, std::uint32_t rank,
                                                    std::uint32_t size, std::string_view mine,
                                                    Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
-  // Ends the collectives that this process waits in and refuses later ones; those of the other
-  // members fail.
+  // Ends the collectives in which this process waits and refuses later ones. The other members'
+  // collectives fail.
   void close() MEMSPAN_EXCLUDES(mutex_);
 
   SharedNumbers& numbers() { return numbers_; }
   ExitNotice& exit() { return exit_; }
-  // Up to kMostContextBytes of the user's, for kernels that run with this space.
+  // At most kMostContextBytes of user data for kernels that run with this space.
   void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_);
-  // Empty until it was set. The bytes stay where they are as long as the space; setting it again
-  // changes them in place, which their readers are not kept from.
+  // Empty until it is set. The bytes stay in place as long as the space. Setting it again changes
+  // them in place, unprotected against readers.
   std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_);
-  // As many as have room; gives how many there are.
+  // Copies as many bytes as fit, and returns how many the context has.
   std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_);
 
  private:
@@ -101,14 +100,14 @@ class Space {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  bool is_in_collective_ MEMSPAN_GUARDED_BY(mutex_) = false;     // somebody uses group_
+  bool is_in_collective_ MEMSPAN_GUARDED_BY(mutex_) = false;     // a thread uses group_
   std::multiset<std::string> waits_ MEMSPAN_GUARDED_BY(mutex_);  // names at the store
-  // Of all-gathers among some of the ranks; the first so many.
+  // Names of all-gathers among some of the ranks; only the first kMostGatheredNames.
   std::set<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<std::byte[]> context_
       MEMSPAN_GUARDED_BY(mutex_);  // kMostContextBytes; null: unset
   std::size_t context_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  StoreGroup group_;  // by who has set is_in_collective_
+  StoreGroup group_;  // for the thread that set is_in_collective_
 };
 
 }  // namespace memspan

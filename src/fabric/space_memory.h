@@ -22,7 +22,7 @@
 
 namespace memspan {
 
-// A value: what all members said.
+// A value: the options of all members.
 struct SpacePlan {
   std::string name;        // of the addresses
   std::string group_name;  // of the memory at the descriptor brokers
@@ -41,10 +41,10 @@ class SpaceMemory {
   SpaceMemory(const SpaceMemory&) = delete;
   SpaceMemory& operator=(const SpaceMemory&) = delete;
 
-  // Reserves the addresses, and publishes what this process makes for others. Whoever called
-  // retracts that when all have called take().
+  // Reserves the addresses, and publishes the memory that this process makes for others. The caller
+  // retracts it when all have called take().
   Status prepare(const Deadline& deadline);
-  // Maps the parts of this host, and takes the memory of the own one. After all have prepared.
+  // Maps the parts of this host, and commits the own part. Call it after all have prepared.
   Status take(const Deadline& deadline);
   std::byte* base() { return range().base(); }
 

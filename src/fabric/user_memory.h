@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kMostUserBytes = std::uint64_t{1} << 40;
 // Thread-safe.
 class UserMemory {
  public:
-  // Ranges may overlap. The same one again is ok; kUnavailable when the address is there with
-  // another size, kInvalidArgument for a null address and for sizes of 0 or beyond the limit.
+  // Ranges may overlap. Adding the same range again is ok. kUnavailable: the address has another
+  // size. kInvalidArgument: a null address, or a size of 0 or beyond the limit.
   Status add(std::uint64_t address, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // An unknown address is ok.
   void remove(std::uint64_t address) MEMSPAN_EXCLUDES(mutex_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things lie: the address windows of the symmetric heaps and of pools, and how far apart the
-// ranks' parts of the heap memfd are. Fixed numbers, so that processes agree without talking.
+// The address windows of the symmetric heaps and of pools, and the distance between the ranks'
+// parts of the heap memfd. The numbers are fixed, so that processes agree without talking.
 //
 //   window  0x2800'0000'0000 … 0x5500'0000'0000 (free under plain and ASan builds)
 //           0x7e80'0000'0000 + 512 GiB           (free under TSan)
 //
-// The symmetric heap begins at the bottom, that in memory of a device higher up, and MemFabric's
+// The symmetric heap begins at the bottom, the heap in device memory above it, and MemFabric's
 // pools above both.
 //
 // One rank's part, in the memfd and in the address space:

@@ -69,7 +69,7 @@ Status check_mappings(const Span& span) {
   return Status::ok();
 }
 
-// Writers are held off, and so this thread must not write there itself.
+// While writers are held off, this thread must not write to the range itself.
 Status check_own_thread(const Span& span) {
   const void* const on_stack = __builtin_frame_address(0);
   if (span.has(on_stack)) return cannot_adopt("the stack of this thread is in it");
@@ -77,7 +77,7 @@ Status check_own_thread(const Span& span) {
   return Status::ok();
 }
 
-// Calls `step` for pieces of at most so many bytes, which end at multiples of that.
+// Calls `step` for pieces of at most `bytes`, which end at multiples of `bytes`.
 template <typename Step>
 Status in_pieces(const Span& span, std::size_t bytes, Step step) {
   for (std::uint64_t at = span.begin; at < span.end;) {
@@ -89,8 +89,8 @@ Status in_pieces(const Span& span, std::size_t bytes, Step step) {
 }
 
 // A growing realloc() would move the mapping and get a tail beyond the end of the memory, where
-// accesses end the process. The kernel does not move what is several mappings to one that is
-// larger, and realloc() copies then: a hint that means nothing here makes two of it.
+// accesses end the process. The kernel does not grow several mappings by a move; realloc() then
+// copies. This hint has no effect except that it splits the mapping in two.
 void keep_from_growing(const Span& span) {
   if (span.end - span.begin > page_size())
     madvise(pointer(span.end - page_size()), page_size(), MADV_RANDOM);
@@ -143,7 +143,7 @@ AdoptedMemory::~AdoptedMemory() {
 
 namespace {
 
-// What of [begin, end) is still the memory's, which has `lead` bytes before it.
+// The parts of `span` that still map `pages`, in which the span begins at `lead`.
 Result<std::vector<Span>> find_in_place(const Pages& pages, const Span& span, std::size_t lead) {
   struct stat ours {};
   if (fstat(pages.descriptor(), &ours) != 0) return Status::from_errno("fstat of adopted memory");
@@ -179,17 +179,17 @@ Status AdoptedMemory::give_back() {
                      "giving adopted memory private pages again");
   for (const Span& span : found) {
     const std::size_t bytes = span.end - span.begin;
-    // In one mapping, so that its pieces are one again where they come to stand.
+    // One mapping, so that its pieces are one mapping again in their final place.
     void* const spare = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (spare == MAP_FAILED) return Status::from_errno("giving adopted memory private pages again");
-    std::byte* next = static_cast<std::byte*>(spare);  // what is before has moved away
+    std::byte* next = static_cast<std::byte*>(spare);  // everything before it has moved away
     const auto undo = [&](const Span& piece) {
       const std::size_t piece_bytes = piece.end - piece.begin;
       const std::size_t at = lead + (piece.begin - begin_);
       MEMSPAN_PASS(unshare_in_place(hold, pointer(piece.begin), piece_bytes, pages_, at, next));
       next += piece_bytes;
-      // Another process that has it mapped would keep it otherwise.
+      // Otherwise another process that has it mapped would keep the memory.
       fallocate(pages_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                 static_cast<off_t>(at), static_cast<off_t>(piece_bytes));
       return Status::ok();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a program has allocated in whatever way, whose private pages were replaced by shared
-// ones in place: addresses and bytes stay, and other processes can map them.
+// Memory that a program has allocated in any way, whose private pages were replaced by shared ones
+// in place. Addresses and bytes stay, and other processes can map them.
 //
 //   the program's     │....│#### the range ######│...│     whole pages that the range touches
-//   the memory  │ hole│....│#####################│...│     a memfd; the hole puts what is at a
-//                                                          multiple of 2 MiB there at one here
+//   the memory  │ hole│....│#####################│...│     a memfd; the hole makes addresses and
+//                                                          offsets equal modulo 2 MiB
 //
-// What else lies on the first and the last page moves along, which nobody notices.
+// The other bytes on the first and the last page move along, which has no effect.
 #pragma once
 
 #include <cstddef>
@@ -18,37 +18,36 @@
 
 namespace memspan {
 
-// Gives the range private pages again when it ends. Move-only value; one thread at a time.
+// The destructor restores private pages. Move-only value; one thread at a time.
 class AdoptedMemory {
  public:
-  // Other threads may read and write the range meanwhile; a write waits for some milliseconds at
-  // most. Takes all of its memory, and 64 MiB more while it works.
+  // Other threads may read and write the range during the call; a write waits for some milliseconds
+  // at most. Takes memory for all of it, and 64 MiB more while it works.
   //
-  // kInvalidArgument names what in the range cannot be adopted: nothing is mapped there, or memory
-  // that is of a file, shared, locked, a stack, or that may not be read and written. kNotSupported:
-  // writers cannot be held off here. kOutOfMemory, kSystem. After a failure the range is as before
-  // (but shared still where there is no memory to give it private pages again).
+  // kInvalidArgument names what in the range cannot be adopted: unmapped addresses, a file, a
+  // stack, or memory that is shared, locked, or not just readable and writable. kNotSupported: this
+  // system cannot hold off writers. kOutOfMemory, kSystem. After a failure the range is as before,
+  // but stays shared if there is no memory for private pages.
   static Result<AdoptedMemory> adopt(std::byte* base, std::size_t bytes);
   AdoptedMemory(AdoptedMemory&& other) noexcept;
   AdoptedMemory& operator=(AdoptedMemory&&) = delete;
   ~AdoptedMemory();
 
-  // The pages, [first page, end of the last one).
+  // The range of whole pages: [first page, end of the last one).
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
-  // For other processes: base of the range is at byte lead_of(base) of the memory.
+  // For other processes: the range begins at byte lead_of(its base) of the memory.
   Result<Fd> duplicate() const { return pages_.duplicate(); }
   static std::size_t lead_of(std::uint64_t base) { return base % kHugePage; }
 
-  // Whether all of it stands where it stood, as it does unless the program has unmapped, moved or
-  // replaced some.
+  // Whether all of it is still in place: the program has not unmapped, moved or replaced any of it.
   Result<bool> is_in_place() const;
-  // Gives what still stands there private pages with the same bytes, and the memory back, also
-  // where other processes have it mapped. What the program has moved elsewhere stays as it is. What
-  // other processes write meanwhile may be lost. After a failure the rest stays shared, with its
-  // bytes.
+  // Gives the parts that are still in place private pages with the same bytes, and releases the
+  // memory, even if other processes have it mapped. Parts that the program has moved stay as they
+  // are. Writes of other processes during the call may be lost. After a failure the rest stays
+  // shared, with its bytes.
   Status give_back();
-  // It stays as it is, also when this ends.
+  // Leaves the memory as it is, also after this object ends.
   void leave() { is_given_back_ = true; }
 
  private:

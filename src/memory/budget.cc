@@ -87,7 +87,7 @@ Result<MemoryBudget> measure_memory_budget() {
 
 Status commit_within_budget(const MappedPart& part, std::string_view what) {
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), what);
-  // The first piece is asked for all that is to come.
+  // The first piece asks for the whole part.
   std::atomic<std::size_t> taken{0};
   return commit_mapped(part, settings, [&](std::size_t bytes) -> Status {
     const std::size_t before = taken.fetch_add(bytes, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this host can still give, asked before committing any: a memfd has no limit of
-// its own, and the kernel answers a shortage by killing processes, bystanders first.
+// How much memory this host can still give. Ask before you commit any: a memfd has no limit of its
+// own, and the kernel answers a shortage by killing processes, bystanders first.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/
 
 // A value: one reading.
 struct MemoryBudget {
-  std::uint64_t total = 0;      // what the host or the tightest control group has at all
+  std::uint64_t total = 0;      // memory of the host or of the tightest control group
   std::uint64_t available = 0;  // what may still be taken, less a reserve
   std::string source;  // what set the bound: "MemAvailable", a cgroup, MEMSPAN_MEMORY_LIMIT
 };
 
 // Reads /proc/meminfo and memory.max - memory.current of every ancestor control group (v2, and v1
-// where that is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for
-// users who want a bound). Takes about 100 microseconds; thread-safe.
+// if it is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for users who
+// want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
 
-// Takes the memory behind a mapping as the environment says (device/mapped_commit.h), asking the
+// Takes the memory behind a mapping as the environment says (device/mapped_commit.h). Asks the
 // budget before every piece, so that processes that do this at the same time do not take too much
-// together. kOutOfMemory names both sizes; `what` names the memory. What was taken by then goes
-// with the pages.
+// together. kOutOfMemory names both sizes; `what` names the memory. Memory taken by then is
+// released with the pages.
 Status commit_within_budget(const MappedPart& part, std::string_view what);
 
 }  // namespace memspan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which control groups a process is in: every one from its own up to the root of the mounted
-// hierarchy may set a limit, and the lowest counts.
+// The control groups of a process. Every group from its own up to the root of the mounted hierarchy
+// may set a limit, and the lowest counts.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct ControlGroup {
   std::string folder;  // "/sys/fs/cgroup/system.slice"
 };
 
-// Those of a controller ("memory", "cpu"), the own one first, of the text of /proc/self/cgroup.
-// Where a container has its own group mounted at the root, some folders are not there.
+// The groups of a controller ("memory", "cpu") in the text of /proc/self/cgroup, the own one first.
+// Some folders do not exist if a container has its own group mounted at the root.
 std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::string_view controller);
 
 }  // namespace memspan

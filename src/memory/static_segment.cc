@@ -101,7 +101,7 @@ std::uint64_t identity_of(const MainProgram& program, const ElfW(Phdr) & data) {
 
 // ---- moving ------------------------------------------------------------------------------------
 
-// Where the data of this process are, once moved.
+// The place of this process's data after the move.
 struct Moved {
   StaticSegment data;
   int descriptor = -1;  // a copy of the pages', open as long as the process lives
@@ -149,7 +149,7 @@ bool fill_snapshot() {
   const auto end = start + static_cast<off_t>(moved.data.bytes);
   auto* const to = static_cast<std::byte*>(moved.snapshot);
   off_t at = start;
-  // No data any more is ENXIO.
+  // ENXIO means that no data follows.
   while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
     off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
     if (stop < 0 || stop > end) stop = end;
@@ -161,7 +161,7 @@ bool fill_snapshot() {
   return at >= end || errno == ENXIO;
 }
 
-// None when it fails: who needs it finds that out.
+// Leaves no snapshot if it fails; the functions that use it check that.
 void take_snapshot() {
   if (moved.descriptor < 0) return;
   void* const made = mmap(nullptr, moved.data.bytes, PROT_READ | PROT_WRITE,
@@ -245,7 +245,7 @@ void take_back_static_segment() {
   if (moved.descriptor < 0) return;
   const SignalsBlocked quiet;  // as above
   take_snapshot();
-  // Else they stay where they are, which costs memory but no correctness.
+  // Otherwise the data stays in the shared pages, which costs memory but no correctness.
   if (!put_snapshot_in_place()) drop_snapshot();
 }
 

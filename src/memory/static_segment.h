@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The global and static variables of the main program, moved into shared pages, in place: their
-// addresses stay, but other processes can map what stands there.
+// The global and static variables of the main program, moved into shared pages in place. Their
+// addresses stay, and other processes can map them.
 //
 // One program has one such range: the writable pages from the end of what the dynamic linker
 // protects (RELRO) to the end of .bss.
@@ -14,7 +14,7 @@
 
 namespace memspan {
 
-// A value. Empty when the program has none that can be moved.
+// A value. Empty if the program has no data that can be moved.
 struct StaticSegment {
   std::byte* base = nullptr;
   std::size_t bytes = 0;       // whole pages
@@ -23,18 +23,18 @@ struct StaticSegment {
   bool is_empty() const { return bytes == 0; }
 };
 
-// Of a main program that was linked with this library; empty for one that loaded it later (an
-// interpreter) or that has no writable data. Thread-safe.
+// The data of a main program that was linked with this library. Empty if the program loaded the
+// library later (an interpreter) or has no writable data. Thread-safe.
 StaticSegment find_static_segment();
 
-// Moves the data to bytes [offset, offset + data.bytes) of `pages`. What other threads write to
-// them meanwhile may be lost. Does nothing when they are there already. From then on a child of
-// fork() gets a copy of its own, as it has of all else. One thread at a time. After a failure they
-// are where they were.
+// Moves the data to bytes [offset, offset + data.bytes) of `pages`. Writes of other threads during
+// the move may be lost. Does nothing if the data is already in these pages. A child of fork() then
+// gets its own copy, as of all other memory. One thread at a time. After a failure the data is
+// where it was.
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset);
 
-// Gives the data memory of their own again, so that the pages can go. Does nothing when they were
-// not moved. As above for other threads.
+// Gives the data private memory again, so that the pages can be released. Does nothing if the data
+// was not moved. Writes of other threads during the call may be lost.
 void take_back_static_segment();
 
 }  // namespace memspan

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's own symmetric heap: an allocator over its part of the shared segment, and the
-// knowledge of which pages are committed already.
+// One rank's own symmetric heap: an allocator over its part of the shared segment, and the record
+// of which pages are committed already.
 //
-// It decides nothing alone: the collective calls of the faces ask every rank to do the same step
-// and compare the outcomes (pgas/symmetric_memory), so each step can be undone.
+// It decides nothing for all ranks: the collective calls of the APIs make every rank do the same
+// step and compare the outcomes (pgas/symmetric_memory). So each step can be undone.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace memspan {
 
 // When the memory behind an allocation is taken from the system.
 enum class CommitMode {
-  kAtAllocation,  // with the allocation, which fails when there is too little
-  kAtTouch,       // page by page at the first use; a shortage is then the kernel's to tell
+  kAtAllocation,  // with the allocation, which fails if memory is short
+  kAtTouch,       // page by page at the first use; the kernel then reports a shortage
 };
 
 // One thread at a time. `pages` must outlive it.
@@ -37,23 +37,23 @@ class SymmetricHeap {
 
   // Only book-keeping; null when no piece is large enough.
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
-  // False when `pointer` is not what allocate() gave.
+  // False if `pointer` is not from allocate().
   bool free(void* pointer);
   bool resize(void* pointer, std::size_t bytes);
-  // The block's size; nullopt when `pointer` is not the start of one.
+  // The block's size; nullopt if `pointer` is not the start of one.
   std::optional<std::size_t> size_of(const void* pointer) const;
   bool contains(const void* pointer) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base_) < bytes();
   }
 
-  // How many bytes commit() of this range would have to take from the system; none where they are
-  // taken at the first use.
+  // How many bytes commit() of this range would take from the system; 0 if they are taken at the
+  // first use.
   std::size_t uncommitted(const void* pointer, std::size_t bytes) const;
-  // Huge pages are taken where the range has them whole, so that it costs no more than its chunks.
+  // Takes only huge pages that the range covers whole, so it costs no more than its chunks.
   Status commit(const void* pointer, std::size_t bytes);
 
  private:
-  // Committing goes by chunks of this size, one bit each.
+  // Memory is committed in chunks of this size, one bit each.
   static constexpr std::size_t kChunk = std::size_t{64} << 10;
   std::size_t offset_of(const void* pointer) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base_);

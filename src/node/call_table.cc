@@ -89,7 +89,7 @@ std::string CallTable::rows(std::string_view time) const {
     const char* const call = row.call.load(std::memory_order_relaxed);
     if (call == nullptr) continue;
     Sum& sum = sums[call];
-    // Ends first: what ends meanwhile has begun.
+    // Ends first: a call that ends in between has begun.
     sum.good += row.good.load(std::memory_order_relaxed);
     sum.bad += row.bad.load(std::memory_order_relaxed);
     sum.begun += row.begun.load(std::memory_order_relaxed);

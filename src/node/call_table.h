@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often each public call began, ended well and ended badly, and how long the good ones took:
-// the columns of MemFabric's ptracer, with memspan's names.
+// Counts how often each public call began, succeeded and failed, and how long the successes took.
+// The columns are those of MemFabric's ptracer, with memspan's names.
 #pragma once
 
 #include <array>
@@ -12,20 +12,20 @@
 
 namespace memspan {
 
-// Of a process. Thread-safe, without locks.
+// One per process. Thread-safe, without locks.
 class CallTable {
  public:
-  static constexpr std::size_t kMostCalls = 256;  // of more the later ones are not counted
+  static constexpr std::size_t kMostCalls = 256;  // calls beyond these are not counted
 
-  // `call` lives for ever; equal texts count as one call.
+  // `call` must live forever; equal texts count as one call.
   void begin(const char* call);
-  // How long a bad one took does not count.
+  // The time of a failed call is not counted.
   void end(const char* call, std::uint64_t nanoseconds, bool is_good);
 
-  // A line for each call that has begun, by name, each with an end of line.
+  // One line for each call that has begun, sorted by name, each with a newline.
   std::string rows(std::string_view time) const;
   static std::string heading();
-  // In a child of fork().
+  // Call it in a child of fork().
   void clear();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MEMSPAN_PTRACER=FOLDER: FOLDER/ptracer_PID.dat gets the table of calls (call_table.h) anew every
-// MEMSPAN_PTRACER_SECONDS (10) and at the end, below the earlier ones. From kMostBytes on it begins
-// again.
+// With MEMSPAN_PTRACER=FOLDER the library appends the table of calls (call_table.h) to
+// FOLDER/ptracer_PID.dat every MEMSPAN_PTRACER_SECONDS (10) and at the end. Once the file would
+// exceed kMostBytes, it starts over.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,13 @@
 
 namespace memspan {
 
-// Runs a thread of its own until it is destroyed, which writes the table once more. What cannot be
-// written is a warning, once.
+// Runs a thread until it is destroyed, and then writes the table once more. The first failed write
+// is logged as a warning, later ones are not.
 class CallTableFile {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-  // Null where the variable is not set. kInvalidArgument for a number of seconds that is not
-  // allowed.
+  // Null if the variable is not set. kInvalidArgument for an invalid number of seconds.
   static Result<std::unique_ptr<CallTableFile>> start_if_asked();
   ~CallTableFile();
   CallTableFile(const CallTableFile&) = delete;
@@ -43,7 +42,7 @@ class CallTableFile {
   std::thread thread_;
 };
 
-// Adds the table to a file, which begins with a heading. `begins_anew`: what is there goes.
+// Appends the table to a file that begins with a heading. `begins_anew` empties the file first.
 Status add_call_table(const std::string& path, bool begins_anew, std::size_t most_bytes);
 
 }  // namespace memspan

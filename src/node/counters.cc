@@ -32,12 +32,12 @@ constinit thread_local ThreadCounters* own_thread_counters = nullptr;
 
 namespace {
 
-// Set once; what is mapped there changes.
+// Set once; the mapping at that address changes.
 constinit std::atomic<CountersRegion*> the_region{nullptr};
 
 struct State {
   Mutex mutex;
-  // While threads take slots, give them back, or all of them move. Taken behind `mutex`.
+  // Held while threads take or return slots, or all slots move. Locked after `mutex`.
   Mutex slots;
   std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
   std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
@@ -46,7 +46,7 @@ struct State {
 };
 constinit State state;
 
-// For threads that find no slot: they lose each other's counts, and nobody reads them.
+// For threads without a slot: they overwrite each other's counts, which are never read.
 constinit ThreadCounters spilled{};
 
 std::size_t mapped_bytes() {
@@ -61,7 +61,7 @@ Status map_at(void* place, int fixed, int descriptor) {
   return Status::ok();
 }
 
-// What was counted stays. Nobody is in a call that counts, but threads may begin and end.
+// Keeps the counts. No thread is in a call that counts, but threads may begin and end.
 Status put_at(CountersRegion& region, int descriptor) {
   MutexLock lock(state.slots);
   const auto kept = std::make_unique<std::byte[]>(mapped_bytes());
@@ -71,7 +71,7 @@ Status put_at(CountersRegion& region, int descriptor) {
   return Status::ok();
 }
 
-// So that the child finds the state whole.
+// So that the child finds a consistent state.
 void lock_for_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.mutex.lock();
   state.slots.lock();
@@ -82,10 +82,10 @@ void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.mutex.unlock();
 }
 
-// Another process: it begins anew, and writes nothing into its parent's.
+// The child counts from zero and writes nothing into its parent's region.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   state.pages.reset();
-  // Kept, since what their threads had, which are not here, may be half changed.
+  // Not destroyed: their threads do not exist in the child and may have left them half changed.
   [[maybe_unused]] static MetricsServer* metrics_of_parent = nullptr;
   [[maybe_unused]] static CallTableFile* table_of_parent = nullptr;
   if (state.metrics != nullptr) (metrics_of_parent = state.metrics.release())->forget_in_child();
@@ -131,7 +131,7 @@ int free_slot(const CountersRegion& region) {
 // Gives the slot back when the thread ends.
 struct ThreadEnd {
   ~ThreadEnd() {
-    // The main thread goes on after this: it leaves its job in an exit handler, perhaps waiting.
+    // The main thread runs on after this: it leaves its job in an exit handler, perhaps waiting.
     if (syscall(SYS_gettid) == getpid()) return;
     MutexLock lock(state.slots);
     // A child of fork() may end without a slot of its own.
@@ -175,7 +175,7 @@ ThreadCounters& take_thread_counters() {
   MutexLock lock(state.slots);
   const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
-    // Of a thread that ended: counts go on from where it stopped.
+    // The slot of an ended thread is reused, and its counts continue.
     if (region->threads[i].thread.load(std::memory_order_relaxed) != 0) continue;
     region->threads[i].thread.store(thread, std::memory_order_relaxed);
     std::atomic<std::uint32_t>& used = region->header.threads;

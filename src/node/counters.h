@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process does, for those who watch it: the calls and bytes of each kind, what its
-// threads wait for and for whom, and what it is a member of.
+// The activity of this process, for tools that watch it: the calls and bytes of each kind, the
+// waits of its threads and the awaited peers, and its memberships.
 //
-// All of it stands in a memfd of the process, which others of the same user find in /proc and map
-// read-only (counters_reader.h). The kernel takes it back when the process ends, so a dead one
-// leaves nothing. Layout:
+// A memfd of the process holds all of it. Processes of the same user find the memfd in /proc and
+// map it read-only (counters_reader.h). The kernel frees it when the process ends, so a dead
+// process leaves nothing. Layout:
 //
 //   | header | 16 member slots | slot of a thread | slot of a thread | ...
 //
-// Only its own thread writes a thread's slot, so that an addition is a load, an add and a store
-// without a lock prefix. Members and waits are always there, since they cost nothing in the data
-// path; calls are counted when MEMSPAN_COUNTERS=1, MEMSPAN_TRACE or MEMSPAN_PTRACER says so, and
-// then the in-line paths of put and get are not taken (RouteTable::inline_peers), so that they cost
-// nothing when it does not.
+// Only the owning thread writes a thread's slot, so an addition is a load, an add and a store
+// without a lock prefix. Members and waits are always recorded, because they cost nothing in the
+// data path. Calls are counted with MEMSPAN_COUNTERS=1, MEMSPAN_TRACE or MEMSPAN_PTRACER. Counting
+// disables the inline paths of put and get (RouteTable::inline_peers), so those paths pay nothing
+// for it.
 #pragma once
 
 #include <atomic>
@@ -35,19 +35,19 @@ enum class CallKind : std::uint8_t {
   kPut,
   kGet,
   kAtomic,
-  kSignal,      // alone or behind a put
-  kCollective,  // barriers, too
+  kSignal,      // with or without a put
+  kCollective,  // including barriers
   kCopy,        // of a pool
   kTransfer,    // between endpoints
 };
 inline constexpr std::size_t kCallKinds = 7;
-// "put": of JSON, metrics and traces.
+// "put": the name in JSON, metrics and traces.
 std::string_view name_of(CallKind kind);
 
 enum class MemberKind : std::uint32_t { kNone = 0, kJob = 1, kPool = 2, kEndpoint = 3 };
 std::string_view name_of(MemberKind kind);
 
-// What a wait needs when it cannot name one peer.
+// The awaited peer of a wait that cannot name one.
 inline constexpr std::int32_t kNobodyNamed = -1;
 
 inline constexpr std::uint64_t kCountersMagic = 0x72746e636d736d6d;
@@ -63,36 +63,35 @@ struct CountersHeader {
   std::atomic<std::uint32_t> counts_calls;  // Recording::is_on
   std::atomic<std::uint32_t> threads;       // slots that have ever been in use
   std::atomic<std::uint32_t> uncounted;     // threads that found no slot
-  // For stacks (node/stacks.h), that were taken up.
+  // Requests for stacks (node/stacks.h) that the process accepted.
   std::atomic<std::uint32_t> stack_requests;
 };
 
-// `kind` is written last and taken back first.
+// `kind` is written last and cleared first.
 struct MemberSlot {
   std::atomic<MemberKind> kind;
   std::atomic<std::int32_t> rank;
   std::atomic<std::int32_t> size;
   std::atomic<std::uint64_t> memory_bytes;
   std::atomic<std::uint64_t> memory_used;
-  char name[64];  // the same in all members of a job or pool, and in no other one's
+  char name[64];  // equal in all members of a job or pool, and unique to it
 };
 
 struct alignas(kFalseSharingRange) ThreadCounters {
   std::atomic<std::uint64_t> calls[kCallKinds];
   std::atomic<std::uint64_t> bytes[kCallKinds];
-  std::atomic<std::uint64_t> waits;      // that went past spinning; counted as calls are
-  std::atomic<std::uint64_t> waited_ns;  // of those that are over
-  std::atomic<std::int32_t> thread;      // 0: it ended; its counts stay
-  std::atomic<std::int32_t> awaited;  // a rank, or kNobodyNamed; holds while waiting_since is set
+  std::atomic<std::uint64_t> waits;  // waits that outlasted spinning; counted only while calls are
+  std::atomic<std::uint64_t> waited_ns;  // of finished waits
+  std::atomic<std::int32_t> thread;      // 0: the thread ended; its counts stay
+  std::atomic<std::int32_t> awaited;  // a rank, or kNobodyNamed; valid while waiting_since is set
   std::atomic<std::uint64_t> waiting_since;  // ns of CLOCK_MONOTONIC; 0: no long wait
-  std::atomic<std::uint64_t> what[5];        // the waiting call's name, zeros behind it
+  std::atomic<std::uint64_t> what[5];        // the waiting call's name, padded with zeros
 
   void begin_wait(const char* call, std::uint64_t since_ns);
   void end_wait() { waiting_since.store(0, std::memory_order_release); }
 };
 
-// Whole pages are mapped for it. Others than this build's read it: what changes it changes the
-// version.
+// It occupies whole mapped pages. Other builds read it, so every change to it needs a new version.
 struct CountersRegion {
   CountersHeader header;
   MemberSlot members[kMostListed];
@@ -103,12 +102,12 @@ static_assert(sizeof(CountersHeader) == 32 && sizeof(MemberSlot) == 96);
 static_assert(offsetof(ThreadCounters, waits) == 16 * kCallKinds && kCallKinds == 7);
 static_assert(offsetof(ThreadCounters, what) == 16 * kCallKinds + 32);
 
-// What is switched on for this process. Changes only before its first call.
+// The kinds of recording that are on. They change only while the process has no membership.
 struct Recording {
   std::atomic<bool> is_on;        // calls are counted: MEMSPAN_COUNTERS=1, or one of the next two
   std::atomic<bool> traces;       // MEMSPAN_TRACE
   std::atomic<bool> tables;       // MEMSPAN_PTRACER
-  std::atomic<bool> only_counts;  // the first without the others: nobody looks at the clock
+  std::atomic<bool> only_counts;  // only MEMSPAN_COUNTERS=1: calls do not read the clock
 };
 extern constinit Recording recording [[gnu::visibility("hidden")]];
 inline bool is_recording() {
@@ -119,7 +118,7 @@ inline bool only_counts() {
   return recording.only_counts.load(std::memory_order_relaxed);
 }
 
-// musl loads no library that has such variables.
+// musl cannot load a library with initial-exec variables.
 #if defined(__GLIBC__)
 #define MEMSPAN_QUICK_THREAD_LOCAL __attribute__((tls_model("initial-exec")))
 #else
@@ -135,7 +134,7 @@ inline ThreadCounters& thread_counters() {
   return *own;
 }
 
-// For the slot's own thread.
+// Call it only on the slot's own thread.
 inline void add_own(std::atomic<std::uint64_t>& counter, std::uint64_t more) {
   counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
@@ -146,31 +145,31 @@ inline void count_call(CallKind kind, std::uint64_t bytes) {
   add_own(own.bytes[static_cast<std::size_t>(kind)], bytes);
 }
 
-// This process's region, for reading; null before the first ListedMember. It stays where it is, as
-// memory of the process alone while nothing is listed.
+// This process's region, to read; null before the first ListedMember. Its address never changes.
+// While nothing is listed, the region is private memory.
 const CountersRegion* own_counters();
-// In CountersHeader::stack_requests. May be called in the handler of a signal.
+// Increments CountersHeader::stack_requests. Safe in a signal handler.
 void count_stack_request();
 
-// A membership, listed while this lives. The first of a process makes the region visible and reads
-// MEMSPAN_COUNTERS; when the last has gone it is no longer seen. Move-only value, any thread.
+// Lists a membership while it lives. The first one of a process reads MEMSPAN_COUNTERS and makes
+// the region visible; the end of the last hides it. Move-only value, any thread.
 class ListedMember {
  public:
   ListedMember() = default;  // lists nothing
-  // kInvalidArgument for a value of the variable that is not allowed. Where the system has no
-  // descriptor for the region, or there are more than kMostListed, nothing is listed.
+  // kInvalidArgument for an invalid value of the variable. Lists nothing if the system has no
+  // descriptor for the region, or if more than kMostListed are listed.
   static Result<ListedMember> list(MemberKind kind, std::string_view name, int rank, int size);
   ListedMember(ListedMember&& other) noexcept;
   ListedMember& operator=(ListedMember&& other) noexcept;
   ~ListedMember();
 
-  // Of this member: what it has, and what of that is in use.
+  // The memory of this member and how much of it is in use, in bytes.
   void set_memory(std::uint64_t bytes, std::uint64_t used) const;
 
  private:
   explicit ListedMember(int slot) : slot_(slot) {}
   static constexpr int kNone = -1;
-  static constexpr int kUnlisted = -2;  // keeps the region visible all the same
+  static constexpr int kUnlisted = -2;  // still keeps the region visible
   int slot_ = kNone;
 };
 

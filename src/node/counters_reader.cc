@@ -62,7 +62,7 @@ std::string first_bytes_of(const std::string& path) {
 class CountersWindow {
  public:
   static std::optional<CountersWindow> open(const std::string& path, std::size_t least_bytes) {
-    // Of a FIFO, which its owner may have put there meanwhile, this does not wait.
+    // The owner may have replaced the file by a FIFO: O_NONBLOCK does not wait for it.
     const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!file.is_valid() || fstat(file.get(), &status) != 0) return std::nullopt;
@@ -97,7 +97,7 @@ class CountersWindow {
 
 namespace {
 
-// The path of a process's descriptor of what has that link; empty when there is none.
+// The path of the process's descriptor with that link; empty if it has none.
 std::string descriptor_of(std::int32_t process, std::string_view link) {
   const std::string folder = fmt::format("/proc/{}/fd", process);
   for (const std::int32_t number : numbers_in(folder)) {
@@ -131,7 +131,7 @@ WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint6
           .nanoseconds = now > since ? now - since : 0};
 }
 
-// The letter behind the command, which stands in parentheses and may have any in it.
+// The letter behind the command, which is in parentheses and may contain any character.
 char state_in(const std::string& stat) {
   const std::size_t end = stat.rfind(')');
   return end == std::string::npos || end + 2 >= stat.size() ? '?' : stat[end + 2];
@@ -192,7 +192,7 @@ std::optional<std::uint32_t> stack_requests_of(std::int32_t process) {
 
 struct CountersReader::Mapped {
   CountersWindow counters;
-  std::uint64_t file;  // the path's number of it, to notice another one
+  std::uint64_t file;  // the inode at the path, to notice another file
   std::string path;
   std::string node_path;
 };

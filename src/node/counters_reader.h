@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counters of other processes of this user on this host, as they are now (node/counters.h).
 //
-// A process is found by its memfd in /proc/PID/fd, which the kernel shows to its user and to root
-// only. What is read is what a process wrote about itself, perhaps while it writes, so numbers of
-// one process may be a few calls apart, and texts are cut off and made printable.
+// A process is found by its memfd in /proc/PID/fd, which the kernel shows only to its user and to
+// root. Each process writes its own counters, perhaps while they are read, so its numbers may be a
+// few calls apart. Texts are truncated and made printable.
 #pragma once
 
 #include <array>
@@ -49,13 +49,13 @@ struct CountersSeen {
   std::vector<MemberSeen> members;
   std::array<CallCount, kCallKinds> calls;
   std::uint64_t waits = 0;
-  std::uint64_t waited_ns = 0;  // of all threads, in waits that are over
-  std::uint32_t threads = 0;    // that live and have counted or waited
+  std::uint64_t waited_ns = 0;  // of all threads, in finished waits
+  std::uint32_t threads = 0;    // live ones that have counted or waited
   std::uint32_t uncounted_threads = 0;
   std::vector<WaitSeen> waiting;  // the longest first
 
-  // Waits that go on included, where calls are counted. One that ends just now may be in it twice
-  // or not at all.
+  // Includes unfinished waits if calls are counted. A wait that ends during the read may be counted
+  // twice or not at all.
   std::uint64_t waited_so_far_ns() const;
 };
 
@@ -66,13 +66,13 @@ struct ProcessSeen {
   CountersSeen counters;
   std::string command;                           // of /proc/PID/comm
   char state = '?';                              // of /proc/PID/stat: R, S, T...
-  std::shared_ptr<const SegmentSeen> node = {};  // of its job; null where it is in none
+  std::shared_ptr<const SegmentSeen> node = {};  // of its job; null without a job
 };
 
-// How many requests for stacks a process has taken up; nullopt when it is not seen.
+// How many requests for stacks a process has accepted; nullopt if it is not visible.
 std::optional<std::uint32_t> stack_requests_of(std::int32_t process);
 
-// Keeps what it has mapped, so that a second look is cheap. One thread at a time.
+// Keeps its mappings, so a second look is cheap. One thread at a time.
 class CountersReader {
  public:
   CountersReader();

@@ -18,9 +18,9 @@
 namespace memspan {
 namespace {
 
-// More than that were not ours; the oldest goes.
+// More of them cannot be from our peers; the oldest is dropped.
 constexpr std::size_t kMostPendingConnections = 256;
-// After a broker that was crowded, or descriptors that were used up.
+// The delay after a broker was crowded or this process ran out of descriptors.
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(10);
 // With a pidfd before the other descriptors, or without one; or nothing is published.
 constexpr std::string_view kYes = "yes";
@@ -66,7 +66,7 @@ Result<FetchedDescriptors> read_answer(Fd socket) {
 
 }  // namespace
 
-// Calls of the event loop are the only ones that go on with a fetch or a connection.
+// Only calls of the event loop advance a fetch or a connection.
 class DescriptorBroker::State {
   // A request of this process.
   struct Fetch {
@@ -174,7 +174,7 @@ class DescriptorBroker::State {
     if (!status.is_ok()) finish(id, std::move(status));
   }
 
-  // Ok too when it will be tried again.
+  // Also ok if it will be retried.
   Status connect(std::uint64_t id, Fetch& fetch) MEMSPAN_REQUIRES(mutex_) {
     auto socket = unix_connect_now(fetch.socket_name);
     if (socket.code() == Code::kTimeout) {
@@ -307,12 +307,12 @@ class DescriptorBroker::State {
     reply(socket, self_.is_valid() ? kYes : kYesNoProcess, descriptors);
   }
 
-  // One message on a fresh connection finds room, or nobody to read it.
+  // One message always fits on a new connection, unless its reader is gone.
   static void reply(const Fd& socket, std::string_view text, const std::vector<int>& descriptors) {
     [[maybe_unused]] const Status sent = unix_send(socket, text, descriptors);
   }
 
-  std::shared_ptr<EventLoop> loop_;  // owners: all who use it
+  std::shared_ptr<EventLoop> loop_;  // owners: all its users
   std::string socket_name_;
   std::string cookie_;
   Fd listener_;

@@ -5,12 +5,12 @@
 //   fetch(address, name) ──► the other's broker: same user? knows the cookie? may fetch that name?
 //                        ◄── up to 7 descriptors, and a pidfd of the process itself
 //
-// The address goes to peers over a private channel (a store of ours) together with a cookie, which
-// every request repeats. Where only an open channel exists there is no cookie; then who may fetch
-// is told by process identities, which both sides check against what the kernel says of the other.
+// Peers get the address over a private channel (a store of ours), with a cookie that every request
+// repeats. An open channel carries no cookie. Then process identities decide which processes may
+// fetch, and both sides check them against what the kernel reports of the other.
 //
-// The event loop of the process serves, fetches and waits for nobody: a process that is stuck
-// delays only the answer to who asked it.
+// The event loop of the process serves and fetches without waiting. A stuck process delays only the
+// answers to requests sent to it.
 #pragma once
 
 #include <sys/types.h>
@@ -30,40 +30,40 @@
 
 namespace memspan {
 
-// What addresses are told over.
+// The channel that carries addresses.
 enum class Channel {
   kPrivate,  // only members can read it
-  kOpen,     // anybody may listen: the caller's own way
+  kOpen,     // any process may listen: the caller's own exchange
 };
 
-// What another broker gave. Move-only value.
+// The answer of another broker. Move-only value.
 struct FetchedDescriptors {
   std::vector<Fd> descriptors;
-  Fd process;      // a pidfd: readable once the process is gone; none where the system has none
+  Fd process;      // a pidfd: readable once the process is gone; invalid if the system has none
   pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
-  // To the other broker. It stays open there only where Access::fetched took its end.
+  // Leads to the other broker, which keeps its end open only if Access::fetched took it.
   Fd connection;
 };
 
-// Who fetched something. Move-only value.
+// A process that fetched something. Move-only value.
 struct Fetcher {
   Fd process;  // as in FetchedDescriptors
   Fd connection;
 };
 
-// Who may fetch what is published.
+// The processes that may fetch a publication.
 struct Access {
-  Channel channel = Channel::kPrivate;  // kPrivate: who knows the cookie
-  // If not empty, only one of these. On an open channel there has to be one.
+  Channel channel = Channel::kPrivate;  // kPrivate: only with the cookie
+  // If not empty, only these may fetch. On an open channel it must not be empty.
   std::vector<ProcessIdentity> processes = {};
-  // Called on the event loop's thread when somebody has it; must not wait for the broker.
+  // Called on the event loop's thread after each fetch; must not wait for the broker.
   std::function<void(Fetcher)> fetched = nullptr;
 };
 
-// Owners: the publications that give them.
+// Owners: the publications that share them.
 using SharedDescriptors = std::shared_ptr<const std::vector<Fd>>;
 
-// Thread-safe, but for its end. Its calls do not block, but where they say so.
+// Thread-safe, except for its destructor. Calls do not block unless documented.
 class DescriptorBroker {
  public:
   static Result<std::unique_ptr<DescriptorBroker>> open();
@@ -73,26 +73,26 @@ class DescriptorBroker {
 
   // "NAME COOKIE"; for an open channel "NAME ".
   std::string address(Channel channel = Channel::kPrivate) const;
-  // Gives these to whoever asks for `name` (which has no blank) from now on, in place of what it
-  // gave before. kInvalidArgument when they are more than 7, or nobody may have them.
+  // From now on gives these to processes that ask for `name` (without blanks), in place of earlier
+  // ones. kInvalidArgument for more than 7, or if no process may fetch them.
   Status publish(const std::string& name, std::vector<Fd> descriptors, Access access = {});
   Status publish(const std::string& name, SharedDescriptors descriptors, Access access = {});
   void retract(const std::string& name);
 
-  // `done` is called once, on the event loop's thread, unless it is forgotten before; it must not
-  // wait for the broker. kNotFound: the process does not publish that (any more); kUnavailable: it
-  // is gone, or does not let this process have it; kAuth: it is another user's, or it is not
-  // `owner`.
+  // `done` is called once on the event loop's thread, unless the request is forgotten first. It
+  // must not wait for the broker. kNotFound: the process does not publish that name (any more).
+  // kUnavailable: it is gone or denies this process access. kAuth: it runs as another user or is
+  // not `owner`.
   using Done = std::function<void(Result<FetchedDescriptors>)>;
   std::uint64_t fetch(const std::string& address, std::string_view name, Done done,
                       std::optional<ProcessIdentity> owner = std::nullopt);
-  // The same, waited for; kTimeout when there is no answer, as from a process that is stopped. Not
+  // Like fetch(), but waits. kTimeout if no answer comes, for instance from a stopped process. Not
   // for the event loop's thread.
   Result<FetchedDescriptors> fetch_and_wait(const std::string& address, std::string_view name,
                                             Deadline deadline,
                                             std::optional<ProcessIdentity> owner = std::nullopt);
-  // No call for that request runs or begins after this returned (a call that is running may forget
-  // itself).
+  // After it returns, `done` of that request neither runs nor begins. A running `done` may forget
+  // its own request.
   void forget(std::uint64_t request);
 
  private:

@@ -13,12 +13,12 @@ namespace memspan {
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 
-// Makes fence_all_writers() reach this process. Once per process, before it writes to peers.
+// Makes fence_all_writers() reach this process. Call once per process, before it writes to peers.
 void allow_fences_from_peers();
-// Every running thread of every process that called allow_fences_from_peers() passes a full
-// memory fence before this returns: after it, a store of ours has been seen by each writer that
-// looks, or we see the writer's. The sleeper pays (microseconds), the writers pay nothing. Where
-// the kernel does not offer it, sleepers are woken by their time limit instead.
+// Before it returns, every running thread of every process that called allow_fences_from_peers()
+// passes a full memory fence. Afterwards each writer that looks sees our earlier store, or we see
+// the writer's. The sleeper pays microseconds and the writers pay nothing. If the kernel does not
+// support it, sleepers wake at their time limit instead.
 void fence_all_writers();
 
 }  // namespace memspan

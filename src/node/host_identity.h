@@ -10,7 +10,7 @@ namespace memspan {
 std::string host_identity();
 
 // The kernel's boot id and the network namespace: processes with the same one reach each other's
-// abstract Unix sockets, also where MEMSPAN_HOST_ID parts them.
+// abstract Unix sockets, even if MEMSPAN_HOST_ID separates them.
 std::string kernel_identity();
 
 // As gethostname(2) gives it; "?" when it gives none. For messages, and to look up an address.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mapper table of a member: shared memory in which every other member has a flag that says
-// whether it has this member's memory mapped. A join waits until the flags are set, a leave until
-// they are cleared; the store has no part in it.
+// The mapper table of a member: shared memory with a flag for each other member, set while that one
+// has this member's memory mapped. A join waits until the flags are set, a leave until they are
+// cleared, without the store. A member that died may leave its flag set.
 //
-//   | event count | rank 0 | rank 1 | ...    32 bits a flag; a member that died may leave its own
-//   set
+//   | event count | rank 0 | rank 1 | ...    32 bits per flag
 #pragma once
 
 #include <atomic>
@@ -23,11 +22,11 @@ namespace memspan {
 class MapperTable {
  public:
   static Result<MapperTable> create(std::uint32_t ranks);
-  // Another member's, from duplicate(). kInvalidArgument when it is too small for so many.
+  // Opens another member's table, from duplicate(). kInvalidArgument if it is too small.
   static Result<MapperTable> open(Fd descriptor, std::uint32_t ranks);
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
-  // What was done before is seen by who sees the flag.
+  // A thread that sees the flag also sees everything this thread did before.
   void set_mapped(std::uint32_t rank, bool is_mapped);
   bool is_mapped(std::uint32_t rank) const;
 

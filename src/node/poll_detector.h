@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells polling from other reading. A thread that looks at a word of its own memory again and again
-// and finds the same value each time waits for somebody to change it; where there are more
-// processes than cores, that one may need the core.
+// Distinguishes polling from other reads. A thread that keeps reading the same value from a word of
+// its own memory waits for another process to change it. With more processes than cores, that
+// process may need the core.
 //
-// A word may also be one that never changes, and to let others run for its sake costs time where
-// they are no members of the job. So after yields in vain there are more looks to the next one: who
-// polls keeps the core for about as long as it has waited already, and a constant costs next to
-// nothing.
+// A word may also be a constant, and yielding for it costs time if the other processes are not in
+// the job. So yields in vain increase the number of looks before the next one. A poller keeps the
+// core for about as long as it has already waited, and a constant costs next to nothing.
 //
-// It is a small set-associative cache of the words that were looked at last: two words a set, the
-// one that was looked at last first. A word that falls out of it, and one whose value is new,
-// begins anew, so that a walk over many words is never polling, nor is a counter.
+// It is a small set-associative cache of recently read words, two per set, the latest first. A word
+// that is evicted or has a new value starts over. So neither a walk over many words nor a counter
+// is polling.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +25,15 @@ namespace memspan {
 // One thread at a time.
 class PollDetector {
  public:
-  // The looks from one yield to the next double after so many yields in vain. For a word that was
-  // never seen to change two long ones do, and they double more often.
+  // The looks between yields double after this many yields in vain. For a word that was never seen
+  // to change, two long yields suffice, and the maximum is higher.
   static constexpr std::uint32_t kYieldsPerDoubling = 8;
   static constexpr std::uint32_t kMostDoublings = 14;
   static constexpr std::uint32_t kMostDoublingsOfFlags = 2;
 
   // Notes that the word at `address` was found to be `value`.
   void note(const void* address, std::uint64_t value) { find(address, value); }
-  // The same; true when the caller polls and has to let others run.
+  // Like note(); true if the caller polls and must let others run.
   bool is_polling(const void* address, std::uint64_t value) {
     Word& word = find(address, value);
     if (word.looks++ < 1u << doublings_of(word)) return false;
@@ -43,7 +42,7 @@ class PollDetector {
     yielded_ = &word;
     return true;
   }
-  // What is_polling() said last has let others have the core for long.
+  // Notes that the yield that is_polling() last asked for took long.
   void note_long_yield() {
     if (!yielded_->is_flag) yielded_->yields += kYieldsPerDoubling / 2 - 1;
   }
@@ -52,8 +51,8 @@ class PollDetector {
   struct Word {
     std::uintptr_t key = 0;
     std::uint64_t value = 0;
-    std::uint32_t looks = 0;   // by is_polling() since the last yield, and the one before that
-    std::uint32_t yields = 0;  // since it has this value; a long one may count as several
+    std::uint32_t looks = 0;   // calls of is_polling() since the last yield, plus the one before it
+    std::uint32_t yields = 0;  // with this value; a long yield may count as several
     bool is_flag = false;      // it was seen to change
   };
   struct alignas(kCacheLine) Set {
@@ -71,8 +70,8 @@ class PollDetector {
       word = {.key = key, .value = value, .is_flag = word.key == key};
     return word;
   }
-  // By the upper bits of a product (Knuth's multiplicative hashing): flags often stand a power of
-  // two apart.
+  // Uses the upper bits of a product (Knuth's multiplicative hashing), because flags are often a
+  // power of two apart.
   static std::size_t set_of(std::uintptr_t key) {
     return static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15u >> (64 - kSetBits);
   }

@@ -18,8 +18,8 @@ struct ProcessIdentity {
   std::int64_t pid_namespace;  // 0: not known
 
   static ProcessIdentity own();
-  // Whether `seen`, a process as this one counts them, may be it. True also when that cannot be
-  // told, because it counts in another pid namespace than this process.
+  // Whether it may be the process `seen` of this pid namespace. Also true if that is unknown,
+  // because its number is from another pid namespace.
   bool may_be(pid_t seen) const;
   std::string to_string() const;  // "PROCESS NAMESPACE", for parse()
   static Result<ProcessIdentity> parse(std::string_view text);

@@ -27,11 +27,11 @@ bool is_of_inode(const std::string& line, const std::string& inode) {
 bool has_replaced_program(const NodeSegment& segment, pid_t process) {
   struct stat info {};
   if (fstat(segment.descriptor(), &info) != 0) return false;
-  // The name too: other file systems count their inodes by themselves.
+  // Also checks the name, because other file systems count their inodes by themselves.
   const std::string inode = fmt::format("{} ", info.st_ino);
   errno = 0;
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
-  // Not ours to look at any more: it runs a program of another user.
+  // Access is denied: it now runs a program of another user.
   if (!maps.is_open()) return errno == EACCES || errno == EPERM;
   bool has_lines = false;  // a process that is ending has no memory
   for (std::string line; std::getline(maps, line); has_lines = true)

@@ -9,12 +9,12 @@
 
 namespace memspan {
 
-// True when `process` lives and does not map `segment` (any more), by /proc/PID/maps. False for one
-// that is ending: its parent and its pidfd tell of that. Milliseconds, when much is mapped.
+// True if `process` lives and does not map `segment` (any more), by /proc/PID/maps. False if it is
+// ending, which its parent and its pidfd report. Takes milliseconds if much is mapped.
 bool has_replaced_program(const NodeSegment& segment, pid_t process);
 
-// The same for the process of `rank`, if it is in the job; then it is noted as lost. True when this
-// call noted it. For whoever sees that a connection of `rank` was closed.
+// Marks `rank` as lost if it is in the job and its process replaced its program. True if this call
+// marked it. Call it after a connection of `rank` was closed.
 bool mark_replaced(const NodeSegment& segment, int rank);
 
 }  // namespace memspan

@@ -54,7 +54,7 @@ class ProcessWatch::Watched {
     told(sign);
   }
 
-  const std::shared_ptr<EventLoop> loop_;  // owners: all who use it
+  const std::shared_ptr<EventLoop> loop_;  // owners: all its users
   const Told told_;
   Mutex mutex_;
   std::array<EventLoop::Token, 2> tokens_ MEMSPAN_GUARDED_BY(mutex_) = {};

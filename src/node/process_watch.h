@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who notices that a process ended.
+// Detection of the end of processes.
 //
-// ProcessWatch watches one process of this host through the event loop of this process: its pidfd
-// says that it is gone, never that it is slow (one that is stopped or traced is not dead); a
-// connection to it is closed also when it calls exec().
+// ProcessWatch watches one process of this host on the event loop of this process. The pidfd shows
+// that it is gone, never that it is slow: a stopped or traced process is not dead. A connection to
+// it also closes when it calls exec().
 //
-// PeerWatch is the failure detector of a job: it notes deaths in the node segment, which wakes
-// whoever waits. It learns of them from its ProcessWatches and from whoever calls report(): a
-// launcher, the loss of a connection to another node, the end of a lease in a store.
+// PeerWatch is the failure detector of a job: it marks deaths in the node segment, which wakes
+// waiting threads. It learns of them from its ProcessWatches and from callers of report().
 #pragma once
 
 #include <functional>
@@ -22,15 +21,15 @@
 
 namespace memspan {
 
-// Move-only. No call runs or begins after it ended, unless it ends in that call.
+// Move-only. No call runs or begins after its destruction, unless that call destroys it.
 class ProcessWatch {
  public:
   enum class Sign { kGone, kConnectionClosed };
-  // Each sign is told at most once, on the loop's thread; the call must not wait.
+  // Called at most once for each sign, on the loop's thread; must not wait.
   using Told = std::function<void(Sign)>;
 
   ProcessWatch() = default;  // watches nothing
-  // Both descriptors are borrowed until this ends; one of -1 tells nothing.
+  // Borrows both descriptors until it is destroyed; -1 is not watched.
   static Result<ProcessWatch> start(int pidfd, int connection, Told told);
   ProcessWatch(ProcessWatch&&) noexcept = default;
   ProcessWatch& operator=(ProcessWatch&&) noexcept = default;
@@ -44,14 +43,14 @@ class ProcessWatch {
   std::unique_ptr<Watched, End> watched_;
 };
 
-// Ends this process with the code of shmem_global_exit when some process asked for that, as if this
-// one had been asked itself; else it does nothing.
+// If some process called shmem_global_exit, ends this process with its code, as if it had called
+// that itself. Otherwise does nothing.
 void follow_exit_request(const NodeSegment& segment);
 
 // Thread-safe.
 class PeerWatch {
  public:
-  // A peer of this node that this process watches itself. Where no launcher does, the node leader
+  // A peer of this node that this process itself watches. Without a launcher the node leader
   // watches all others, and they watch it.
   struct Watched {
     int rank;
@@ -65,20 +64,20 @@ class PeerWatch {
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
-  // Notes that a peer, of whatever node, died; `how` as PeerSlot::wait_status. True when nobody had
-  // noted it on this node.
+  // Marks a peer of any node as dead; `how` is as in PeerSlot::wait_status. True if this call was
+  // the first on this node.
   bool report(int rank, int how) MEMSPAN_EXCLUDES(mutex_);
-  // Calls `noted` for every death from now on that this object is the first of the node to note, on
-  // the thread that noted it.
+  // From now on calls `noted` for every death that this object is the first of the node to mark, on
+  // the thread that marked it.
   using Noted = std::function<void(int rank, int how)>;
   void set_listener(Noted noted) MEMSPAN_EXCLUDES(mutex_);
 
-  // In a child of fork(), which must not keep a connection open that its parent's exec() closes.
-  // What else it has of this object stays as it is.
+  // Call it in a child of fork(), which must not hold a connection open that its parent's exec()
+  // closes. Leaves the rest of this object as it is.
   void forget_in_child();
 
  private:
-  // Member order is destruction order, last first: no descriptor is closed before its watch ends.
+  // Members are destroyed last first: no descriptor is closed before its watch ends.
   struct Entry {
     Watched watched;
     ProcessWatch watch;
@@ -89,9 +88,9 @@ class PeerWatch {
 
   const NodeSegment& segment_;
   Mutex mutex_;
-  // Owners: this and a call that runs.
+  // Owners: this object and a running call.
   std::shared_ptr<const Noted> noted_ MEMSPAN_GUARDED_BY(mutex_);
-  std::vector<Entry> entries_;  // ends first
+  std::vector<Entry> entries_;  // destroyed first
 };
 
 }  // namespace memspan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts a public call while this lives, as far as recording is on; else it costs one branch that
-// is always taken alike.
+// Counts a public call for the lifetime of this object if recording is on. Otherwise it costs one
+// well-predicted branch.
 #pragma once
 
 #include "core/status.h"
@@ -8,7 +8,7 @@
 
 namespace memspan {
 
-// Lives on the stack of the thread that makes the call. `call` lives for ever.
+// Lives on the stack of the thread that makes the call. `call` must live forever.
 class RecordedCall {
  public:
   RecordedCall(CallKind kind, const char* call, int peer, std::uint64_t bytes)
@@ -25,14 +25,14 @@ class RecordedCall {
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
 
-  // How it ended; well, unless this says otherwise. Passes it on.
+  // Sets the outcome of the call, by default success, and returns it.
   Status ends(Status outcome) {
     is_good_ = outcome.is_ok();
     return outcome;
   }
 
  private:
-  // Where there is a trace or a table.
+  // Used only with a trace or a table.
   void begin();
   void end() const;
 
@@ -42,10 +42,10 @@ class RecordedCall {
   const int peer_;  // a rank, or -1
   const char* const call_;
   const std::uint64_t bytes_;
-  std::uint64_t begin_ = 0;  // 0: nobody wants its time
+  std::uint64_t begin_ = 0;  // 0: the time is not needed
 };
 
-// A wait of this thread that began at `since` is over; `awaited` is a rank or kNobodyNamed.
+// Records a wait of this thread from `since` until now; `awaited` is a rank or kNobodyNamed.
 void record_wait(const char* call, Clock::time_point since, int awaited);
 
 }  // namespace memspan

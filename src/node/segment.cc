@@ -101,7 +101,7 @@ void NodeSegment::add_cores(const CoreSet& cores) const {
 
 void NodeSegment::decide_oversubscription(int processes) const {
   int cores = 0;
-  // Pairs with add_cores(); all who decide see the same, since nobody adds any more.
+  // Pairs with add_cores(). No process adds cores any more, so all decide the same.
   for (const std::atomic<std::uint64_t>& word : header().cores)
     cores += std::popcount(word.load(std::memory_order_acquire));
   header().oversubscribed.store(processes > cores ? 1 : 0, std::memory_order_release);
@@ -112,7 +112,7 @@ bool NodeSegment::mark_lost(int rank, int wait_status) const {
   PeerState state = lost.state.load(std::memory_order_acquire);
   if (state == PeerState::kLeft || state == PeerState::kLost) return false;
   lost.wait_status.store(wait_status, std::memory_order_relaxed);
-  // Pairs with the acquire loads of whoever saw `alarms` grow.
+  // Pairs with the acquire loads of threads that saw `alarms` grow.
   if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
     return false;
   announce_loss(lost);
@@ -145,7 +145,7 @@ void NodeSegment::request_exit(int rank, int code) const {
 }
 
 void NodeSegment::ring(PeerSlot& peer) {
-  // The flags are cleared before the ring: who sets them again in between has seen our store.
+  // The flags are cleared before the ring: a peer that sets them in between saw our store.
   peer.sleeps_for_data.store(0, std::memory_order_relaxed);
   peer.sleeps.store(0, std::memory_order_relaxed);
   peer.doorbell.fetch_add(1, std::memory_order_release);
@@ -153,7 +153,7 @@ void NodeSegment::ring(PeerSlot& peer) {
 }
 
 void NodeSegment::ring_all() const {
-  // Pairs with the release in SlowPath::set_sleeping_flags(): who set them before is rung below.
+  // Pairs with the release in SlowPath::set_sleeping_flags(): earlier sleepers are rung below.
   header().anybody_sleeps.exchange(0, std::memory_order_acq_rel);
   // Pairs with fence_all_writers(), which does not reach the launcher.
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segment: the small shared memory in which the processes of one job on one host see each
-// other: who is there, who is dead, who sleeps.
+// The segment: the small shared memory in which the processes of a job on one host see each other:
+// which have joined, are dead, or sleep.
 //
 //   +--------+---------+---------+----
 //   | header | peer 0  | peer 1  | ...     one PeerSlot (two pairs of cache lines) a peer
 //   +--------+---------+---------+----
 //
-// It is made by the launcher, or by the lowest rank of a host when there is no launcher. A fresh
-// segment is all zero but for the header. Everything that waits looks at `alarms` now and then: it
-// grows with each death and each request to end the job.
+// The launcher makes it, or the lowest rank of a host if there is no launcher. A new segment is all
+// zeros except for the header. Every wait checks `alarms` now and then, which grows with each death
+// and each request to end the job.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace memspan {
 
-// Of a job, on all its nodes.
+// The limit for a job, over all its nodes.
 inline constexpr int kMostPeers = 16384;
 
 enum class PeerState : std::uint32_t {
@@ -36,7 +36,7 @@ enum class PeerState : std::uint32_t {
 // How a process begins to leave a job.
 enum class EndKind : std::uint32_t { kFinalize = 1, kExit = 2 };
 
-// Ends of a membership that wait(2) does not tell, in the place of its status.
+// Ends of a membership that wait(2) does not report, in place of its status.
 inline constexpr int kUnseenEnd = -1;
 inline constexpr int kReplacedProgram = -2;  // exec()
 inline constexpr int kEndedByExit = -3;  // exit(0), or main returned, while others waited for it
@@ -49,7 +49,7 @@ struct NodeHeader {
   std::uint32_t version;
   std::uint32_t peers;
   std::uint64_t heap_stride;  // bytes between the ranks' parts of the heap memfd
-  // 1: more processes than cores, so nobody spins. Holds from the first World::create() on.
+  // 1: more processes than cores, so waits do not spin. Final from the first World::create() on.
   std::atomic<std::uint32_t> oversubscribed;
   std::atomic<std::uint32_t> library_seen;  // 1: a process of the job has loaded this library
   char secret[64];                          // hexadecimal, the job's
@@ -64,14 +64,14 @@ struct NodeHeader {
   std::atomic<std::uint32_t> near_transport;
   // The last generation in which a peer has begun to leave (PeerSlot::ended); 0 none.
   std::atomic<std::uint32_t> ending;
-  alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_sleeps;  // 0: nobody sleeps
-  // On which some process of the job may run, a bit each: add_cores().
+  alignas(kFalseSharingRange) std::atomic<std::uint32_t> anybody_sleeps;  // 0: no peer sleeps
+  // One bit for each core on which a process of the job may run: add_cores().
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> cores[kMostCores / 64];
 };
 
-// A peer sets its sleeping flags before it sleeps. The first who rings its doorbell clears them, so
-// that only one of many writers pays for the wake-up. A put rings if `sleeps_for_data` is set, a
-// barrier if `sleeps` is. A flag may stay set after the peer woke: that costs one ring in vain.
+// A peer sets its sleeping flags before it sleeps. The first process that rings its doorbell clears
+// them, so only one of many writers pays for the wake-up. A put rings if `sleeps_for_data` is set,
+// a barrier if `sleeps` is. A flag may stay set after the peer woke: that costs one ring in vain.
 struct PeerSlot {
   // Read by every writer after its store, written only when the peer goes to sleep.
   alignas(kFalseSharingRange) std::atomic<std::uint32_t> sleeps_for_data;
@@ -79,36 +79,36 @@ struct PeerSlot {
   std::atomic<std::uint32_t> doorbell;  // futex word: grows with each ring
   alignas(kFalseSharingRange) std::atomic<PeerState> state;
   std::atomic<std::int32_t> pid;
-  // Of wait(2), when the launcher saw it die; else kUnseenEnd or one of the others below it.
+  // The status of wait(2) if the launcher saw it die; else kUnseenEnd or a value below it.
   std::atomic<std::int32_t> wait_status;
   std::atomic<std::uint32_t> generation;  // grows with each join
-  // The last generation that it has begun to leave. It makes no call of that one any more and
-  // waits until all others have come as far (World::end).
+  // The last generation that it has begun to leave. It makes no more calls in that generation and
+  // waits until all others get this far (World::end).
   std::atomic<std::uint32_t> ended;
-  std::atomic<EndKind> end_kind;  // how; holds when `ended` is set
-  // | wait: 32 | looks: 32 | of a long wait for a word that somebody has to store, while some peer
-  // has begun to leave; 0 none.
+  std::atomic<EndKind> end_kind;  // how it ended; valid when `ended` is set
+  // | wait: 32 | looks: 32 | of a long wait for a word that a peer must store, while some peer has
+  // begun to leave; 0: no such wait.
   std::atomic<std::uint64_t> stuck;
   std::atomic<std::uint32_t>
-      death;  // 1 for the first of the job that died or departed, 2 for the next; 0 there
-  std::atomic<std::int32_t> data_owner;  // the process whose variables stand in the rank's part
+      death;  // 1 for the first that died or departed, 2 for the next; else 0
+  std::atomic<std::int32_t> data_owner;  // the process whose variables are in the rank's part
   std::atomic<std::uint64_t> program;    // StaticSegment::identity of them; 0 none
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(sizeof(PeerSlot) == 2 * kFalseSharingRange);
 
-// What an outsider sees of a segment. Values.
+// A segment as an outsider sees it. Values.
 struct SlotSeen {
   PeerState state;
   std::int32_t process;
 };
 struct SegmentSeen {
-  std::string job;  // NodeSegment::job_name(); empty: it is no segment of this version
+  std::string job;  // NodeSegment::job_name(); empty: not a segment of this version
   std::vector<SlotSeen> peers;
 };
 
-// Owns the mapping and the descriptor. What it shows is shared memory: every member function is
+// Owns the mapping and the descriptor. Its contents are shared memory: every member function is
 // thread-safe and process-safe.
 class NodeSegment {
  public:
@@ -117,7 +117,7 @@ class NodeSegment {
   // version.
   static Result<NodeSegment> attach(Fd descriptor);
 
-  // Of bytes that an outsider has mapped, to read.
+  // Reads a segment from bytes that an outsider has mapped.
   static SegmentSeen look(const void* mapped, std::size_t bytes);
 
   NodeHeader& header() const { return *reinterpret_cast<NodeHeader*>(where_.base()); }
@@ -130,19 +130,19 @@ class NodeSegment {
   }
   int descriptor() const { return pages_.descriptor(); }
   // "job-1f2e...": the same in all processes of the job that have its secret, and in no other job.
-  // Says nothing of the secret.
+  // Does not reveal the secret.
   std::string job_name() const;
 
-  // A launcher may have bound each process to cores of its own. So each adds those that it may use
-  // when it joins, and once all have, all decide, and alike, whether they are enough.
+  // A launcher may bind each process to its own cores. So each adds its usable cores when it joins.
+  // Then all decide, with the same result, whether they are enough.
   void add_cores(const CoreSet& cores) const;
   void decide_oversubscription(int processes) const;
 
-  // Notes that a peer died (not when it left properly or is noted already) and wakes everybody.
-  // `wait_status` as in PeerSlot. True when this call noted it.
+  // Marks a peer as dead and wakes all sleepers, unless it left properly or is already marked.
+  // `wait_status` as in PeerSlot. True if this call marked it.
   bool mark_lost(int rank, int wait_status) const;
-  // Notes that a peer left and does not come back, and wakes everybody: what needs it ends as if
-  // it had died. Does nothing when it left or died already.
+  // Marks a peer as departed for good and wakes all sleepers: waits that need it end as if it had
+  // died. Does nothing if it already left or died.
   void mark_departed(int rank) const;
   // Asks every process of the job to end with `code`; the first request holds.
   void request_exit(int rank, int code) const;

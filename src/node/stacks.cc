@@ -23,7 +23,7 @@ namespace memspan {
 namespace {
 
 constexpr int kSignal = SIGUSR2;
-// Of a signal that a thread of this process passed on to another one: that only tells its stack.
+// Marks a signal from another thread of this process: the receiver prints only its stack.
 constexpr int kPassedOn = 0x6d656d73;
 constexpr int kMostFrames = 64;
 constexpr const char* kProgram = "/proc/self/exe";
@@ -31,8 +31,8 @@ constexpr const char* kProgram = "/proc/self/exe";
 std::atomic<MemberKind> owner_kind{MemberKind::kNone};
 std::atomic<int> owner_rank{0};
 
-// A text of a few hundred bytes, made and written without anything that a signal handler may not
-// call. What does not fit is cut off.
+// A line of a few hundred bytes, built and written only with calls that are safe in a signal
+// handler. Text that does not fit is cut off.
 class SignalSafeLine {
  public:
   SignalSafeLine& add(std::string_view text) {
@@ -85,7 +85,7 @@ std::int32_t this_thread() {
   return found.name[0] == '\0' && file[0] != '/' ? find_symbol(kProgram, base, address - 1) : found;
 }
 
-// Not in line: the frames that are left out are counted. Each line names the thread, since several
+// Not inline, because it skips a fixed number of frames. Each line names the thread, since several
 // write at the same time.
 [[gnu::noinline]] void tell_stack() {
 #if defined(__GLIBC__)

@@ -40,14 +40,14 @@ struct Event {
   std::uint8_t kind;
 };
 
-// The last events of a thread, which alone writes it.
+// The last events of a thread, which is the only writer.
 struct Ring {
   Ring(std::int64_t of_thread, std::size_t room) : thread(of_thread), events(room) {}
   const std::int64_t thread;
   std::vector<Event> events;
-  std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the room
+  std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the capacity
   std::uint64_t written = 0;            // of them
-  bool has_ended = false;               // the thread; nobody writes any more
+  bool has_ended = false;               // the thread; it writes no more
 };
 
 struct State {
@@ -83,7 +83,7 @@ struct ThreadEnd {
   }
 };
 
-// Of too many the oldest that ended goes, with what of it was not written.
+// If there are too many, drops the oldest ring of an ended thread with its unwritten events.
 Ring* make_ring() {
   thread_local const ThreadEnd end;
   static_cast<void>(&end);
@@ -113,7 +113,7 @@ void add(const Event& event) {
   ring->count.store(count + 1, std::memory_order_release);  // pairs with the acquire in take()
 }
 
-// What JSON has of a number of nanoseconds: microseconds.
+// Nanoseconds as JSON has them: in microseconds.
 std::string microseconds(std::uint64_t nanoseconds) {
   return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
@@ -135,7 +135,7 @@ std::string line_of(const Event& event, int process, std::int64_t thread, std::i
       microseconds(event.end - event.begin), arguments);
 }
 
-// Appends the events of a ring that were not written yet; how many are lost.
+// Appends the events of a ring that were not written yet; returns how many are lost.
 std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std::string>& lines) {
   const std::uint64_t count = ring.count.load(std::memory_order_acquire);
   const std::uint64_t room = ring.events.size();
@@ -147,8 +147,8 @@ std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std:
   return lost;
 }
 
-// To times that readers keep to the nanosecond in a double: from the beginning of the last million
-// seconds but one, which is the same for all who write at about the same time.
+// The shift to times that a double holds to the nanosecond. They count from the start of the
+// previous million seconds, the same for processes that write at about the same time.
 std::int64_t wall_clock_shift() {
   constexpr std::int64_t kPeriod = 1'000'000'000'000'000;
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -167,7 +167,7 @@ Status check_place(const std::string& path) {
   return Status::from_errno(fmt::format("the folder {}", folder));
 }
 
-// One word for all of a job or pool, at its start: the end may be hours away.
+// One warning for a whole job or pool, at its start: the end may be hours away.
 void warn_of_place(const std::string& pattern, const TraceOwner& owner) {
   if (pattern.empty() || owner.rank != 0) return;
   const std::string path = trace_path(pattern, owner);

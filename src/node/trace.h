@@ -32,8 +32,7 @@ void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
                 std::uint64_t begin_ns);
 void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns);
 
-// Adds what there is to the file; then there is nothing. Says in the log what went wrong.
-// Thread-safe.
+// Adds the recorded events to the file and forgets them. Logs failures. Thread-safe.
 void write_trace();
 // In a child of fork(), whose parent writes it.
 void forget_trace_in_child();

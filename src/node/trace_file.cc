@@ -87,8 +87,8 @@ Status write_at(const Fd& file, off_t offset, std::string_view text) {
   return Status::ok();
 }
 
-// Where the next event goes in a file that has some of this job, or 0 when it has to begin anew.
-// One that a process was killed in the midst of goes on behind its last whole line.
+// The offset of the next event in a file of this job, or 0 if the file must be rewritten. After a
+// writer was killed, writing continues after the last whole line.
 Result<off_t> end_of_events(const Fd& file, const TraceOwner& owner) {
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return Status::from_errno("fstat");
@@ -149,7 +149,7 @@ Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
     text += event;
   }
   text += kEnd;
-  // First, so that one that is killed meanwhile leaves no end of something else.
+  // Cut off first, so that a process killed while writing leaves no stale end.
   if (ftruncate(file.get(), end) != 0) return Status::from_errno("cutting off " + path);
   MEMSPAN_TRY(write_at(file, end, text), path);
   return Status::ok();

@@ -6,7 +6,7 @@
 //   {an event}
 //   ]}
 //
-// The first line says whose it is: a file of another job is begun anew.
+// The first line names the owner. A file of another job is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TraceOwner {
   int rank = 0;
 };
 
-// What stands for the process in the timeline: its rank, or, of an endpoint, its process number.
+// The number of the process in the timeline: its rank, or an endpoint's process number.
 int trace_process_of(const TraceOwner& owner);
 // `pattern` with %r, %p and %% replaced. Endpoints have no common file: without %p the process
 // number is appended.

@@ -26,23 +26,23 @@ constexpr auto kSpin = std::chrono::milliseconds(1);
 constexpr auto kTry = std::chrono::microseconds(100);
 // While spins end waits, sleep later: a sleeper finds its core taken, or wakes on the peer's core.
 constexpr auto kAwakeWhereSpinsHelp = std::chrono::milliseconds(10);
-// A wait without a limit looks at the clock only after so many.
+// A wait without a limit reads the clock only after this many yields.
 constexpr int kYieldsPerLook = 8;
-// Nobody rings for a plain store through shmem_ptr, so a sleeper looks by itself: it comes late by
-// this part of its wait at most, within these bounds.
+// No doorbell rings for a plain store through shmem_ptr, so a sleeper also looks by itself. It is
+// late by at most this part of its wait, within these bounds.
 constexpr int kNapsInWait = 10;
 constexpr Duration kLeastNap = std::chrono::milliseconds(1);
 constexpr Duration kLongestNap = std::chrono::milliseconds(20);
-// Somebody puts to this process all the time, but not what it waits for. After a few rings in vain
-// it naps without a doorbell, so that each ring, which costs its caller a system call, comes at
-// most once in this time.
+// Peers may keep putting to this process, but not what it waits for. After a few rings in vain it
+// naps without a doorbell. Each ring costs its caller a system call, and then comes at most once in
+// this time.
 constexpr int kRingsInVain = 3;
 constexpr auto kShortNap = std::chrono::microseconds(200);
 constexpr auto kReportEvery = std::chrono::seconds(60);
 
-// A wait that is longer than this, while some peer has begun to leave, says that it is stuck.
+// A wait longer than this marks itself as stuck while some peer has begun to leave.
 constexpr auto kStuckAfter = std::chrono::milliseconds(300);
-// Who waits while somebody has begun to leave says so once, when it has waited this long.
+// A process that waits this long while a peer has begun to leave logs that once.
 constexpr auto kPatienceWithEnds = std::chrono::seconds(1);
 
 MEMSPAN_REMEDY(
@@ -76,7 +76,7 @@ std::string describe_end(int wait_status) {
                      WEXITSTATUS(wait_status));
 }
 
-// In the place of a status of wait(2) for a peer that has begun to leave.
+// The end of a peer that has begun to leave, in place of a status of wait(2).
 int end_of(const PeerSlot& peer) {
   return peer.end_kind.load(std::memory_order_relaxed) == EndKind::kExit ? kEndedByExit
                                                                          : kEndedByFinalize;
@@ -185,7 +185,7 @@ Status SlowPath::pause(int lost) {
       return status;
   }
   if (lost >= 0) {
-    // One that has only begun to leave is lost to everybody from now on, since it was needed.
+    // A peer that has only begun to leave is lost to all from now on, since it was needed.
     if (place_.segment->peer(lost).death.load(std::memory_order_acquire) == 0) note_loss(lost);
     return death_status(lost);
   }
@@ -236,7 +236,7 @@ double SlowPath::seconds() const {
 // Sets the sleeping flags in one turn and sleeps in the next; the caller looks in between.
 void SlowPath::sleep() {
   turn_.suspend();
-  // Whoever called this wait may be in a turn, too.
+  // The caller of this wait may also be in a turn.
   if (place_.engine != nullptr) place_.engine->rest_progress();
   if (!is_sleeping_) {
     if (rings_in_vain_ > kRingsInVain) futex_wait(place_.self->doorbell, doorbell_, kShortNap);
@@ -244,14 +244,14 @@ void SlowPath::sleep() {
   }
   futex_wait(place_.self->doorbell, doorbell_, nap_);
   const std::uint32_t rings = place_.self->doorbell.load(std::memory_order_acquire);
-  if (rings == doorbell_) return;  // nobody rang, and the flags are set still
+  if (rings == doorbell_) return;  // no ring, and the flags are still set
   doorbell_ = rings;
   is_sleeping_ = false;
   ++rings_in_vain_;
 }
 
-// From here on writers ring. The fence makes sure that a writer who did not see the flag has
-// stored before our next look at the condition.
+// From here on writers ring. The fence ensures that a writer that did not see the flag has stored
+// before our next look at the condition.
 void SlowPath::set_sleeping_flags() {
   is_sleeping_ = true;
   doorbell_ = place_.self->doorbell.load(std::memory_order_acquire);
@@ -265,13 +265,13 @@ Status SlowPath::alarm_status() const {
   if (Status status = exit_status(); !status.is_ok()) return status;
   // The first death is the cause; others may have ended because of it.
   int first = first_dead_peer(*place_.segment);
-  if (first < 0) return Status::ok();  // a note that is still being written: look again
+  if (first < 0) return Status::ok();  // a death that is still being marked: look again
   return death_status(first);
 }
 
-// Whose store would end this wait is not known. It is nobody's when all others have
-// begun to leave or wait for such a store themselves; else it may be theirs. A living PE of another
-// node never counts as waiting, since its slot here does not say so: it may store.
+// It is unknown which store would end this wait. None can come once all others have begun to leave
+// or are stuck in such waits themselves. A living PE of another node never counts as stuck, since
+// its slot here does not show that: it may store.
 Status SlowPath::end_status(Duration waited) {
   const int first = first_gone(place_);
   if (first < 0) return Status::ok();
@@ -284,9 +284,9 @@ Status SlowPath::end_status(Duration waited) {
   return Status::ok();
 }
 
-// Each waiter counts its looks. The first pass sees that all are stuck. The second, which begins
-// when all have been at one moment, notes the counts. When all have looked in vain since, in the
-// same waits, nobody's store is under way any more. Of two more looks the second began after that.
+// Each waiter counts its looks. The first pass sees that all are stuck. The second begins after a
+// moment at which all were, and records the counts. Once all have looked twice more in the same
+// waits, no store is under way: the second of these looks began after the record.
 bool SlowPath::is_everybody_stuck() {
   if (stuck_ == 0) stuck_ = (place_.stuck_waits.fetch_add(1) + std::uint64_t{1}) << 32;
   place_.self->stuck.store(++stuck_);

@@ -42,8 +42,8 @@ Result<Team*> ActiveSets::find_or_make(const char* what, const TeamShape& shape,
   return made;
 }
 
-// On each node the first member there makes the area and tells the others where: the place plus
-// one, or what is no place when there was no room.
+// On each node the first member there makes the area and reports its place to the others: the place
+// plus one, or kNoRoom.
 Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamShape& shape,
                                                  long* sync) {
   constexpr std::uint64_t kNoRoom = ~std::uint64_t{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The teams behind active sets, which nobody creates: the first collective of a set makes its
-// team. All members make the same calls, so each finds it missing, or there, when the others do.
+// The teams behind active sets, made by the first collective of a set. All members make the same
+// calls, so each finds the team missing, or present, when the others do.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class ActiveSets {
 
   // Collective over the members of `shape`, this process one of them. `sync` is a symmetric word,
   // 0 on all members and in no other use during the call; it is 0 again afterwards.
-  // kInvalidArgument when the shape does not fit the job or this process is no member.
+  // kInvalidArgument: the shape does not fit the job, or this process is not a member.
   Result<Team*> find_or_make(const char* what, const TeamShape& shape, long* sync);
 
  private:

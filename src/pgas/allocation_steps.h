@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a job compare with each other when they allocate together.
+// The requests that the processes of a job compare when they allocate together.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Step : std::uint64_t {
   kFreeOnDevice
 };
 
-// What one process asks for: the step, and two numbers that describe it.
+// The request of one process: the step, and two numbers that describe it.
 struct Request {
   Step step;
   std::uint64_t first = 0;
@@ -29,7 +29,7 @@ struct Request {
 // differ, else the first code that is not ok.
 Status agree(Team& team, const char* what, const Request& mine, Code outcome);
 
-// The own failure, which says most, else that of all.
+// The own failure, which says most, otherwise the failure of all.
 inline Status worse(const Status& own, const Status& all) {
   return own.is_ok() ? all : own;
 }

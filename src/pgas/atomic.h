@@ -16,7 +16,7 @@ namespace memspan::pgas {
 template <typename T>
 using WordOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-// What is only known when it runs; `fetched`, when not null, gets the value before. Out of line.
+// For kinds known only at run time; `fetched`, when not null, gets the value before. Out of line.
 Status atomic_at(const RouteTable& table, const Route& route, const AtomicOp& op, const void* word,
                  std::uint64_t* fetched);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all members of a team say alike in a call: named values that travel with a barrier, so that
-// a mistake is found before data moves and the message names the value and both sides.
+// The values that all members of a team must give equally in a call. They travel with a barrier, so
+// that a mistake is found before data moves. The message names the value and both sides.
 //
-// Callers carry the values in words of their own (packed ones, a barrier's payload) and give them
-// here as fields to compare. Who is a peer in messages is "PE 3" of a job, "member 3" of a group.
+// Callers carry the values in their own words (packed ones, a barrier's payload) and give them here
+// as fields to compare. Messages name a peer "PE 3" of a job or "member 3" of a group.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ extern const char kCallsDiffer[];  // the end of a message (core/remedy.h)
 struct SignatureField {
   const char* name;  // "PE_root"
   std::uint64_t value = 0;
-  // What the number means to a person; null: it is shown as a number with a sign.
+  // The meaning of the number for a person; null: it is shown as a number with a sign.
   const char* (*describe)(std::uint64_t value) = nullptr;
 };
 
-// How messages call a peer and those who call together.
+// How messages name a peer and all callers.
 struct SignatureScope {
   const char* peer = "PE";
   const char* all = "team";
@@ -39,7 +39,7 @@ Status compare_signatures(std::span<const SignatureField> mine,
 inline constexpr std::size_t kMostSignatureFields = 8;
 
 // The first member of `team` whose first payload words of the barrier just over are not `mine`; -1
-// when all have given the same. Of any two that differ every member finds one.
+// if all have given the same. If any two members differ, every member finds a different one.
 template <typename Team>
 int find_different(const Team& team, std::span<const std::uint64_t> mine) {
   for (int member = 0; member < team.size(); ++member)

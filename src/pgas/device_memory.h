@@ -16,7 +16,7 @@ Result<void*> allocate_on_device(Team& world_team, const char* what, std::size_t
                                  std::size_t alignment);
 // Zeros in this process's copy.
 Status clear_on_device(Team& world_team, void* pointer, std::size_t bytes);
-// Waits for all, then frees. `pointer` is not null; kInvalidArgument when it is no block of this
+// Waits for all, then frees. `pointer` is not null; kInvalidArgument: it is not a block of this
 // heap.
 Status free_on_device(Team& world_team, const char* what, void* pointer);
 

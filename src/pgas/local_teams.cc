@@ -68,7 +68,7 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
         wait_for(
             world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
             [&] {
-              // Before the look at what there is: after it nothing is made.
+              // Loaded before the look at the entries: once it is set, none is made.
               const bool is_full = there.is_full.load(std::memory_order_acquire) != 0;
               found = attach_to(there, key);
               return found != nullptr || is_full;
@@ -83,8 +83,8 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
                   first));
 }
 
-// Null when there is none. Sequentially consistent against take_back_unused(): either that sees
-// this user, or this sees that the key is gone.
+// Null if there is no such entry. Sequentially consistent against take_back_unused(): either it
+// sees this user, or this sees that the key is gone.
 LocalTeams::Entry* LocalTeams::attach_to(Directory& directory, std::uint64_t key) {
   const std::uint32_t count = directory.count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < std::min(count, kMost); ++i) {
@@ -97,7 +97,7 @@ LocalTeams::Entry* LocalTeams::attach_to(Directory& directory, std::uint64_t key
   return nullptr;
 }
 
-// Null when there is no room.
+// Null if there is no space.
 LocalTeams::Entry* LocalTeams::make(const TeamShape& shape, std::uint64_t key) {
   Directory& mine = directory(world_.rank());
   if (mine.is_full.load(std::memory_order_relaxed) != 0) return nullptr;
@@ -116,7 +116,7 @@ LocalTeams::Entry* LocalTeams::make(const TeamShape& shape, std::uint64_t key) {
     }
     entry->place.store(*place, std::memory_order_relaxed);
     entry->users.fetch_add(1, std::memory_order_relaxed);
-    // Pairs with attach_to(): the area is new and its place there before the key is.
+    // Pairs with attach_to(): the area and its place are complete before the key is.
     entry->key.store(key, std::memory_order_seq_cst);
   } else {
     mine.is_full.store(1, std::memory_order_release);
@@ -147,7 +147,7 @@ void LocalTeams::take_back_unused(Directory& mine) {
     if (key == 0 || entry.users.load(std::memory_order_seq_cst) != 0) continue;
     entry.key.store(0, std::memory_order_seq_cst);
     if (entry.users.load(std::memory_order_seq_cst) != 0) {
-      entry.key.store(key, std::memory_order_seq_cst);  // somebody came just now
+      entry.key.store(key, std::memory_order_seq_cst);  // a user came just now
       continue;
     }
     const std::uint64_t place = entry.place.load(std::memory_order_relaxed);
@@ -157,7 +157,7 @@ void LocalTeams::take_back_unused(Directory& mine) {
   }
 }
 
-// Members on other nodes, whose area stays, count it as well.
+// Members on other nodes, whose area stays, also count it.
 std::uint64_t LocalTeams::count_failed_barrier(const TeamShape& shape) {
   MutexLock lock(mutex_);
   return ++pasts_[key_of(shape)].last_barrier;

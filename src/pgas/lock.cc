@@ -100,7 +100,7 @@ Status unlock(World& world, const char* what, std::uint64_t* lock) {
       queue.leave();
       return Status::ok();
     }
-    // Somebody is between taking its place in the queue and telling us.
+    // Another process is between taking its place in the queue and announcing itself to this one.
     MEMSPAN_PASS(wait(world, what, [&] { return (queue.node() & kNext) != 0; }));
   }
   const std::uint32_t next = queue.node() & kNext;

@@ -9,9 +9,9 @@
 //   tail   the last in the queue, plus one; only rank 0's copy of it counts
 //   busy   this process is in the queue
 //   waits  the one before it has not passed the lock on yet
-//   next   who is behind it, plus one
+//   next   the one behind it, plus one
 //
-// All zero when nobody has it.
+// All zero while the lock is free.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace memspan::pgas {
 // `lock` is symmetric, aligned, and all zero at first. Threads of one process take turns, in no
 // order. kPeerLost when a process died while this one waited.
 Status lock(World& world, const char* what, std::uint64_t* lock);
-// Whether it was free; then it is ours.
+// Whether it was free; then this process now has it.
 Result<bool> try_lock(World& world, std::uint64_t* lock);
 // kInvalidArgument when this process does not have it.
 Status unlock(World& world, const char* what, std::uint64_t* lock);

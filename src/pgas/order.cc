@@ -12,7 +12,7 @@ Status quiet_links(const RouteTable& table) {
 }
 
 bool has_links(const RouteTable& table) {
-  // Whoever is reached by a link is for all regions.
+  // A peer that is reached by a link is so for all regions.
   for (std::uint32_t peer = 0; peer < table.peers; ++peer)
     if (!table.heap.routes[peer].is_direct()) return true;
   return false;

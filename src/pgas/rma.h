@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put and get, for anything that has a Route. Blocking puts return when the source may be
-// changed; on mapped memory they are delivered then, too, so the non-blocking forms are the same.
+// Put and get, for anything that has a Route. Blocking puts return when the source may be changed.
+// On mapped memory they are then also delivered, so the non-blocking forms are the same.
 //
 // The caller has found the route and checked the addresses (RouteTable::find).
 #pragma once
@@ -46,7 +46,7 @@ inline Status get(const RouteTable& table, const Route& route, void* dest, const
   return Status::ok();
 }
 
-// Strided forms: element i goes from source[i * source_stride] to dest[i * dest_stride], in blocks
+// Strided forms: element i moves from source[i * source_stride] to dest[i * dest_stride], in blocks
 // of `block` elements (1 for iput/iget) whose starts the strides separate.
 struct Strides {
   std::ptrdiff_t dest;

@@ -15,7 +15,7 @@ namespace memspan::pgas {
 Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,
               std::uint64_t value, SignalOp op);
 
-// Where put_signal() goes: the two may be in different regions, so each has a route to the peer.
+// The routes of put_signal(): the two may be in different regions, so each has a route to the peer.
 struct PutSignalRoutes {
   const Route& data;
   const Route& signal;
@@ -25,7 +25,7 @@ Status put_signal_by_link(const RouteTable& table, const PutSignalRoutes& routes
                           const void* source, std::size_t bytes, std::uint64_t* word,
                           std::uint64_t value, SignalOp op);
 
-// The data, then the signal: who sees the signal sees the data. Zero bytes are only the signal.
+// The data, then the signal: a PE that sees the signal sees the data. No bytes: only the signal.
 inline Status put_signal(const RouteTable& table, const PutSignalRoutes& routes, void* dest,
                          const void* source, std::size_t bytes, std::uint64_t* word,
                          std::uint64_t value, SignalOp op) {

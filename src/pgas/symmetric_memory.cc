@@ -31,7 +31,7 @@ const char* step_name(std::uint64_t step) {
   return "another call";
 }
 
-// What the two numbers of a Request are.
+// The names of the two numbers of a Request.
 const char* first_name(Step step) {
   return step == Step::kFree || step == Step::kFreeOnDevice || step == Step::kReallocate
              ? "the block's offset"
@@ -162,7 +162,7 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   MEMSPAN_TRY_ASSIGN(void* moved, allocate(world_team, what, bytes, Allocator::kGranularity),
                      "moving a block");
   copy_bytes(moved, pointer, std::min<std::size_t>(*old_bytes, bytes));
-  // Every process copies its own block; nobody may reuse the old one before all are done.
+  // Every process copies its own block. The old one must not be reused before all are done.
   MEMSPAN_PASS(world_team.barrier(what));
   heap.free(pointer);
   world_team.world().tell_heap_use();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective allocation: every process does the same step on its own heap, and one barrier of the
-// world team compares what each asked for and how it went. An asymmetric call is an error that
-// names both sides; a shortage is a failure on all alike, before any memory is taken.
+// world team compares the requests and their outcomes. An asymmetric call is an error that names
+// both sides. A shortage fails on all processes, before any memory is taken.
 //
 // All functions are collective over the world team and one thread at a time. They give the
 // address, null on failure with the reason in the Status of the Result.

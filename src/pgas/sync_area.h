@@ -7,13 +7,13 @@
 //   slot i    lines, used in turn: | sequence | 7 words | of member i
 //   buffer i  eager buffers of eager_bytes, used in turn
 //
-// The area lies in the internal area of the team's first member on the node and starts as zeros. It
-// has a slot for every member; those of members on other nodes are written by the node's first
-// member (team_nodes.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
-// reset. With t turns a member may write its line or buffer of barrier k + t once all have entered
-// barrier k + 1, since by then everybody has read barrier k. Two suffice for barriers; small teams
-// have more, so that the root of broadcasts need not wait for the others at each: where processes
-// share cores, each such wait is a turn of the scheduler. Lines are small and have the most.
+// The area is in the internal area of the team's first member on the node and starts as zeros. It
+// has a slot for every member; the node's first member writes those of members on other nodes
+// (team_nodes.h). Numbers only grow: barrier k of the team is number k, so nothing is ever reset.
+// With t turns a member may write its line or buffer of barrier k + t once all have entered barrier
+// k + 1, since all have then read barrier k. Two suffice for barriers. Small teams have more, so
+// that the root of broadcasts need not wait for the others at each: if processes share cores, each
+// such wait is a turn of the scheduler. Lines are small and have the most.
 #pragma once
 
 #include <algorithm>
@@ -69,11 +69,11 @@ class SyncArea {
   static std::uint64_t eager_turns_for(int members) {
     return members <= kMostWithManyTurns ? 4 : 2;
   }
-  // Large teams have none: their medium messages go the way of the large ones.
+  // Large teams have none: their medium messages travel like large ones.
   static std::size_t eager_bytes_for(int members) { return members <= 128 ? 2048 : 0; }
 
   SyncHeader& header() const { return *reinterpret_cast<SyncHeader*>(base_); }
-  // Of an area that is all zero and not used yet: the next barrier of all is number `last` + 1.
+  // For an area that is all zero and not used yet: the next barrier of all is number `last` + 1.
   void begin_after(std::uint64_t last) const {
     for (int member = 0; member < members_; ++member)
       for (std::uint64_t back = 0; back < turns_ && back <= last; ++back)

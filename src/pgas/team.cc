@@ -14,12 +14,12 @@
 namespace memspan {
 namespace {
 
-// Up to this many members on as many cores, everybody reads everybody's flag: one line's way.
-// Beyond, or when cores are shared, one counter and one line that all look at.
+// Up to this many members on as many cores, every member reads every flag, with the latency of one
+// line. Beyond that, or if cores are shared, all look at one counter and one line.
 constexpr int kMostByAllToAllFlags = 8;
 
-// The world team's area stands at the start of the internal area of each node's leader, known to
-// all unasked.
+// The world team's area is at the start of the internal area of each node's leader, so that all
+// know it unasked.
 constexpr std::uint64_t kWorldAreaOffset = 0;
 
 }  // namespace
@@ -95,8 +95,8 @@ void Team::move_to(std::uint64_t place) {
   catch_up();
 }
 
-// The sequence goes on from what the area shows, in which no broadcast is under way: a process may
-// leave a job and join it again, and have several local teams of the same members.
+// The sequence continues from the area, in which no broadcast is under way: a process may leave a
+// job and join it again, and have several local teams of the same members.
 void Team::catch_up() {
   sequence_ = entered_ = area_.last_barrier_of(index_);
 }
@@ -118,8 +118,8 @@ Status Team::prepare_local(const char* what) {
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
   MEMSPAN_PASS(check_shape(shape, shape_.size));
   const TeamShape part = shape_.part(shape);
-  // On each node the first of the new members makes the area and tells the others where: words 0 to
-  // 2 are the shape, to catch callers that disagree, word 3 the place plus one, 0 for no room.
+  // On each node the first of the new members makes the area and reports its place. Words 0 to 2
+  // are the shape, to catch callers that disagree, word 3 the place plus one, 0 for no space.
   const int first = first_near_member(world_, part);
   std::optional<std::uint64_t> made;
   if (first >= 0 && part.peer_of(first) == world_.rank()) made = make_area(world_, shape.size);
@@ -153,7 +153,7 @@ Result<std::unique_ptr<Team>> Team::split_mapped(const char* what) {
   const int first = peers[0];
   std::optional<std::uint64_t> made;
   if (first == world_.rank()) made = make_area(world_, number);
-  // The first of each says where, plus one; 0 for no room.
+  // The first of each reports the place, plus one; 0 for no space.
   const std::uint64_t words[] = {made ? *made + 1 : 0, static_cast<std::uint64_t>(first)};
   MEMSPAN_PASS(barrier(what, words, 2));
   for (int member = 0; member < size(); ++member)
@@ -182,7 +182,7 @@ Status Team::destroy(const char* what) {
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.departed.load(std::memory_order_acquire) == members; },
       [&] {
-        // Who has begun to leave has counted itself before.
+        // A member that has begun to leave has counted itself before.
         for (int member = 0; member < size(); ++member)
           if (world_.is_near(peer_of(member)) && !is_alive(member)) return peer_of(member);
         return -1;

@@ -27,15 +27,15 @@ enum class CollectiveKind : std::uint8_t {
   kScan
 };
 
-// What all members of a collective say alike, as far as one word has room for it: a mistake is then
-// found in the barrier that the collective needs anyway.
+// The values that all members of a collective must give equally, as far as they fit one word. A
+// mistake is then found in the barrier that the collective needs anyway.
 struct CollectiveSignature {
   CollectiveKind kind;
   std::size_t bytes;  // of a member's elements; modulo 2^40
   int root = 0;
 
-  // | kind: 4 | barrier: 6 | root: 14 | bytes: 40 |. The barrier's number tells the word from what
-  // an earlier one left.
+  // Bits: | kind: 4 | barrier: 6 | root: 14 | bytes: 40 |. The barrier's number distinguishes the
+  // word from an earlier one.
   std::uint64_t encode(std::uint64_t barrier) const {
     return static_cast<std::uint64_t>(kind) << 60 | (barrier & 0x3f) << 54 |
            static_cast<std::uint64_t>(root) << 40 | (bytes & 0xff'ffff'ffff);
@@ -51,12 +51,12 @@ class Team {
  public:
   // The team of all peers; costs no communication.
   static std::unique_ptr<Team> world(World& world);
-  // A place for a team of so many in the internal area of this process, all zero; nullopt when
-  // there is no room.
+  // A place for a team of so many in the internal area of this process, all zero; nullopt if there
+  // is no space.
   static std::optional<std::uint64_t> make_area(World& world, int members);
   // Names the team in messages: never used twice, the same on all members.
   using Id = std::uint64_t;
-  // That of a team of which `maker` made the area at `place`.
+  // The id of a team whose area `maker` made at `place`.
   static Id id_of(int maker, std::uint64_t place);
   // The team of `shape`, peers of the world and this process among them, whose sync area is at
   // `place` in the internal area of its first member on this node. All members know both by other
@@ -65,8 +65,8 @@ class Team {
   // The team of `shape`, peers of the world and this process among them, whose members agree on an
   // area at their first barrier. Not collective: members make it when they like.
   static std::unique_ptr<Team> local(LocalTeams& teams, const TeamShape& shape);
-  // Ends barrier `sequence` of a team whose area this process, its first member on this node, could
-  // not make, on the other nodes.
+  // On the other nodes, ends barrier `sequence` of a team whose area this process, its first member
+  // on this node, could not make.
   static void tell_no_room(World& world, const TeamShape& shape, Id id, std::uint64_t sequence);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -92,43 +92,42 @@ class Team {
   // the new team get it, others get null. `what` names the call in messages.
   Result<std::unique_ptr<Team>> split(const char* what, const TeamShape& shape);
   // Collective over this team: the team of those of its members whose memory this process has
-  // mapped: those of its node, or itself alone where MEMSPAN_TRANSPORT does not allow that.
+  // mapped: those of its node, or only itself if MEMSPAN_TRANSPORT does not allow that.
   Result<std::unique_ptr<Team>> split_mapped(const char* what);
   // Collective over the living members of this team, in step or not: a team of those, in the same
-  // order. kPeerLost when another died meanwhile; then call it again. Deaths up to now end only
-  // what needs the dead.
+  // order. kPeerLost: another died during the call; then call it again. Deaths up to now end only
+  // operations that need the dead.
   Result<std::unique_ptr<Team>> shrink(const char* what);
-  // Collective over this team, unless it is local(): after it nobody uses the team's memory and its
-  // area is given back. The object is then good for destruction only.
+  // Collective over this team, unless it is local(). Afterwards no member uses the team's memory,
+  // and its area is given back. The object is then good for destruction only.
   Status destroy(const char* what);
 
-  // Ahead of anything of a collective but barrier() itself: the number of its barrier and the eager
-  // buffer may be used after it.
+  // Comes before all else in a collective except barrier() itself. Afterwards the number of its
+  // barrier and the eager buffer may be used.
   Status prepare(const char* what) {
     return local_teams_ == nullptr ? Status::ok() : prepare_local(what);
   }
 
   // Collective: returns when all members have entered it; their earlier stores are then visible.
-  // After a kTimeout, which names who did not come, or a kPeerLost the members are out of step, and
-  // every later barrier fails in the same way.
+  // After a kTimeout, which names the missing members, or a kPeerLost the members are out of step,
+  // and every later barrier fails in the same way.
   Status barrier(const char* what);
-  // The same, carrying up to kPayloadWords words of each member, readable through word() until
+  // As barrier(), carrying up to kPayloadWords words of each member, readable through word() until
   // this process's next barrier.
   Status barrier(const char* what, const std::uint64_t* words, int count);
-  // The same, carrying up to kSignatureWord words. kInvalidArgument when the next member gave
-  // something else than `mine`, or is in another call: of members that differ at least one gets
-  // that.
+  // As barrier(), carrying up to kSignatureWord words. kInvalidArgument: the next member gave
+  // something else than `mine`, or is in another call. If members differ, at least one gets that.
   Status barrier_checked(const char* what, const CollectiveSignature& mine,
                          const std::uint64_t* words = nullptr, int count = 0);
-  // A broadcast's barrier: `root`, who carries the words, waits for nobody, and the others for the
-  // root alone, so that it is over here when the root has entered it. Where that is not possible
-  // it is barrier_checked(). kInvalidArgument when the root gave something else than `mine`; what
-  // other members gave is compared later, and a difference then ends the team.
+  // A broadcast's barrier: `root`, which carries the words, does not wait. The others wait only for
+  // the root, so it is over here when the root has entered it. If that is not possible, it is
+  // barrier_checked(). kInvalidArgument: the root gave something else than `mine`. Values of other
+  // members are compared later, and a difference then ends the team.
   Status barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
                          const std::uint64_t* words = nullptr, int count = 0);
-  // Before my_eager_buffer() is written: nobody reads there what it had. No wait after a barrier.
+  // Before my_eager_buffer() is written: no member still reads it. Does not wait after a barrier.
   Status make_room(const char* what) { return await_turn(what, area_.eager_turns()); }
-  // All members have entered this process's last barrier, so that they are done with all before it.
+  // Waits until all members have entered this process's last barrier, and so left all before it.
   Status settle(const char* what) {
     return entered_ == sequence_ ? Status::ok() : await_entered(what, sequence_);
   }
@@ -149,7 +148,7 @@ class Team {
   Status prepare_local(const char* what);
   void catch_up();
   Status await_entered(const char* what, std::uint64_t sequence);
-  // All members are done with what the next barrier's line or buffer, one of so many, had.
+  // Waits until the next barrier's line or buffer, one of so many, is no longer read.
   Status await_turn(const char* what, std::uint64_t turns) {
     return sequence_ + 2 <= entered_ + turns ? Status::ok()
                                              : await_entered(what, sequence_ + 2 - turns);
@@ -162,8 +161,8 @@ class Team {
   bool has_entered(int member, std::uint64_t sequence) const {
     return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
   }
-  // A peer that is gone and without whom barrier `sequence` cannot be, or -1. So a barrier is over
-  // for all the living, or fails for all: who entered it and died then does not fail it.
+  // A gone peer without which barrier `sequence` cannot be, or -1. So a barrier is over for all the
+  // living, or fails for all: a member that entered it and then died does not fail it.
   int missing_from_flags(std::uint64_t sequence) const;
   // The first member that has not entered a barrier, gone or not; -1 when all have.
   int first_absent(std::uint64_t sequence) const;
@@ -176,7 +175,7 @@ class Team {
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
   void release(std::uint64_t sequence);
 
-  // Of a team that is local or on several nodes.
+  // For a team that is local or on several nodes.
   Status uncommon_barrier(const char* what, const std::uint64_t* words, int count);
   Status barrier_among_nodes(const char* what, std::uint64_t sequence);
   Status follow_leader(const char* what, std::uint64_t sequence);
@@ -190,7 +189,7 @@ class Team {
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
   Status failure_of_leader() const;
 
-  // What a proposal of a team of the living says, beside where its area is.
+  // The contents of a proposal of a team of the living, beside the place of its area.
   struct Living;
   Status propose(Living& living);
   Status propose_living();

@@ -11,7 +11,7 @@
 namespace memspan {
 namespace {
 
-// Of the upper bits of CollectiveSignature::encode().
+// Names the call in the upper bits of CollectiveSignature::encode().
 const char* name_of_call(std::uint64_t kind_and_barrier) {
   switch (static_cast<CollectiveKind>(kind_and_barrier >> 6)) {
     case CollectiveKind::kBroadcast:
@@ -39,7 +39,7 @@ Status Team::barrier(const char* what) {
 void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
   SyncLine& mine = area_.line(index_, sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
-  // Pairs with the acquire loads of who waits for it; by counter the fetch_add does it.
+  // Pairs with the acquire loads of members that wait for it; by counter the fetch_add does it.
   mine.sequence.store(sequence, std::memory_order_release);
 }
 
@@ -107,7 +107,7 @@ Status Team::explain_difference(std::uint64_t mine, std::uint64_t other, int mem
 
 Status Team::explain(const Status& status, std::uint64_t sequence) const {
   if (status.code() != Code::kTimeout) return status;
-  // While somebody of this node is missing, nothing has been heard of the others.
+  // While a member on this node is missing, nothing has been heard of the others.
   bool is_near_missing = false;
   for (int member = 0; member < size(); ++member)
     is_near_missing =
@@ -138,7 +138,7 @@ Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequenc
 Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence) {
   SyncHeader& header = area_.header();
   auto members = static_cast<std::uint64_t>(shape_.size);
-  // acq_rel: who comes last has seen what all before it stored, and passes it on by `released`.
+  // acq_rel: the last one has seen what all before it stored, and passes it on by `released`.
   if (header.entered.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
     release(sequence);
     return Status::ok();
@@ -163,7 +163,7 @@ int Team::first_lost_of(int missing) const {
 }
 
 int Team::missing_from_flags(std::uint64_t sequence) const {
-  // Gone first, then what it left behind: it leaves nothing more.
+  // First whether it is gone, then its flag: a member that is gone sets no more flags.
   for (int member = 0; member < size(); ++member)
     if (world_.waiting().is_gone(peer_of(member)) &&
         area_.line(member, sequence).sequence.load(std::memory_order_acquire) < sequence)

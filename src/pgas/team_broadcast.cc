@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers of broadcasts, at which the root does not wait. It may be ahead of the others by as many
-// as the area has turns; what else needs that all have come waits for it then (make_room, settle).
-// So it is with the central counter, too: then one of four processes on two cores may do a dozen
+// as the area has turns; steps that need all members wait for them then (make_room, settle). This
+// also holds with the central counter: one of four processes on two cores may then do a dozen
 // broadcasts while it has its core.
 #include <fmt/format.h>
 
@@ -60,9 +60,9 @@ Status Team::await_entered(const char* what, std::uint64_t sequence) {
   return Status::ok();
 }
 
-// Of those up to barrier `last` that were over here before all had entered them. A signature that
-// names another barrier is of a member that is a whole ring further, or of no broadcast: the member
-// itself finds that.
+// Compares the broadcasts up to barrier `last` that were over here before all had entered them. A
+// signature that names another barrier is of a member that is a whole ring ahead, or not in a
+// broadcast: that member finds the difference.
 Status Team::check_broadcasts(std::uint64_t last) {
   const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
   const auto signature_of = [this](int member, std::uint64_t sequence) {

@@ -14,7 +14,7 @@
 namespace memspan {
 namespace {
 
-// What a line is in a block: its words and how much of the eager buffer follows.
+// The head of a line in a block: its words and how much of the eager buffer follows.
 struct LineHead {
   std::uint64_t words[kPayloadWords];
   std::uint64_t eager_bytes;
@@ -31,7 +31,7 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
   if (!is_node_leader()) return follow_leader(what, sequence);
   Status status = lead(what, sequence);
   if (status.is_ok()) return Status::ok();
-  // Who waits for a deadline or is told of an exit finds out by itself.
+  // Members with a deadline, and members that learn of an exit, find out by themselves.
   if (status.code() != Code::kTimeout && status.code() != Code::kUnavailable) {
     int lost = missing_on_node(sequence);
     for (int member = 0; lost < 0 && member < size(); ++member)
@@ -110,8 +110,8 @@ int Team::missing_on_node(std::uint64_t sequence) const {
   return -1;
 }
 
-// By what the member says of its call: of a broadcast only the root's buffer is read, and elements
-// that fit the words are in no buffer.
+// Depends on the member's signature: a broadcast's members read only the root's buffer. Elements
+// that fit the words are in no buffer, but count all the same.
 std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
   const std::uint64_t signature =
       area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);

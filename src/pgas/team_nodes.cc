@@ -13,7 +13,7 @@
 namespace memspan {
 namespace {
 
-// What a message begins with; then come `blocks` blocks, each after its BlockHead.
+// The head of a message; then come `blocks` blocks, each after its BlockHead.
 struct MessageHead {
   std::uint32_t code = 0;  // of a failure; 0 none
   std::int32_t peer = -1;  // that is lost
@@ -46,12 +46,12 @@ Status bad_message(int peer) {
 // How long a notice may come before a message that it follows from.
 constexpr auto kNoticeLimit = std::chrono::seconds(1);
 
-// Who told may be gone itself before the notice of the loss has left it, so the message says how.
+// The sender may be gone before its notice of the loss is sent, so the message has the PE's end.
 Status failure_of(World& world, const MessageHead& head) {
   const auto code = static_cast<Code>(head.code);
   if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world.size())
     return {code, "it failed on another node"};
-  // Who passes notices on does so with what is new to its node.
+  // A process that passes notices on does so with those that are new to its node.
   WaitContext& waiting = world.waiting();
   if (world.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
     waiting.on_loss(head.peer, head.how);
@@ -93,7 +93,7 @@ class LeaderRound {
   int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
   int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
 
-  // The blocks of this node and of the `number - 1` next ones.
+  // Sends the blocks of this node and of the `number - 1` next ones.
   Status send(int peer, int number) {
     Block message;
     append(message, MessageHead{.blocks = static_cast<std::uint32_t>(number)});
@@ -104,7 +104,7 @@ class LeaderRound {
       message.insert(message.end(), block.begin(), block.end());
     }
     Status sent = world_.messages().send(peer, place_.key, message);
-    // It may have sent its own before it died; the wait for that says.
+    // The peer may have sent its own block before it died; the wait for that reports it.
     return sent.code() == Code::kPeerLost ? Status::ok() : sent;
   }
 
@@ -125,11 +125,11 @@ class LeaderRound {
     return Status::ok();
   }
 
-  // Who is gone of the nodes that have not sent yet. Among many nodes only the leader of such a
-  // node matters: what its members lack it tells. The same holds of a member that has departed: it
-  // may have done its part, and its notice come before what its leader sent. One that left the job
-  // may have sent before, over a connection that is slower than the notice of its end: only time
-  // tells.
+  // A gone member of the nodes that have not sent yet, or -1. Among many nodes only the leader of
+  // such a node matters, because it reports what its members lack. A member that has departed does
+  // not matter either: it may have done its part, and its notice may precede its leader's message.
+  // One that left the job may have sent before, over a connection that is slower than the notice of
+  // its end: only time decides.
   int missing(const std::vector<int>& awaited) {
     for (const int node : awaited)
       for (const int member : nodes_.members(node)) {
@@ -245,13 +245,13 @@ void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
   }
   Block message;
   append(message, head);
-  // Who waits for this one: all others, or in a dissemination those that it sends to. They fail,
-  // too, and tell those who wait for them.
+  // The leaders that wait for this one: all others, or in a dissemination those that it sends to.
+  // They also fail, and report that to the leaders that wait for them.
   const int count = place.nodes.count();
   const bool is_direct = place.nodes.is_direct();
   for (int distance = 1; distance < count; distance += is_direct ? 1 : distance) {
     const int node = (place.nodes.mine() - distance + count) % count;
-    // Who cannot be told any more does not wait any more.
+    // A leader that cannot be reached any more does not wait any more.
     (void)place.world.messages().send(place.shape.peer_of(place.nodes.leader(node)), place.key,
                                       message);
   }

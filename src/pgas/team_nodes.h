@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a team by node, where they are on several nodes, and the exchange of what each
-// node gathered among the nodes' leaders (a node's first member).
+// The members, by node, of a team on several nodes, and an exchange among the nodes' leaders (a
+// node's first member) of the data that each node gathered.
 //
 //   members of a node -> lines in the node's sync area -> leader == messages == other leaders
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace memspan {
 
-// Immutable. The same on all members but for which node is theirs.
+// Immutable. The same on all members, except for the own node.
 class TeamNodes {
  public:
   // Null when all members of `shape` are on the node of this process.
@@ -35,9 +35,9 @@ class TeamNodes {
   const std::vector<int>& near() const { return members(mine_); }
   int leader(int node) const { return members(node)[0]; }
   int my_leader() const { return leader(mine_); }
-  // Whether in a barrier each leader sends to each: after the barrier, what leaders put to leaders
-  // before it is applied without a quiet, since links keep order. Beyond so many nodes they pass
-  // messages on in more steps.
+  // Whether in a barrier each leader sends to each. After such a barrier, earlier puts of leaders
+  // to leaders are applied without a quiet, since links keep order. Beyond so many nodes the
+  // leaders pass messages on in more steps.
   bool is_direct() const { return count() <= kMostDirect; }
 
  private:
@@ -48,10 +48,10 @@ class TeamNodes {
   int mine_ = 0;
 };
 
-// The first member of `shape` on the node of this process; -1 when there is none.
+// The first member of `shape` on the node of this process; -1 if it has none there.
 int first_near_member(const World& world, const TeamShape& shape);
 
-// Whom a wait names that cannot end well without the peer `missing`: of it and the dead members the
+// The peer that a wait names if it cannot succeed without `missing`: of it and the dead members the
 // first to be lost, since the others may have gone because of it. -1 when `missing` is.
 int first_lost(const World& world, const TeamShape& shape, int missing);
 
@@ -67,11 +67,11 @@ class LeaderExchange {
     const char* what;
   };
   // Gives take(node, block) the block of every other node; called by all leaders. Directly among
-  // few nodes, by dissemination among many. kPeerLost when a member is gone whose node has not sent
-  // its block. When another leader told of a failure (tell_failure), that one.
+  // few nodes, by dissemination among many. kPeerLost: a member is gone whose node has not sent its
+  // block. If another leader reported a failure (tell_failure), that one.
   static Status run(const Place& place, const Block& mine,
                     const std::function<Status(int node, std::span<const std::byte>)>& take);
-  // In place of this node's block: why there is none. `peer` is the PE that is lost, or -1.
+  // Sends a failure in place of this node's block. `peer` is the PE that is lost, or -1.
   static void tell_failure(const Place& place, Code code, int peer);
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team of those that live. Whoever is the first of the living, as it sees them, proposes who they
-// are, and makes the new team's area. On several nodes it tells the first of the living of each
-// other node, which proposes the same to its node with an area of its own.
+// A team of the living members. The first of them, as it sees them, proposes the members and makes
+// the new team's area. On several nodes it sends that to the first living member of each other
+// node, which proposes the same to its node with an area of its own.
 //
-// A proposal holds for those who know of no more deaths than it does, and while its maker lives.
-// Whoever took one that a death has overtaken fails in its first barrier, and calls again with more
-// deaths to ask for.
+// A proposal holds for members that know of no more deaths than it does, and while its maker lives.
+// A member that took one that a death has overtaken fails in its first barrier, and calls again
+// with more deaths to ask for.
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -16,12 +16,11 @@
 namespace memspan {
 namespace {
 
-// What SyncHeader::proposal says: | 1 | deaths: 15 | maker: 16 | place / 128: 32 |
+// The bits of SyncHeader::proposal: | 1 | deaths: 15 | maker: 16 | place / 128: 32 |
 struct Proposal {
   std::uint32_t deaths = 0;  // that its maker knew of
   int maker = 0;             // a member of the old team, on this node
-  std::uint64_t place = 0;   // of the new team's area in its internal area; after it a LivingHead
-                             // and a byte for each old member
+  std::uint64_t place = 0;   // of the new team's area in its internal area; a Living follows
   bool is_made = true;
 
   std::uint64_t encode() const {
@@ -60,7 +59,7 @@ struct Team::Living {
 };
 
 bool Team::is_alive(int member) const {
-  // Its number among the deaths, which comes after the count of all: who sees it has seen that.
+  // Its number among the deaths, which is set after the count of all: the number implies the count.
   return world_.segment().peer(peer_of(member)).death.load(std::memory_order_acquire) == 0;
 }
 
@@ -73,8 +72,8 @@ Status Team::propose(Living& living) {
   std::memset(static_cast<void*>(area), 0, SyncArea::bytes_for(size()));
   const std::vector<std::byte> bytes = living.encode();
   std::memcpy(area + SyncArea::bytes_for(size()), bytes.data(), bytes.size());
-  // Counted after the look at who lives: a proposal may say too much of what it knows, and then
-  // fails, but who knows as much as it does never waits for another.
+  // Counted after the look at the living. So a proposal may claim to know more than it does, and
+  // then fails, but a member that knows as much as it does never waits for another.
   const std::uint32_t deaths = world_.segment().header().deaths.load(std::memory_order_acquire);
   area_.header().proposal.store(Proposal{deaths, index_, *place}.encode(),
                                 std::memory_order_release);
@@ -101,7 +100,7 @@ Status Team::propose_living() {
   return Status::ok();
 }
 
-// What member `maker` on another node has proposed to this one, if that can be.
+// The proposal that member `maker` on another node has sent to this one, if it can hold.
 std::optional<Team::Living> Team::proposal_of(int maker) {
   const auto members = static_cast<std::size_t>(size());
   while (auto bytes =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pre-authentication admission control: bounds the connections that have not been authenticated
-// yet, per address and in all. At a bound a new connection replaces the oldest one that has sent
-// nothing; when all have sent something, the oldest, if it is older than a handshake takes; else
-// the new connection is refused.
+// Pre-authentication admission control: limits the connections that are not authenticated yet, per
+// address and in all. At a limit, a new connection replaces the oldest one that has sent nothing.
+// If all have sent something, it replaces the oldest, unless that may still be in its handshake.
+// Else the new connection is refused.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,12 @@ class StoreAdmission {
   };
   explicit StoreAdmission(Limits limits) : limits_(limits) {}
 
-  // Ids grow with time. Gives the connection to close, if any: another one, or `id` itself, which
+  // Ids grow with time. Returns the connection to close, if any: another one, or `id` itself, which
   // is then not counted.
   std::optional<SessionId> accept(SessionId id, const std::string& address, Clock::time_point now);
-  // It has sent something.
+  // The connection has sent something.
   void note_activity(SessionId id);
-  // It is authenticated, or closed.
+  // The connection is authenticated or closed.
   void release(SessionId id);
 
  private:
@@ -39,7 +39,7 @@ class StoreAdmission {
     Clock::time_point since;
     bool is_active = false;  // has sent something
   };
-  // Of one address, or of all when it is null.
+  // Searches one address, or all if it is null.
   std::optional<SessionId> to_replace(const std::string* address, Clock::time_point now) const;
 
   const Limits limits_;

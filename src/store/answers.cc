@@ -10,7 +10,7 @@ StoreAnswer all_parts(const std::vector<std::string_view>& parts, std::uint32_t 
   for (const std::string_view part : parts) bytes += part.size() + sizeof(std::uint32_t);
   if (Status status = check_contributions(bytes, size); !status.is_ok())
     return refuse(0, status.code(), status.message());
-  // All of them wait for the answer, so it is this one and not the end of whoever came last.
+  // All members wait for the answer, so all get this error, not only the last contributor.
   try {
     return {.value = pack_texts(parts)};
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the store's state give back: answers, each with the session it goes to.
+// Answers that the parts of the store's state return, each with its destination session.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ inline StoreAnswer refuse(std::uint64_t request, Code code, std::string why) {
   return {.id = request, .code = code, .message = std::move(why)};
 }
 
-// What everybody gets of a collective of `size` members; kInvalidArgument when that is too much,
-// kOutOfMemory when the process has no memory for it.
+// The answer to the `size` members of a collective. kInvalidArgument if it is too large,
+// kOutOfMemory if the process has no memory for it.
 StoreAnswer all_parts(const std::vector<std::string_view>& parts, std::uint32_t size);
 
 }  // namespace memspan

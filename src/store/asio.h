@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Asio that the store uses, with the same settings wherever they are included: the
-// standalone library, and no typeid because we compile without RTTI.
+// The parts of Asio that the store uses, with the same settings everywhere: the standalone library,
+// without typeid because we compile without RTTI.
 #pragma once
 
 #ifndef ASIO_STANDALONE

@@ -58,8 +58,8 @@ Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
   return Status::ok();
 }
 
-// A certificate that names a member says who this is. Without a job that the store knows, the scope
-// of a rank tells it later.
+// A certificate that names a member decides its identity. If the store knows no job, take_rank()
+// checks the named one against the scope.
 Status StoreAuthentication::bind(const StoreHello& hello, const StreamIdentity& named,
                                  StoreState::Member& member) const {
   if (hello.rank >= 0 && named.rank != hello.rank)

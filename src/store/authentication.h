@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a store takes: the protection of its connections, and what a hello and a certificate must
-// say.
+// Authentication of the store's members: the protection of connections, and the checks of hello and
+// certificate.
 #pragma once
 
 #include <memory>
@@ -21,27 +21,27 @@ namespace memspan {
 // One thread at a time. Move-only.
 class StoreAuthentication {
  public:
-  // Reads the files; publishes the host's secret for `endpoint` where that is the protection. `job`
-  // empty: that of the store's own certificate, or any.
+  // Reads the files. Publishes the host's secret for `endpoint` if that is the protection. An empty
+  // `job` means that of the store's own certificate, or any.
   static Result<StoreAuthentication> make(const StoreSecurity& security, const Endpoint& endpoint,
                                           std::string job);
-  // For sockets whose both ends are known.
+  // For sockets whose two ends are known.
   static StoreAuthentication none(std::string job) { return StoreAuthentication(std::move(job)); }
 
   StoreSecurity::Kind kind() const { return kind_; }
-  // What it published or was given; empty with certificates and without TLS.
+  // The published or given secret; empty with certificates and without TLS.
   const std::string& secret() const { return secret_; }
   // Null: plain.
   const TlsContext* tls() const { return tls_.get(); }
-  // The connection under its protection, before the handshake.
+  // Wraps the socket in its protection, before the handshake.
   Result<std::unique_ptr<StoreStream>> open(Fd socket) const;
 
-  // Whether the member that says this may come. Fills in what its certificate names.
+  // Checks whether the member may join. Fills in the fields that its certificate names.
   Status check(SessionId from, const StoreHello& hello, const StoreStream& stream,
                std::uint64_t epoch, StoreState::Member& member) const;
-  // From now on; the handshakes of sessions before `first` went by what was trusted before.
+  // Uses `tls` from now on. Sessions before `first` did their handshakes with the previous one.
   void trust(std::shared_ptr<const TlsContext> tls, SessionId first);
-  // Takes back the host's secret: before the address is free for another store.
+  // Withdraws the host's secret. Call it before the address is free for another store.
   void end() { published_.reset(); }
 
  private:
@@ -52,8 +52,8 @@ class StoreAuthentication {
   StoreSecurity::Kind kind_ = StoreSecurity::Kind::kPlain;
   std::optional<HostSecret> published_;
   std::string secret_;
-  std::shared_ptr<const TlsContext> tls_;  // null: plain; shared with who reloads it
-  std::string job_;                        // that the store serves; empty: any
+  std::shared_ptr<const TlsContext> tls_;  // null: plain; shared with the reloading code
+  std::string job_;                        // served by the store; empty: any
   SessionId trusted_since_ = 0;            // the first session that began with this tls_
 };
 

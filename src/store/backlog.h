@@ -11,7 +11,7 @@
 
 namespace memspan {
 
-// Of one queue, or of several together. One thread at a time.
+// Counts one queue, or several together. One thread at a time.
 class StoreBacklog {
  public:
   void add(const StoreFrame& frame) {
@@ -19,7 +19,7 @@ class StoreBacklog {
     if (frame.value.empty()) return;
     if (++shared_[frame.value.identity()] == 1) bytes_ += frame.value.size();
   }
-  // Of a frame that was added.
+  // `frame` must have been added.
   void remove(const StoreFrame& frame) {
     bytes_ -= head_bytes(frame);
     const auto found = shared_.find(frame.value.identity());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store remembers for the sake of sessions, in bytes as they are in memory: waits,
-// watches, ranks and places with the nodes of their maps. One session has a bound, and all together
-// have one.
+// Memory that the store uses on behalf of sessions, in bytes: waits, watches, ranks and places,
+// with the nodes of their maps. One session has a limit, and all together have one.
 //
-// A charge outlives its session when what was charged does: a part that a member brought to a group
-// stays until the group's operation is over.
+// A charge outlives its session if the charged thing does. A member's contribution to a group stays
+// until the group's operation is over.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +21,11 @@ class StoreCharges {
  public:
   explicit StoreCharges(StoreQuota quota) : of_one_(quota.session), of_all_(quota.sessions) {}
 
-  // Why the session may not have `bytes` more, nullopt when it may.
+  // The reason why the session may not use `bytes` more, nullopt if it may.
   std::optional<std::string> over(SessionId session, std::size_t bytes) const;
-  // Also beyond the bounds: for what follows from something that was allowed.
+  // Also beyond the limits, for the consequences of an allowed request.
   void add(SessionId session, std::size_t bytes);
-  // What was added before.
+  // `bytes` must have been added.
   void remove(SessionId session, std::size_t bytes);
   std::size_t all() const { return all_; }
 

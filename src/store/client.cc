@@ -20,8 +20,8 @@
 namespace memspan {
 namespace {
 
-// Between attempts to connect: a store that starts with us is found at once, one that comes much
-// later costs its host a few attempts a second from each member.
+// Pauses between attempts. A store that starts with this process is found at once; a much later one
+// gets a few attempts a second from each member.
 constexpr int kFirstPauseMs = 5;
 constexpr int kLongestPauseMs = 200;
 
@@ -30,17 +30,17 @@ void pause(int ms, const Deadline& deadline) {
   static_cast<void>(::poll(nullptr, 0, std::max(next.remaining_poll_ms(), 0)));
 }
 
-// Nobody listens yet, or who listened has gone: another attempt may find the store.
+// No process listens yet, or the listener has ended: another attempt may find the store.
 bool may_come_later(Code code) {
   return code == Code::kUnavailable || code == Code::kStoreLost || code == Code::kTimeout;
 }
 
-// How long a store may be there and not take us, before we believe that it never will: one that
-// begins, ends or is overrun may look so for a moment.
+// A store that refuses connections for this long is considered to refuse for good. One that starts,
+// ends or is overloaded may refuse for a moment.
 constexpr Duration kPatienceInVain = std::chrono::milliseconds(800);
-// One address of several, before the next one is tried.
+// For one of several addresses, before the next one is tried.
 constexpr Duration kPlacePatience = std::chrono::seconds(1);
-// Of a member or a store on another host.
+// For a member or a store on another host.
 constexpr Duration kSilenceElsewhere = std::chrono::seconds(3);
 
 constexpr std::string_view kThreeWays =
@@ -60,7 +60,7 @@ MEMSPAN_REMEDY(
     "Start the store (memspan-store, rank 0), and test the address with `nc -vz HOST PORT`. The "
     "variables of torchrun put it at MASTER_PORT + 11.");
 
-// On one host a connection that lives tells enough.
+// On one host, a live connection proves enough.
 std::uint32_t silence_ms(const StoreAccess& access, int socket) {
   const Duration silence =
       access.silence.value_or(has_local_peer(socket) ? Duration::zero() : kSilenceElsewhere);
@@ -70,7 +70,7 @@ std::uint32_t silence_ms(const StoreAccess& access, int socket) {
 
 }  // namespace
 
-// One attempt after the other to reach a store.
+// Repeated attempts to reach a store.
 class StoreClient::Attempts {
  public:
   explicit Attempts(const StoreAccess& access) : access_(access) {}
@@ -86,8 +86,8 @@ class StoreClient::Attempts {
     return Status::ok();
   }
 
-  // At each of the addresses, until there is a client. Where one may do better later, its failure.
-  // Each has `opening` to shake hands.
+  // Tries the addresses in order. Prefers a failure after which a retry may succeed. Each address
+  // has until `opening` to shake hands.
   Result<std::unique_ptr<StoreClient>> attempt(const Deadline& opening, const Deadline& deadline) {
     const auto& places = access_.endpoint.endpoints;
     Status last;
@@ -118,11 +118,11 @@ class StoreClient::Attempts {
         new StoreClient(std::move(connection).value(), access_.member));
   }
 
-  // A stream that has shaken hands. kUnavailable when a later attempt may do better.
+  // Returns a stream after its handshake. kUnavailable if a later attempt may succeed.
   Result<std::unique_ptr<StoreStream>> open(const Endpoint& place, const Deadline& deadline) {
     auto connection = connect_tcp(place, deadline);
     if (!connection.is_ok()) {
-      patience_ = Deadline::never();  // nobody is there, so nobody turns us away
+      patience_ = Deadline::never();  // no process listens, so none refuses
       return connection.status();
     }
     if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(place, *connection);
@@ -135,13 +135,13 @@ class StoreClient::Attempts {
       patience_ = Deadline::never();
       return stream;
     }
-    // The secret may be of a store that was killed here, and the next one about to publish.
+    // The secret may belong to a killed store, and the next one may be about to publish its own.
     if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
       return in_vain(place, status.message());
     return status;
   }
 
-  // What a greeting came to that failed.
+  // The status of a failed greeting.
   Status judge(const Endpoint& place, const Status& status) {
     // A store that wants TLS closes a plain connection without a word.
     if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
@@ -169,7 +169,7 @@ class StoreClient::Attempts {
     return use_secret(*secret);
   }
 
-  // Somebody listens and does not take us: kUnavailable at first, kAuth when that lasts.
+  // A process listens but refuses this one: kUnavailable at first, kAuth if that persists.
   Status in_vain(const Endpoint& place, std::string_view why) {
     if (patience_.is_never()) patience_ = Deadline::after(kPatienceInVain);
     return {
@@ -188,8 +188,8 @@ class StoreClient::Attempts {
   }
 
   const StoreAccess& access_;
-  std::shared_ptr<const TlsContext> tls_;  // shared with nobody
-  Deadline patience_ = Deadline::never();  // runs from the first attempt in vain
+  std::shared_ptr<const TlsContext> tls_;  // not shared
+  Deadline patience_ = Deadline::never();  // runs from the first refusal
   bool has_warned_ = false;
 };
 
@@ -226,7 +226,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
   Attempts attempts(access);
   MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + where);
   Status last(Code::kTimeout, "the deadline had passed before the first attempt");
-  // An attempt may take as long as it may, but not before that was said.
+  // Attempts end at `silent` until the warning is logged, and then only at the deadline.
   const Deadline silent = deadline.within(kSilentWait);
   bool has_told = false;
   for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
@@ -309,7 +309,6 @@ Result<bool> StoreClient::remove(std::string_view key, Deadline deadline) {
   return *existed != 0;
 }
 
-// A wait for nothing is over at once.
 Status StoreClient::wait(const std::vector<std::string>& keys, Deadline deadline) {
   if (keys.empty()) return Status::ok();
   return connection_->call({.operation = StoreOperation::kWait, .keys = keys}, deadline).status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part in the store's collectives, and what the end of a member means for the others.
+// Membership in the store's collectives, and what a member's end means for the others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace memspan {
 namespace {
 
-// What it costs to know a member.
+// Bytes charged for a member.
 std::size_t member_bytes(const std::string& name) {
   return 768 + 2 * name.size();
 }
@@ -24,7 +24,7 @@ Status taken(int rank, const std::string& member) {
 
 }  // namespace
 
-// Makes the size the collective's, or says why not.
+// Sets the collective's size, or returns the conflict.
 Status StoreCollectives::fit_size(Found found, const StoreRequest& request, StoreAnswers& answers) {
   Collective& collective = found->second;
   if (is_group(found)) {
@@ -53,7 +53,7 @@ Status StoreCollectives::fit_size(Found found, const StoreRequest& request, Stor
   return why;
 }
 
-// The epoch that the member asks for. Its place is made at its first one.
+// Returns the epoch that the member asks for. Its first request adds it as a member.
 Result<std::uint64_t> StoreCollectives::place_in_group(Found found, SessionId from,
                                                        const std::string& name,
                                                        const StoreRequest& request) {
@@ -84,7 +84,7 @@ Result<std::uint64_t> StoreCollectives::place_ad_hoc(Found found, SessionId from
       if (part == epoch.end()) return number;
       if (part->second.session == from && !is_creation(found)) continue;
       if (part->second.waiting) return taken(rank, part->second.member);
-      // Of a caller that gave up or is gone: others meet here now.
+      // This part's caller gave up or is gone; the new caller replaces it.
       drop(found, number, rank);
       return number;
     }
@@ -97,7 +97,7 @@ Result<std::uint64_t> StoreCollectives::place_ad_hoc(Found found, SessionId from
   return number;
 }
 
-// Nobody is gone who has not contributed to the epoch; else it ends for all.
+// Fails, and ends the epoch for all, if a departed member has not contributed to it.
 Status StoreCollectives::check_members(Found found, std::uint64_t number, StoreAnswers& answers) {
   const auto epoch = found->second.epochs.find(number);
   for (const auto& [rank, member] : found->second.members) {
@@ -112,7 +112,8 @@ Status StoreCollectives::check_members(Found found, std::uint64_t number, StoreA
   return Status::ok();
 }
 
-// Of an ad-hoc all-gather only as far as it may: a death that is not noticed ends by a time-out.
+// An ad-hoc all-gather leaves out a member beyond the quota; the others then miss its death and
+// time out.
 void StoreCollectives::add_member(Found found, int rank, Member member) {
   const std::size_t cost = member_bytes(found->first.second);
   if (!is_group(found) && charges_.over(member.session, cost)) return;
@@ -153,10 +154,10 @@ void StoreCollectives::disconnect(SessionId session, const std::string& why,
     if (const auto found = collectives_.find(name); found != collectives_.end())
       end_member(found, session, why, all);
   for (StoreOutgoing& out : all)
-    if (out.to != session) answers.push_back(std::move(out));  // else nobody is there to read it
+    if (out.to != session) answers.push_back(std::move(out));  // an ended session reads nothing
 }
 
-// What it contributed stays, but in a creation, which its end fails for all.
+// The member's contributions stay, except in a creation, which fails for all.
 void StoreCollectives::end_member(Found found, SessionId session, const std::string& why,
                                   StoreAnswers& answers) {
   for (auto& [number, epoch] : found->second.epochs)

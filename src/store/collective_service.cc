@@ -48,7 +48,7 @@ Status check_place(std::int64_t rank, std::int64_t size) {
 }
 
 Status check_contributions(std::size_t bytes, std::uint32_t size) {
-  // Everybody gets everything, so what is sent grows with the square of the group.
+  // Each member receives all contributions, so the bytes sent grow with the square of the group.
   constexpr std::size_t kMostBytesOfAnswers = std::size_t{1} << 30;
   const std::size_t most = std::min(kMaxValueBytes, kMostBytesOfAnswers / size);
   if (bytes <= most) return Status::ok();

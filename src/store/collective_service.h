@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes that a store may answer itself in one round trip. What each of them promises stands with
-// the recipe of the same name (store/recipes/), which uses this where a store has it.
+// Recipes that a store may answer itself in one round trip. Each is documented with the recipe of
+// the same name (store/recipes/), which uses this if the store supports it.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace memspan {
 // A rank that a member has taken. A value.
 struct StoreRank {
   int rank = 0;
-  std::uint32_t size = 0;        // 0: nobody has said it yet
-  std::uint64_t generation = 0;  // of all ranks that the store ever gave; never the same twice
+  std::uint32_t size = 0;        // 0: not known yet
+  std::uint64_t generation = 0;  // unique among all ranks that the store ever assigned
 
   std::string encode() const;
   static Result<StoreRank> decode(std::string_view bytes);
@@ -28,17 +28,17 @@ struct StoreRank {
 
 // A collective has at most this many members.
 inline constexpr std::uint32_t kMostMembers = 65536;
-// kInvalidArgument with what is allowed.
+// kInvalidArgument names the allowed values.
 Status check_place(std::int64_t rank, std::int64_t size);
-// The same for what all members brought together, with four bytes more for each.
+// Checks all members' contributions together; `bytes` includes four more for each.
 Status check_contributions(std::size_t bytes, std::uint32_t size);
 
 // Ends of messages (core/remedy.h).
 extern const char kRankTaken[];
 extern const char kRanksMissing[];
 
-// "2 of 5 members did not come: rank 1, 4". Names the first few only: a group may be large, and
-// each member that gives up asks. `came` has the ranks that did as keys.
+// "2 of 5 members did not come: rank 1, 4". Names only the first few: a group may be large, and
+// each member that gives up asks. The keys of `came` are the ranks that came.
 template <typename Part>
 std::string missing_ranks(std::uint32_t size, const std::map<int, Part>& came) {
   constexpr std::size_t kNamed = 16;
@@ -68,7 +68,8 @@ class CollectiveService {
                                                      std::string_view mine, Deadline deadline) = 0;
   virtual Result<CreatedGroup> create_group(std::string_view name, int rank, int size,
                                             std::string_view mine, Deadline deadline) = 0;
-  // Operation number `operation` of the group; each member counts its own, and a failed one counts.
+  // Runs operation number `operation` of the group. Each member counts its own, including failed
+  // ones.
   virtual Result<std::vector<std::string>> group_allgather(std::string_view group,
                                                            std::uint64_t operation, int rank,
                                                            int size, std::string_view mine,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions, and the ends of epochs. Who takes part is in collective_members.cc.
+// Contributions, and the ends of epochs. Membership is in collective_members.cc.
 #include "store/collectives.h"
 
 #include <fmt/format.h>
@@ -7,10 +7,10 @@
 namespace memspan {
 namespace {
 
-// On average over all collectives that a store keeps; empty contributions take room, too.
+// Average over all collectives of a store; empty contributions also take memory.
 constexpr std::size_t kContributionsPerName = 16;
 
-// What a contribution costs while its epoch is there, with all that names the collective.
+// Bytes charged for a contribution while its epoch exists, with all copies of the name.
 std::size_t contribution_bytes(const std::string& name, std::size_t bytes) {
   return 1024 + 4 * name.size() + bytes;
 }
@@ -58,7 +58,7 @@ Status StoreCollectives::check(SessionId from, const StoreRequest& request) cons
   return Status::ok();
 }
 
-// Of groups as many as of ad-hoc all-gathers that are not over.
+// Groups have the same limit as unfinished ad-hoc all-gathers.
 bool StoreCollectives::has_room_for(const Name& name) const {
   if (collectives_.contains(name)) return true;
   if (name.first == Kind::kGroupAllgather) return groups_ < quota_.keys;
@@ -85,7 +85,7 @@ void StoreCollectives::wait(Found found, std::uint64_t number, SessionId from,
   found->second.epochs[number].insert_or_assign(request.rank, std::move(mine));
 }
 
-// Answers everybody when all have contributed. All answers share one value.
+// Answers all members once all have contributed. All answers share one value.
 void StoreCollectives::complete(Found found, std::uint64_t number, StoreAnswers& answers) {
   Collective& collective = found->second;
   const Epoch& epoch = collective.epochs.at(number);
@@ -155,7 +155,7 @@ void StoreCollectives::expire(Clock::time_point now, StoreAnswers& answers) {
     part.deadline.reset();
     if (timer.name.first == Kind::kCreateGroup) gave_up.push_back(timer);
   }
-  // After all were told: who gave up at the same time did come.
+  // Drop them only now: a member that gave up at the same time did come.
   for (const Timer& timer : gave_up) {
     const auto found = collectives_.find(timer.name);
     drop(found, timer.epoch, timer.rank);

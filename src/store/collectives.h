@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives that the store answers in one round trip: all-gathers of groups, ad-hoc
-// all-gathers, and the creation of groups. Each epoch of one is complete when every rank has
-// contributed to it.
+// all-gathers, and the creation of groups. An epoch is complete when every rank has contributed.
 //
-//   group "g" of 3      epoch 0      1          2       a member numbers its epochs itself, and one
-//     rank 0            answered     answered   -       that it gave up counts: who comes late
-//     rank 1            answered     answered   waits   still finds what the others contributed
+//   group "g" of 3      epoch 0      1          2       a member numbers its own epochs and counts
+//     rank 0            answered     answered   -       those it gave up; a late member still
+//     rank 1            answered     answered   waits   finds the others' contributions
 //     rank 2            answered     (late)     -
 //
-//   ad hoc "k" of 2     epoch 7              epoch 8      a rank contributes to the first epoch to
-//     rank 0            PE 3 (gave up)       PE 3, waits  which it has not; the callers may be
-//     rank 1            (late)               -            others every time
+//   ad hoc "k" of 2     epoch 7              epoch 8      a rank contributes to the first epoch
+//     rank 0            PE 3 (gave up)       PE 3, waits  that lacks it; the callers may change
+//     rank 1            (late)               -            every time
 //
-//   creation "n" of 3   one epoch, all or nothing: who gives up takes its contribution back, and a
-//                       death fails it for all; those who contributed become a new group
+//   creation "n" of 3   one epoch, all or nothing: a member that gives up withdraws its part, and
+//                       a death fails it for all; the contributors become a new group
 //
-// The members of a group are those who came to it, and who is gone keeps the place for good. The
-// members of an ad-hoc all-gather are those of the last complete epoch, as long as nobody else has
-// come. An epoch to which a member that is gone has not contributed fails at once, with its name. A
-// group is forgotten when nobody is left in it, an ad-hoc all-gather some time after its last
-// epoch.
+// A process becomes a member of a group with its first contribution, and keeps its place after its
+// end. The members of an ad-hoc all-gather are those of the last complete epoch, until another
+// caller contributes. An epoch that lacks the contribution of a departed member fails at once and
+// names it. The store forgets a group when its last member departs, and an ad-hoc all-gather some
+// time after its last epoch.
 #pragma once
 
 #include <cstdint>
@@ -40,23 +39,23 @@ namespace memspan {
 // One thread at a time.
 class StoreCollectives {
  public:
-  // Of so many ad-hoc all-gathers that are over it is known who took part.
+  // The members of this many finished ad-hoc all-gathers are remembered.
   static constexpr std::size_t kMostIdle = 1024;
 
   // `charges` must outlive it.
   StoreCollectives(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
 
-  // group_allgather, allgather, create_group: appends the answers of all who wait when this is the
-  // last contribution, nothing when others are missing. kInvalidArgument names what does not fit (a
-  // creation with different sizes fails for all), kUnavailable who has the rank, kPeerLost who is
-  // gone. The answer of a creation has the group's name after the contributions.
+  // group_allgather, allgather, create_group: the last contribution appends the answers to all
+  // waiting members, an earlier one appends nothing. kInvalidArgument names the mismatch (a
+  // creation with different sizes fails for all), kUnavailable the holder of the rank, kPeerLost
+  // the departed member. The answer to a creation has the group's name after the contributions.
   void contribute(SessionId from, const std::string& member, StoreRequest request,
                   Clock::time_point now, StoreAnswers& answers);
-  // leave_group: for the collectives of that name the session is gone, as by disconnect().
+  // leave_group: ends the session's part in the collectives of that name, like disconnect().
   StoreAnswer leave(SessionId from, const StoreRequest& request, StoreAnswers& answers);
   // `why` says how the session ended, for the others' messages.
   void disconnect(SessionId session, const std::string& why, StoreAnswers& answers);
-  // Answers kTimeout, naming the missing ranks, to all whose time was over at `now`.
+  // Answers kTimeout, with the missing ranks, to all requests whose time is over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers);
   std::optional<Clock::time_point> next_deadline() const;
 
@@ -66,21 +65,21 @@ class StoreCollectives {
   struct Member {
     SessionId session = 0;
     std::string name;
-    std::string gone_because;  // empty: is there
+    std::string gone_because;  // empty: present
     std::uint64_t next = 0;    // of a group: the first epoch to which it has not contributed
   };
   struct Contribution {
     SessionId session = 0;
     std::string member;
     std::string bytes;
-    std::string gone_because;              // as of a member
-    std::optional<std::uint64_t> waiting;  // its request, when that was not answered yet
+    std::string gone_because;              // as in Member
+    std::optional<std::uint64_t> waiting;  // its request, until answered
     std::optional<Clock::time_point> deadline;
   };
   using Epoch = std::map<int, Contribution>;  // by rank
   struct Collective {
     std::uint32_t size = 0;
-    std::map<std::uint64_t, Epoch> epochs;  // that are not complete
+    std::map<std::uint64_t, Epoch> epochs;  // incomplete ones
     std::map<int, Member> members;
     std::uint64_t idle = 0;  // its entry in idle_; 0: none
   };
@@ -97,9 +96,9 @@ class StoreCollectives {
   static bool is_group(Found found) { return found->first.first == Kind::kGroupAllgather; }
   static bool is_creation(Found found) { return found->first.first == Kind::kCreateGroup; }
 
-  // Before anything is changed: why the request cannot be served.
+  // Before any change: checks whether the request can be served.
   Status check(SessionId from, const StoreRequest& request) const;
-  // Each fails with what the caller is told, and then nobody waits for this contribution.
+  // Each failure is the caller's answer, and this contribution is then not recorded.
   Status fit_size(Found found, const StoreRequest& request, StoreAnswers& answers);
   Result<std::uint64_t> place_in_group(Found found, SessionId from, const std::string& member,
                                        const StoreRequest& request);
@@ -109,7 +108,7 @@ class StoreCollectives {
   void wait(Found found, std::uint64_t number, SessionId from, const std::string& member,
             StoreRequest request, Clock::time_point now);
   void complete(Found found, std::uint64_t number, StoreAnswers& answers);
-  // Tells all who wait in the epoch, and drops it with its contributions.
+  // Answers all waiting members of the epoch, and drops it with its contributions.
   void end_epoch(Found found, std::uint64_t number, const StoreAnswer& answer,
                  StoreAnswers& answers);
   void drop(Found found, std::uint64_t number, int rank);
@@ -117,7 +116,7 @@ class StoreCollectives {
   void add_member(Found found, int rank, Member member);
   void forget_members(Found found);
   void end_member(Found found, SessionId session, const std::string& why, StoreAnswers& answers);
-  // The rank is gone, and with it the epochs to which it has not contributed.
+  // The rank is gone: ends the epochs to which it has not contributed.
   void end_epochs_without(Found found, int rank, const std::string& why, StoreAnswers& answers);
   void drop_place(SessionId session, const Name& name);
   void rest(Found found);

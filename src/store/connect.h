@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member of whatever store stands at an address.
+// Connects a member to a store of either kind.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace memspan {
 
-// As StoreClient::connect() or connect_etcd().
+// Like StoreClient::connect() or connect_etcd().
 Result<std::unique_ptr<KeyValueStore>> connect_store(const StoreAccess& access, Deadline deadline);
-// One attempt, as StoreClient::connect_once(); etcd's members are tried until the deadline.
+// Makes one attempt, like StoreClient::connect_once(); etcd's members are tried until the deadline.
 Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& access,
                                                           Deadline deadline);
 

@@ -17,11 +17,11 @@
 namespace memspan {
 namespace {
 
-// How often a member that may not be silent says something, as a part of what it may be silent.
+// Number of pings within the silence limit.
 constexpr int kPingsInSilence = 4;
 // The welcome travels through the same table as the answers, under an id that no request has.
 constexpr std::uint64_t kWelcomeId = kFarewellId;
-// Long enough for an answer that left the store in time, short beside any time-out in use.
+// Long enough for an answer that left the store in time, short compared with any timeout in use.
 constexpr Duration kAnswerGrace = std::chrono::seconds(1);
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
@@ -36,7 +36,7 @@ bool is_blocking(const StoreRequest& request) {
          request.operation == StoreOperation::kCreateGroup;
 }
 
-// What the caller waits for when it waits for other members; empty when it does not.
+// Describes the wait for other members; empty if the request does not wait for them.
 std::string awaited_members(const StoreRequest& request, const std::string& where) {
   if (request.operation != StoreOperation::kGroupAllgather &&
       request.operation != StoreOperation::kAllgather &&
@@ -190,7 +190,7 @@ Result<std::vector<std::string>> StoreClient::Connection::texts_of(StoreRequest 
   return unpack_texts(answer->value);
 }
 
-// The watcher is there before the first change can come.
+// Registers the watcher before the first change can arrive.
 Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWatcher watcher,
                                                      Deadline deadline) {
   MEMSPAN_PASS(need_event_thread());
@@ -211,7 +211,7 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
   {
     MutexLock lock(mutex_);
     watchers_.erase(watch);
-    // A watcher may end its own watch; everybody else waits for a call that runs.
+    // A watcher may end its own watch; other callers wait for a running call of it.
     const bool is_own =
         event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
     while (!is_own && called_watch_ == watch && !deadline.has_passed())
@@ -249,7 +249,7 @@ void StoreClient::Connection::send(std::uint64_t id, std::string frame) {
   if (!unsent_.empty() && is_driven_) wake_.ring();
 }
 
-// Never blocks; what the socket does not take now is the driver's to send.
+// Never blocks; the driver sends what the socket does not take now.
 void StoreClient::Connection::flush() {
   while (!unsent_.empty() && lost_.is_ok()) {
     Outgoing& next = unsent_.front();
@@ -262,7 +262,7 @@ void StoreClient::Connection::flush() {
   }
 }
 
-// A frame of which a part is on its way must follow whole, or the stream makes no sense.
+// A frame that was partly sent must be completed, or the stream is corrupt.
 void StoreClient::Connection::withdraw(std::uint64_t id) {
   std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
 }
@@ -281,8 +281,8 @@ void StoreClient::Connection::await_aloud(const Call& call, const Deadline& dead
   await(call, deadline);
 }
 
-// Who waits for ever leaves the driving to the event thread, which then needs no other thread to
-// learn of an event.
+// A caller without a deadline leaves the driving to the event thread, which then learns of events
+// without another thread.
 void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
   bool goes_on = !deadline.has_passed();
   while (!call.is_answered && lost_.is_ok() && goes_on) {
@@ -294,7 +294,7 @@ void StoreClient::Connection::await(const Call& call, const Deadline& deadline) 
       goes_on = !is_interrupted(mutex_) && !deadline.has_passed();
     }
   }
-  if (!is_driven_) changed_.notify_all();  // somebody else must drive now
+  if (!is_driven_) changed_.notify_all();  // another thread must drive now
 }
 
 void StoreClient::Connection::drive(const Deadline& deadline) {
@@ -353,7 +353,7 @@ void StoreClient::Connection::run_events() {
       changed_.wait_until(mutex_, until);
     else
       drive(until);
-    if (!is_driven_) changed_.notify_all();  // somebody who waits must drive now
+    if (!is_driven_) changed_.notify_all();  // a waiting thread must drive now
   }
 }
 
@@ -371,7 +371,7 @@ void StoreClient::Connection::call_watchers() {
   changed_.notify_all();
 }
 
-// Pings have ids that nobody waits for.
+// No caller waits for the answers to pings.
 void StoreClient::Connection::keep_in_touch() {
   if (silence_ == Duration::zero()) return;
   const Clock::time_point now = Clock::now();
@@ -384,13 +384,13 @@ void StoreClient::Connection::keep_in_touch() {
   send(id, encode(StoreRequest{.id = id, .operation = StoreOperation::kPing, .keys = {}}));
 }
 
-// In TLS 1.3 the store judges our certificate after our handshake is over: before the welcome that
-// is a refusal, and no other attempt would end otherwise.
+// In TLS 1.3 the store checks our certificate after our handshake. A failure before the welcome is
+// therefore a refusal, and a retry would also fail.
 void StoreClient::Connection::lose(const Status& why) {
   const Code code = why.code() == Code::kAuth && !is_greeted_ ? Code::kAuth : Code::kStoreLost;
   if (lost_.is_ok()) lost_ = {code, fmt::format("lost {}: {}", where_, why.message())};
   unsent_.clear();
-  ::shutdown(stream_->socket(), SHUT_RDWR);  // ends the driver's poll, whoever found the loss
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // also ends another thread's poll
   changed_.notify_all();
 }
 
@@ -409,7 +409,7 @@ StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent
   return turn;
 }
 
-// Until the stream is empty: what it has taken from the socket, poll() does not show any more.
+// Reads until the stream is empty: poll() does not report what the stream has already buffered.
 void StoreClient::Connection::receive(Turn& turn) {
   for (;;) {
     const StreamStep step = stream_->read(chunk_.data(), chunk_.size());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's end of one connection, for calls from many threads and answers in any order.
 //
-// One of those who wait is the driver: it polls the socket, reads, and hands every answer to its
-// caller; when it leaves, the next one drives.
+// One of the waiting callers is the driver: it polls the socket, reads, and hands every answer to
+// its caller. When it leaves, the next one drives.
 //
 //   caller A  send ---- wait ----------------- answered, leaves: B drives
 //   caller B        send ---- wait ----------------------------- drives ----
-//   event thread   (only for watches and pings)  drives when nobody else does, calls watchers
+//   event thread   (only for watches and pings)  drives when no caller does, calls watchers
 //
-// Always holds: with somebody waiting, exactly one drives or is about to. A driver works without
-// the lock, so a slow socket keeps nobody from sending.
+// Invariant: while threads wait, exactly one drives or is about to. A driver works without the
+// lock, so a slow socket never blocks a sender.
 #pragma once
 
 #include <sys/types.h>
@@ -34,7 +34,7 @@
 
 namespace memspan {
 
-// Goes on with a handshake until it is done. kTimeout when it is not by the deadline.
+// Runs a handshake to its end. kTimeout at the deadline.
 Status finish_handshake(StoreStream& stream, const Deadline& deadline);
 
 // Thread-safe.
@@ -49,11 +49,11 @@ class StoreClient::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The id and the time-out are set here. Any answer but kOk comes back as a status that names
-  // the operation, the keys and the store. A call that waits may take kAnswerGrace longer than
-  // the deadline, so that the store's own answer, which knows what is missing, is seen.
+  // Sets the id and the timeout. Any answer but kOk becomes a status that names the operation, the
+  // keys and the store. A waiting call may take kAnswerGrace longer than the deadline, to receive
+  // the store's own answer, which names what is missing.
   Result<StoreAnswer> call(StoreRequest request, Deadline deadline);
-  // The same, and one part of the answer.
+  // Like call(), but return one part of the answer.
   Result<std::string> value_of(StoreRequest request, Deadline deadline);
   Result<std::int64_t> number_of(StoreRequest request, Deadline deadline);
   Result<std::vector<std::string>> texts_of(StoreRequest request, Deadline deadline);
@@ -76,7 +76,7 @@ class StoreClient::Connection {
     std::size_t sent = 0;
     bool has_begun = false;  // the stream may have taken a part that it has not sent yet
   };
-  // What one turn of the driver found.
+  // Result of one turn of the driver.
   struct Turn {
     std::vector<StoreAnswer> answers;
     bool has_heard = false;
@@ -87,7 +87,7 @@ class StoreClient::Connection {
              Duration silence);
   Status say_hello(const StoreHello& hello, const Deadline& deadline);
   std::uint64_t next_id();
-  // `notice` is logged when there is no answer for kSilentWait; empty: nothing is.
+  // Logs `notice`, unless it is empty, when no answer comes for kSilentWait.
   Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline,
                   const std::string& notice = {});
   void await_aloud(const Call& call, const Deadline& deadline, const std::string& notice)
@@ -100,27 +100,27 @@ class StoreClient::Connection {
   void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
   void lose(const Status& why) MEMSPAN_REQUIRES(mutex_);
 
-  // The event thread's.
+  // For the event thread.
   Status need_event_thread();
   void run_events();
   void call_watchers() MEMSPAN_REQUIRES(mutex_);
   void keep_in_touch() MEMSPAN_REQUIRES(mutex_);
 
-  // The driver's, without the lock.
+  // For the driver, without the lock.
   Turn take_turn(bool has_unsent, const Deadline& deadline);
   void receive(Turn& turn);
   void decode(std::string_view body, Turn& turn);
 
   const std::unique_ptr<StoreStream> stream_;
-  const WakeEvent wake_;  // tells the driver that there is something to send
+  const WakeEvent wake_;  // wakes the driver to send
   const std::string where_;
-  const Duration silence_;  // zero: none is too long
+  const Duration silence_;  // zero: no limit
   const pid_t process_;
   StoreWelcome welcome_;
   std::atomic<std::uint64_t> next_id_;
 
   Mutex mutex_;
-  ConditionVariable changed_;  // an answer or an event came, nobody drives, or the store is lost
+  ConditionVariable changed_;  // an answer or event came, no thread drives, or the store is lost
   bool is_driven_ MEMSPAN_GUARDED_BY(mutex_) = false;
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
@@ -135,7 +135,7 @@ class StoreClient::Connection {
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
-  // Of the driver, who takes and leaves that role under mutex_.
+  // Only for the driver; threads take and leave that role under mutex_.
   StoreFrameReader reader_;
   bool is_welcomed_ = false;
   std::vector<char> chunk_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a store listens: "tcp://127.0.0.1:8666", "tcp://[::1]:8666", "tcp6://[::1]:8666",
+// The address of a store: "tcp://127.0.0.1:8666", "tcp://[::1]:8666", "tcp6://[::1]:8666",
 // "tcp://localhost:0" (port 0 picks a free one).
 #pragma once
 
@@ -16,12 +16,12 @@ struct Endpoint {
   std::string host;
   std::uint16_t port = 0;
 
-  // kInvalidArgument with the text and the allowed forms.
+  // kInvalidArgument names the text and the allowed forms.
   static Result<Endpoint> parse(std::string_view url);
-  // "HOST:PORT" or "[IPV6]:PORT". The failure says what is wrong with it, and not what is allowed.
+  // "HOST:PORT" or "[IPV6]:PORT". The failure describes the error, but not the allowed forms.
   static Result<Endpoint> parse_place(std::string_view text);
   std::string to_string() const;
-  // What to_string() has after tcp://.
+  // to_string() without tcp://.
   std::string place() const;
   bool operator==(const Endpoint&) const = default;
 };

@@ -10,7 +10,7 @@ constexpr std::size_t kMost = std::size_t{4} << 20;
 constexpr std::size_t kLeast = std::size_t{256} << 10;
 constexpr std::size_t kSpare = std::size_t{16} << 20;
 
-// Never touched, so it costs addresses, which is what a limit counts. Null when there are none.
+// Never touched, so the pages cost only addresses, which is what a limit counts. Null on failure.
 void* map_pages(std::size_t bytes) {
   void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

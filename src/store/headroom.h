@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a store holds while it does nothing, so that what a request changes is changed whole:
-// it is free while a request is served that finds no other, and while a session ends for which
-// there was no memory.
+// Memory that an idle store holds, so that every request takes effect completely or not at all. The
+// store frees it while it serves a request that finds no other memory, and while it ends a session.
 //
-//   held   4 MiB, or as much as there is    small requests use it, so they go on to the last
-//   spare  16 MiB beyond what is asked for  large ones leave it, so they fail first
+//   held   4 MiB, or what is available  small requests may use it, so they fail last
+//   spare  16 MiB beyond the request    large requests leave it, so they fail first
 //
-// Looking whether memory is there costs two system calls, so what was seen is good for many small
-// requests, far fewer than use up the spare.
-// The kernel's own pages and not the allocator's, which could not put a hole together again.
+// A check for memory costs two system calls, so one result serves many small requests, far fewer
+// than use up the spare. The pages come from the kernel: the allocator could not make a freed block
+// whole again.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +25,16 @@ class Headroom {
   // Holds as much as it can.
   void hold();
   void free();
-  // There is memory for a request that takes `bytes`, after free() when that is what it takes; else
-  // false.
+  // Returns whether memory for a request of `bytes` is available. Frees the held memory if the
+  // request needs it.
   bool free_for(std::size_t bytes);
-  // Whether `bytes` could be had, and the spare stays.
+  // Whether `bytes` are available beside the spare.
   static bool is_there(std::size_t bytes);
 
  private:
   void* pages_ = nullptr;
   std::size_t held_ = 0;
-  std::size_t seen_ = 0;  // bytes that were there, and that nobody was let use since
+  std::size_t seen_ = 0;  // available bytes that no request has claimed since
 };
 
 }  // namespace memspan

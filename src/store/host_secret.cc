@@ -32,7 +32,7 @@ std::string path_in(const std::string& folder, const Endpoint& endpoint) {
                      endpoint.port);
 }
 
-// The store may have had another environment than we have, so all of the user's folders count.
+// The store may run in another environment, so try all of the user's folders.
 Result<std::string> read_at(const Endpoint& endpoint) {
   constexpr std::string_view kWhat = "the host's secret";
   std::vector<std::string> folders = private_runtime_directories();
@@ -55,7 +55,7 @@ Result<HostSecret> HostSecret::publish(const Endpoint& endpoint) {
   remove_abandoned_files(folder, kPrefix);
   std::string path = path_in(folder, endpoint);
   std::string secret = random_hex(kSecretBytes);
-  // Another store that sweeps may take a file for abandoned that is not locked yet.
+  // Another store may consider a file that is not locked yet abandoned, and remove it.
   auto file = write_private_file(path, secret);
   for (int again = 0; !file.is_ok() && again < kAttempts; ++again)
     file = write_private_file(path, secret);
@@ -72,7 +72,7 @@ HostSecret::~HostSecret() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-// A store that listens at all addresses published its secret under none in particular.
+// A store that listens at all addresses publishes its secret under the wildcard address.
 Result<std::string> read_host_secret(const Endpoint& endpoint) {
   auto secret = read_at(endpoint);
   for (const char* all : {"0.0.0.0", "::"}) {

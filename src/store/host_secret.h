@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS without any set-up among the processes of one user on one host: whoever listens writes a
-// fresh secret into a file that only this user may read, and whoever connects reads it there.
+// TLS without any set-up among the processes of one user on one host. The listening process writes
+// a fresh secret into a file that only this user may read. Connecting processes read it there.
 //
 //   <private runtime folder>/store-<network namespace>-<address>-<port>.secret
 //
-// The name follows from the address alone, so nobody has to be told; the folder is any of the
-// user's own (private_runtime_directories()). A file that outlived its store (which was killed)
-// holds a secret that opens nothing; the next store of the user removes it.
+// The name follows from the address. The folder is any of the user's own
+// (private_runtime_directories()). A file that outlived its store (which was killed) holds a
+// useless secret; the next store of the user removes it.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@
 
 namespace memspan {
 
-// The listening side's: there from publish() to destruction. Move-only.
+// The listening side's file; it exists from publish() to destruction. Move-only.
 class HostSecret {
  public:
-  // `endpoint` has a numeric address and the real port; all addresses ("0.0.0.0", "::") may be it.
+  // `endpoint` has a numeric address, perhaps the wildcard ("0.0.0.0", "::"), and the real port.
   static Result<HostSecret> publish(const Endpoint& endpoint);
   HostSecret(HostSecret&& other) noexcept;
   HostSecret& operator=(HostSecret&&) = delete;
@@ -33,10 +33,11 @@ class HostSecret {
       : path_(std::move(path)), secret_(std::move(secret)), file_(std::move(file)) {}
   std::string path_;  // empty: moved from
   std::string secret_;
-  Fd file_;  // its lock tells that we live
+  Fd file_;  // its lock shows that this process lives
 };
 
-// What the store at that numeric address published last. kNotFound names the file.
+// Returns the secret that the store at that numeric address published last. kNotFound names the
+// file.
 Result<std::string> read_host_secret(const Endpoint& endpoint);
 
 }  // namespace memspan

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key-value store that the members of a job share: through it processes find each other and
-// agree. Whatever else a job needs of a store is a recipe on these verbs (store/recipes/).
+// A key-value store that the members of a job share to find each other and to agree. Everything
+// else that a job needs of a store is a recipe on these verbs (store/recipes/).
 //
 //   KeyValueStore ◄── StoreClient     the built-in server, over a connection (client.h)
 //                 ◄── MemoryStore's   in this process, for tests and simulated members
 //
 // One object is one member, and it holds one lease. Keys may be put under the lease
-// (KeyLife::kLease): they go when the lease ends. The implementation renews the lease by itself. It
-// ends with end() or the destructor, with the process, or when the store has not heard of the
-// member for as long as both agreed. The store then removes the lease's keys, which every watch
-// sees, and each pending or later call of the object returns kStoreLost.
+// (KeyLife::kLease). The implementation renews the lease by itself. The lease ends with end() or
+// the destructor, with the process, or when the member was silent for the agreed time. The store
+// then removes the lease's keys, which every watch sees, and each pending or later call of the
+// object returns kStoreLost.
 //
-// Always holds: the operations on one key have one order, and every member sees it. A call that
-// returned kTimeout or kStoreLost may still take effect, or may have.
+// Invariant: all members see the operations on one key in the same order. A call that returned
+// kTimeout or kStoreLost may have taken effect, or may still do so.
 #pragma once
 
 #include <cstdint>
@@ -32,22 +32,22 @@ class CollectiveService;
 inline constexpr std::size_t kMaxKeyBytes = 8192;
 inline constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
 
-// kInvalidArgument with the limit: what every implementation refuses. The last one is for what
-// list() would give, keys and values together.
+// Limits of every implementation; kInvalidArgument names the limit. The last one is for the keys
+// and values that list() returns, together.
 Status check_store_key(std::string_view key);
 Status check_store_value(std::string_view value);
 Status check_store_listing(std::size_t bytes);
 
-// How long a key stays that a call writes.
+// Lifetime of a key that a call writes.
 enum class KeyLife {
-  kPermanent,  // until it is removed. An existing key keeps its lease, except that set() ends that
+  kPermanent,  // until it is removed. An existing key keeps its lease, except after set()
   kLease,      // until it is removed or this member's lease ends
 };
 
-// The numbers are the wire's.
+// The numbers are part of the protocol.
 enum class StoreEvent : std::uint8_t { kNone = 0, kSet = 1, kRemoved = 2 };
 
-// What a watch sees. A value.
+// A change that a watch reports. A value.
 struct StoreChange {
   StoreEvent event = StoreEvent::kSet;
   std::string key;
@@ -72,7 +72,7 @@ class KeyValueStore {
   virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
   // kNotFound when the key does not exist.
   virtual Result<std::string> get_now(std::string_view key, Deadline deadline) = 0;
-  // Sets the key to `desired` when its value is `expected`; gives the value that the key has
+  // Sets the key to `desired` if its value is `expected`. Returns the value that the key has
   // afterwards. A missing key counts as empty in both.
   virtual Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                                std::string_view desired, Deadline deadline,
@@ -82,24 +82,24 @@ class KeyValueStore {
   // The keys that begin with `prefix`; all together at most kMaxValueBytes.
   virtual Result<StoreListing> list(std::string_view prefix, Deadline deadline) = 0;
 
-  // From when this returns, `watcher` is called for every change of a key with the prefix, in
-  // their order, on a thread of the implementation. The watcher may call the store; it may not
-  // destroy it. Gives the watch's id.
+  // After this returns, a thread of the implementation calls `watcher` for every change of a key
+  // with the prefix, in order. The watcher may call the store but not destroy it. Returns the
+  // watch's id.
   virtual Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                                       Deadline deadline) = 0;
-  // No call of the watcher runs or begins after this returned (the watcher itself may end its
-  // watch). kTimeout when a call of it did not end; the watch is over all the same.
+  // After this returns, no call of the watcher runs or begins (the watcher itself may end its
+  // watch). kTimeout if a call of it did not end; the watch is over nevertheless.
   virtual Status unwatch(std::uint64_t watch, Deadline deadline) = 0;
 
-  // Ends the lease as the destructor does. No watcher runs or begins after this returned. Not for
-  // watchers.
+  // Ends the lease like the destructor. After it returns, no watcher runs or begins. Watchers may
+  // not call it.
   virtual void end() = 0;
   // The lease's number: not 0, and never used again by the same store.
   virtual std::uint64_t lease() const = 0;
   // This member's name for messages, such as "PE 3".
   virtual const std::string& member() const = 0;
 
-  // The recipes that this store answers itself in one round trip; null: none. Recipes ask for it.
+  // The recipes that this store answers itself in one round trip, or null. For the recipes' use.
   virtual CollectiveService* collectives() { return nullptr; }
 
  protected:

@@ -31,8 +31,8 @@ std::vector<std::string> sorted_once(std::vector<std::string> keys) {
   return keys;
 }
 
-// What a wait costs: itself, and each key twice, in the wait and in the index with two nodes of
-// maps.
+// Bytes charged for a wait: itself, and each key twice, in the wait and in the index with two map
+// nodes.
 std::size_t wait_bytes(const std::vector<std::string>& keys) {
   std::size_t bytes = 256;
   for (const std::string& key : keys) bytes += 256 + 2 * key.size();
@@ -43,13 +43,13 @@ std::size_t watch_bytes(const std::string& prefix) {
   return 512 + 2 * prefix.size();
 }
 
-// Whose the key is after a request: the caller's when it says so, as before otherwise.
+// The key's owner after a request: the caller if it asks for that, else unchanged.
 std::optional<SessionId> owner_after(SessionId from, const StoreRequest& request) {
   if (request.is_owned) return from;
   return std::nullopt;
 }
 
-// No other answer has the value, and it may become that long where it is.
+// No answer shares the value, and it can grow to `bytes` in place.
 bool has_room(const SharedText& value, std::size_t bytes) {
   return value.is_sole() && value.text().capacity() >= bytes;
 }
@@ -100,7 +100,7 @@ StoreAnswer StoreKeys::answer(SessionId from, StoreRequest& request, StoreAnswer
   }
 }
 
-// A plain set takes the key from its owner, so that what a member published to stay does stay.
+// A plain set ends the key's ownership, so that a permanent key outlives its previous owner.
 StoreAnswer StoreKeys::set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
   const std::string& key = request.keys.front();
   if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
@@ -131,8 +131,8 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
         request, fmt::format("the value would have {} bytes; at most {} are allowed", after,
                              kMaxValueBytes));
   if (auto why = over_quota(key, after)) return full(request, std::move(*why));
-  // Taken out where there is room, or every append would copy the whole value. Whatever needs
-  // memory comes before that.
+  // Take the value out if it can grow in place; else every append would copy all of it. All
+  // allocations come before that.
   std::string value;
   if (found != entries_.end() && !has_room(found->second.value, after)) {
     value.reserve(std::min(kMaxValueBytes, std::max(after, 2 * before)));
@@ -145,7 +145,7 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
   return {.id = request.id, .number = static_cast<std::int64_t>(after)};
 }
 
-// A missing key counts as an empty value, as what is expected and as what is given back.
+// A missing key counts as an empty value, both as expected and as returned.
 StoreAnswer StoreKeys::compare_and_swap(SessionId from, StoreRequest& request,
                                         StoreAnswers& answers) {
   const std::string& key = request.keys.front();

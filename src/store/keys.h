@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's keys and values, who waits for which, who watches which and whose they are.
+// The store's keys and values, with their waits, watches and owners.
 //
-// A request is answered at once, except a get or a wait for keys that are not there yet: it is
-// kept until its last key appears, its time is over or its session ends. A watch is answered at
-// once and then at every change of a key with its prefix, in the order of the changes.
+// The store answers a request at once, except a get or a wait for missing keys. It keeps those
+// until the last key appears, their time is over or their session ends. It answers a watch at once
+// and then at every change of a key with its prefix, in the order of the changes.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ class StoreKeys {
   // `charges` must outlive it.
   StoreKeys(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
 
-  // For the operations on keys. Appends what to send now: the request's own answer, if it has one
-  // yet, and those of other requests that it satisfied or that watch.
+  // Applies an operation on keys. Appends the answers to send now: the request's own, if it has one
+  // yet, and those of the waits and watches that it triggers.
   void apply(SessionId from, StoreRequest request, Clock::time_point now, StoreAnswers& answers);
-  // Drops what the session waits for and watches, and removes the keys that it owns.
+  // Drops the session's waits and watches, and removes the keys that it owns.
   void disconnect(SessionId session, StoreAnswers& answers);
-  // Answers kTimeout, naming the missing keys, to all whose time was over at `now`.
+  // Answers kTimeout, with the missing keys, to all requests whose time is over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers);
   std::optional<Clock::time_point> next_deadline() const;
-  // Of how many waits and watches a change of the key may bring answers, at most.
+  // The most waits and watches that a change of the key may answer.
   std::size_t listeners(const std::string& key) const;
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_; }  // of keys and values
@@ -47,7 +47,7 @@ class StoreKeys {
   using WaitId = std::uint64_t;
   struct Entry {
     SharedText value;
-    SessionId owner = 0;  // 0: nobody's
+    SessionId owner = 0;  // 0: not owned
   };
   // Invariant: `missing` is the number of its keys that are not in entries_, and is not zero.
   struct Wait {
@@ -73,7 +73,7 @@ class StoreKeys {
                                          Clock::time_point now);
 
   const SharedText* find(const std::string& key) const;
-  // kOutOfMemory in words when the key may not become that long, nullopt when it may.
+  // The message of kOutOfMemory if the value may not become that long, else nullopt.
   std::optional<std::string> over_quota(const std::string& key, std::size_t value_bytes) const;
   // Keeps the owner of an existing key when `owner` is nullopt.
   void put(const std::string& key, SharedText value, std::optional<SessionId> owner,

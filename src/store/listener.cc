@@ -13,7 +13,7 @@
 namespace memspan {
 namespace {
 
-// How long to leave the listener alone when the process has no descriptor for a new connection.
+// Pause of the listener when the process has no descriptor for a new connection.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr int kAcceptBatch = 16;
 
@@ -48,7 +48,7 @@ void StoreListener::await() {
                      });
 }
 
-// Only takes connections off the queue; what they say is read when the loop comes to them.
+// Only takes connections off the queue; the loop reads from them later.
 void StoreListener::accept_some() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     Fd socket(::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes new connections off a listening socket, on the server's event loop.
+// Accepts new connections from a listening socket, on the server's event loop.
 //
-// At most kAcceptBatch in one go, so that the connections that exist get their turn. Without a
-// descriptor left a connection is taken and closed, or its owner would wait.
+// It accepts at most kAcceptBatch at a time, so that existing connections get their turn. If no
+// descriptor is left, it accepts and closes a connection, so that the peer does not wait.
 #pragma once
 
 #include "core/fd.h"
@@ -13,7 +13,7 @@ namespace memspan {
 // Only for the thread that runs the io_context.
 class StoreListener {
  public:
-  // Who gets the connections; must outlive the listener.
+  // Receives the connections; must outlive the listener.
   class Owner {
    public:
     // May throw for lack of memory.
@@ -29,7 +29,7 @@ class StoreListener {
   StoreListener(asio::io_context& context, Owner& owner);
 
   void start(Fd socket);
-  // Also when it was not started. Nothing is accepted afterwards.
+  // Allowed before start(). Accepts nothing afterwards.
   void stop();
 
  private:
@@ -41,7 +41,7 @@ class StoreListener {
   Owner& owner_;
   asio::posix::stream_descriptor socket_;
   asio::steady_timer pause_;
-  Fd reserve_;  // given up for a moment to be able to refuse when there are no descriptors left
+  Fd reserve_;  // released briefly to refuse a connection when no descriptor is left
   bool is_stopping_ = false;
 };
 

@@ -15,13 +15,13 @@
 
 namespace memspan {
 
-// The store itself; members come with their lease. Thread-safe.
+// The store itself; members pass their lease. Thread-safe.
 class MemoryStore::Shared {
  public:
   using Lease = std::uint64_t;
 
   Lease begin(const std::string& member);
-  // Of one lease; the thread that runs its events then ends.
+  // Ends one lease; the thread that runs its events then ends.
   void end(Lease lease);
   void end_all();
 
@@ -44,7 +44,7 @@ class MemoryStore::Shared {
  private:
   struct Entry {
     std::string value;
-    Lease lease = 0;  // that it goes with; 0: none
+    Lease lease = 0;  // 0: permanent
   };
   struct Watch {
     std::string prefix;
@@ -58,7 +58,7 @@ class MemoryStore::Shared {
     std::uint64_t called_watch = 0;  // its watcher runs; 0: none does
   };
 
-  // Why the call cannot be served.
+  // Ok, or why the call cannot be served.
   Status check(Lease lease, const Deadline& deadline) const MEMSPAN_REQUIRES(mutex_);
   Status check(Lease lease, std::string_view key, const Deadline& deadline) const
       MEMSPAN_REQUIRES(mutex_);

@@ -10,7 +10,7 @@
 
 namespace memspan {
 
-// Thread-safe. When it goes, all leases end: the members' calls return kStoreLost.
+// Thread-safe. Its destruction ends all leases: the members' calls return kStoreLost.
 class MemoryStore {
  public:
   MemoryStore();
@@ -18,8 +18,8 @@ class MemoryStore {
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
-  // Another member, with a lease of its own. It may outlive the store. Its watchers run on a thread
-  // of its own.
+  // Creates a member with its own lease, and its own thread for watchers. The member may outlive
+  // the store.
   std::unique_ptr<KeyValueStore> join(std::string member);
 
  private:

@@ -8,7 +8,7 @@
 namespace memspan {
 namespace {
 
-// What a taken rank costs.
+// Bytes charged for a taken rank.
 std::size_t rank_bytes(const std::string& scope) {
   return 768 + 2 * scope.size();
 }
@@ -39,7 +39,7 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
     return refuse(request.id, Code::kOutOfMemory, std::move(*why));
   Scope& scope = scopes_[name];
   if (const auto known = sizes_.find(name); known != sizes_.end()) scope.size = known->second;
-  // Becomes the scope's only when this taking succeeds.
+  // Becomes the scope's size only if this request succeeds.
   const std::uint32_t said = scope.size != 0 ? scope.size : request.size;
   if (request.size != 0 && request.size != said)
     return invalid(fmt::format("this member says that there are {} ranks, others said {}",
@@ -94,7 +94,7 @@ void StoreRanks::free_rank(SessionId session, const std::string& name, int rank)
   charges_.remove(session, rank_bytes(name));
   Scope& scope = scopes_.at(name);
   scope.taken.erase(rank);
-  // Nobody is left: the next job may have another size.
+  // The scope is empty: the next job may have another size.
   if (scope.taken.empty()) scopes_.erase(name);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks by arrival: within a scope every session has one number, the lowest that is free or the
-// one it asks for, until it gives it up or ends. The first who knows the size tells the store.
+// Ranks by arrival. Within a scope, every session takes the lowest free number or the one it asks
+// for, until it returns it or ends. The first session that knows the size sets it.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ namespace memspan {
 class StoreRanks {
  public:
   static constexpr std::uint32_t kMostRanks = 65536;
-  // Scopes of whoever is at the store (MemFabric's); all others have the name of their job.
+  // False for MemFabric's scopes, which all members of the store share. All other scopes have the
+  // name of their job.
   static bool is_jobs_name(std::string_view scope) { return scope != "bm" && scope != "shm"; }
 
-  // `sizes`, by scope, are known from the beginning: whoever says otherwise is refused. `charges`
-  // must outlive it.
+  // `sizes`, by scope, are fixed: a request with another size is refused. `charges` must outlive
+  // it.
   StoreRanks(StoreQuota quota, StoreCharges& charges,
              std::map<std::string, std::uint32_t> sizes = {})
       : quota_(quota), charges_(charges), sizes_(std::move(sizes)) {}
@@ -33,14 +34,14 @@ class StoreRanks {
   // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
   // kUnavailable when the rank, or every rank, is taken.
   StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request);
-  // Gives up what the session has in the scope; kNotFound when that is nothing.
+  // Frees the session's ranks in the scope; kNotFound if it has none.
   StoreAnswer give(SessionId from, const StoreRequest& request);
   void disconnect(SessionId session);
 
  private:
   struct Scope {
     std::uint32_t size = 0;
-    std::map<int, std::pair<SessionId, std::string>> taken;  // by whom, and its name
+    std::map<int, std::pair<SessionId, std::string>> taken;  // session, and its name
   };
   StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
   void free_rank(SessionId session, const std::string& name, int rank);

@@ -21,20 +21,20 @@ MEMSPAN_REMEDY(kStoreLost, "store-lost",
                "The process that hosts the store ended, or its host cannot be reached.",
                "Look at that process. Transfers reconnect; start pools, spaces and jobs again.");
 
-// Nobody sets it: a get of it ends with the session.
+// Never set: a get of it ends with the session.
 constexpr std::string_view kNeverSet = "memspan/never";
-// A store that is there answers far sooner, and end() waits for no longer.
+// A reachable store answers far sooner, and end() waits for no longer.
 constexpr Duration kAttemptPatience = std::chrono::seconds(3);
-// Between two waits for a loss, when the store refuses them.
+// Between two waits for a loss, if the store refuses them.
 constexpr Duration kRefusalPause = std::chrono::seconds(1);
 
-// A quarter more or less, so that members who have lost the store together do not come together.
+// Plus or minus a quarter, so that members that lost the store together do not reconnect together.
 Duration jittered(Duration pause) {
   const double part = static_cast<double>(random_number()) / static_cast<double>(UINT64_MAX);
   return from_seconds(to_seconds(pause) * (0.75 + part / 2));
 }
 
-// Without what the store was asked.
+// Strips "get of KEY: " from the message.
 Status reason_of(const Status& loss) {
   const std::string& message = loss.message();
   const std::size_t end = message.find(": ");
@@ -52,8 +52,8 @@ const Status& status_of(const Result<T>& result) {
 
 }  // namespace
 
-// A watch over all sessions. Its watcher is called by one session at a time, also where a call of
-// the former session's still runs when the next one begins.
+// A watch over all sessions. One session at a time calls its watcher, even if a call from the
+// former session still runs when the next one begins.
 class ReconnectingStore::Watch {
  public:
   Watch(std::string_view prefix, StoreWatcher watcher)
@@ -73,7 +73,7 @@ class ReconnectingStore::Watch {
     returned_.notify_all();
   }
 
-  // As KeyValueStore::unwatch().
+  // Like KeyValueStore::unwatch().
   Status end(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     is_over_ = true;
@@ -84,9 +84,9 @@ class ReconnectingStore::Watch {
     return Status::ok();
   }
 
-  // Where it is watched, both under ReconnectingStore::mutex_.
-  std::uint64_t session = 0;  // 0: nowhere yet
-  std::uint64_t id = 0;       // there
+  // The session that has it; guarded, like id, by ReconnectingStore::mutex_.
+  std::uint64_t session = 0;  // 0: none yet
+  std::uint64_t id = 0;       // in that session
 
  private:
   const std::string prefix_;
@@ -119,7 +119,7 @@ ReconnectingStore::~ReconnectingStore() {
   end();
 }
 
-// fork() did not take the thread along.
+// A child made by fork() has no such thread.
 void ReconnectingStore::end() {
   if (process_ != ::getpid()) return;
   std::optional<std::thread> thread;
@@ -178,7 +178,7 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
   MEMSPAN_PASS(check_process());
   MutexLock lock(mutex_);
   while (!is_ending_ && (loss_ || session_.number <= after)) {
-    // The next session is this thread's to begin.
+    // This thread itself begins the next session.
     if (std::this_thread::get_id() == thread_id_) return loss();
     if (wait_interruptibly(changed_, mutex_, deadline)) continue;
     if (is_ending_ || (!loss_ && session_.number > after)) break;
@@ -235,7 +235,7 @@ Result<StoreListing> ReconnectingStore::list(std::string_view prefix, Deadline d
       deadline, [&](KeyValueStore& store) { return store.list(prefix, deadline); });
 }
 
-// It is among the watches before it is watched: a session that begins meanwhile takes it along.
+// Registers the watch first, so that a session that begins in between includes it.
 Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWatcher watcher,
                                                Deadline deadline) {
   const auto watch = std::make_shared<Watch>(prefix, std::move(watcher));
@@ -289,7 +289,7 @@ Status ReconnectingStore::unwatch(std::uint64_t watch, Deadline deadline) {
   Status status = over->end(deadline);
   if (id == 0) return status;
   const Status there = session.store->unwatch(id, deadline);
-  // With a session its watches go, too.
+  // The end of a session also ends its watches.
   if (status.is_ok() && there.code() != Code::kStoreLost) status = there;
   return status;
 }
@@ -306,7 +306,7 @@ void ReconnectingStore::run() {
     const Clock::time_point began = Clock::now();
     const Status why = await_loss(session);
     if (why.is_ok()) return;
-    // One that does not last is not sought without a pause again and again.
+    // After a short session the pause stays, to avoid a busy loop.
     if (Clock::now() - began > options_.longest_pause) next_pause_ = Duration::zero();
     settles_.reset();
     note_loss(why);
@@ -314,7 +314,7 @@ void ReconnectingStore::run() {
   }
 }
 
-// Ok after end().
+// Returns ok after end().
 Status ReconnectingStore::await_loss(const Session& session) {
   for (;;) {
     Status over = session.store->get(kNeverSet, settles_.value_or(Deadline::never())).status();
@@ -420,8 +420,8 @@ void ReconnectingStore::use_renewal(std::uint64_t number, Call call) {
   changed_.notify_all();
 }
 
-// Watches that ended meanwhile end in this session, too. The former session ends last: a watcher of
-// it may wait for this one.
+// Watches that ended in the meantime also end in this session. The former session ends last,
+// because its watcher may wait for this one.
 Status ReconnectingStore::publish(const std::shared_ptr<KeyValueStore>& store,
                                   const std::map<std::uint64_t, std::uint64_t>& watches) {
   std::vector<std::uint64_t> over;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key-value store whose lease outlives the connection: when the store is lost, a thread connects
-// again and again, and what belongs to this member is put into the new session.
+// A key-value store whose lease outlives the connection. When the store is lost, a thread
+// reconnects until it succeeds, and restores this member's state in the new session.
 //
 //                lost                  a session begins
 //   connected ─────────► away: attempt ─────────────────► renewing ──► connected
 //                          ▲     │ pause                     │ lost
 //                          └─────┴───────────────────────────┘
 //
-// Calls wait for the store until their deadline and then return kStoreLost, which says since when
-// and why it is lost and why the last attempt failed; one whose deadline has passed returns that at
-// once. What was interrupted by the loss is done again, but for compare_and_swap(), which may have
-// been done. Watches go on in the new session; changes meanwhile are told to nobody. What was under
-// the lease is gone, and put there again by renewals.
+// Calls wait for the store until their deadline and then return kStoreLost. Its message has the
+// time and the cause of the loss, and why the last attempt failed. A call whose deadline has passed
+// returns that at once. Interrupted calls are repeated, except compare_and_swap(), which may have
+// taken effect. Watches continue in the new session, but miss the changes in between. The keys
+// under the lease are lost, and renewals set them again.
 #pragma once
 
 #include <sys/types.h>
@@ -36,34 +36,34 @@ namespace memspan {
 class ReconnectingStore final : public KeyValueStore {
  public:
   struct Options {
-    // One attempt to begin a session, on the store's thread. Any failure is tried again.
+    // Makes one attempt to begin a session, on the store's thread. Any failure is retried.
     std::function<Result<std::unique_ptr<KeyValueStore>>(Deadline)> connect;
     std::string where;  // for messages
-    // Between attempts, doubled each time, and a quarter more or less by chance.
+    // Between attempts; doubled each time, plus or minus a random quarter.
     Duration first_pause = std::chrono::milliseconds(100);
     Duration longest_pause = std::chrono::seconds(2);
-    // From a return until the others had time to come back, too.
+    // Time after a reconnection for the other members to reconnect.
     Duration settling = std::chrono::seconds(5);
   };
-  // What belongs to a member. Both are called on the store's thread.
+  // Restores a member's state. Both are called on the store's thread.
   struct Renewal {
-    // Puts it into a session that begins, after the watches and before anybody else's calls. It may
-    // not call this object. kStoreLost and kTimeout: the session is given up. Empty: nothing is.
+    // Restores the state in a new session, after the watches and before all other calls. It may not
+    // call this object. kStoreLost and kTimeout abandon the session. May be empty.
     std::function<Status(KeyValueStore& session, Deadline deadline)> renew;
-    // Called when a return is `settling` ago and the session goes on. Empty: nothing is.
+    // Called once a new session has lasted for `settling`. May be empty.
     std::function<void()> settle = {};
   };
 
-  // Goes on from a session that has begun.
+  // Continues from an open session.
   static Result<std::unique_ptr<ReconnectingStore>> start(std::unique_ptr<KeyValueStore> first,
                                                           Options options);
   ~ReconnectingStore() override;
 
-  // For all sessions from now on, in the order of their numbers.
+  // For all later sessions, in the order of the renewals' numbers.
   std::uint64_t add_renewal(Renewal renewal) MEMSPAN_EXCLUDES(mutex_);
-  // No call of it runs or begins after this returned. Not for renewals.
+  // After this returns, no call of it runs or begins. Renewals may not call this.
   void remove_renewal(std::uint64_t renewal) MEMSPAN_EXCLUDES(mutex_);
-  // Ok while there is a session; else what a call whose deadline has passed returns.
+  // Ok during a session; else the status of a call whose deadline has passed.
   Status state() const MEMSPAN_EXCLUDES(mutex_);
 
   Status set(std::string_view key, std::string_view value, Deadline deadline,
@@ -77,16 +77,16 @@ class ReconnectingStore final : public KeyValueStore {
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override;
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                               Deadline deadline) override MEMSPAN_EXCLUDES(mutex_);
-  // Does not wait for a store that is away.
+  // Does not wait for a lost store.
   Status unwatch(std::uint64_t watch, Deadline deadline) override MEMSPAN_EXCLUDES(mutex_);
   void end() override MEMSPAN_EXCLUDES(mutex_);
-  // The first session's, for good.
+  // Always that of the first session.
   std::uint64_t lease() const override { return lease_; }
   const std::string& member() const override { return member_; }
 
  private:
   class Watch;
-  // A session of the store below.
+  // A session of the underlying store.
   struct Session {
     std::shared_ptr<KeyValueStore> store;  // shared with the calls that use it now
     std::uint64_t number = 0;
@@ -100,15 +100,15 @@ class ReconnectingStore final : public KeyValueStore {
 
   ReconnectingStore(std::unique_ptr<KeyValueStore> first, Options options);
   Status check_process() const;
-  // A session that began after that one. kStoreLost at the deadline, and after end().
+  // Returns a session that began after that one. kStoreLost at the deadline, and after end().
   Result<Session> await_session(std::uint64_t after, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_);
-  // `call(store)` until it gives anything but kStoreLost.
+  // Repeats `call(store)` until it returns anything but kStoreLost.
   template <typename Answer, typename Call>
   Answer repeat(const Deadline& deadline, Call call) MEMSPAN_EXCLUDES(mutex_);
   Status loss() const MEMSPAN_REQUIRES(mutex_);
 
-  // The thread's.
+  // Called by the thread.
   void run();
   Status await_loss(const Session& session);
   void note_loss(const Status& over) MEMSPAN_EXCLUDES(mutex_);
@@ -119,22 +119,22 @@ class ReconnectingStore final : public KeyValueStore {
   Status publish(const std::shared_ptr<KeyValueStore>& store,
                  const std::map<std::uint64_t, std::uint64_t>& watches) MEMSPAN_EXCLUDES(mutex_);
   void settle() MEMSPAN_EXCLUDES(mutex_);
-  // Calls one of the renewal's functions, unless it was removed.
+  // Calls one of the renewal's functions, unless the renewal was removed.
   template <typename Call>
   void use_renewal(std::uint64_t number, Call call) MEMSPAN_EXCLUDES(mutex_);
-  // False when it was cut short by end().
+  // False if end() cut it short.
   bool pause(Duration duration) MEMSPAN_EXCLUDES(mutex_);
 
   const Options options_;
   const std::string member_;
   const std::uint64_t lease_;
   const pid_t process_;
-  Duration next_pause_ = Duration::zero();  // the thread's; zero: the next attempt comes at once
-  std::optional<Deadline> settles_ = {};    // the thread's
+  Duration next_pause_ = Duration::zero();  // only for the thread; zero: attempt at once
+  std::optional<Deadline> settles_ = {};    // only for the thread
   mutable Mutex mutex_;
   ConditionVariable changed_;  // a session, its loss, a renewal that has returned, the end
   Session session_ MEMSPAN_GUARDED_BY(mutex_);
-  std::optional<Loss> loss_ MEMSPAN_GUARDED_BY(mutex_);  // there is no session
+  std::optional<Loss> loss_ MEMSPAN_GUARDED_BY(mutex_);  // set: no session
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_number_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // of watches and renewals
   // Shared with the session that calls them.

@@ -29,7 +29,7 @@ Status unresolved(const Endpoint& endpoint, std::string_view why) {
           fmt::format("resolving the host of {}: {}{}", endpoint.to_string(), why, kHostUnknown)};
 }
 
-// Blocks for as long as the system likes, unless `flags` say that the host is a number.
+// May block for as long as the system's resolver, unless `flags` say that the host is numeric.
 Result<Addresses> look_up(const Endpoint& endpoint, int flags) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
@@ -48,7 +48,7 @@ Result<Addresses> look_up(const Endpoint& endpoint, int flags) {
   return addresses;
 }
 
-// Between a look-up's thread and its caller, who may have given up. Thread-safe.
+// Shared by a look-up's thread and its caller, which may have given up. Thread-safe.
 class LookUp {
  public:
   void finish(Result<Addresses> found) {
@@ -89,7 +89,7 @@ Result<Addresses> look_up_in_time(const Endpoint& endpoint, const Deadline& dead
 Result<Addresses> resolve(const Endpoint& endpoint, const Deadline& deadline) {
   auto addresses = look_up(endpoint, AI_NUMERICHOST);
   if (!addresses.is_ok()) addresses = look_up_in_time(endpoint, deadline);
-  // Known everywhere (RFC 6761), also where a small system has no /etc/hosts.
+  // Works everywhere (RFC 6761), even on a small system without /etc/hosts.
   if (addresses.code() == Code::kUnavailable && endpoint.host == "localhost")
     addresses = look_up({"127.0.0.1", endpoint.port}, AI_NUMERICHOST);
   if (addresses.is_ok())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of hosts by name, with a deadline: the system's resolver has none, and waits for tens
+// Resolves the names of hosts with a deadline. The system's resolver has none, and waits for tens
 // of seconds when the answer of a name server is lost.
 #pragma once
 
@@ -27,9 +27,9 @@ struct SocketAddress {
   }
 };
 
-// IPv4 first: "localhost" then means 127.0.0.1 to both sides, and to those who write that instead.
-// kUnavailable when the name is unknown or no answer came by the deadline. Then a thread is left
-// behind that ends when the system's resolver gives up.
+// Returns IPv4 addresses first, so that "localhost" means 127.0.0.1 to all members. kUnavailable if
+// the name is unknown or no answer came by the deadline. Then a thread is left behind that ends
+// when the system's resolver gives up.
 Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint, const Deadline& deadline);
 
 }  // namespace memspan

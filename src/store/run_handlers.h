@@ -8,8 +8,8 @@
 
 namespace memspan {
 
-// Until nothing is left to wait for. What a handler throws ends that handler only: `failed` is
-// called with it, which must not throw.
+// Runs until no work is left. An exception ends only the handler that threw it. `failed` receives
+// the exception and must not throw.
 template <typename Failed>
 void run_handlers(asio::io_context& context, Failed failed) {
   for (;;) {

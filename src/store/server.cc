@@ -10,7 +10,7 @@
 namespace memspan {
 namespace {
 
-// Asio and std::thread report a lack of descriptors or threads by throwing when they are made.
+// Asio and std::thread report a lack of descriptors or threads by exceptions in constructors.
 template <typename Make>
 auto without_exceptions(Make make) -> decltype(make()) {
   try {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's process side: sockets, TLS and one thread around the pure StoreState.
+// The store's server: sockets, TLS and one thread around the pure StoreState.
 //
 //   listener ──► admission control ──► session (handshake, hello) ──► StoreState
 //   adopt()  ─────────────────────────► session (hello) ─────────────►
 //
-// An allocation that fails ends the session that it was for, and no other. Nothing is read or
-// handshaken on the accept path, and connections that are not authenticated are bounded in number,
-// in memory and in time. Refused connections are logged, at most a line a second.
+// A failed allocation ends only the session that it was for. The accept path neither reads nor
+// shakes hands. Unauthenticated connections are limited in number, in memory and in time. Refused
+// connections are logged, at most a line a second.
 #pragma once
 
 #include <cstdint>
@@ -31,30 +31,30 @@ struct StoreServerOptions {
   StoreQuota quota = {};
   StorePatience patience = {};
   StoreAdmission::Limits admission = {};
-  std::map<std::string, std::uint32_t> sizes = {};  // of scopes of ranks, where the host knows them
+  std::map<std::string, std::uint32_t> sizes = {};  // of scopes of ranks, if the host knows them
 };
 
-// What a store holds and has done. A value.
+// Content and counters of a store. A value.
 struct StoreStatistics {
-  std::size_t members = 0;      // sessions that have said who they are
-  std::size_t connections = 0;  // those and the others
+  std::size_t members = 0;      // sessions after the hello
+  std::size_t connections = 0;  // also unauthenticated ones
   std::size_t keys = 0;
   std::size_t key_bytes = 0;  // of keys and values
   std::size_t waits = 0;
   std::size_t watches = 0;
-  std::size_t session_bytes = 0;  // what is kept for sessions
+  std::size_t session_bytes = 0;  // memory kept for sessions
   std::size_t unread_bytes = 0;   // answers and events that members have not read yet
   std::uint64_t accepted = 0;     // connections ever
-  std::uint64_t refused = 0;      // of them, for what they said or did not say
+  std::uint64_t refused = 0;      // of them, not authenticated
   std::uint64_t requests = 0;
 };
 
-// Thread-safe. Runs one thread of its own from creation to destruction; destruction closes all
-// connections, so that every client's pending call returns kStoreLost.
+// Thread-safe. Runs one thread from creation to destruction. Destruction closes all connections, so
+// that every client's pending call returns kStoreLost.
 class StoreServer {
  public:
-  // Listens at `endpoint`; port 0 picks a free port. kUnavailable names the endpoint when it is
-  // taken, kInvalidArgument what is wrong with a certificate.
+  // Listens at `endpoint`; port 0 picks a free port. kUnavailable names an endpoint that is taken,
+  // kInvalidArgument describes a faulty certificate.
   static Result<std::unique_ptr<StoreServer>> listen(const Endpoint& endpoint,
                                                      StoreServerOptions options = {});
   // Serves adopted sockets only.
@@ -65,15 +65,15 @@ class StoreServer {
 
   // Serves one connected stream socket, without TLS: both its ends are known.
   Status adopt(Fd socket);
-  // Where it listens, with the real port. Only after listen().
+  // The address it listens at, with the real port. Only after listen().
   const Endpoint& endpoint() const;
-  // The secret that it published or was given; empty with certificates and without TLS.
+  // The published or given secret; empty with certificates and without TLS.
   const std::string& secret() const;
-  // Reads certificates, keys and lists again (the same kind as before). They count for who connects
-  // after the return; connections whose certificate is not good any more are closed by then. On
-  // failure nothing changes.
+  // Reloads certificates, keys and lists (the same kind as before). After the return they apply to
+  // new connections, and connections whose certificate is no longer valid are closed. On failure
+  // nothing changes.
   Status reload(const StoreSecurity& security);
-  // Waits for the store's thread; kTimeout when that is busy for longer than `patience`.
+  // Waits for the store's thread; kTimeout if that is busy for longer than `patience`.
   Result<StoreStatistics> statistics(Duration patience);
 
  private:

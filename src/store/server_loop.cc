@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kBetweenWarnings = std::chrono::seconds(1);
 
-// Says that somebody delivers, for as long as it lives.
+// Marks a delivery as running for its own lifetime.
 class Delivering {
  public:
   explicit Delivering(bool& is_on) : is_on_(is_on) { is_on_ = true; }
@@ -35,8 +35,8 @@ std::uint64_t random_epoch() {
   return std::stoull(random_hex(8), nullptr, 16) | 1;  // 0 means any
 }
 
-// Members are known to each other by the numbers of their sessions, also after they have lost the
-// store (ReconnectingStore): those of the next store at the same address are others.
+// Members know each other by session numbers, even after they lost the store (ReconnectingStore).
+// So the next store at the same address must use other numbers.
 SessionId random_first_session() {
   constexpr SessionId kMost = SessionId{1} << 30;
   return random_epoch() % kMost + 1;
@@ -105,19 +105,19 @@ Status StoreServer::Loop::reload(const StoreSecurity& security) {
       std::shared_ptr<const TlsContext> tls,
       TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
       "reading the certificates again");
-  // Who connects after the return is judged by the new ones, and the loop may be busy.
+  // The loop may be busy, and the new certificates must apply to connections after the return.
   std::promise<void> promise;
   const std::future<void> done = promise.get_future();
   asio::post(context_, [this, tls = std::move(tls), promise = std::move(promise)]() mutable {
     trust(std::move(tls));
     promise.set_value();
   });
-  done.wait();  // for its end by an exception, too
+  done.wait();  // also returns if the handler throws
   return Status::ok();
 }
 
 Result<StoreStatistics> StoreServer::Loop::statistics(Duration patience) {
-  // Owners: this and the handler, which may come after the patience is over.
+  // Owners: this call and the handler, which may run after the patience is over.
   auto promise = std::make_shared<std::promise<StoreStatistics>>();
   std::future<StoreStatistics> counted = promise->get_future();
   asio::post(context_, [this, promise] { promise->set_value(count()); });
@@ -239,14 +239,14 @@ void StoreServer::Loop::closed(SessionId id, const Status& why) {
       warn_limited("a member's session was ended: " + why.message());
     if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
   } catch (const std::exception& error) {
-    // Not even the headroom was enough: those who would hear of this end hear nothing.
+    // Even the headroom was not enough: other members do not learn of this end.
     report(error);
   }
   headroom_.hold();
 }
 
-// A session that breaks while it is sent to brings more answers: they wait in the outbox, or
-// this would call itself as often as there are sessions.
+// A session that breaks during a send causes more answers. They wait in the outbox, or this would
+// recurse once per session.
 void StoreServer::Loop::deliver(StoreAnswers answers) {
   outbox_.push_back(std::move(answers));
   if (is_delivering_) return;
@@ -257,7 +257,7 @@ void StoreServer::Loop::deliver(StoreAnswers answers) {
     for (const StoreOutgoing& out : next) {
       auto found = sessions_.find(out.to);
       if (found == sessions_.end()) continue;
-      const auto session = found->second;  // it may close, and go, while it sends
+      const auto session = found->second;  // it may close and be erased while it sends
       session->send(out.answer);
     }
     if (backlog_.bytes() > options_.quota.queued) drop_slowest();
@@ -265,7 +265,7 @@ void StoreServer::Loop::deliver(StoreAnswers answers) {
   arm_expiry();
 }
 
-// One at a time: the others may read theirs meanwhile.
+// Drops one at a time: the others may read theirs in the meantime.
 void StoreServer::Loop::drop_slowest() {
   const auto slowest =
       std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
@@ -279,7 +279,7 @@ void StoreServer::Loop::drop_slowest() {
                                 backlog_.bytes(), options_.quota.queued, session->queued())});
 }
 
-// An timer that is too early does no harm, it arms the next one.
+// An early timer is harmless, because it arms the next one.
 void StoreServer::Loop::arm_expiry() {
   const auto next = state_.next_deadline();
   if (!next || is_stopping_ || (armed_for_ && *armed_for_ <= *next)) return;

@@ -24,8 +24,8 @@
 
 namespace memspan {
 
-// Everything but the public functions happens in thread_. The thread ends when nothing is left to
-// wait for, which stop() brings about.
+// All but the public functions runs in thread_. The thread ends when no work is left, which stop()
+// ensures.
 class StoreServer::Loop final : public StoreSession::Owner, public StoreListener::Owner {
  public:
   Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
@@ -48,12 +48,12 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   void end(SessionId id, const Status& why);
   void trust(std::shared_ptr<const TlsContext> tls);
 
-  // Of the listener.
+  // StoreListener::Owner.
   void accept(Fd socket) override;
   void out_of_memory() override;
   void out_of_descriptors() override;
 
-  // Of the sessions.
+  // StoreSession::Owner.
   StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
   void spoke(SessionId from) override;
   void serve(SessionId from, StoreRequest request) override;
@@ -65,9 +65,9 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   void drop_slowest();
   void arm_expiry();
   void expire();
-  // A handler threw, for lack of memory and nothing nearer to it caught.
+  // Handles an exception that left a handler for lack of memory.
   void report(const std::exception& error) noexcept;
-  // A rate-limited warning: at most a line a second, without those in between.
+  // Logs at most one warning a second and drops the others.
   void warn_limited(const std::string& about);
 
   const StoreServerOptions options_;

@@ -13,16 +13,16 @@
 namespace memspan {
 namespace {
 
-// One answer of the largest size may wait while the next request is read, not more.
+// At most one answer of the largest size may wait while the next request is read.
 constexpr std::size_t kMaxUnsentBytes = kMaxValueBytes;
 // Chunks taken from one connection, and bytes sent to one, before the others get their turn.
 constexpr int kChunksInARow = 8;
 constexpr std::size_t kBytesInARow = std::size_t{1} << 20;
 
-// Of which memory is looked for before more is read.
+// Beyond this, check for memory before reading more.
 constexpr std::size_t kLargeFrame = std::size_t{256} << 10;
 
-// Fatal, protocol_version: as TLS 1.0 to 1.3 read it.
+// A fatal protocol_version alert, as TLS 1.0 to 1.3 read it.
 constexpr std::string_view kProtocolVersionAlert("\x15\x03\x01\x00\x02\x02\x46", 7);
 
 bool is_tls_record(std::string_view bytes) {
@@ -54,7 +54,7 @@ void StoreSession::run(Step step) {
     step();
   } catch (const std::exception&) {
     owner_.free_headroom();
-    if (stage_ == Stage::kDismissed) return close(dismissal_);  // not even for its last word
+    if (stage_ == Stage::kDismissed) return close(dismissal_);  // no memory even for the farewell
     dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
   }
 }
@@ -72,8 +72,7 @@ void StoreSession::send(const StoreAnswer& answer) {
   if (stage_ == Stage::kServing) run([&] { queue(encode_sharing(answer)); });
 }
 
-// All of the queue goes but its first frame: the stream may have taken a part of it, which must
-// follow whole.
+// Drops the queue except its first frame: the stream may have sent a part of it, and must send all.
 void StoreSession::dismiss(const Status& why) {
   if (stage_ == Stage::kDismissed) return;
   if (stage_ != Stage::kServing) return close(why);
@@ -105,7 +104,7 @@ void StoreSession::close(const Status& why) {
   const bool was_dismissed = stage_ == Stage::kDismissed;
   stage_ = Stage::kClosed;
   drop_queue();
-  watched_.release();                        // cancels what waits
+  watched_.release();                        // cancels waiting handlers
   ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
   patience_.cancel();
@@ -114,7 +113,7 @@ void StoreSession::close(const Status& why) {
   owner_.closed(id_, was_dismissed ? dismissal_ : why);
 }
 
-// True when the step was done. Otherwise the session waits, or is closed.
+// True if the step was done. Otherwise the session waits, or is closed.
 bool StoreSession::goes_on(const StreamStep& step) {
   switch (step.next) {
     case StreamStep::Next::kDone:
@@ -141,7 +140,7 @@ void StoreSession::shake_hands() {
   read();
 }
 
-// Goes on with `next` when the socket is ready, or with the handshake as long as that lasts.
+// Calls `next` when the socket is ready, or continues the handshake if that is not over.
 void StoreSession::await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
                          void (StoreSession::*next)()) {
   if (is_awaited) return;
@@ -168,7 +167,7 @@ void StoreSession::read() {
     if (!goes_on(step)) return;
     const std::string_view bytes(chunk_.data(), step.bytes);
     if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
-    // It may have to move to twice the room.
+    // The reader may have to move to twice its size.
     if (reader_.held() > kLargeFrame && !owner_.has_memory(2 * reader_.held()))
       throw std::bad_alloc();
     reader_.feed(bytes);
@@ -177,8 +176,8 @@ void StoreSession::read() {
   read_soon();
 }
 
-// Somebody wants TLS where there is none (under TLS a record is never seen here): an alert in his
-// own language tells him at once, or he would take us for a store that is about to come.
+// The peer speaks TLS, and this store does not (under TLS, no record is seen here). A TLS alert
+// makes the peer fail at once; otherwise it would retry, as if the store were about to start.
 void StoreSession::refuse_tls() {
   static_cast<void>(stream_->write(kProtocolVersionAlert));
   close({Code::kAuth, "the other side speaks TLS, and this store was configured without it"});
@@ -191,7 +190,7 @@ void StoreSession::read_soon() {
   });
 }
 
-// Pauses when too many answers wait to be read by the peer; write() goes on here then.
+// Pauses when the peer has too many unread answers; write() resumes it.
 void StoreSession::take_frames() {
   while (stage_ == Stage::kGreeting || stage_ == Stage::kServing) {
     is_paused_ = unsent_ > kMaxUnsentBytes;
@@ -265,7 +264,7 @@ void StoreSession::write() {
   if (stage_ == Stage::kDismissed) close(dismissal_);
 }
 
-// The first of the queue was sent.
+// The first frame of the queue was sent.
 void StoreSession::end_frame() {
   unsent_ -= queue_.front().size();
   backlog_.remove(queue_.front());
@@ -278,7 +277,7 @@ void StoreSession::end_frame() {
   read_soon();
 }
 
-// The socket has room, but others have their turn.
+// The socket is writable, but other sessions have their turn.
 void StoreSession::write_soon() {
   time_frame(writing_, sent_ > 0);
   if (is_writing_) return;
@@ -289,7 +288,7 @@ void StoreSession::write_soon() {
   is_writing_ = true;
 }
 
-// Before the hello was taken patience_ bounds everything.
+// Before the hello, patience_ limits everything.
 void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
   const bool is_timed = stage_ == Stage::kServing || stage_ == Stage::kDismissed;
   if (!is_timed || clock.is_running == has_begun) return;

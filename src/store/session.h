@@ -4,10 +4,10 @@
 //   stream --read--> StoreFrameReader --> hello, then requests --> Owner
 //   stream <-write-- queue of frames <-- send()
 //
-// A peer that breaks the protocol, has not said hello in time, or takes too long over one frame,
-// is closed; nobody else notices. A peer that does not read its answers is not read from either,
-// and what others' changes bring it meanwhile is bounded: beyond that it is dismissed. A peer for
-// which there is no memory is dismissed, too.
+// A session closes if its peer breaks the protocol, has not said hello in time, or takes too long
+// over one frame. Other sessions are not affected. A session stops reading from a peer that does
+// not read its answers, and dismisses the peer if too many are queued. It also dismisses a peer for
+// lack of memory.
 #pragma once
 
 #include <cstdint>
@@ -24,42 +24,42 @@
 
 namespace memspan {
 
-// How long a peer may take, and how much. A value.
+// Limits of time and memory for a peer. A value.
 struct StorePatience {
   Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
   Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
-  std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, as in memory
+  std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
 };
 
-// Only for the thread that runs the io_context. Shared by its owner and by Asio's pending
-// handlers; the last of them that goes destroys it.
+// Only for the thread that runs the io_context. Shared by its owner and by Asio's pending handlers;
+// the last of them destroys it.
 class StoreSession : public std::enable_shared_from_this<StoreSession> {
  public:
-  // Who keeps the sessions. Must outlive them until they are closed.
+  // Keeps the sessions. Must exist until they are closed.
   class Owner {
    public:
-    // Decides about a hello; any code but kOk refuses it. Afterwards requests come.
+    // Decides about a hello; any code but kOk refuses it. Requests follow.
     virtual StoreWelcome greet(SessionId from, const StoreHello& hello,
                                const StoreStream& stream) = 0;
-    // Something came, even if it is no whole message.
+    // Bytes arrived, perhaps only a part of a message.
     virtual void spoke(SessionId from) = 0;
     virtual void serve(SessionId from, StoreRequest request) = 0;
-    // The last call for that session; it comes once, also after close(). `why` tells what ended
-    // it; a kAuth one failed to prove who it is.
+    // The last call for that session; made once, also after close(). `why` is the cause of the end;
+    // kAuth means a failed authentication.
     virtual void closed(SessionId id, const Status& why) = 0;
-    // An allocation failed: gives up what is held for the way out of that.
+    // An allocation failed: frees the memory that is held for this case.
     virtual void free_headroom() = 0;
-    // Whether a large request may take so much memory.
+    // Whether a large request may use `bytes` of memory.
     virtual bool has_memory(std::size_t bytes) const = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  // What all sessions of a thread share, and must outlive them.
+  // Shared by all sessions of a thread; must outlive them.
   struct Shared {
     asio::io_context& context;
-    std::span<char> chunk;  // room to read into
+    std::span<char> chunk;  // buffer to read into
     StoreBacklog& backlog;  // the frames of all queues
   };
   StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream, Shared shared,
@@ -67,25 +67,25 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
   void start();
   void send(const StoreAnswer& answer);
-  // Drops what was not sent yet.
+  // Drops unsent frames.
   void close(const Status& why);
-  // The same, but tells the peer why before, as far as it reads that in time.
+  // Sends `why` to the peer, as far as it reads that in time, and closes.
   void dismiss(const Status& why);
-  // Bytes in memory of what was not sent yet.
+  // Memory of the unsent frames, in bytes.
   std::size_t queued() const { return backlog_.bytes(); }
   bool is_serving() const { return stage_ == Stage::kServing; }
-  // While it is serving.
+  // Only while is_serving().
   const StoreStream& stream() const { return *stream_; }
 
  private:
   enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
-  // Of one direction: a frame that has begun has to end in time.
+  // Limits the time from the first byte of a frame to its last, in one direction.
   struct FrameClock {
     asio::steady_timer timer;
     bool is_running = false;
   };
 
-  // Runs a handler of Asio's. What it throws for lack of memory dismisses this session only.
+  // Runs an Asio handler. An exception for lack of memory dismisses only this session.
   template <typename Step>
   void run(Step step);
   void shake_hands();
@@ -112,19 +112,19 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   const std::span<char> chunk_;
   StoreBacklog& all_backlog_;
   const StorePatience limits_;
-  asio::steady_timer patience_;  // with the hello
+  asio::steady_timer patience_;  // for the hello
   FrameClock reading_;
   FrameClock writing_;
   Stage stage_ = Stage::kHandshake;
   bool is_reading_ = false;  // a handler waits for bytes
-  bool is_writing_ = false;  // a handler waits for room
+  bool is_writing_ = false;  // a handler waits to write
   bool is_paused_ = false;   // not reading until the queue is shorter
   bool has_read_ = false;
   StoreFrameReader reader_{kMaxGreetingBytes};
   std::deque<StoreFrame> queue_;
   std::size_t sent_ = 0;    // of the first in the queue
   std::size_t unsent_ = 0;  // bytes of the queue, with those that frames share
-  StoreBacklog backlog_;    // the same as they are in memory
+  StoreBacklog backlog_;    // the queue, as it is in memory
   Status dismissal_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that never changes and that many answers share: a value that 300 watches are told about is
-// in memory once, in the store and in all queues together.
+// Immutable text that many answers share: the store and all queues together hold a value once, even
+// if 300 watches receive it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace memspan {
 class SharedText {
  public:
   SharedText() = default;
-  // Implicit, so that a text may stand wherever one is shared.
+  // Implicit, so that a text can be passed as a shared one.
   SharedText(std::string text)  // NOLINT(google-explicit-constructor)
       : text_(text.empty() ? nullptr : std::make_shared<std::string>(std::move(text))) {}
   SharedText(const char* text)  // NOLINT(google-explicit-constructor)
@@ -29,11 +29,11 @@ class SharedText {
   }
   std::size_t size() const { return text_ == nullptr ? 0 : text_->size(); }
   bool empty() const { return size() == 0; }
-  // The same for all copies, different for all others; null when empty.
+  // Equal for all copies, different for all other texts; null when empty.
   const void* identity() const { return text_.get(); }
-  // No other copy is there, so take() moves.
+  // No other copy exists, so take() moves.
   bool is_sole() const { return text_ != nullptr && text_.use_count() == 1; }
-  // The text, and this is empty then. Copies when others share it.
+  // Returns the text and leaves this empty. Copies it if others share it.
   std::string take() {
     if (!is_sole()) return std::string(SharedText(std::move(*this)).text());
     return std::move(*std::exchange(text_, nullptr));

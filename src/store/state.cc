@@ -64,8 +64,8 @@ StoreAnswer StoreState::take_rank(SessionId from, const Member& member, StoreReq
   return ranks_.take(from, member.name, request);
 }
 
-// What is kept (as charges count it), and an answer for everybody who may get one, three times as a
-// vector that grows has them.
+// The memory that is kept (as charges count it), and three times that of an answer to every
+// possible receiver, for a vector that grows.
 std::size_t StoreState::memory_for(const StoreRequest& request) const {
   constexpr std::size_t kAlways = std::size_t{64} << 10;
   std::size_t kept = 4 * (request.value.size() + request.expected.size());
@@ -75,7 +75,7 @@ std::size_t StoreState::memory_for(const StoreRequest& request) const {
   return kAlways + kept + 3 * answers * sizeof(StoreOutgoing);
 }
 
-// The timer stays where it is; expire() moves it when it comes.
+// Leaves the timer as it is; expire() moves it.
 void StoreState::hear(SessionId session, Clock::time_point now) {
   if (auto found = sessions_.find(session); found != sessions_.end()) found->second.heard = now;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store without its sockets: sessions, and what they ask of keys, collectives and ranks.
+// The store without its sockets: sessions, and their requests for keys, collectives and ranks.
 //
 //   connect ──► session ── requests ──► StoreKeys, StoreCollectives, ... ──► answers
 //                  │
-//                  └── ends (disconnect, or silent for too long): what it owned goes with it
+//                  └── ends (disconnect, or silent for too long): removes what it owned
 //
-// Time comes in as an argument and nothing here is random, so that a test owns the world.
+// Time is an argument and nothing here is random, so that tests are deterministic.
 #pragma once
 
 #include <map>
@@ -29,9 +29,9 @@ class StoreState {
  public:
   struct Member {
     std::string name;
-    std::optional<Duration> silence = {};  // longer than this is dead
-    // What its certificate names; it takes no other rank, and when `job` is not empty, none of a
-    // scope that is another job's name.
+    std::optional<Duration> silence = {};  // dead after this silence
+    // From its certificate. The member may take no other rank, and none in a scope named after a
+    // job other than `job`, unless that is empty.
     std::optional<int> rank = {};
     std::string job = {};
   };
@@ -40,32 +40,32 @@ class StoreState {
     std::vector<SessionId> silent;  // these sessions have ended: close their connections
   };
 
-  // `sizes` as of StoreRanks.
+  // `sizes` as in StoreRanks.
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
       : charges_(quota),
         keys_(quota, charges_),
         collectives_(quota, charges_),
         ranks_(quota, charges_, std::move(sizes)) {}
 
-  // A number that was not used before.
+  // `session` must be a new number.
   void connect(SessionId session, Member member, Clock::time_point now);
-  // What to send now: the request's own answer, if it has one yet, and those of waiting requests
-  // and watches of any session that it touched. The request must pass check_request() and come
-  // from a session that is connected.
-  // Exceptions: for lack of memory only, and not where memory_for() the request is free.
+  // Returns the answers to send now: the request's own, if any yet, and those of waits and watches
+  // that it triggers in any session. The request must pass check_request() and come from a
+  // connected session. Throws only for lack of memory, and not if memory_for() the request is
+  // available.
   StoreAnswers apply(SessionId from, StoreRequest request, Clock::time_point now);
-  // More than apply() takes for the request, in bytes.
+  // Upper bound of the bytes that apply() takes for the request.
   std::size_t memory_for(const StoreRequest& request) const;
-  // The session said something, whatever it was.
+  // The session sent something.
   void hear(SessionId session, Clock::time_point now);
-  // Ends the session; does nothing when it has ended. `why` completes "rank 3 is gone: ...".
+  // Ends the session; does nothing if it has ended. `why` completes "rank 3 is gone: ...".
   StoreAnswers disconnect(SessionId session, const std::string& why);
-  // What is due at `now`: time-outs, and sessions that were silent for too long.
+  // Returns what is due at `now`: timeouts, and sessions that were silent for too long.
   Expired expire(Clock::time_point now);
   std::size_t sessions() const { return sessions_.size(); }
   const StoreKeys& keys() const { return keys_; }
   std::size_t charged() const { return charges_.all(); }  // bytes kept for sessions
-  // When expire() will next have something to do, or earlier.
+  // The next time when expire() has work, or earlier.
   std::optional<Clock::time_point> next_deadline() const;
 
  private:

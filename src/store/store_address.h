@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the members of a job find their store:
+// The address of a job's store:
 //   tcp://HOST:PORT[,tcp://HOST:PORT...]       the built-in server (endpoint.h has all forms), at
-//   one
-//                                              of these addresses: the first that answers
-//   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and what its keys begin with
+//                                              the first of these addresses that answers
+//   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and the prefix of its keys
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ struct StoreAddress {
   StoreAddress(Endpoint server)  // NOLINT: an endpoint is the address of a built-in server
       : endpoints{std::move(server)} {}
 
-  // kInvalidArgument with the text, what is wrong with it and the allowed forms.
+  // kInvalidArgument names the text, the error and the allowed forms.
   static Result<StoreAddress> parse(std::string_view url);
   std::string to_string() const;
   const Endpoint& first() const { return endpoints.front(); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of one connection: a non-blocking socket, plain or under TLS.
 //
-// Every call does what it can at once and says what it waits for; the caller polls. Both ends of a
-// store's connections are streams, so this is the only place where bytes leave for the network.
+// Every call does what it can at once and returns what it waits for; the caller polls. Both ends of
+// a store's connections are streams, so only streams send bytes to the network.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 
 namespace memspan {
 
-// What one call came to. A value.
+// Result of one call. A value.
 struct StreamStep {
   enum class Next {
     kDone,      // `bytes` were moved, or the handshake is over
-    kReadable,  // again when the socket is readable
-    kWritable,  // again when it is writable, with the same bytes
-    kEnd,       // the other side closed in order
-    kFailed,    // `failure` says why; kAuth when trying again cannot help
+    kReadable,  // call again when the socket is readable
+    kWritable,  // call again when it is writable, with the same bytes
+    kEnd,       // the other side closed cleanly
+    kFailed,    // `failure` is the cause; kAuth: a retry cannot help
   };
   Next next = Next::kDone;
   std::size_t bytes = 0;
   Status failure = {};
 };
 
-// Whom a peer's certificate names, when it names a member.
+// The member that a peer's certificate names.
 struct StreamIdentity {
   std::string job;
   int rank = 0;
@@ -45,12 +45,11 @@ class StoreStream {
   StoreStream(const StoreStream&) = delete;
   StoreStream& operator=(const StoreStream&) = delete;
 
-  // Before anything else, again and again until kDone.
+  // Call it first, repeatedly until kDone.
   virtual StreamStep handshake() = 0;
   virtual StreamStep read(char* into, std::size_t room) = 0;
   virtual StreamStep write(std::string_view bytes) = 0;
-  // After the handshake.
-  // kAuth says what is wrong with a name that is meant to be a member's and is none.
+  // Only after the handshake. kAuth describes a malformed member name.
   virtual Result<std::optional<StreamIdentity>> identity() const {
     return std::optional<StreamIdentity>();
   }
@@ -66,7 +65,7 @@ class StoreStream {
   const Fd socket_;
 };
 
-// Not protected: for sockets with two known ends, and for those who ask for it.
+// Not protected: for sockets with two known ends, or if the user asks for it.
 std::unique_ptr<StoreStream> make_plain_stream(Fd socket);
 
 }  // namespace memspan

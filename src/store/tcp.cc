@@ -25,7 +25,7 @@ namespace {
 
 using Address = SocketAddress;
 
-// A name that no server answers for is not worth a longer wait to who would listen there.
+// A listener waits no longer than this for an unresponsive name server.
 constexpr Duration kNamePatience = std::chrono::seconds(10);
 
 bool is_loopback(const Address& address) {
@@ -118,8 +118,8 @@ int finish_connecting(int socket, const Deadline& deadline) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-// Whoever calls a free port of the ephemeral range again and again is one day given that very
-// port for his own end, and TCP then connects him to himself.
+// A client that calls a free ephemeral port repeatedly may be given that port for its own end. TCP
+// then connects it to itself.
 bool is_connected_to_itself(int socket) {
   Address local;
   Address remote;
@@ -127,7 +127,7 @@ bool is_connected_to_itself(int socket) {
          ::getpeername(socket, remote.get(), &remote.length) == 0 && local == remote;
 }
 
-// The kernel says so: only an address of this host can be bound.
+// Asks the kernel: only an address of this host can be bound.
 bool is_of_this_host(Address address) {
   if (is_loopback(address)) return true;
   set_port(address, 0);
@@ -158,8 +158,8 @@ Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
   if (addresses.empty()) {
     MEMSPAN_TRY_ASSIGN(addresses, resolve(endpoint, Deadline::after(kNamePatience)), "listening");
   }
-  // With SO_REUSEADDR the kernel may pick a port for us that another process has picked and
-  // listens at before we do; then we ask for another one.
+  // With SO_REUSEADDR the kernel may pick a port at which another process starts to listen first.
+  // Then try again.
   const int attempts = endpoint.port == 0 ? 8 : 1;
   Status last;
   for (int attempt = 0; attempt < attempts; ++attempt)
@@ -201,7 +201,7 @@ bool has_local_peer(int socket) {
 void tune_connection(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // So that a peer host that lost power is noticed while data is on its way to it.
+  // Detects a peer host that lost power while data is on its way to it.
   const auto ms = static_cast<unsigned>(
       std::chrono::duration_cast<std::chrono::milliseconds>(kTcpPatience).count());
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);

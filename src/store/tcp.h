@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store's sockets: a listener and a connection for an endpoint.
 //
-// All sockets are non-blocking and close on exec. A listener is bound to the address that was
-// named, or to the first of the interface or the host that was named; to all addresses only when
-// "0.0.0.0" or "::" asks for it.
+// All sockets are non-blocking and close on exec. A listener is bound to the named address, or to
+// the first address of the named interface or host. Only "0.0.0.0" and "::" bind it to all
+// addresses.
 #pragma once
 
 #include <string>
@@ -34,17 +34,17 @@ struct TcpConnection {
 // kUnavailable when the endpoint is taken, or its name is unknown or not resolved within 10 s.
 Result<TcpListener> listen_tcp(const Endpoint& endpoint);
 
-// One attempt at each of the endpoint's addresses; its name is resolved by the deadline, too.
+// Makes one attempt at each of the endpoint's addresses; the deadline includes resolving its name.
 // kUnavailable with the last address's reason.
 Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline);
 
 // "192.0.2.7", or "" for a socket that has no address.
 std::string peer_address(int socket);
-// Whether the other end of a connected socket is on this host, as far as its address tells.
+// Whether the other end of a connected socket is on this host, judging by its address.
 bool has_local_peer(int socket);
 
-// Small messages leave at once, and a peer host that does not answer ends the connection after
-// kTcpPatience. For sockets that are not TCP (a socket pair) this does nothing.
+// Sends small messages at once, and ends the connection if the peer host does not answer for
+// kTcpPatience. Does nothing for sockets other than TCP (a socket pair).
 void tune_connection(int socket);
 
 }  // namespace memspan

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a build without OpenSSL (cmake -DMEMSPAN_TLS=OFF): only connections that need no TLS are
-// made.
+// For a build without OpenSSL (cmake -DMEMSPAN_TLS=OFF): only connections without TLS work.
 #include "store/tls.h"
 
 namespace memspan {

@@ -23,10 +23,10 @@ constexpr const char* kSecretSuite = "TLS_AES_256_GCM_SHA384";
 constexpr unsigned char kSecretSuiteNumber[] = {0x13, 0x02};
 // 128 bits' worth: RSA of 3072 bits, curves of 256, no SHA-1.
 constexpr int kSecurityLevel = 3;
-// Room for chains of ten and more; what OpenSSL would take of a peer is four times as much.
+// Enough for chains of ten and more; OpenSSL would accept four times as much from a peer.
 constexpr long kMostChainBytes = 24L << 10;
 constexpr std::string_view kIdentity = "memspan";
-// Keeps the key that TLS uses apart from anything else that may be made of the same secret.
+// Separates the TLS key from anything else that may be derived from the same secret.
 constexpr std::string_view kLabel = "memspan store connection, version 1";
 
 // The external key, kept with the context that uses it.
@@ -143,13 +143,13 @@ Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side
            &length) == nullptr ||
       SSL_CTX_set_ex_data(context.get(), shared_key_index(), key.get()) != 1)
     return Status(Code::kInternal, "deriving the key: " + openssl_reason());
-  static_cast<void>(key.release());  // the context's now
+  static_cast<void>(key.release());  // the context owns it now
   if (side == TlsContext::Side::kServer)
     SSL_CTX_set_psk_find_session_callback(context.get(), find_key);
   else
     SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
-  // A store that does not know the secret could show a certificate instead, and whoever does not
-  // look at it would tell everything to anybody. Trusting nobody, we refuse all of them.
+  // A store without the secret could show a certificate instead, and a client that did not check it
+  // would trust an impostor. This client trusts no authority, so it refuses all certificates.
   if (side == TlsContext::Side::kClient)
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return std::shared_ptr<const TlsContext>(

@@ -22,7 +22,7 @@ Status bad_file(std::string_view what, const std::string& path, std::string_view
   return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}", what, path, why)};
 }
 
-// Bytes that are wiped when they go.
+// Bytes that the destructor wipes.
 struct Secret {
   std::string bytes;
   Secret() = default;
@@ -32,7 +32,7 @@ struct Secret {
   ~Secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
 };
 
-// A file that is not there is as wrong an argument as one that is not readable.
+// A missing file is an invalid argument, like an unreadable one.
 Result<std::string> checked(Result<std::string> bytes) {
   if (bytes.code() != Code::kNotFound) return bytes;
   return Status(Code::kInvalidArgument, bytes.status().message());
@@ -53,7 +53,7 @@ TlsHandle<BIO> reader(const std::string& text) {
   return TlsHandle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The first is ours, the others stand between it and an authority.
+// The first certificate is our own, the others are the intermediate ones.
 Status load_chain(SSL_CTX* context, const std::string& path) {
   constexpr std::string_view kWhat = "the certificate";
   MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
@@ -83,7 +83,7 @@ Result<Secret> key_password(const StoreCertificates& certificates) {
   MEMSPAN_TRY_ASSIGN(Secret given, read_secret("the key's password", certificates.password),
                      "reading the TLS files");
   if (!certificates.decrypt) {
-    // A file usually ends in a line's end that is not part of the password.
+    // A file usually ends with a newline that is not part of the password.
     while (!given.bytes.empty() && (given.bytes.back() == '\n' || given.bytes.back() == '\r'))
       given.bytes.pop_back();
     return given;
@@ -116,7 +116,7 @@ Status load_key(SSL_CTX* context, const StoreCertificates& certificates) {
   return Status::ok();
 }
 
-// Gives every object of a PEM file to `take`; `kind` names one in messages.
+// Passes every object of a PEM file to `take`; `kind` names one in messages.
 template <typename Read, typename Take>
 Status load_all(std::string_view what, std::string_view kind, const std::string& path, Read read,
                 Take take) {
@@ -135,7 +135,7 @@ Status load_all(std::string_view what, std::string_view kind, const std::string&
   return bad_file(what, path, fmt::format("has no {} in PEM form", kind));
 }
 
-// OpenSSL's way of saying yes is 1.
+// OpenSSL returns 1 for success.
 Status from_openssl(int result) {
   return result == 1 ? Status::ok() : Status(Code::kInvalidArgument, openssl_reason());
 }
@@ -155,8 +155,8 @@ Status load_revocations(X509_STORE* store, const std::string& path) {
   });
 }
 
-// OpenSSL takes an authority for a member when its purposes allow. Ours do not: whoever has a
-// member's key could make more members.
+// OpenSSL accepts an authority as a member if its purposes allow that. We refuse it: the holder of
+// such a member's key could make more members.
 int refuse_authority_as_member(int is_good, X509_STORE_CTX* check) {
   if (is_good != 1 || X509_STORE_CTX_get_error_depth(check) != 0 ||
       X509_check_ca(X509_STORE_CTX_get_current_cert(check)) == 0)

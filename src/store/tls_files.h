@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates, keys and revocation lists: from files into OpenSSL's contexts.
+// Loads certificates, keys and revocation lists from files into OpenSSL's contexts.
 #pragma once
 
 #include <openssl/err.h>
@@ -15,7 +15,7 @@
 
 namespace memspan {
 
-// Owns what OpenSSL made.
+// Frees OpenSSL's objects.
 struct TlsFree {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -28,19 +28,19 @@ struct TlsFree {
 template <typename T>
 using TlsHandle = std::unique_ptr<T, TlsFree>;
 
-// What OpenSSL last complained of on this thread, and forgets it: "ee key too small".
+// Returns OpenSSL's error on this thread, such as "ee key too small", and clears it.
 std::string openssl_reason();
 
-// Our certificate, its chain and its key. kInvalidArgument names the file.
+// Loads our certificate, its chain and its key. kInvalidArgument names the file.
 Status load_identity(SSL_CTX* context, const StoreCertificates& certificates);
-// Authorities and revocation lists; with lists, every certificate of a chain is looked up.
+// Loads authorities and revocation lists. With lists, every certificate of a chain is looked up.
 Status load_trust(SSL_CTX* context, const StoreCertificates& certificates);
-// Refuses to start with a certificate that no peer would take: out of date, revoked, of another
-// authority, for the other side of a connection.
+// Refuses a certificate that no peer would accept: out of date, revoked, of another authority, or
+// for the other side of a connection.
 Status check_own_certificate(SSL_CTX* context, bool is_server);
-// One sentence for each thing that ends within 30 days.
+// One sentence if the certificate expires within 30 days, else empty.
 std::vector<std::string> warn_of_end(SSL_CTX* context, const std::string& file);
-// Verifies a certificate and the ones that came with it by what `context` trusts.
+// Verifies a certificate and the ones that came with it against the trust of `context`.
 Status verify(SSL_CTX* context, X509* certificate, STACK_OF(X509) * chain, bool as_server);
 
 }  // namespace memspan

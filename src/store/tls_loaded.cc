@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For libmemspan.so and oshrun: loads libmemspan_tls.so from beside them, once and for good.
+// For libmemspan.so and oshrun: loads libmemspan_tls.so from their folder, once and for good.
 #include <fmt/format.h>
 
 #include "core/module.h"

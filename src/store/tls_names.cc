@@ -24,14 +24,14 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
-// In any case, for names of that kind are the same in every case.
+// Ignores case, because names of this kind are case-insensitive.
 bool is_ours(std::string_view uri) {
   return uri.size() >= kOurNames.size() &&
          std::equal(kOurNames.begin(), kOurNames.end(), uri.begin(),
                     [](char ours, char c) { return ours == (c >= 'A' && c <= 'Z' ? c + 32 : c); });
 }
 
-// "urn:memspan:job:JOB:rank:3", and no other way to write that.
+// Accepts only the form "urn:memspan:job:JOB:rank:3".
 std::optional<StreamIdentity> parse_member(std::string_view uri) {
   constexpr std::string_view kRank = ":rank:";
   if (!uri.starts_with(kMemberName) || !is_printable(uri)) return std::nullopt;
@@ -56,7 +56,7 @@ Status unreadable(std::string_view why) {
   return {Code::kAuth, "the certificate's names of members cannot be read: " + std::string(why)};
 }
 
-// Of one name; `member` is what the names before said.
+// Reads one name; `member` is the result of the names before.
 Status take_name(const GENERAL_NAME* name, std::optional<StreamIdentity>& member) {
   if (name->type != GEN_URI) return Status::ok();
   const ASN1_IA5STRING* text = name->d.uniformResourceIdentifier;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom certificates name: members of jobs, and hosts.
+// The names in certificates: members of jobs, and hosts.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -13,13 +13,13 @@
 
 namespace memspan {
 
-// From the URI "urn:memspan:job:JOB:rank:3" of the certificate's subject alternative names; nullopt
-// when none begins with "urn:memspan:". kAuth when one does and is written in any other way, when
-// two name different members, or when the names cannot be read at all: such a certificate was meant
-// to bind its owner, and must not let him be whoever he likes.
+// Reads the URI "urn:memspan:job:JOB:rank:3" in the certificate's subject alternative names;
+// nullopt if none begins with "urn:memspan:". kAuth if one does but has another form, if two name
+// different members, or if the names cannot be read. Such a certificate was meant to bind its
+// owner, so it must not permit every identity.
 Result<std::optional<StreamIdentity>> member_of(const X509* certificate);
-// The name or numeric address that the server's certificate must have; its common name counts for
-// nothing.
+// Sets the name or numeric address that the server's certificate must have. Its common name is
+// ignored.
 Status expect_host(SSL* ssl, const std::string& host);
 
 }  // namespace memspan

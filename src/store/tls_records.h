@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TLS client may announce before it has proved anything.
+// Limits what a TLS client may announce before it has proved anything.
 //
-// OpenSSL takes the memory for a handshake message when its first bytes have come, and believes up
-// to 128 KiB of it. The plain messages of TLS 1.3's clients are hellos of a few hundred bytes, so
-// each has to fit in its record, which has at most 16 KiB.
+// OpenSSL allocates a handshake message when its first bytes arrive, and accepts up to 128 KiB. The
+// plain messages of TLS 1.3 clients are hellos of a few hundred bytes. So each must fit in its
+// record of at most 16 KiB.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace memspan {
 // Sees the bytes of a handshake in pieces of any size. One thread at a time.
 class TlsRecords {
  public:
-  // False from the first plain message on that goes beyond its record.
+  // Returns false from the first plain message on that exceeds its record.
   bool look_at(std::string_view bytes) {
     for (char byte : bytes) take(static_cast<unsigned char>(byte));
     return is_good_;
   }
 
  private:
-  // A record: type, two bytes of version, two of length; and of what it carries the type and the
-  // three bytes of the message's length.
+  // A record: type, two bytes of version, two of length. Its content begins with the message's type
+  // and three bytes of length.
   static constexpr std::size_t kHeader = 5;
   static constexpr std::size_t kMessageHeader = 4;
   static constexpr unsigned char kHandshake = 22;
@@ -43,7 +43,7 @@ class TlsRecords {
   }
 
   std::array<unsigned char, kHeader + kMessageHeader> seen_ = {};
-  std::size_t at_ = 0;  // bytes of the record that have come
+  std::size_t at_ = 0;  // received bytes of the record
   bool is_good_ = true;
 };
 

@@ -21,22 +21,22 @@ MEMSPAN_REMEDY(kCertificateRefused, "certificate-refused",
                "The certificate has another authority or has expired, or the secrets differ.",
                "Run `openssl verify -CAfile ca.pem me.pem`; compare `sha256sum` of the secrets.");
 
-// The first byte of every TLS handshake record. Whoever sends another one is no TLS client.
+// The first byte of every TLS handshake record. A peer that sends another one does not speak TLS.
 constexpr unsigned char kHandshakeRecord = 22;
-// New keys cost us as much as the other side, and OpenSSL would go on making them for as long as
-// they are asked for: who asks so often in a row, and says nothing else, is cut off.
+// New keys cost us as much as the peer, and OpenSSL makes them whenever the peer asks. A peer that
+// asks more often than this in a row, without data in between, is cut off.
 constexpr int kMostKeyUpdates = 32;
-// Until the other side has proved something, OpenSSL's buffer for writing is this small.
+// OpenSSL's buffer for writing is this small until the handshake is over.
 constexpr long kHandshakeFragment = 2048;
 
-// What the BIO of a connection works on. Used under the connection's lock.
+// State of a connection's BIO. Used under the connection's lock.
 struct Wire {
   int socket = -1;
-  int key_updates = 0;  // since the last bytes for us
+  int key_updates = 0;  // since the last data
   bool is_flooded() const { return key_updates > kMostKeyUpdates; }
   TlsRecords records = {};
-  bool is_guarded = false;  // records are looked at
-  bool has_excess = false;  // and one of them announced too much
+  bool is_guarded = false;  // checks records
+  bool has_excess = false;  // a record announced too much
 };
 
 Wire& wire_of(BIO* bio) {
@@ -80,7 +80,7 @@ long bio_control(BIO* bio, int command, long, void*) {
   return 0;
 }
 
-// Made once and kept: OpenSSL has no owner for it.
+// Made once and never freed: OpenSSL has no owner for it.
 const BIO_METHOD* socket_method() {
   static const BIO_METHOD* const made = [] {
     BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "memspan");
@@ -100,7 +100,7 @@ class TlsStream final : public StoreStream {
     wire_.socket = StoreStream::socket();
     wire_.is_guarded = side == TlsSide::kServer;
   }
-  // Before anything else.
+  // Call it first.
   Status connect_bio();
 
   StreamStep handshake() override;
@@ -117,8 +117,8 @@ class TlsStream final : public StoreStream {
 
   const TlsSide side_;
   bool has_first_byte_ = false;
-  Wire wire_;            // OpenSSL's calls see it, all of them under the lock
-  mutable Mutex mutex_;  // OpenSSL lets one thread at a time into a connection
+  Wire wire_;            // used by OpenSSL's calls, all under the lock
+  mutable Mutex mutex_;  // OpenSSL allows one thread at a time in a connection
   TlsHandle<SSL> ssl_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
@@ -128,7 +128,7 @@ Status TlsStream::connect_bio() {
   if (bio == nullptr) return {Code::kInternal, "OpenSSL: " + openssl_reason()};
   BIO_set_data(bio, &wire_);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);  // the connection's now
+  SSL_set_bio(ssl_.get(), bio, bio);  // ssl_ owns it now
   if (wire_.is_guarded) SSL_set_max_send_fragment(ssl_.get(), kHandshakeFragment);
   SSL_set_msg_callback(ssl_.get(), count_key_updates);
   SSL_set_msg_callback_arg(ssl_.get(), &wire_);
@@ -148,7 +148,7 @@ StreamStep TlsStream::handshake() {
   return step(result, 0, "shaking hands under TLS");
 }
 
-// OpenSSL would answer plain bytes with an alert, in plain.
+// OpenSSL would answer plain bytes with a plain alert.
 std::optional<StreamStep> TlsStream::look_at_first_byte() {
   unsigned char first = 0;
   const ssize_t got = ::recv(socket(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -193,7 +193,7 @@ StreamStep TlsStream::step(int result, std::size_t bytes, std::string_view doing
   }
 }
 
-// A broken connection may be tried again; that one of us does not trust the other will not change.
+// A broken connection may be retried. A lack of trust is permanent.
 Status TlsStream::why_failed(std::string_view doing) const {
   if (wire_.has_excess) return {Code::kAuth, "its first message is longer than its record"};
   if (wire_.is_flooded()) return {Code::kStoreLost, "the other side changes its keys all the time"};
@@ -250,7 +250,7 @@ Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> s
 
 Status verify_peer_again(const StoreStream& stream, SSL_CTX* context) {
   if (!stream.has_peer_certificate()) return Status::ok();
-  // Only streams of ours show certificates.
+  // Only a TlsStream has a peer certificate.
   return static_cast<const TlsStream&>(stream).verify_again(context);
 }
 

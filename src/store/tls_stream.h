@@ -14,9 +14,9 @@ namespace memspan {
 
 enum class TlsSide { kServer, kClient };
 
-// Over a BIO of ours, which never raises SIGPIPE.
+// Uses a BIO of ours, which never raises SIGPIPE.
 Result<std::unique_ptr<StoreStream>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side);
-// As TlsContext::accepts().
+// Like TlsContext::accepts().
 Status verify_peer_again(const StoreStream& stream, SSL_CTX* context);
 
 }  // namespace memspan

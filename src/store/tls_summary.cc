@@ -46,7 +46,7 @@ std::int64_t seconds_to(const ASN1_TIME* time) {
   return days * std::int64_t{86400} + seconds;
 }
 
-// "DNS:localhost", one a name; of others than the three that count only the kind.
+// One text per name, such as "DNS:localhost".
 std::vector<std::string> names_of(const X509* certificate) {
   struct Free {
     void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of certificates says of its first one, good or not: for people.
+// A readable summary of the first certificate in a file, valid or not.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CertificateSummary {
   std::string key;                    // "EC of 256 bits"
 };
 
-// kInvalidArgument: the file is not there, or no certificate in PEM form. kNotSupported without
+// kInvalidArgument: the file is missing, or has no certificate in PEM form. kNotSupported without
 // TLS. Checks nothing: TlsContext::from_certificates() does.
 Result<CertificateSummary> summarize_certificate(const std::string& path);
 

@@ -10,11 +10,11 @@
 namespace memspan {
 namespace {
 
-// "mspS", so that a stranger's first bytes are refused before anything else is read from them.
+// "mspS": other protocols are refused before anything else is read.
 constexpr std::uint32_t kMagic = 0x5370736d;
 constexpr std::size_t kLengthBytes = 4;
 
-// Keeps room for the length in front of the body.
+// Reserves space for the length in front of the body.
 ByteWriter begin_frame() {
   ByteWriter writer;
   writer.u32(0);
@@ -43,7 +43,7 @@ bool is_code(std::uint8_t number) {
   return number <= static_cast<std::uint8_t>(Code::kInternal);
 }
 
-// Stops at the first key that is not there: the count alone is never believed.
+// Stops at the first missing key: the count is not trusted.
 std::vector<std::string> read_keys(ByteReader& reader) {
   std::vector<std::string> keys;
   std::uint32_t count = reader.u32();
@@ -157,7 +157,7 @@ std::string encode(const StoreAnswer& answer) {
 }
 
 StoreFrame encode_sharing(const StoreAnswer& answer) {
-  // Below it one piece costs less than two.
+  // Below this size, one piece costs less than two.
   constexpr std::size_t kShared = 4096;
   ByteWriter writer = begin_frame();
   writer.u64(answer.id);
@@ -238,7 +238,7 @@ Result<StoreAnswer> decode_answer(std::string_view body) {
   return answer;
 }
 
-// Of a greeting in another version only the version is read.
+// For a hello of another version, reads only the version.
 Result<StoreHello> decode_hello(std::string_view body) {
   ByteReader reader(body);
   if (reader.u32() != kMagic) return malformed("hello: not a memspan store's client");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels between a store and its clients, as bytes.
+// The messages between a store and its clients, as bytes.
 //
 // A connection carries frames: a u32 length (little-endian, 1 to the limit) and that many bytes.
 //
 //   client  hello      request request ...          requests carry an id of the client's choice
 //   server      welcome          answer answer ...  answers carry it back, in any order
 //
-// An answer with the id kFarewellId is the store's last word: it ends the session and says why.
+// An answer with the id kFarewellId is the store's last one: it ends the session and names the
+// reason.
 //
-// Everything here is a pure function of bytes: no sockets, no clock, and no input, however
-// broken, does more than fail.
+// Everything here is a pure function of bytes, without sockets or clocks. Broken input only fails.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ namespace memspan {
 
 inline constexpr std::size_t kMaxKeysPerRequest = 65536;
 inline constexpr std::size_t kMaxMemberBytes = 256;
-// The largest request is a compare-and-swap of two whole values; the rest is room for the key and
-// the small fields. A wait for many long keys has to fit as well.
+// The largest request is a compare-and-swap of two whole values; the rest is for the key and the
+// small fields. A wait for many long keys must also fit.
 inline constexpr std::size_t kMaxFrameBytes = 2 * kMaxValueBytes + (std::size_t{1} << 20);
-// Before the hello nobody is trusted with more memory than this.
+// A client gets no more memory than this before its hello.
 inline constexpr std::size_t kMaxGreetingBytes = 4096;
 // In `StoreRequest::timeout_ms`: wait for as long as the connection lives.
 inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kFarewellId = 0;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
 inline constexpr std::uint32_t kStoreProtocolVersion = 3;
 
-// The numbers are the wire's.
+// The numbers are part of the protocol.
 enum class StoreOperation : std::uint8_t {
   kSet = 1,
   kGet = 2,
@@ -61,13 +61,13 @@ enum class StoreOperation : std::uint8_t {
   kGiveRank = 18,
 };
 
-// One connection of one member, numbered by the store and never used again.
+// One connection of one member, numbered by the store. A number is never reused.
 using SessionId = std::uint64_t;
 
 // "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
 std::string_view operation_name(StoreOperation operation);
 
-// A value. Fields that an operation does not use stay as they are here. The collectives are
+// A value. Fields that an operation does not use keep these defaults. The collectives are
 // group_allgather, allgather and create_group.
 struct StoreRequest {
   std::uint64_t id = 0;
@@ -79,7 +79,7 @@ struct StoreRequest {
   std::uint32_t timeout_ms = 0;   // get, wait, collectives: from its arrival
   std::int32_t rank = -1;         // collectives; take_rank: -1 for the lowest free
   std::uint32_t size = 0;         // collectives; take_rank: 0: not known
-  bool is_owned = false;          // set, append, add, compare-and-swap: goes with the session
+  bool is_owned = false;          // set, append, add, compare-and-swap: ends with the session
   bool operator==(const StoreRequest&) const = default;
 };
 
@@ -91,7 +91,7 @@ struct StoreAnswer {
   SharedText value = {};     // get, get_now, compare-and-swap; list, collectives: pack_texts()
   std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
                              // take_rank: the rank
-  // Only in what a watch says after its first answer.
+  // Only in a watch's answers after the first.
   StoreEvent event = StoreEvent::kNone;
   SharedText key = {};
   bool operator==(const StoreAnswer&) const = default;
@@ -103,8 +103,8 @@ struct StoreHello {
   std::string member;            // a name for messages
   std::string job = {};          // empty: any
   std::int32_t rank = -1;        // -1: none is claimed
-  std::uint32_t silence_ms = 0;  // silent for longer is dead; 0: only a lost connection is
-  std::uint64_t epoch = 0;       // of the store that is expected; 0: any
+  std::uint32_t silence_ms = 0;  // dead after this silence; 0: only by a lost connection
+  std::uint64_t epoch = 0;       // of the expected store; 0: any
 };
 
 // The first frame of a server. Any code but kOk: the server refuses and closes.
@@ -112,11 +112,11 @@ struct StoreWelcome {
   std::uint32_t version = kStoreProtocolVersion;
   Code code = Code::kOk;
   std::string message = {};
-  std::uint64_t epoch = 0;  // another one is another store, that knows nothing of this one's keys
+  std::uint64_t epoch = 0;  // another epoch is another store, without this one's keys
   SessionId session = 0;
 };
 
-// kInvalidArgument when the keys or values are too few, too many, too short or too long.
+// kInvalidArgument if the number or the length of the keys or values is out of range.
 Status check_request(const StoreRequest& request);
 
 // A whole frame, length included. Only for messages within the limits.
@@ -134,7 +134,7 @@ struct StoreFrame {
 StoreFrame encode_sharing(const StoreAnswer& answer);
 
 // From a frame's body. kInvalidArgument for anything that encode() does not write or that
-// check_request() refuses. The version in a hello or a welcome is for the caller to judge.
+// check_request() refuses. The caller checks the version in a hello or a welcome.
 Result<StoreRequest> decode_request(std::string_view body);
 Result<StoreAnswer> decode_answer(std::string_view body);
 Result<StoreHello> decode_hello(std::string_view body);
@@ -148,21 +148,21 @@ Result<std::vector<std::string>> unpack_texts(std::string_view bytes);
 // `"a", "b" and 7 more` for messages: at most 16 names, each shortened, unprintable bytes as '?'.
 std::string list_keys(const std::vector<std::string>& keys);
 
-// Cuts a stream of bytes into frames. Holds no more memory than about twice the bytes that it
-// was really given. Not thread-safe.
+// Cuts a stream of bytes into frames. Uses at most about twice the memory of the bytes that it
+// received. Not thread-safe.
 class StoreFrameReader {
  public:
   explicit StoreFrameReader(std::size_t limit) : limit_(limit) {}
 
   // Takes the stream's next bytes, in pieces of any size. Ignored when broken.
   void feed(std::string_view bytes);
-  // The next whole frame's body, valid until the next call; nullopt when there is none yet.
+  // The next whole frame's body, valid until the next call; nullopt if that is incomplete.
   std::optional<std::string_view> next();
-  // A length was zero or over the limit. For good: no byte after it can be trusted.
+  // A length was zero or over the limit. Permanent: no byte after it can be trusted.
   bool is_broken() const { return broken_; }
-  // Bytes that it has.
+  // Number of buffered bytes.
   std::size_t held() const { return buffer_.size(); }
-  // Of the next frame something has come, but not all.
+  // A part of the next frame has arrived.
   bool has_part() const { return used_ < buffer_.size(); }
   // For the frames that next() has not looked at yet.
   void set_limit(std::size_t limit) { limit_ = limit; }
@@ -171,7 +171,7 @@ class StoreFrameReader {
   std::size_t limit_;
   void drop_used();
   std::string buffer_;
-  std::size_t used_ = 0;  // bytes of buffer_ that next() has given out
+  std::size_t used_ = 0;  // bytes of buffer_ that next() has returned
   bool broken_ = false;
 };
 

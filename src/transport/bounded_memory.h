@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stretch of memory that is only touched after a bounds check: what links over memory of this
-// process share.
+// A range of memory with bounds checks. Links over memory of this process share it.
 #pragma once
 
 #include <cstddef>

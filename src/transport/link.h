@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to one peer: the data path of whatever cannot be reached by plain loads and stores.
+// A connection to one peer: the data path to memory that plain loads and stores cannot reach.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace memspan {
 
 enum class AtomicKind : std::uint8_t { kFetch, kSet, kSwap, kCompareSwap, kAdd, kAnd, kOr, kXor };
 
-// A value. `width` is 4 or 8 bytes; operands stand in the low bytes.
+// A value. `width` is 4 or 8 bytes; operands are in the low bytes.
 struct AtomicOp {
   AtomicKind kind;
   std::uint8_t width;
@@ -22,12 +22,12 @@ struct AtomicOp {
   std::uint64_t compare = 0;  // kCompareSwap: expected value
 };
 
-// Applies `op` to `word`, atomically among all that do the same, and gives the value before.
+// Applies `op` to `word`, atomically with other calls, and returns the previous value.
 std::uint64_t apply_atomic(void* word, const AtomicOp& op);
 
 enum class SignalOp : int { kSet = 0, kAdd = 1 };
 
-// A place in a peer's memory. `region` must outlive the call that gets it.
+// A place in a peer's memory. `region` must outlive the call that uses it.
 struct RemotePlace {
   const RemoteRegion& region;
   std::uint64_t offset = 0;
@@ -35,7 +35,7 @@ struct RemotePlace {
 
 enum class MoveDirection : std::uint8_t { kPut, kGet };
 
-// What a message is about, in words of its sender and its receiver.
+// Identifies a message. The sender and the receiver define the meaning.
 struct MessageTag {
   std::uint64_t kind = 0;
   std::uint64_t id = 0;
@@ -45,70 +45,69 @@ struct MessageTag {
 
 // One piece of a vector.
 struct MovePiece {
-  std::byte* local = nullptr;  // only read by kPut
+  std::byte* local = nullptr;  // kPut only reads it
   const RemoteRegion* region = nullptr;
   std::uint64_t offset = 0;
   std::size_t bytes = 0;
 };
 
-// Thread-safe. A place that is not wholly inside its region is kInvalidArgument and touches
-// nothing; a region that was retracted is kStale. The owner checks as well. Where the owner is the
-// first to find out, a call that waits for an answer fails, and for a put the next quiet() of its
-// context. kPeerLost: the peer or the way to it is gone; the message names the peer.
+// Thread-safe. A call returns kInvalidArgument and touches nothing if a place is not completely
+// inside its region. It returns kStale for a retracted region. The owner also checks. If only the
+// owner finds an error, the call that waits for the answer fails; for a put the next quiet() of its
+// context fails. kPeerLost: the peer or the path to it is lost; the message names the peer.
 //
-// Every call that waits ends: with the answer, with the loss of the peer, at the context's limit,
-// or when the thread is interrupted (core/interrupt.h). Memory given to a call that ended belongs
-// to the caller again.
+// Every call that waits ends with the answer, the loss of the peer, the context's limit, or an
+// interrupt of the thread (core/interrupt.h). Then its memory belongs to the caller again.
 class Link {
  public:
   virtual ~Link() = default;
 
-  // Makes `region` ready to be used, where a transport has to do something for that. To be called
-  // once for each region, before any other use of it.
+  // Prepares `region` for use, if the transport requires that. Call it once for each region, before
+  // any other use.
   virtual Status attach(const RemoteRegion& region) = 0;
-  // Where the byte can be loaded and stored directly, or null.
+  // The address for direct loads and stores of the byte, or null.
   virtual std::byte* direct(const RemotePlace& place) = 0;
 
-  // Returns when `from` may be changed.
+  // Returns when the caller may change `from`.
   virtual Status put(OperationContext& context, const RemotePlace& to, const void* from,
                      std::size_t bytes) = 0;
-  // `from` stays as it is until quiet() of the context.
+  // The caller must not change `from` before quiet() of the context.
   virtual Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
                          std::size_t bytes) = 0;
-  // Returns when the bytes are here.
+  // Returns when the bytes are in `to`.
   virtual Status get(OperationContext& context, void* to, const RemotePlace& from,
                      std::size_t bytes) = 0;
-  // They are here after quiet() of the context.
+  // The bytes are in `to` after quiet() of the context.
   virtual Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
                          std::size_t bytes) = 0;
-  // The data, then the signal: who sees the signal sees the data. `bytes` may be 0. A refused put
-  // is not signaled.
+  // Writes the data, then the signal: a thread that sees the signal sees the data. `bytes` may be
+  // 0. A refused put is not signaled.
   virtual Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                             std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                             SignalOp op) = 0;
-  // All pieces, in no promised order; as put() or get() of each.
+  // Like put() or get() of each piece, in unspecified order.
   virtual Status move(OperationContext& context, MoveDirection direction,
                       std::span<const MovePiece> pieces) = 0;
-  // `fetched` may be null: then it may return before it is applied, as a put. The offset is a
-  // multiple of op.width.
+  // If `fetched` is null, it may return before the operation is applied, like a put. The offset is
+  // a multiple of op.width.
   virtual Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                         std::uint64_t* fetched) = 0;
 
-  // Puts and atomics of the context before it are applied before those after it, at this peer.
+  // At this peer, earlier puts and atomics of the context are applied before later ones.
   virtual Status fence(OperationContext& context) = 0;
-  // The two halves of quiet(), so that several peers can be asked at once.
+  // The two halves of quiet(), with which a caller asks several peers at once.
   virtual std::uint64_t start_quiet(OperationContext& context) = 0;
   virtual Status finish_quiet(OperationContext& context, std::uint64_t ticket) = 0;
-  // Puts and atomics of the context before it are applied, and its gets are here. Gives the first
+  // Waits until the context's puts and atomics are applied and its gets complete. Returns the first
   // failure since the last quiet().
   Status quiet(OperationContext& context) { return finish_quiet(context, start_quiet(context)); }
 
-  // A message for the peer's handler, after all puts of this thread before it. Returns when
-  // `bytes` may be changed; may be called by a handler. kNotSupported where there are no messages.
+  // Sends a message to the peer's handler, after all earlier puts of this thread. Returns when
+  // `bytes` may be changed. Handlers may call it. kNotSupported: no messages.
   virtual Status send(const MessageTag& tag, std::span<const std::byte> bytes);
 
  protected:
-  // A context outlives no link that it used.
+  // A link must outlive the contexts that used it.
   static void use(OperationContext& context, Link& link) { context.use(link); }
 };
 

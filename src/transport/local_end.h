@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a local end of a copy is memory of, in a job with another device than the host.
+// Finds out whether the local end of a copy is device memory, in a job that has a device.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@
 
 namespace memspan {
 
-// Thread-safe. The device is opened when it is first asked for.
+// Thread-safe. The first use opens the device.
 class LocalEnd {
  public:
-  // Null where there is no such device: then no memory is its own.
+  // Null if there is no device. Then no memory is device memory.
   Device* device() {
     Device* known = device_.load(std::memory_order_acquire);
     if (known == nullptr && (known = other_device()) != nullptr)
@@ -30,12 +30,12 @@ class LocalEnd {
   std::atomic<Device*> device_{nullptr};
 };
 
-// An atomic on a word in memory of a device, by `link`, which reaches it at `at`: set is a put,
-// which may be on its way when this returns and gives 0 for the value before, and fetch a get.
-// kNotSupported says so of the others.
+// An atomic on a word in device memory, which `link` reaches at `at`. Set is a put: it may still be
+// in flight on return, and gives 0 as the previous value. Fetch is a get. Other kinds return
+// kNotSupported.
 Status atomic_by_copies(Link& link, OperationContext& context, const AtomicOp& op,
                         const RemotePlace& at, std::uint64_t* fetched);
-// Why the others are not done.
+// The error for the other kinds.
 Status no_device_atomic(const AtomicOp& op, const RemotePlace& at);
 
 }  // namespace memspan

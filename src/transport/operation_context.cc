@@ -47,7 +47,7 @@ Status OperationContext::quiet() {
   Status first;
   for (std::size_t i = 0; i < links.size(); ++i) {
     Status status = links[i]->finish_quiet(*this, tickets[i]);
-    // At its limit, or interrupted: it is still outstanding.
+    // Timed out or interrupted: it is still outstanding.
     if (status.code() == Code::kTimeout || status.code() == Code::kSystem) use(*links[i]);
     if (first.is_ok()) first = std::move(status);
   }

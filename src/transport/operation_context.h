@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns what is outstanding: it remembers the links that were used since its last quiet, so that
-// quiet and fence ask those and no others. Costs nothing where all was direct.
+// Tracks outstanding operations: it remembers the links used since its last quiet, so quiet and
+// fence ask only those. It costs nothing if all accesses were direct.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,26 @@ namespace memspan {
 
 class Link;
 
-// Thread-safe: a context that several threads share completes what all of them began. It must not
-// be used after a link that it used is destroyed.
+// Thread-safe: a context that several threads share completes the operations of all of them. A link
+// must outlive the contexts that used it.
 class OperationContext {
  public:
   OperationContext();
   OperationContext(const OperationContext&) = delete;
   OperationContext& operator=(const OperationContext&) = delete;
 
-  // Names it in messages to a peer; no two of a process are the same.
+  // Identifies it in messages to a peer; unique in this process.
   std::uint64_t id() const { return id_; }
-  // How long one call may wait; Duration::max() where only a loss of the peer ends it. Set it
-  // while no call runs.
+  // How long one call may wait; Duration::max(): no limit. Set it while no call runs.
   Duration limit() const { return limit_; }
   void set_limit(Duration limit) { limit_ = limit; }
   Deadline deadline() const {
     return limit_ == Duration::max() ? Deadline::never() : Deadline::after(limit_);
   }
 
-  // Order at each peer that was used.
+  // Link::fence() of all used links.
   Status fence();
-  // Everything is applied, and gets are here. All peers are asked at once. The first failure.
+  // Link::quiet() of all used links, in parallel. Returns the first failure.
   Status quiet();
 
  private:

@@ -19,7 +19,7 @@ bool is_device(const RemotePlace& place) {
 
 }  // namespace
 
-// A put returns when its source may be changed, so one buffer does.
+// A put returns when its source may be changed, so one buffer suffices.
 Status StagingLink::put_staged(OperationContext& context, const RemotePlace& to,
                                const std::byte* from, std::size_t bytes) {
   std::vector<std::byte> buffer = buffer_for(bytes);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another link, for local ends that may be memory of a device: those go through a buffer of the
-// host. Regions of a peer's device are staged by their owner; of atomics on them there are set and
-// fetch.
-// Thread-safe as any Link; sizes are bytes.
+// Wraps a link for local ends that may be device memory: those use a host buffer. The owner stages
+// its own device memory, which supports only the atomics set and fetch.
+// Thread-safe like any Link; sizes are in bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace memspan {
 
-// `behind` must outlive it. Its operations are outstanding at `behind`.
+// `behind` must outlive it and tracks its outstanding operations.
 class StagingLink final : public Link {
  public:
   explicit StagingLink(Link& behind) : behind_(behind) {}

@@ -29,7 +29,7 @@ Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& s
   if (*named) return **named;
   if (reach == Reach::kOneKernel) return std::string("127.0.0.1");
   auto own = store ? address_for_other_hosts(*store) : first_address();
-  // With nothing but a loopback, whoever is there is behind it.
+  // With nothing but a loopback, the store must be behind it.
   if (!own && store) own = address_towards(*store);
   if (own) return *own;
   return Status(Code::kUnavailable,
@@ -78,7 +78,7 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
                   fmt::format("the carrier ucx: with {} set UCX may use any network, which needs "
                               "MEMSPAN_TRUSTED_FABRIC=1; {} names one interface or address instead",
                               kDevices, kNetVariable));
-  // Declared trusted as a whole, the fabric is UCX's to choose from.
+  // If the whole fabric is declared trusted, UCX may choose from it.
   if (!ucx.trusted.are_all() || environment(kNetVariable)) ucx.device = interface_of(ucx.host);
   MEMSPAN_TRY_ASSIGN(const auto native, environment_integer(kNativeVariable, 0, 1),
                      "the carrier ucx");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves the bytes of the transport "message" of this process, and where it listens.
+// The carrier of the transport "message" of this process, and the address it listens at.
 #pragma once
 
 #include <memory>
@@ -22,25 +22,25 @@ enum class Reach { kOneKernel, kNetwork };
 struct CarrierOptions {
   enum class Kind { kSocket, kUcx } kind = Kind::kSocket;
   SocketOptions sockets = {};  // of kSocket
-  bool encrypts = false;       // the same
-  // MessageOptions::silence_limit: processes of one kernel are seen to die.
+  bool encrypts = false;       // of kSocket
+  // MessageOptions::silence_limit; not needed in one kernel, which shows deaths.
   Duration silence_limit = Duration::max();
   UcxOptions ucx = {};  // of kUcx
 };
 
-// What MEMSPAN_CARRIER says ("socket", "unix", "tcp", "tcp:ADDRESS", "ucx"); without it, or with
-// "socket": Unix sockets where they reach, else TCP. TCP and UCX listen at the address or interface
-// that MEMSPAN_NET names, else at the address with which this process would go to `store`, or at
-// the first one that is not loopback; in one kernel at the loopback. With MEMSPAN_ENCRYPT_DATA=1
-// sockets are under TLS. MEMSPAN_SILENCE_LIMIT ("2s" without it, "0s" for never) is how long a peer
-// that is reached by TCP or UCX may give no sign of life. MEMSPAN_SEND_BUFFER:
-// SocketOptions::send_buffer. MEMSPAN_NATIVE_RMA=0: UCX's one-sided operations are not used.
-// MEMSPAN_UCX_RENDEZVOUS: UcxOptions::rendezvous, 0 never and 1 always. kInvalidArgument when a
-// variable says something else, kUnavailable when there is no address, kAuth when UCX would use a
-// network that is not trusted, kNotSupported when there is no UCX, or when it is to encrypt.
+// MEMSPAN_CARRIER is "socket", "unix", "tcp", "tcp:ADDRESS" or "ucx". The default, "socket",
+// selects Unix sockets if they reach all processes, else TCP. TCP and UCX listen at the address or
+// interface that MEMSPAN_NET names, or in one kernel at the loopback. Otherwise they listen at the
+// address from which this process reaches `store`, or at the first that is not loopback.
+// MEMSPAN_ENCRYPT_DATA=1 puts sockets under TLS. MEMSPAN_SILENCE_LIMIT (default "2s"; "0s": no
+// limit) is how long a TCP or UCX peer may give no sign of life. MEMSPAN_SEND_BUFFER sets
+// SocketOptions::send_buffer. MEMSPAN_NATIVE_RMA=0 disables UCX's one-sided operations.
+// MEMSPAN_UCX_RENDEZVOUS sets UcxOptions::rendezvous: 0 never, 1 always. kInvalidArgument: a
+// variable is invalid. kUnavailable: no address. kAuth: UCX would use an untrusted network.
+// kNotSupported: UCX is missing, or is asked to encrypt.
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store);
 
-// kNotSupported when there is no UCX.
+// kNotSupported if UCX is missing.
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options);
 
 }  // namespace memspan

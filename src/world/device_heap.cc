@@ -34,7 +34,7 @@ Result<std::size_t> device_heap_bytes(std::size_t fallback) {
   return align_up(bytes, kDeviceGranularity);
 }
 
-// What a process says of itself.
+// A process's description of its part.
 struct DeviceHeap::Introduction {
   std::string device;
   std::uint64_t bytes = 0;
@@ -64,7 +64,7 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
                                                      const ExchangeTexts& exchange,
                                                      Deadline deadline) {
   std::unique_ptr<DeviceHeap> made(new DeviceHeap(place, device, bytes));
-  // Until all have taken what they need.
+  // Lives until all have taken what they need.
   auto broker = DescriptorBroker::open();
   MEMSPAN_TRY_ASSIGN(
       const std::vector<std::string> texts,
@@ -127,7 +127,7 @@ std::size_t DeviceHeap::parts() const {
   return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
 }
 
-// All have the same place, those of other nodes, too, though nobody needs that.
+// All PEs use the same place, even on other nodes, which do not need that.
 Status DeviceHeap::find_place(const ExchangeTexts& exchange) {
   Status taken;
   for (std::uint64_t number = 0; number < kMostPlaces; ++number) {
@@ -140,7 +140,7 @@ Status DeviceHeap::find_place(const ExchangeTexts& exchange) {
 }
 
 Status DeviceHeap::reserve(std::uint64_t number) {
-  // By the largest node, so that all count alike.
+  // Uses the largest node, so that all compute the same.
   std::size_t most = 0;
   for (int node = 0; node < place_.nodes.count(); ++node)
     most = std::max(most, static_cast<std::size_t>(place_.nodes.peers_in(node)));
@@ -182,7 +182,7 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introdu
   return Status::ok();
 }
 
-// For those who do not map it; empty where there are none.
+// For PEs that do not map it; empty if there are no such PEs.
 Result<std::string> DeviceHeap::expose() {
   if (place_.linked == nullptr) return std::string();
   MEMSPAN_TRY_ASSIGN(exposed_, place_.linked->expose_device(base(), bytes_, kDeviceHeapRegion),

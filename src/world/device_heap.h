@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symmetric heap in memory of a device (MEMSPAN_DEVICE=cuda), beside that of the host. Each PE
-// gives memory of its device; those of one node have all of it mapped, in one range that lies at
-// one address in all of them:
+// The symmetric heap in memory of a device (MEMSPAN_DEVICE=cuda), beside the heap of the host. Each
+// PE provides memory of its device. The PEs of a node map all of it in one range, at the same
+// address in each:
 //
 //   | part of the node's first PE | part of the second | ...
 //
-// It is made together, when the first piece of it is asked for: all PEs have it, or none.
+// All PEs make it together when its first piece is requested: all have it, or none.
 // docs/design/0019-device-heap.md
 #pragma once
 
@@ -33,18 +33,18 @@ Result<std::size_t> device_heap_bytes(std::size_t fallback);
 // One thread at a time.
 class DeviceHeap {
  public:
-  // Who it is made with. All must outlive it.
+  // The objects it is made with. All must outlive it.
   struct Place {
     const NodeMap& nodes;
     int rank = 0;
-    const RouteTable& plain;        // tells who is mapped
+    const RouteTable& plain;        // shows which PEs are mapped
     LinkedPeers* linked = nullptr;  // exposes it to the others
     DeviceRoutes& routes;
   };
 
-  // Collective over all processes, which exchange texts by `exchange`. Where it fails on one, it
-  // fails on all with that reason, and nothing is left of it. kOutOfMemory, kUnavailable (no place
-  // that is free in all), kNotSupported (no device), kInvalidArgument (devices or sizes differ).
+  // Collective over all processes, which exchange texts by `exchange`. If it fails on one, it fails
+  // on all with that reason and leaves nothing behind. kOutOfMemory, kUnavailable (no address range
+  // is free in all), kNotSupported (no device), kInvalidArgument (devices or sizes differ).
   static Result<std::unique_ptr<DeviceHeap>> make(const Place& place, Device& device,
                                                   std::size_t bytes, const ExchangeTexts& exchange,
                                                   Deadline deadline);
@@ -62,7 +62,7 @@ class DeviceHeap {
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
   bool free(void* pointer);
   bool has_block(const void* pointer) const;
-  // Where `peer`'s copy of an address is mapped here; null when it is on another node.
+  // The address of `peer`'s copy in this process; null if it is not mapped.
   std::byte* address_at(const void* pointer, int peer) const;
 
  private:

@@ -21,7 +21,7 @@ DeviceRoutes::DeviceRoutes(const RouteTable& plain)
   table_.device = &device_;
 }
 
-// What reaches the same memory as the routes of `region` do, by links of this table.
+// Routes to the same memory as those of `region`, by links of this table.
 std::vector<Route> DeviceRoutes::convert(const SymmetricRegion& region,
                                          const RemoteRegion& near_region) {
   std::vector<Route> routes(peers_.size());

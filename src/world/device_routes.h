@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of a job where memory may be that of another device than the host (MEMSPAN_DEVICE), as
-// the program's calls take them: by links that look at both ends of a copy. Nothing in line finds a
-// direct route in this table, so only such jobs pay for the look.
+// The routes that the program's calls take in a job whose memory may be on a device
+// (MEMSPAN_DEVICE): links that look at both ends of a copy. Inline code finds no direct route in
+// this table, so only such jobs pay for the look.
 //
-// The library's own memory is that of the host, and is reached by World::routes() as in other jobs.
+// The library's own memory is host memory; World::routes() reaches it as in other jobs.
 #pragma once
 
 #include <atomic>
@@ -27,21 +27,21 @@ class DeviceRoutes {
   DeviceRoutes& operator=(const DeviceRoutes&) = delete;
 
   const RouteTable& table() const { return table_; }
-  // Once the static variables are connected.
+  // Call it once the static variables are connected.
   void add_data(const SymmetricRegion& data);
 
-  // Where a PE's part of the heap in memory of a device is: mapped here, or exposed by it.
+  // A PE's part of the heap in device memory: mapped here, or exposed by the PE.
   struct DevicePart {
     std::byte* mapped_at = nullptr;
     RemoteRegion region;
   };
   // `mine` is this process's part; one of `parts` for each PE. Called once.
   void show_heap(std::byte* mine, std::size_t bytes, const std::vector<DevicePart>& parts);
-  // Nothing finds it any more. No call is on its way there.
+  // Hides the heap from later calls. No call may be using it.
   void hide_heap() { device_.store(nullptr, std::memory_order_release); }
 
  private:
-  // Of one PE: `near` where its memory is mapped, else `far`.
+  // The link to one PE: `near` if its memory is mapped, else `far`.
   struct Peer {
     std::unique_ptr<DeviceLink> near;
     std::unique_ptr<Link> far;

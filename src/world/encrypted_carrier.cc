@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "tls:";
 constexpr std::size_t kKeyBytes = 32;
-constexpr std::size_t kRecordBytes = 16384;  // what one record of TLS holds at most
+constexpr std::size_t kRecordBytes = 16384;  // the most that one TLS record holds
 
-// One that is ours alone; the stream that it came from may go.
+// A duplicate that only we own; the stream that it came from may be destroyed.
 Result<Fd> own_socket(const ByteStream& stream) {
   Fd socket(::fcntl(stream.descriptor(), F_DUPFD_CLOEXEC, 0));
   if (!socket.is_valid()) return Status::from_errno("duplicating a socket");
@@ -51,11 +51,11 @@ class EncryptedStream final : public ByteStream {
         all += static_cast<ssize_t>(step.bytes);
       }
     }
-    has_buffered_ = true;  // who has filled all places does not know
+    has_buffered_ = true;  // all places are full, so there may be more
     return all;
   }
 
-  // What a call could not send comes first in the next one, at least as long: TLS has sealed it.
+  // Unsent bytes come first in the next call, which is at least as long: TLS has sealed them.
   ssize_t send(std::span<const iovec> from, Waiting waiting) override {
     std::array<char, kRecordBytes> gathered;
     ssize_t all = 0;
@@ -79,7 +79,7 @@ class EncryptedStream final : public ByteStream {
   }
 
  private:
-  // `move`, once both sides have shaken hands. Nothing more is waited for when something was moved.
+  // Calls `move` after the handshake. Does not wait any more once something was moved.
   template <typename Move>
   StreamStep open_and(Move move, bool has_moved, Waiting& waiting) {
     while (true) {
@@ -99,14 +99,14 @@ class EncryptedStream final : public ByteStream {
     }
   }
 
-  // As ByteStream has it, of a step that moved nothing.
+  // ByteStream's result for a step that moved nothing.
   static ssize_t nothing(const StreamStep& step) {
     const bool has_ended =
         step.next == StreamStep::Next::kEnd || step.next == StreamStep::Next::kFailed;
     return has_ended ? -1 : 0;
   }
 
-  // A header and its payload go into one record. What fills a record alone is not copied.
+  // Puts a header and its payload into one record. A part that fills a record is not copied.
   static std::string_view next_chunk(std::span<const iovec> from, std::size_t offset,
                                      std::span<char> gathered) {
     const auto rest = [&](std::size_t i) {
@@ -126,7 +126,7 @@ class EncryptedStream final : public ByteStream {
 
   const std::unique_ptr<StoreStream> tls_;
   std::atomic<bool> is_open_{false};
-  bool has_buffered_ = false;  // of who receives
+  bool has_buffered_ = false;  // only for the receiving thread
 };
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {

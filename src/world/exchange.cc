@@ -14,7 +14,7 @@
 namespace memspan {
 namespace {
 
-// How often somebody who waits looks whether the one that he waits for has died.
+// How often a waiting process checks whether the awaited one has died.
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr auto kAnswerLimit = std::chrono::seconds(10);
 

@@ -18,7 +18,7 @@ namespace {
 
 using Protocol = ForeignLauncher::Protocol;
 
-// What its processes have when it speaks that protocol with them.
+// The variable that its processes have if it speaks that protocol with them.
 struct Speech {
   Protocol protocol;
   const char* variable;
@@ -37,8 +37,8 @@ struct Known {
   const char* hint;
 };
 
-// The first whose mark is there started the process: the ones above run inside the ones below.
-// Slurm's mark is of a step (srun); the shell of a batch script has SLURM_NTASKS too, and is one.
+// The first launcher whose mark is set started the process: those above run inside those below.
+// Slurm's mark is of a step (srun): a batch script's shell, a single process, has SLURM_NTASKS.
 constexpr Known kLaunchers[] = {
     {"Open MPI's launcher (mpirun, or its oshrun)",
      "OMPI_COMM_WORLD_SIZE",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that can exchange texts become a job. All tell who they are, on which host, and where
-// their descriptor brokers are. The leader of each node, its lowest rank, makes the node segment
-// and the heap and publishes them; the others of the node fetch them. The leader watches the
-// others, and they watch it.
+// Members that can exchange texts become a job. Each publishes its identity, its host and the
+// address of its descriptor broker. The leader of each node, its lowest rank, makes the node
+// segment and the heap and publishes them; the others of the node fetch them. The leader watches
+// the others, and they watch it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@
 namespace memspan {
 namespace {
 
-// What members are called in messages.
+// The name of members in messages.
 constexpr const char* kMemberKind = "PE";
 
 // "PROCESS NAMESPACE|BROKER|KERNEL|HOST".
@@ -94,25 +94,25 @@ std::vector<int> followers_in(const Membership& joined) {
   return followers;
 }
 
-// What the leader publishes for each member.
+// The name under which the leader publishes a member's memory.
 std::string node_memory_name(int rank) {
   return fmt::format("node/{}", rank);
 }
 
-// Who has fetched the node's memory; the leader watches them.
+// The members that have fetched the node's memory; the leader watches them.
 class Arrivals {
  public:
   explicit Arrivals(std::vector<int> awaited) : awaited_(std::move(awaited)) {}
 
   void enter(int rank, Fetcher fetcher) {
-    if (!fetcher.process.is_valid()) return;  // it cannot be watched, so it is none of ours
+    if (!fetcher.process.is_valid()) return;  // it cannot be watched, so it is not a member
     MutexLock lock(mutex_);
     watched_.push_back({rank, std::move(fetcher.process), std::move(fetcher.connection)});
     changed_.notify_all();
   }
 
-  // While somebody is missing `check` is asked ten times a second; its failure ends the wait.
-  // kTimeout names who did not come.
+  // While members are missing, calls `check` ten times a second; its failure ends the wait.
+  // kTimeout names the missing ranks.
   Result<std::vector<PeerWatch::Watched>> wait(Deadline deadline,
                                                const std::function<Status()>& check) {
     constexpr auto kCheckEvery = std::chrono::milliseconds(100);
@@ -185,7 +185,7 @@ Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) 
   return Status::ok();
 }
 
-// `ready`: whether this member may go on.
+// `ready`: whether this member may continue.
 Status lead_host(Membership& joined, const Status& ready, const Exchange& exchange,
                  const std::function<Status()>& check, Deadline deadline) {
   const auto arrivals =
@@ -243,7 +243,7 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
   joined.channel = channel;
   MEMSPAN_PASS(introduce(joined, exchange));
   const Status shared = share(joined, exchange, check, deadline);
-  // Nobody goes on before all are on the node segment, or an early end would look like a death.
+  // No member continues before all are on the segment: an early end would look like a death.
   MEMSPAN_TRY(agree(exchange, shared, kMemberKind), "waiting for all processes of the job");
   joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.nodes.node_of(joined.rank)));
   return Status::ok();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE tells all others at join where some of them are reached by links: its address, its
-// regions, and what must be the same everywhere.
+// A PE's message to all others at join, if some of them are reached by links: its address, its
+// regions, and the values that must be equal everywhere.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Introduction {
   std::optional<RemoteRegion> heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 
-  // Printable, since a way of the caller's may carry text only.
+  // Printable, because the caller's exchange may carry text only.
   std::string encode() const;
   static Result<Introduction> decode(const std::string& text);
 };

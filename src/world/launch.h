@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher on this host hands to each process that it starts: one environment variable
-// that names inherited descriptors. Nothing is exchanged at start: the node segment and the heap
-// are there already, and the store is a socket pair. Of a job on several hosts the store is at an
-// address, and its secret is the one in the node segment.
+// A launcher on this host hands each process that it starts one environment variable, which names
+// inherited descriptors. Nothing is exchanged at start: the node segment and the heap already
+// exist, and the store is a socket pair. In a job on several hosts the store has an address, and
+// its secret is the one in the node segment.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ inline constexpr const char* kLaunchVariable = "MEMSPAN_LAUNCH";
 struct Launch {
   int rank = 0;
   int size = 1;
-  int segment = -1;  // memfd of the NodeSegment, which carries the job's secret too
+  int segment = -1;  // memfd of the NodeSegment, which also carries the job's secret
   int heap = -1;     // memfd of the heaps of the node's PEs: index i at i * NodeSegment heap_stride
   int store = -1;    // stream socket to the launcher's StoreServer
   // How many processes each host has, in the order of ranks; empty: all are on one.
   std::vector<int> hosts = {};
-  // Of hosts that are not simulated: their names, and the store's URL.
+  // For hosts that are not simulated: their names, and the store's URL.
   std::vector<std::string> names = {};
   std::string store_url = {};
 
@@ -44,7 +44,7 @@ struct Launch {
 Result<std::vector<int>> parse_host_sizes(const char* what, std::string_view text);
 std::string format_host_sizes(const std::vector<int>& sizes);
 
-// What MEMSPAN_HOST_ID is on the simulated host with this number.
+// The value of MEMSPAN_HOST_ID on the simulated host with this number.
 std::string simulated_host(int number);
 
 }  // namespace memspan

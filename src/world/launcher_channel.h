@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher of another vendor offers the processes that it started: who they are, and short
-// texts that one tells the others. The two implementations speak PMI-1 and PMIx.
+// The service of another vendor's launcher to the processes that it started: their ranks, and an
+// exchange of short texts. The two implementations speak PMI-1 and PMIx.
 //
-// It is used to agree on a store (docs/design/0011-launchers.md) and ended before the job begins.
-// Only where MPI will be initialized in the same process it is kept until the job ends, since MPI
-// could not begin another conversation with the launcher.
+// It is used to agree on a store (docs/design/0011-launchers.md) and closed before the job begins.
+// If MPI will be initialized in the same process, it stays open until the job ends: MPI could not
+// begin another conversation with the launcher.
 #pragma once
 
 #include <memory>
@@ -15,27 +15,27 @@
 
 namespace memspan {
 
-// One thread at a time. Its destruction ends the conversation; what others still want of what this
-// process put is there all the same.
+// One thread at a time. Its destruction ends the conversation; the values that this process put
+// stay available.
 class LauncherChannel {
  public:
   virtual ~LauncherChannel() = default;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // Under each key once. kInvalidArgument when the launcher does not take that much.
+  // Put each key only once. kInvalidArgument if the value is too long for the launcher.
   virtual Status put(const std::string& key, const std::string& value,
                      const Deadline& deadline) = 0;
-  // Collective. After it everybody can get what anybody put before.
+  // Collective. After it, every process can get all values that were put before.
   virtual Status fence(const Deadline& deadline) = 0;
   virtual Result<std::string> get(int rank, const std::string& key, const Deadline& deadline) = 0;
 };
 
-// Over the inherited socket PMI_FD, which has to be set. kUnavailable when it is not what it should
-// be, kNotSupported when MPI_Finalize has ended it.
+// Uses the inherited socket PMI_FD, which must be set. kUnavailable if it is not the launcher's
+// socket, kNotSupported if MPI_Finalize has ended the conversation.
 Result<std::unique_ptr<LauncherChannel>> open_pmi_channel(const Deadline& deadline);
-// Loads libpmix.so.2 for good. kNotSupported when it is not there or this build knows no PMIx,
-// kUnavailable when its server does not answer.
+// Loads libpmix.so.2 for good. kNotSupported if it is not installed or this build has no PMIx,
+// kUnavailable if its server does not answer.
 Result<std::unique_ptr<LauncherChannel>> open_pmix_channel();
 
 }  // namespace memspan

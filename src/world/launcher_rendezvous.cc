@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that another vendor's launcher started agree on a store of PE 0, and meet there.
 //
-//   each PE                      PE 0                            each PE
-//   put who its host is ─fence─> listen, put where + secret ─fence─> get it, connect
+//   each PE              PE 0                                each PE
+//   put its host ─fence─> listen, put address + secret ─fence─> get it, connect
 #include <fmt/format.h>
 
 #include <string>
@@ -31,7 +31,7 @@ std::string own_host() {
   return kernel_identity() + "|" + host_name();
 }
 
-// Where PE 0 listens.
+// Chooses the address at which PE 0 listens.
 Result<Endpoint> choose_endpoint(LauncherChannel& channel, const Deadline& deadline) {
   if (auto given = environment(kAddressVariable)) return Endpoint{*given, 0};
   const std::string own_kernel = kernel_identity();
@@ -50,12 +50,12 @@ Result<Endpoint> choose_endpoint(LauncherChannel& channel, const Deadline& deadl
   return Endpoint{"127.0.0.1", 0};
 }
 
-// Opens the store; what to tell the others of it: "URL SECRET".
+// Opens the store; returns what the others need of it: "URL SECRET".
 Result<std::string> host_store(LauncherChannel& channel, Rendezvous& rendezvous,
                                const Deadline& deadline) {
   MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, choose_endpoint(channel, deadline),
                      "choosing the store's address");
-  // A program that said how to protect the store keeps its secrets to itself.
+  // A program that chose how to protect the store keeps its secrets to itself.
   std::string secret(kNoSecret);
   if (rendezvous.security.kind == StoreSecurity::Kind::kHostSecret) {
     secret = random_hex(kSecretBytes);

@@ -11,8 +11,8 @@
 namespace memspan {
 namespace {
 
-// A launcher, or who watches the process on its node, knows how it ended and says so soon; a lost
-// connection only says that it did.
+// A launcher, or the watcher on the process's node, soon reports how it ended; a lost connection
+// shows only that it did.
 constexpr auto kPatienceWithWatch = std::chrono::milliseconds(500);
 constexpr auto kPatienceWithNode = std::chrono::milliseconds(100);
 
@@ -97,7 +97,7 @@ Status LinkedPeers::expose(const Memory& memory) {
   return Status::ok();
 }
 
-// Who cannot go on says so to all, so that nobody waits for it.
+// A PE that cannot continue reports it to all, so that none waits for it.
 Status LinkedPeers::introduce(const Memory& memory) {
   Status begun = start_transport();
   if (begun.is_ok()) begun = expose(memory);
@@ -157,8 +157,8 @@ Status LinkedPeers::connect(Which which) {
   return Status::ok();
 }
 
-// In the slots that stand for PEs of other nodes. All processes of the node write the same, and
-// none overwrites what has happened since.
+// Fills the slots of PEs of other nodes. All processes of the node write the same, and none
+// overwrites what has happened since.
 void LinkedPeers::note_arrivals() {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (membership_.nodes.share_node(peer, membership_.rank)) continue;
@@ -207,7 +207,7 @@ void LinkedPeers::flush(Duration limit) {
   }
 }
 
-// After puts and atomics of peers; messages ring by themselves.
+// Called after puts and atomics of peers; messages ring by themselves.
 void LinkedPeers::ring_if_asleep() {
   // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -215,10 +215,10 @@ void LinkedPeers::ring_if_asleep() {
     NodeSegment::ring(*waiting_.self);
 }
 
-// Passed on before it is written down: who sees it there may end this process.
+// Passes it on before writing it down: a process that sees it there may end this one.
 void LinkedPeers::take(int from, const Notice& notice) {
   const NodeSegment& segment = *membership_.segment;
-  // A process that was taken for dead, and goes on, knows nothing of others.
+  // Ignores losses from a process that is marked dead but runs: it knows nothing of others.
   const bool is_loss = notice.kind == Notice::Kind::kLoss;
   if (is_loss && segment.peer(from).death.load(std::memory_order_acquire) != 0) return;
   const bool is_loss_news = is_loss && is_news(notice, segment);
@@ -229,7 +229,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
     if (is_ready && is_news(notice, segment)) notice_routes().flood(notice);
   }
   apply(notice, segment);
-  // Without a launcher processes end each other: who makes no call would not see it.
+  // Without a launcher processes end each other: one that makes no call would not see it.
   if (notice.kind == Notice::Kind::kExit && !has_launcher())
     call_later(kPatienceWithNode, [this] { follow_exit_request(*membership_.segment); });
   if (notice.kind == Notice::Kind::kRepeatEnds)
@@ -239,7 +239,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
   keep_in_touch();
 }
 
-// Of all PEs of this node that have come to it.
+// Sends the ends of all PEs of this node that have ended.
 void LinkedPeers::repeat_ends() {
   if (!waiting_.has_ends()) return;
   const NodeMap& nodes = membership_.nodes;
@@ -254,7 +254,7 @@ void LinkedPeers::repeat_ends() {
   }
 }
 
-// `dead` had come to its end, so nobody misses it, but ends that it had to pass on may be lost.
+// `dead` had ended, so no PE misses it, but ends that it had to pass on may be lost.
 void LinkedPeers::ask_for_ends(int dead) {
   if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)].exchange(true))
     return;
@@ -272,13 +272,13 @@ void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
   if (loop_ != nullptr) timers_.push_back(loop_->call_at(Clock::now() + patience, std::move(call)));
 }
 
-// A connection ended without a goodbye. Whoever knows more has some time to say it.
+// A connection ended without a goodbye. Processes that know more have some time to report it.
 void LinkedPeers::handle_loss(int peer) {
   const bool is_dead = membership_.segment->peer(peer).death.load(std::memory_order_acquire) != 0;
   if (!is_dead && waiting_.is_gone(peer))
     return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
   if (is_dead) return;
-  // Later in any case: this may be in the middle of telling others something.
+  // Always later: this may run in the middle of sending something.
   const bool is_watched = has_launcher() || is_watched_on_its_node(peer);
   call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
 }
@@ -302,9 +302,9 @@ void LinkedPeers::note_loss(int peer) {
   keep_in_touch();
 }
 
-// Where no launcher sees deaths on all nodes, or a node may fall silent, which no launcher sees in
-// time: the lowest living PE of a node keeps connections to those of its neighbors. When one breaks
-// the other is lost, and the next one takes its place.
+// Needed if no launcher sees deaths on all nodes, or if a node may fall silent, which no launcher
+// sees in time. The lowest living PE of a node keeps connections to those of its neighbors. When
+// one breaks, that peer is lost, and the next one takes its place.
 void LinkedPeers::keep_in_touch() {
   if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
   std::vector<int> unreachable;

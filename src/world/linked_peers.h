@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PEs that this process reaches by links: those of other nodes, and all where MEMSPAN_TRANSPORT
-// does not allow `mapped`. It exposes the heap (region 1) and the static symmetric segment
-// (region 2) to them, and tells other nodes what happens on this one.
+// The PEs that this process reaches by links: those of other nodes, or all if MEMSPAN_TRANSPORT
+// does not allow `mapped`. It exposes the heap (region 1) and the static symmetric segment (region
+// 2) to them, and sends other nodes notices about this one.
 //
-// There is none in a job on one host, and so no thread and no socket.
+// A job whose PEs are all mapped has none, and so no thread and no socket.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kStaticRegion = 2;
 // Thread-safe once made.
 class LinkedPeers {
  public:
-  // What this process exposes, and what has to be the same on all.
+  // The memory that this process exposes, and the values that must be equal on all.
   struct Memory {
     std::byte* heap = nullptr;
     std::size_t heap_bytes = 0;
@@ -39,8 +39,7 @@ class LinkedPeers {
   };
   enum class Which { kOtherNodes, kAll };
 
-  // Exchanges introductions with all (membership.exchange). Everything that is given must outlive
-  // it.
+  // Exchanges introductions with all PEs (membership.exchange). All arguments must outlive it.
   static Result<std::unique_ptr<LinkedPeers>> make(const Membership& membership,
                                                    WaitContext& waiting, Messages& messages,
                                                    const Memory& memory, Which which);
@@ -62,10 +61,10 @@ class LinkedPeers {
   }
 
   ProgressEngine& engine() { return *transport_; }
-  // To all other nodes (notices.h); does not wait.
+  // Sends it to all other nodes (notices.h); does not wait.
   void tell(const Notice& notice);
-  // Returns when the messages that this process has sent are handled, or their receivers are gone,
-  // or the limit is over.
+  // Returns when the messages that this process has sent are handled, their receivers are gone, or
+  // the limit is over.
   void flush(Duration limit);
   std::vector<MessageCounter> counters() const { return transport_->counters(); }
   void forget_in_child() { transport_->forget_in_child(); }
@@ -105,9 +104,9 @@ class LinkedPeers {
   std::vector<std::atomic<bool>> has_messages_;  // by PE: some were sent since the last flush()
   std::vector<std::atomic<bool>> has_greeted_;   // by PE
   std::vector<std::atomic<bool>>
-      has_repeated_;                   // by PE: it died after its end, ends were told again
-  std::atomic<bool> is_ready_{false};  // the links are there
-  Mutex sending_;                      // around what handlers and timers send
+      has_repeated_;                   // by PE: it died after its end, and ends were sent again
+  std::atomic<bool> is_ready_{false};  // the links are connected
+  Mutex sending_;                      // held while handlers and timers send
 
   Mutex mutex_;
   std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost

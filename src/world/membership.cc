@@ -40,7 +40,7 @@ std::optional<std::uint64_t> inode_of_socket(int descriptor) {
   return info.st_ino;
 }
 
-// Nothing is said through it, so a program that has closed it may join.
+// It carries no data, so a program that has closed it may join.
 Lifeline hold_lifeline(int descriptor) {
   const auto inode = inode_of_socket(descriptor);
   if (!inode || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return {};
@@ -114,7 +114,7 @@ Result<Membership> join_launched(const Launch& launch) {
   MEMSPAN_TRY(claim_rank(segment, launch.rank), "joining the job");
   joined.lifeline = hold_lifeline(launch.store);
   joined.is_launched = true;
-  // As share_static_segment_at_start() does for who has the library from the start.
+  // For processes with the library from the start, share_static_segment_at_start() does this.
   segment.header().library_seen.store(1, std::memory_order_relaxed);
   joined.segment = std::make_unique<NodeSegment>(std::move(segment));
   joined.heap = std::make_unique<Pages>(std::move(heap));
@@ -150,7 +150,7 @@ Result<std::optional<Endpoint>> master_from_environment() {
   return std::optional<Endpoint>(Endpoint{*address, static_cast<std::uint16_t>(port + offset)});
 }
 
-// A failure that has the port says where it comes from.
+// Explains the port in a failure that names it.
 Status explain_port(const Status& failure, const Rendezvous& rendezvous) {
   const std::uint16_t port = rendezvous.store.first().port;
   const bool is_after_master = !environment("MEMSPAN_STORE") && !environment("SHMEM_MASTER_ADDR");
@@ -161,7 +161,7 @@ Status explain_port(const Status& failure, const Rendezvous& rendezvous) {
                       failure.message(), port, kPortOffset)};
 }
 
-// Rank and size; false when nothing says them.
+// Reads rank and size; false if they are not set.
 Result<bool> read_place(Rendezvous& rendezvous) {
   if (environment("RANK") && environment("WORLD_SIZE")) {
     MEMSPAN_TRY_ASSIGN(const auto size, environment_integer("WORLD_SIZE", 1, kMostPeers),

@@ -13,11 +13,11 @@
 
 namespace memspan {
 
-// The job's store, at that endpoint.
+// Opens the job's store at that endpoint.
 Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
                                                     const Endpoint& endpoint);
 
-// What a node leader makes.
+// The memory that a node leader makes.
 struct NodeMemory {
   std::unique_ptr<NodeSegment> segment;
   std::unique_ptr<Pages> heap;
@@ -28,9 +28,9 @@ Result<NodeMemory> make_host_memory(int peers, int near);
 // Enters this process on the segment. kUnavailable when the rank is taken or its process died.
 Status claim_rank(const NodeSegment& segment, int rank);
 
-// Gives `joined` its node's memory, its place there and a detector. Members exchange texts three
-// times, all as often, over `channel`; while the leader waits for somebody it asks `check`, whose
-// failure ends that. What fails for one fails for all.
+// Gives `joined` its node's memory, its place there and a detector. Every member exchanges texts
+// three times; `channel` is the kind of `exchange`. While the leader waits for a member it calls
+// `check`, whose failure ends the wait. A failure of one member fails all.
 Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages among the PEs of different nodes: what processes of one node would tell each other in
-// shared memory. A message goes over the sender's link to one PE, in order with its puts there.
-// The receiver keeps it in a table of unexpected messages until somebody asks for it by its key.
+// Messages between PEs of different nodes, in place of the shared memory within a node. A message
+// uses the sender's link to one PE, in order with its puts there. The receiver keeps it in a table
+// of unexpected messages until a call asks for it by its key.
 //
 //   send(pe, key, bytes) -- link --> deliver(from, ...) --> table --> receive(from, key)
 //                                        |  rings this process's doorbell
-//                                        +-> the handler of notices, which never stand in the table
+//                                        +-> the handler of notices, which are never in the table
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ enum class MessageKind : std::uint64_t {
 // Names a message of one sender. Several with the same key are received in the order of sending.
 struct MessageKey {
   MessageKind kind = MessageKind::kData;
-  std::uint64_t id = 0;        // whose: the same on all members of a team, never used twice
-  std::uint64_t sequence = 0;  // which
+  std::uint64_t id = 0;        // the owner: equal on all members of a team, never reused
+  std::uint64_t sequence = 0;  // which message
   bool operator==(const MessageKey&) const = default;
 };
 
@@ -45,13 +45,12 @@ class Messages {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-  // How a message gets to a PE, and how frames that have come are taken without waiting. Both are
-  // thread-safe.
+  // Sends a message to a PE, and handles arrived frames without waiting. Both are thread-safe.
   struct Carriage {
     std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes)> send;
     std::function<void()> progress;
   };
-  // Of a notice; called on the thread that took the frame. It must not wait.
+  // Handles a notice on the thread that took the frame. It must not wait.
   using NoticeHandler = std::function<void(int from, std::uint64_t id, std::uint64_t sequence,
                                            std::span<const std::byte> bytes)>;
 
@@ -59,16 +58,16 @@ class Messages {
   explicit Messages(WaitContext& waiting) : waiting_(waiting) {}
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
-  // Before anything comes.
+  // Call both before any message arrives.
   void set_carriage(Carriage carriage) { carriage_ = std::move(carriage); }
   void set_notice_handler(NoticeHandler handler) { on_notice_ = std::move(handler); }
 
-  // To a PE of another node. Returns when `bytes` may be changed; kInvalidArgument beyond
-  // kMostBytes, kPeerLost when the link is cut.
+  // Sends to a PE of another node. Returns when `bytes` may be changed; kInvalidArgument beyond
+  // kMostBytes, kPeerLost if the link is cut.
   Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
 
-  // Waits for a message of `from` as wait_for() does. kPeerLost when `from` is gone and has sent
-  // none; `what` names the call. The second form ends with kPeerLost when lost() gives a PE.
+  // Waits for a message of `from` as wait_for() does. kPeerLost if `from` is gone and has sent
+  // none; `what` names the call. The second form ends with kPeerLost if lost() returns a PE.
   Result<Buffer> receive(const char* what, int from, const MessageKey& key);
   template <typename Lost>
   Result<Buffer> receive(const char* what, int from, const MessageKey& key, Lost lost) {
@@ -83,13 +82,13 @@ class Messages {
         Needs{lost, [from] { return from; }}));
     return std::move(*taken);
   }
-  // What has come by now; takes frames first.
+  // A message that has already arrived; handles frames first.
   std::optional<Buffer> poll(int from, const MessageKey& key);
-  // Drops what nobody will ask for any more: of a team that is destroyed.
+  // Drops messages that no call will ask for: those of a destroyed team.
   void discard(MessageKind kind, std::uint64_t id);
 
-  // For the transport, on any thread: what send() of `from` made. kInvalidArgument when it is no
-  // message.
+  // Called by the transport, on any thread, with what send() of `from` made. kInvalidArgument if it
+  // is not a message.
   Status deliver(int from, const MessageTag& tag, Buffer bytes);
 
   // Messages in the table.

@@ -15,7 +15,7 @@
 namespace memspan {
 namespace {
 
-// Of the ABI that MPICH, Intel MPI and others share.
+// Handles of the ABI that MPICH, Intel MPI and others share.
 constexpr std::uintptr_t kMpichWorld = 0x44000000;
 constexpr std::uintptr_t kMpichByte = 0x4c00010d;
 constexpr int kThreadMultiple = 3;  // in both ABIs
@@ -25,7 +25,7 @@ Function find(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// The one of the launcher first.
+// The launcher's MPI comes first.
 std::vector<std::string> names_to_try() {
   if (const auto named = environment(MpiJob::kLibraryVariable)) return {*named};
   if (environment("OMPI_COMM_WORLD_SIZE"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job that an MPI has started, as a way for its processes to meet. Nothing is linked: the MPI
-// is the one that is loaded, or is loaded by name.
+// A job that MPI started, as a way for its processes to meet. memspan links no MPI: it uses the
+// loaded one, or loads one by name.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ class MpiJob {
  public:
   static constexpr const char* kLibraryVariable = "MEMSPAN_MPI_LIBRARY";
 
-  // `communicator` is the address of an MPI_Comm, or null for all. Where nobody has initialized MPI
-  // this does, and an exit handler finalizes it. kNotSupported: no MPI is found, or it has been
-  // finalized.
+  // `communicator` is the address of an MPI_Comm, or null for all. If MPI is not initialized, this
+  // initializes it, and an exit handler finalizes it. kNotSupported: no MPI is found, or it has
+  // been finalized.
   static Result<MpiJob> join(const void* communicator);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // What rank 0 has, up to kMostBytes bytes. Collective.
+  // Returns rank 0's text, up to kMostBytes bytes. Collective.
   static constexpr std::size_t kMostBytes = 1000;
   Result<std::string> broadcast(const std::string& text) const;
 

@@ -20,14 +20,14 @@ void* mpi_library() {
         return is_mpi ? 1 : 0;
       },
       &path);
-  // It is there already, and stays: others use it.
+  // It is already loaded, and stays loaded because others use it.
   void* const loaded =
       path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   return loaded != nullptr ? loaded : RTLD_DEFAULT;
 }
 
 MpiState mpi_state() {
-  // The same in every MPI, since they have nothing of its own types.
+  // Equal in every MPI, because it uses no types of MPI.
   using Question = int (*)(int*);
   void* const library = mpi_library();
   const auto initialized = reinterpret_cast<Question>(dlsym(library, "MPI_Initialized"));

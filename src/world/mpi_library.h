@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI in the same process: it uses the launcher's connection, too.
+// MPI in the same process, which also uses the launcher's connection.
 #pragma once
 
 namespace memspan {
@@ -10,9 +10,9 @@ enum class MpiState {
   kInitialized,
   kFinalized,
 };
-// By asking whichever library is loaded; nothing is loaded for it.
+// Asks the loaded library; loads nothing.
 MpiState mpi_state();
-// For dlsym(): a loaded MPI library, also one whose symbols are not global, as of an interpreter's
+// For dlsym(): a loaded MPI library, even if its symbols are not global, as in an interpreter's
 // module; else RTLD_DEFAULT.
 void* mpi_library();
 

@@ -10,7 +10,7 @@
 
 namespace memspan {
 
-// A value. Of a job on one node it has no table, and every answer is an expression.
+// A value. On one node it has no table, and every answer is an expression.
 class NodeMap {
  public:
   // All on one node. `host` is for messages.

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The overlay network of a job's nodes: with whom a node keeps connections, and how a notice gets
-// to all. Nodes stand in a ring; a node's neighbors are those 1, 2, 4, ... places before it, which
-// are the ones that a barrier by dissemination sends to. So a job of n nodes has n * log2(n)
-// connections instead of n * n, and each node is watched by about 2 * log2(n) others.
+// The overlay network of a job's nodes: the connections that a node keeps, and how a notice reaches
+// all. Nodes form a ring. A node's neighbors are 1, 2, 4, ... places before it; a barrier by
+// dissemination sends to the same ones. So a job of n nodes has n * log2(n) connections instead of
+// n * n, and about 2 * log2(n) others watch each node.
 //
-//   flood: to all neighbors, who pass on what is new to them. Survives the death of nodes on the
+//   flood: to all neighbors, which pass on what is new to them. Survives the death of nodes on the
 //          way, and sends n * log2(n) messages.
-//   tree:  each receiver gets a span of the ring to pass it on to. Sends n messages, and what a
-//          node that dies had to pass on is lost.
+//   tree:  each receiver gets a span of the ring to pass it on to. Sends n messages. Those that
+//          a dead node had to pass on are lost.
 #pragma once
 
 #include <vector>
 
 namespace memspan {
 
-// A function of nodes: whether one can be sent to.
+// `Lives` is a function of a node: whether it can be reached.
 template <typename Lives>
 class NodeOverlay {
  public:
   // 0 <= own < count.
   NodeOverlay(int count, int own, Lives lives) : count_(count), own_(own), lives_(lives) {}
 
-  // The node so many places before this one.
+  // The node that many places before this one.
   int before(int distance) const { return (own_ - distance % count_ + count_) % count_; }
 
-  // Ascending in distance; in place of one that does not live the next living one beyond it.
+  // Ascending in distance; the next living node beyond it replaces a dead one.
   std::vector<int> neighbors() const {
     std::vector<int> found;
     int reached = 0;
@@ -38,8 +38,8 @@ class NodeOverlay {
     return found;
   }
 
-  // Passes something on to the `span` nodes before this one: calls send(node, its_span), which says
-  // whether it could be sent, for one of each part; where it could not, for the next of that part.
+  // Passes something on to the `span` nodes before this one. For each part of the span it calls
+  // send(node, its_span), one node after the other, until send() returns true.
   template <typename Send>
   void pass_on(int span, Send send) const {
     while (span > 0) {

@@ -106,7 +106,7 @@ std::vector<Notice> losses(const NodeSegment& segment) {
   return in_order;
 }
 
-// Whether `rank` is dead, and so not told.
+// Whether `rank` is dead and does not get the notice.
 static bool is_of_death(const Notice& notice) {
   return notice.kind == Notice::Kind::kLoss || notice.kind == Notice::Kind::kRepeatEnds;
 }
@@ -129,7 +129,7 @@ std::vector<int> NoticeRoutes::watched() const {
   return peers;
 }
 
-// To the first that lives and can be reached.
+// Sends to the first PE that lives and can be reached.
 bool NoticeRoutes::send(int node, const Notice& notice) const {
   for (int index = 0; index < nodes_.peers_in(node); ++index) {
     const int peer = nodes_.peer_of(node, index);

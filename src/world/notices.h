@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the nodes of a job tell each other about its PEs: the slots of a node segment that stand for
-// PEs of other nodes are written from these. A node is told through one of its living PEs, which
-// passes it on over the overlay network (node_overlay.h) and then writes it into its node's
-// segment, which wakes whoever waits there.
+// Notices between the nodes of a job about its PEs. They update the slots of a node segment that
+// stand for PEs of other nodes. A node gets a notice through one of its living PEs. That PE passes
+// it on over the overlay network (node_overlay.h) and then writes it into its node's segment, which
+// wakes waiting threads.
 //
-// Losses, departures and requests to exit are flooded: they have to arrive although nodes die. The
-// end of a PE goes over a tree, since each PE tells it: when a node dies that may have had some to
-// pass on, all tell theirs again (kRepeatEnds).
+// Losses, departures and requests to exit are flooded, because they must arrive even if nodes die.
+// The end of a PE uses a tree, because every PE sends one. If a node dies that may have had ends to
+// pass on, all send theirs again (kRepeatEnds).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Notice {
     kDeparture = 2,   // NodeSegment::mark_departed()
     kEnd = 3,         // `value`: EndKind; World::end()
     kExit = 4,        // `value`: the code; NodeSegment::request_exit()
-    kGreeting = 5,    // nothing: so that there is a connection, whose end tells something
+    kGreeting = 5,    // no content: opens a connection, whose end is noticed
     kRepeatEnds = 6,  // `rank` died after its end; once for each rank
   };
   Kind kind = Kind::kLoss;
@@ -39,7 +39,7 @@ struct Notice {
 
   MessageKey key() const;
   std::vector<std::byte> bytes() const;
-  // Of what a notice handler gets; nullopt when it is no notice.
+  // Decodes the arguments of a notice handler; nullopt if they are not a notice.
   static std::optional<Notice> decode(std::uint64_t id, std::uint64_t sequence,
                                       std::span<const std::byte> bytes);
 };
@@ -47,27 +47,27 @@ struct Notice {
 // Writes it into the segment. Thread-safe.
 void apply(const Notice& notice, const NodeSegment& segment);
 
-// Whether the segment does not show yet what a notice of a loss, a departure or a request to exit
-// says.
+// Whether a loss, a departure or a request to exit is not in the segment yet; false for other
+// kinds.
 bool is_news(const Notice& notice, const NodeSegment& segment);
 
 // The losses and departures in the segment, in the order in which they were noted.
 std::vector<Notice> losses(const NodeSegment& segment);
 
-// The overlay as the PE `self` of the job sees it: nodes live that have a PE which did not die. One
-// that has begun to leave still passes things on, until all have. Thread-safe; does not wait.
+// The overlay as the PE `self` sees it: a node lives if one of its PEs is not dead. A PE that has
+// begun to leave still passes notices on, until all have. Thread-safe; does not wait.
 class NoticeRoutes {
  public:
   NoticeRoutes(int self, const NodeMap& nodes, const WaitContext& waiting, Messages& messages)
       : self_(self), nodes_(nodes), waiting_(waiting), messages_(messages) {}
 
-  // With whom this PE's node keeps connections: the first living PE of each of its neighbors.
+  // The peers of this node's connections: the first living PE of each of its neighbors.
   std::vector<int> watched() const;
   // To the neighbors of this PE's node.
   void flood(const Notice& notice) const;
   // To the `notice.span` nodes before this PE's.
   void pass_on(const Notice& notice) const;
-  // To all other nodes, by the one or the other.
+  // Sends it to all other nodes, by flood() or pass_on().
   void tell(Notice notice) const;
 
  private:

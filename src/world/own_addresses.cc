@@ -30,7 +30,7 @@ std::optional<std::string> numeric(const sockaddr* address, socklen_t length) {
   return std::string(text);
 }
 
-// Those of this host, until `visit(entry, text)` says that it has found what it wants.
+// Visits the addresses of this host until `visit(entry, text)` returns true.
 template <typename Visit>
 void visit_addresses(Visit visit) {
   ifaddrs* found = nullptr;
@@ -46,8 +46,8 @@ void visit_addresses(Visit visit) {
   }
 }
 
-// Of the first interface whose name is wanted; IPv4 before IPv6, and none that is good only with
-// the interface's name behind it.
+// The address of the first wanted interface, IPv4 before IPv6. Skips addresses that are valid only
+// with the interface's name after them.
 template <typename IsWanted>
 std::optional<std::string> first_of(AddressFamily family, IsWanted is_wanted) {
   std::string name;
@@ -86,7 +86,7 @@ bool is_numeric_address(const std::string& text) {
          inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
-// Connecting a datagram socket only asks for the way.
+// Connecting a datagram socket only looks up the route.
 std::optional<std::string> address_towards(const Endpoint& there) {
   const auto found = resolve(there, Deadline::after(kPatienceWithNames));
   if (!found.is_ok()) return std::nullopt;

@@ -26,7 +26,7 @@ constexpr const char* kSocketVariable = "PMI_FD";
 constexpr std::size_t kMostLineBytes = 64 << 10;
 constexpr auto kGoodbyeLimit = std::chrono::seconds(2);
 
-// The value of `key` in "cmd=x key=value other=value"; empty when it is not there.
+// The value of `key` in "cmd=x key=value other=value"; empty if it is missing.
 std::string_view field(std::string_view line, std::string_view key) {
   while (!line.empty()) {
     const std::size_t blank = std::min(line.find(' '), line.size());
@@ -46,8 +46,8 @@ class PmiChannel final : public LauncherChannel {
 
   ~PmiChannel() override {
     const MpiState mpi = mpi_state();
-    if (mpi == MpiState::kInitialized || mpi == MpiState::kFinalized) return;  // it ends it
-    // Nothing can be done about a launcher that does not answer, and nobody needs it any more.
+    if (mpi == MpiState::kInitialized || mpi == MpiState::kFinalized) return;  // MPI ends it
+    // If the launcher does not answer, nothing can be done, and no process needs it any more.
     (void)ask("cmd=finalize", "finalize_ack", Deadline::after(kGoodbyeLimit)).is_ok();
   }
 
@@ -102,7 +102,7 @@ class PmiChannel final : public LauncherChannel {
     return fmt::format("memspan-{}-{}", key, rank);
   }
 
-  // The whole answer, which has to be of that name and without a failure.
+  // Returns the whole answer, which must have that name and no failure.
   Result<std::string> ask(const std::string& request, std::string_view answer,
                           const Deadline& deadline) {
     const std::string line = request + '\n';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instead of pmix_channel.cc where PMIx's headers were not there.
+// Replaces pmix_channel.cc if PMIx's headers are not installed.
 #include "world/launcher_channel.h"
 
 namespace memspan {

@@ -20,7 +20,7 @@ namespace {
 constexpr auto kLongestGet = std::chrono::seconds(60);  // what is asked for was put before a fence
 constexpr const char* kLibrary = "libpmix.so.2";
 
-// What is used of it.
+// The PMIx functions in use.
 struct Pmix {
   decltype(&PMIx_Init) init;
   decltype(&PMIx_Finalize) finalize;
@@ -53,7 +53,7 @@ struct Pmix {
   }
 };
 
-// A fence that is under way. Owners: who waits for it, and PMIx until it has called back.
+// A fence in progress. Owners: its waiting caller, and PMIx until it has called back.
 class PendingFence {
  public:
   static void complete(pmix_status_t code, void* argument) {

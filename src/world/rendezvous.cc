@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendezvous over the store: who is there, then all become a job.
+// Rendezvous over the store: the members meet there, then all become a job.
 #include <fmt/format.h>
 
 #include <set>
@@ -14,14 +14,14 @@
 namespace memspan {
 namespace {
 
-// Every rank once, and all with the same idea of how many there are.
+// Every rank enters once, and all must agree on the size.
 Status enter(KeyValueStore& store, const Rendezvous& rendezvous, Deadline deadline) {
   return take_freed_rank(store, rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
       .status()
       .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
 }
 
-// A key of each member, which goes with it.
+// The prefix of a key of each member, which vanishes with the member.
 std::string here_prefix(const Membership& joined) {
   return joined.job + "/here/";
 }
@@ -54,7 +54,7 @@ Status wait_to_leave(Membership& member, const Deadline& deadline) {
   StoreGroup last(store, (is_created ? member.group : member.job) + "/leave", member.rank,
                   member.size);
   MEMSPAN_PASS(last.barrier(deadline));
-  // Whoever leaves last removes what the group wrote.
+  // The last member to leave removes what the group wrote.
   return is_created ? StoreGroup(store, member.group, member.rank, member.size).leave(deadline)
                     : Status::ok();
 }
@@ -74,7 +74,7 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous) {
 
 Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
                                                     const Endpoint& endpoint) {
-  // The host's word on the size counts, whoever comes first.
+  // The host sets the size, whichever member comes first.
   StoreServerOptions options{.security = rendezvous.security};
   options.sizes[rendezvous.job] = static_cast<std::uint32_t>(rendezvous.size);
   return StoreServer::listen(endpoint, std::move(options));

@@ -2,9 +2,9 @@
 // The way to each peer, decided once at join: for memory of the same host a distance to add to a
 // local symmetric address, else a link.
 //
-// Finding a route is the first thing every put, get and atomic does, so it is in line: a compare or
-// two for the address, one for the peer, one load, one test. Everything else is out of line, global
-// and static variables too.
+// Finding a route is the first thing every put, get and atomic does, so it is inline: a compare or
+// two for the address, one for the peer, one load, one test. Everything else is out of line,
+// including global and static variables.
 #pragma once
 
 #include <atomic>
@@ -66,10 +66,10 @@ struct RouteTable {
   SymmetricRegion heap;
   SymmetricRegion data;  // global and static variables of the main program
   std::uint32_t peers = 0;
-  // The same, or 0: then no call takes its in-line path (node/counters.h).
+  // Equal to `peers`, or 0: then no call takes its inline path (node/counters.h).
   std::uint32_t inline_peers = 0;
   OperationContext* operations = nullptr;  // the default context's
-  // The symmetric heap in memory of a device: null before it is made, which may be while others
+  // The symmetric heap in device memory: null before it is made, which may be while other threads
   // read this. Itself null in a job without a device, and in the library's own table.
   const std::atomic<const SymmetricRegion*>* device = nullptr;
 
@@ -80,8 +80,8 @@ struct RouteTable {
       return &heap.routes[peer];
     return find_elsewhere(address, length, peer);
   }
-  // The same for what the data path does in line: `count` elements, more than 0, in the heap, and
-  // the peer's memory mapped. The rest has time to ask find().
+  // Like find(), for the inline data path: `count` elements, more than 0, in the heap of a mapped
+  // peer. Other cases can afford find().
   template <std::size_t kElementBytes>
   const Route* find_mapped(const void* address, std::size_t count, int peer) const {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - heap.base;
@@ -94,7 +94,7 @@ struct RouteTable {
   const Route* find_mapped(const void* address, int peer) const {
     return is_in_heap<kBytes>(address) ? mapped_route(peer) : nullptr;
   }
-  // Where there are peers there is a heap of more than one element; where not, this says nothing.
+  // Valid only if there are peers: then the heap has more than one element.
   template <std::size_t kBytes>
   bool is_in_heap(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - heap.base <= heap.bytes - kBytes;
@@ -106,7 +106,7 @@ struct RouteTable {
     const Route* route = &heap.routes[static_cast<std::uint32_t>(peer)];
     return route->is_direct() ? route : nullptr;
   }
-  // What find_mapped() would give if it were not for inline_peers; `bytes` are more than 0.
+  // The result of find_mapped() without inline_peers; `bytes` is more than 0.
   template <std::size_t kBytes>
   const Route* find_mapped_recorded(const void* address, int peer) const {
     return is_in_heap<kBytes>(address) ? mapped_route(peer, peers) : nullptr;
@@ -114,19 +114,19 @@ struct RouteTable {
   const Route* find_mapped_recorded(const void* address, std::size_t bytes, int peer) const {
     return heap.contains(address, bytes) ? mapped_route(peer, peers) : nullptr;
   }
-  // Not in the heap.
+  // For addresses outside the heap.
   const Route* find_elsewhere(const void* address, std::size_t length, int peer) const;
-  // Whether it is wholly in the symmetric heap in memory of a device, which the host cannot load.
+  // Whether it is completely in the symmetric heap in device memory, which the host cannot load.
   bool is_on_device(const void* address, std::size_t length) const {
     const SymmetricRegion* const region = device_region();
     return region != nullptr && region->contains(address, length);
   }
-  // Null where there is none (yet).
+  // Null if it does not exist (yet).
   const SymmetricRegion* device_region() const {
     // Pairs with the release of DeviceRoutes::show_heap().
     return device == nullptr ? nullptr : device->load(std::memory_order_acquire);
   }
-  // Of an address that is known to be symmetric.
+  // The region of an address that is known to be symmetric.
   const SymmetricRegion& region_of(const void* address) const {
     return heap.contains(address, 0) ? heap : region_elsewhere(address);
   }

@@ -68,7 +68,7 @@ std::size_t static_segment_offset(const NodeSegment& segment, int index) {
 
 void share_static_segment_at_start() {
   auto launch = Launch::from_environment();
-  // What goes wrong here goes wrong once more, with a line, in share_static_segment().
+  // A failure here occurs again in share_static_segment(), which logs it.
   if (launch.is_ok() && *launch) static_cast<void>(share_with_launch(**launch).is_ok());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving the main program's variables to the other processes of the job: where they are moved to,
-// and what the node segment says of them.
+// Shares the main program's variables with the other processes of the job: moves them, and records
+// them in the node segment.
 #pragma once
 
 #include "device/pages.h"
@@ -9,18 +9,18 @@
 
 namespace memspan {
 
-// In a process that a launcher started: moves the data to this rank's place and says so on the
-// segment. To be called before main, so that nothing uses the variables yet; what is wrong with the
-// launch is for join_launched() to say.
+// In a process that a launcher started: moves the data to this rank's place and records that on the
+// segment. Call it before main, while nothing uses the variables. Errors in the launch are left for
+// join_launched() to return.
 void share_static_segment_at_start();
 
-// The same in a process that has claimed `rank` and has this index in its node; moves nothing when
-// that was done before main, or in a job of one. Empty when this process's data cannot be
-// symmetric, with a line that says why.
+// Does that in a process that has claimed `rank` and has this index in its node. Moves nothing if
+// that was done before main, or in a job of one. Empty if this process's data cannot be symmetric,
+// which it logs with the reason.
 StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap, int rank,
                                    int index);
 
-// Where the data of the PE with this index in the node are in the heap memfd.
+// The offset in the heap memfd of the data of the PE with this index in the node.
 std::size_t static_segment_offset(const NodeSegment& segment, int index);
 
 }  // namespace memspan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the store of a unique id listens: who is given the id goes there, from this host or
+// The address of a unique id's store. Processes that get the id connect to it, from this host or
 // another.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace memspan {
 
-// SHMEM_UID_SESSION_ID ("10.0.0.1:8666", "[fd00::1]:8666", "host:8666"); else an address, with a
-// port that is free, of the first interface whose name begins as SHMEM_UID_SOCK_IFNAME says ("eth",
-// "eth:inet4", "eth:inet6"; also SHMEM_UID_SOCK_IFNAM), of what MEMSPAN_NET names, or, when a
-// secret opens the store, of the first interface that leads to other hosts; else the loopback's, as
-// certificates name addresses, and what has no TLS stays on this host. kInvalidArgument when a
-// variable says something else, kUnavailable when there is no such interface or it has no such
-// address.
+// SHMEM_UID_SESSION_ID ("10.0.0.1:8666", "[fd00::1]:8666", "host:8666") if set. Otherwise a free
+// port at the first of these addresses: of the first interface whose name begins with
+// SHMEM_UID_SOCK_IFNAME ("eth", "eth:inet4", "eth:inet6"; also SHMEM_UID_SOCK_IFNAM), of
+// MEMSPAN_NET, or, if a secret opens the store, of the first interface that leads to other hosts.
+// Else the loopback's, because certificates name addresses and a store without TLS stays on this
+// host. kInvalidArgument if a variable is invalid, kUnavailable if the interface or its address
+// does not exist.
 Result<Endpoint> choose_unique_id_endpoint(bool needs_secret);
 
 }  // namespace memspan

@@ -28,8 +28,8 @@ constexpr int kSpins = 40;
 // How long an end waits for other nodes to have everything that came before it. A PE that dies ends
 // the wait for it earlier.
 constexpr auto kEndLimit = std::chrono::seconds(5);
-// So long the others may take to hand over the memory of their devices, which all have made by
-// then.
+// The time that the others may take to hand over the memory of their devices, which all have
+// allocated by then.
 constexpr auto kDeviceLimit = std::chrono::seconds(60);
 constexpr auto kNoticeLimit = std::chrono::seconds(2);  // on a loaded machine
 
@@ -45,7 +45,7 @@ Result<CommitMode> commit_mode_from_environment() {
                             kCommitNames[0], kCommitNames[1]));
 }
 
-// Allocating is a barrier of all when memory is taken with it.
+// Allocation is a barrier of all PEs if it also takes the memory.
 Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
   std::uint32_t agreed = 0;
   const auto mine = static_cast<std::uint32_t>(mode) + 1;
@@ -74,10 +74,10 @@ Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
                       kHeapTooLarge)};
 }
 
-// What the PEs of other nodes and those of one's own may be reached by, the best first.
+// The transports to PEs of this node and of other nodes, the best first.
 constexpr std::string_view kCandidates[] = {"mapped", "message"};
 
-// Who has links waits for the others' addresses, who maps does not tell one.
+// A process with links waits for the others' addresses, but one that maps publishes none.
 Status check_same_transport(const NodeSegment& segment, std::string_view chosen) {
   const auto mine = static_cast<std::uint32_t>(
       std::find(std::begin(kCandidates), std::end(kCandidates), chosen) - kCandidates + 1);
@@ -159,9 +159,9 @@ Status World::list() {
 }
 
 World::~World() {
-  // A launcher's memory is there for the next job as well; what processes made themselves goes.
+  // A launcher's memory stays for the next job; memory made by the processes is released.
   if (!membership_.job.empty()) take_back_static_segment();
-  membership_.detector.reset();  // it tells linked_ of losses, which goes next
+  membership_.detector.reset();  // it reports losses to linked_, which is destroyed next
 }
 
 Status World::map_segments(StaticVariables variables) {
@@ -184,8 +184,7 @@ Status World::map_segments(StaticVariables variables) {
   return Status::ok();
 }
 
-// One choice for the PEs of this node and one for all others. What is said of a failure names the
-// first of each.
+// One choice for the PEs of this node and one for all others. A failure names the first PE of each.
 Status World::choose_transports() {
   MEMSPAN_TRY_ASSIGN(const AllowedTransports allowed, AllowedTransports::from_environment(),
                      "choosing a transport");
@@ -206,7 +205,7 @@ Status World::choose_transports() {
   return Status::ok();
 }
 
-// Also where `mapped` carries no data: the library's own areas are shared in a node.
+// Also needed if `mapped` carries no data: the library's own areas are shared in a node.
 Status World::map_node() {
   const std::uint64_t stride = membership_.segment->header().heap_stride;
   const int node = nodes().node_of(rank());
@@ -295,7 +294,7 @@ Status World::connect_static_segments() {
 
 Status World::make_device_heap(const ExchangeTexts& exchange) {
   MEMSPAN_CHECK(device_routes_ != nullptr && device_heap_ == nullptr);
-  // Who has no device says so to all.
+  // A PE without a device reports it to all.
   Result<Device*> device = chosen_device();
   Result<std::size_t> bytes = device_heap_bytes(heap_bytes_);
   Status ready = device.is_ok() ? bytes.status() : device.status();
@@ -365,8 +364,8 @@ std::vector<MessageCounter> World::message_counters() const {
 
 void World::depart() {
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
-  // The notice takes other ways than what was sent, and may come before it: this process would have
-  // left somebody's barrier that it has been in.
+  // The notice takes other paths than earlier messages and may overtake them. A peer would then see
+  // this process leave a barrier that it has been in.
   if (has_other_nodes) linked_->flush(kNoticeLimit);
   // Other nodes first: a PE of this node that sees the departure may leave because of it, and
   // announce that. Earlier losses come before it: they may be the cause, and their own notices may
@@ -427,7 +426,7 @@ Status World::end(const char* what, EndKind how) {
   const NodeSegment& segment = *membership_.segment;
   const std::uint32_t generation = waiting_.generation;
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
-  // Who learns of the end has got everything that came before it.
+  // A PE that learns of the end has received everything that came before it.
   if (has_other_nodes) linked_->flush(kEndLimit);
   waiting_.self->end_kind.store(how, std::memory_order_relaxed);
   // Pairs with is_gone(). Sequentially consistent: of two that come last one sees both.
@@ -446,7 +445,7 @@ Status World::end(const char* what, EndKind how) {
 Status World::wait_for_ends(const char* what) {
   const NodeSegment& segment = *membership_.segment;
   const std::uint32_t generation = waiting_.generation;
-  int next = 0;  // who has come so far has come for good
+  int next = 0;  // PEs below it have come for good
   auto all_have_come = [&] {
     while (next < size() && segment.peer(next).ended.load(std::memory_order_seq_cst) >= generation)
       ++next;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's membership in a job: who it is, how it reaches every peer, how it waits.
+// This process's membership in a job: its rank, how it reaches every peer, how it waits.
 //
-// A World exists only complete: join() returns when every route is known. It owns everything that
-// the job needs on this side; destroying it leaves the job (properly when leave() was called).
+// A World exists only complete: create() returns when every route is known. It owns everything that
+// the job needs on this side. Destroying it leaves the job, properly only after leave().
 #pragma once
 
 #include <cstddef>
@@ -32,14 +32,14 @@
 
 namespace memspan {
 
-// Whether the variables of the main program are symmetric in a World: in one of a process.
+// Whether a World shares the main program's variables; one World of a process can.
 enum class StaticVariables { kShared, kOwn };
 
-// The largest symmetric heap that a start takes on a host with so much memory, as MEMSPAN_COMMIT
-// says; `stride` as heap_file_stride() gives it. kInvalidArgument when MEMSPAN_COMMIT is wrong.
+// The largest symmetric heap allowed on a host with this much memory under MEMSPAN_COMMIT; `stride`
+// is heap_file_stride(). kInvalidArgument if MEMSPAN_COMMIT is invalid.
 Result<std::uint64_t> most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride);
 
-// Members order is destruction order: links before transport before mappings before descriptors.
+// Member order is destruction order: links before transport before mappings before descriptors.
 class World {
  public:
   // Maps the heap (`heap_bytes` > 0, the same in every process) and connects to every peer of
@@ -47,8 +47,8 @@ class World {
   static Result<std::unique_ptr<World>> create(
       Membership membership, std::size_t heap_bytes,
       StaticVariables variables = StaticVariables::kShared);
-  // Maps the variables of all peers that run the same program. To be called once all have made
-  // their World; before it, and for other programs' peers, they are not symmetric.
+  // Maps the variables of all peers that run the same program. Call it once all have made their
+  // World. Before it, and for other programs' peers, they are not symmetric.
   Status connect_static_segments();
   ~World();
   World(const World&) = delete;
@@ -61,65 +61,65 @@ class World {
   bool is_near(int peer) const { return nodes().share_node(peer, rank()); }
   // To and from PEs of other nodes.
   Messages& messages() { return messages_; }
-  // Of this node. It has a slot for every PE of the job; those of other nodes' PEs are written when
-  // this node is told of their ends and deaths.
+  // This node's segment, with a slot for every PE of the job. Notices of ends and deaths update the
+  // slots of other nodes' PEs.
   const NodeSegment& segment() const { return *membership_.segment; }
   // More processes on this node than cores that any of them may use.
   bool is_oversubscribed() const { return segment().is_oversubscribed(); }
   Membership& membership() { return membership_; }
-  // For the library's own memory, and all else that is the host's.
+  // For the library's own memory and all other host memory.
   const RouteTable& routes() const { return table_; }
-  // For memory that the program names: the same, unless it may be memory of a device.
+  // For memory that the program names: routes(), unless it may be memory of a device.
   const RouteTable& program_routes() const {
     return device_routes_ == nullptr ? table_ : device_routes_->table();
   }
   const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
   WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
-  // Says to those who watch how much of the heap is in use now.
+  // Publishes the current use of the heap to tools that watch.
   void tell_heap_use() const { listed_.set_memory(heap_bytes_, heap_->allocator().bytes_in_use()); }
-  // Whether the job may use memory of another device: MEMSPAN_DEVICE says so here.
+  // Whether MEMSPAN_DEVICE allows memory of another device in this job.
   bool wants_device() const { return device_routes_ != nullptr; }
   // The heap in memory of the device; null before it is made.
   DeviceHeap* device_heap() { return device_heap_.get(); }
-  // Collective: as DeviceHeap::make(). Where there is one already, or none is wanted, it is a
-  // mistake of ours.
+  // Collective, like DeviceHeap::make(). If the heap exists or no device is wanted, it is an
+  // internal error.
   Status make_device_heap(const ExchangeTexts& exchange);
   CommitMode commit_mode() const { return commit_mode_; }
-  // What the default context has outstanding on links.
+  // The default context's outstanding operations on links.
   OperationContext& operations() { return operations_; }
   // How this process reaches `peer`, and why so: "message: they are on different hosts".
   std::string describe_route(int peer) const;
   std::string_view transport_to(int peer) const;  // "own", "mapped" or "message"
-  // Of all PEs in a line.
+  // Describes the routes to all PEs in one line.
   std::string describe_routes() const;
-  // Of the transport "message"; empty where it is not in use.
+  // Counters of the transport "message"; empty if it is not in use.
   std::vector<MessageCounter> message_counters() const;
 
   // The heap of a PE of this node as this process sees it.
   std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }
   // The library's own area in the segment of a PE of this node: kInternalBytes bytes. A PE of
-  // another node is a mistake of ours and aborts: ask is_near().
+  // another node is an internal error and aborts: check is_near() first.
   std::byte* internal_area(int peer) const;
-  // The pages of that memory in a heap of this node stay when this ends (Reservation::keep).
-  // kInvalidArgument when it is in none.
+  // Keeps the pages of that memory, in a heap of this node, after this ends (Reservation::keep).
+  // kInvalidArgument if it is in no such heap.
   Status keep_pages(const void* address, std::size_t bytes);
-  // A piece of this process's internal area, at whole pairs of cache lines; nullopt when there is
-  // no room. Thread-safe.
+  // A piece of this process's internal area, at whole pairs of cache lines; nullopt if the area is
+  // full. Thread-safe.
   std::optional<std::uint64_t> allocate_internal(std::uint64_t bytes);
   void free_internal(std::uint64_t offset);
   std::uint64_t internal_bytes_in_use();
 
-  // Collective: says that this process makes no call of the job any more, and returns when all
-  // others have come as far. No barrier is taken for it: a peer in another collective learns that
-  // this one will not come, and kUnavailable here says that one waited. kTimeout names who did not
-  // come. The caller has completed its puts.
+  // Collective: announces that this process makes no more calls in the job, and returns when all
+  // others have done so. It is not a barrier: a peer in another collective learns that this process
+  // will not come. kUnavailable reports that a peer waited, and kTimeout names the missing PEs. The
+  // caller has completed its puts.
   Status end(const char* what, EndKind how);
   // Takes this process out for good, also during its calls (NodeSegment::mark_departed()).
   void depart();
   // Asks all processes of the job, on all nodes, to end with `code`.
   void request_exit(int code);
-  // In a child of fork(): gives up what the peers could take for this process.
+  // In a child of fork(): gives up what peers could mistake for this process.
   void forget_in_child();
   // Notes that this process leaves on purpose. The caller has made sure (by end()) that no peer
   // uses its memory any more.
@@ -139,7 +139,7 @@ class World {
   Status wait_for_ends(const char* what);
   Status explain_end(const Status& status) const;
 
-  // First: the end of the others is still seen.
+  // First, so destroyed last: the end of the others is still recorded.
   ListedMember listed_;
   Membership membership_;
   std::size_t heap_bytes_;
@@ -147,11 +147,11 @@ class World {
   CommitSettings commit_settings_;
   std::size_t part_bytes_;  // internal area + heap: what one PE has in the address range
   StaticSegment static_segment_;
-  // Of this node's PEs, by index: all parts, then all static segments.
+  // This node's PEs by index: all parts, then all static segments.
   std::unique_ptr<Reservation> range_;
   std::unique_ptr<Transport> transport_;      // `mapped`
   std::vector<std::unique_ptr<Link>> links_;  // of this node's PEs, by index
-  // How PEs of this node are reached, and those of others; empty when there are none.
+  // How PEs of this node and of others are reached; empty if there are no such PEs.
   TransportChoice near_;
   TransportChoice far_;
   OperationContext operations_;

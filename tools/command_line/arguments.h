@@ -7,8 +7,8 @@
 
 namespace memspan::command_line {
 
-// Pointers into `words`, which must stay as they are meanwhile, and a null at the end. What takes
-// them changes nothing.
+// Pointers into `words`, with a null at the end. `words` must not change while they are used, and
+// callees must not change the texts.
 inline std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);

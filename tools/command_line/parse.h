@@ -14,14 +14,13 @@
 
 namespace memspan::command_line {
 
-// Whether the program goes on: not after --help and --version, which have been printed to stdout.
-// kInvalidArgument, naming the word, for what `app` does not know; kSystem when help cannot be
-// printed.
+// Whether the program continues: not after --help and --version, which have been printed to stdout.
+// kInvalidArgument names a word that `app` does not know; kSystem when help cannot be printed.
 inline Result<bool> parse(CLI::App& app, int argc, const char* const* argv) {
   // The parser would read "-hosts" as "-h" and more: help, and nothing is done. "-n2" is meant.
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--") break;  // what follows is no option
+    if (word == "--") break;  // no options follow
     if (word.size() <= 2 || word[0] != '-' || word[1] == '-') continue;
     const CLI::Option* const letter = app.get_option_no_throw(std::string(word.substr(0, 2)));
     const bool is_number = word[2] >= '0' && word[2] <= '9';

@@ -11,8 +11,8 @@
 
 namespace memspan::command_line {
 
-// All of it to stdout at once, with what was printed before. kSystem where it cannot be written
-// (the disk is full, for instance): the exit code has to say so.
+// Writes all of it to stdout at once, with what was printed before. kSystem if that fails (the disk
+// is full, for instance): the exit code must report it.
 inline Status print_all(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 &&
       std::ferror(stdout) == 0)

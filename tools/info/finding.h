@@ -28,7 +28,7 @@ struct Finding {
   json::Value value = {};  // for programs: 1024; null: there is nothing but the text
   Judgement judgement = Judgement::kGood;
   std::string wanted = {};  // "256 open files at least"; only of what is not good
-  std::string remedy = {};  // the command that mends it: "ulimit -n 1048576"
+  std::string remedy = {};  // the command that fixes it: "ulimit -n 1048576"
 };
 
 using Findings = std::vector<Finding>;

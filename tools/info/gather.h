@@ -18,19 +18,19 @@ int numa_nodes(const SystemFiles& files);
 Findings gather_host(const SystemFiles& files);
 // Huge pages, overcommitment, the mappings that a process may have, /dev/shm.
 Findings gather_memory(const SystemFiles& files);
-// What a process may have: descriptors, addresses, sizes of files, locked memory, processes.
+// Limits of a process: descriptors, addresses, sizes of files, locked memory, processes.
 Findings gather_limits(const SystemFiles& files);
-// Whom Yama lets into a process's memory.
+// The processes that Yama lets into another's memory.
 Finding gather_ptrace_scope(const SystemFiles& files);
 
 // ---- from the kernel and the library
 
-// What heaps may have (memory/budget.h).
+// The memory that heaps may use (memory/budget.h).
 Findings gather_budget();
-// The system calls that memspan uses where they are there, each tried.
+// Tries each optional system call that memspan uses.
 Findings gather_kernel(const SystemFiles& files);
-// Asking a CUDA device for its name starts its driver, which may take a second: that is left out on
-// a machine with a GPU unless somebody wants it.
+// Asking a CUDA device for its name starts its driver, which may take a second. On a machine with a
+// GPU the caller must ask for it.
 enum class AskDevices { kIfQuick, kAlways };
 Findings gather_devices(const SystemFiles& files, AskDevices ask);
 // Transports, carriers, engines.
@@ -38,13 +38,13 @@ Findings gather_transports();
 
 // ---- names of hosts, which are looked up in the network
 
-// Of who asked for something else, and of who named a host.
+// If the user asked for something else, and if the user named a host.
 inline constexpr Duration kUnaskedPatience = std::chrono::milliseconds(50);
 inline constexpr Duration kAskedPatience = std::chrono::seconds(2);
 
 // ---- TLS
 
-// What a start is given; the environment says the rest. A value.
+// The options of a start; the environment supplies the rest. A value.
 struct TlsWish {
   std::string url = {};          // of the store; empty: as the environment says, or none
   std::string tls_info = {};     // certificates, as shmem_set_conf_store_tls() takes them
@@ -52,7 +52,7 @@ struct TlsWish {
   // For names of hosts.
   Duration patience = kUnaskedPatience;
 };
-// What protects the connection to the store, and whether it can.
+// The protection of the connection to the store, and whether it works.
 Findings gather_tls(const TlsWish& wish);
 
 }  // namespace memspan::info

@@ -17,7 +17,7 @@ namespace {
 // Cores' worth of time that one control group gives ("200000 100000": two); 0: no bound.
 double quota_of(const SystemFiles& files, const ControlGroup& group) {
   if (group.is_v1) {
-    const auto quota = files.number(group.folder + "/cpu.cfs_quota_us");  // -1 is no number
+    const auto quota = files.number(group.folder + "/cpu.cfs_quota_us");  // nullopt for -1
     const auto period = files.number(group.folder + "/cpu.cfs_period_us");
     if (!quota || period.value_or(0) == 0) return 0;
     return static_cast<double>(*quota) / static_cast<double>(*period);

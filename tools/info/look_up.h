@@ -23,7 +23,7 @@ Result<std::vector<HostAddress>> look_up(const Endpoint& there, const Deadline& 
 
 // "localhost", 127.0.0.0/8 and ::1.
 bool is_loopback(const std::string& host);
-// What a store listens at that listens at all addresses.
+// Whether a store with this host listens at all addresses.
 bool is_any_address(const std::string& host);
 
 }  // namespace memspan::info

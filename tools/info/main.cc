@@ -12,7 +12,7 @@
 namespace memspan::info {
 namespace {
 
-// All that is known of this machine; a group's findings stand together.
+// All facts about this machine; a group's findings are adjacent.
 Findings gather_all(AskDevices ask) {
   const SystemFiles files;
   Findings all{

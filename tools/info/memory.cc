@@ -92,7 +92,7 @@ Finding dev_shm_finding(const SystemFiles& files) {
   return finding;
 }
 
-// By what all of memory is: that less is free now is no reason for a start to refuse it.
+// Judges by all of memory: a start does not refuse a heap because less is free now.
 Finding heap_finding(std::uint64_t memory_bytes) {
   Finding size{.group = "memory", .key = "heap"};
   const auto heap = capi::heap_bytes_from_environment();

@@ -10,7 +10,7 @@
 namespace memspan::info {
 namespace {
 
-// What of one command line decides the task; the parser fills it.
+// The options that decide the task; the parser fills it.
 struct Asked {
   bool diagnose = false;
   bool routes = false;

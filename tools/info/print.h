@@ -10,7 +10,7 @@ namespace memspan::info {
 
 // A line each, by groups; what is not good begins with its judgement.
 std::string to_text(const Findings& findings);
-// Only what is not good, each with what is wanted and what mends it, and the verdict.
+// Only findings that are not good, each with the wanted value and the remedy, and the verdict.
 std::string to_diagnosis(const Findings& findings);
 // {"version": ..., "verdict": ..., GROUP: {KEY: {"text", "value", "judgement", "wanted",
 // "remedy"}}}

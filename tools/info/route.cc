@@ -43,7 +43,7 @@ bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// What a process of ours would have as ProcessFacts::host.
+// ProcessFacts::host of this user's own processes.
 std::string own_host(const SystemFiles& files) {
   const auto given = environment("MEMSPAN_HOST_ID");
   if (given) return *given;

@@ -16,7 +16,7 @@ namespace memspan::info {
 // kInvalidArgument names an end that is neither, and two that are both other hosts.
 Result<Findings> gather_route(const std::string& from, const std::string& to);
 
-// What decides how two processes stand to each other. A value.
+// The facts that decide the routes between two processes. A value.
 struct ProcessFacts {
   std::string name = {};      // "process 4711 (python3)"
   bool is_process = false;    // else a host, of which nothing else is known
@@ -29,13 +29,13 @@ struct ProcessFacts {
   std::uint64_t capabilities = 0;  // effective
   Settings settings = {};          // that it was started with; of a host our own
 };
-// Of a process, from /proc/PID. kInvalidArgument when there is none, kAuth when it is not ours to
-// look at.
+// Reads /proc/PID. kInvalidArgument when the process does not exist, kAuth when this user may not
+// read it.
 Result<ProcessFacts> facts_of_process(const SystemFiles& files, std::uint64_t process);
-// The judgement on two of them, of which one is a process or this host: the ways, and why they are
-// these. The settings of processes decide; those of hosts only where neither is a process, for a
-// process there has to have the same as the other. One thread at a time: the environment is changed
-// meanwhile.
+// Judges two of them, one of which is a process or this host: the routes, and their reasons. The
+// settings of processes decide. Those of hosts decide only between hosts, because a process on a
+// host must have its peer's settings. One thread at a time: it changes the environment while it
+// runs.
 Findings compare(const SystemFiles& files, const ProcessFacts& from, const ProcessFacts& to);
 
 }  // namespace memspan::info

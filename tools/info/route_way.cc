@@ -30,7 +30,7 @@ std::string carrier_text(const std::vector<End>& ends) {
   if (address.empty()) return "Unix sockets";
   const bool is_ucx = near.kind == CarrierOptions::Kind::kUcx;
   const std::string interface = interface_of(address);
-  // Who encrypts makes the other do so, too.
+  // An end that encrypts makes the other encrypt.
   const bool encrypts = near.encrypts || far.encrypts;
   return fmt::format("{} from {}{}{}{}", is_ucx ? "ucx" : "TCP", address,
                      interface.empty() ? "" : " (interface " + interface + ")",
@@ -38,7 +38,7 @@ std::string carrier_text(const std::vector<End>& ends) {
                      encrypts ? ", under TLS" : "");
 }
 
-// Of two processes that do not have the same in what must be the same.
+// For two processes that differ in a setting that must be equal.
 Finding differing(Finding finding, const std::vector<End>& ends, const char* variable,
                   std::string_view one, std::string_view other) {
   const ProcessFacts& near = *ends.front().facts;
@@ -80,7 +80,7 @@ Finding carried(Finding finding, const std::vector<End>& ends, const std::string
 
 std::vector<End> ends_of(const ProcessFacts& from, const ProcessFacts& to, bool are_near) {
   const bool has_process = from.is_process || to.is_process;
-  // Where both share a network namespace Unix sockets reach.
+  // Unix sockets reach if both share a network namespace.
   const bool is_one_kernel =
       from.is_process && to.is_process ? from.network == to.network : are_near;
   std::vector<End> ends;

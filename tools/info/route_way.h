@@ -14,7 +14,7 @@
 
 namespace memspan::info {
 
-// What one end brings to the decision.
+// One end's part in the decision.
 struct End {
   const ProcessFacts* facts;
   Result<AllowedTransports> allowed;

@@ -8,7 +8,7 @@ namespace memspan {
 
 enum class RoutesFormat { kText, kJson };
 
-// Joins the job of this process, of one where there is none. PE 0 prints.
+// Joins the job of this process, or makes a job of one. PE 0 prints.
 Status show_routes(RoutesFormat format);
 
 }  // namespace memspan

@@ -11,7 +11,7 @@
 namespace memspan::info {
 namespace {
 
-// What AllowedTransports and choose_carrier() read.
+// The variables that AllowedTransports and choose_carrier() read.
 constexpr const char* kVariables[] = {
     kTransportVariable,     kCarrierVariable,        "MEMSPAN_NET",
     "MEMSPAN_ENCRYPT_DATA", "MEMSPAN_NATIVE_RMA",    "MEMSPAN_UCX_RENDEZVOUS",

@@ -14,7 +14,7 @@ inline constexpr const char* kCarrierVariable = "MEMSPAN_CARRIER";
 // By name, those that are set.
 using Settings = std::map<std::string, std::string>;
 Settings own_settings();
-// Of what /proc/PID/environ has.
+// From the text of /proc/PID/environ.
 Settings settings_in(std::string_view variables);
 
 // "\"ucx\"", or "not set".

@@ -19,7 +19,7 @@
 namespace memspan::info {
 namespace {
 
-// Where a start looks for the store. A value.
+// The store's place, as a start finds it. A value.
 struct StorePlace {
   StoreAddress address;
   Rendezvous::Host host = Rendezvous::Host::kElsewhere;
@@ -83,7 +83,7 @@ Finding host_secret_finding(const StorePlace& store, const Deadline& deadline) {
   if (secret.is_ok()) return finding;
   finding.text = secret.status().message();
   finding.value = false;
-  // It may be that no store runs yet: whoever starts waits for it.
+  // Perhaps no store runs yet: a start waits for it.
   return judged(std::move(finding),
                 secret.code() == Code::kNotFound ? Judgement::kNote : Judgement::kProblem,
                 "a store of this user that runs at " + place.to_string(),

@@ -57,15 +57,15 @@ Finding usable(const StoreCertificates& certificates, TlsContext::Side side,
   if (context.is_ok()) return finding;
   finding.text = context.message();
   finding.value = false;
-  // Members need no certificate for servers, but whoever hosts the store does.
+  // Members need no server certificate, but the host of the store does.
   return judged(std::move(finding), Judgement::kProblem,
                 is_server ? "a certificate with which a store can be hosted"
                           : "a certificate that a store takes",
                 certificate_remedy(context, certificates, side));
 }
 
-// What a member says that goes to a store at `host` with this certificate: the two shake hands over
-// a pair of sockets, so that a start's own check decides.
+// The result for a member that connects to a store at `host` with this certificate. The two shake
+// hands over a pair of sockets, so that a start's own check decides.
 Status greet(const TlsContext& store, const TlsContext& member, const std::string& host) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
@@ -148,7 +148,7 @@ Findings certificate_findings(const StoreCertificates& certificates,
   if (seen.is_ok()) append(findings, summary_findings(certificates, *seen));
   const auto member = TlsContext::from_certificates(Side::kClient, certificates);
   findings.push_back(usable(certificates, Side::kClient, member.status()));
-  // What is wrong with the files is said once.
+  // Errors in the files are reported once.
   if (!member.is_ok()) return findings;
   const auto server = TlsContext::from_certificates(Side::kServer, certificates);
   Finding as_store = usable(certificates, Side::kServer, server.status());

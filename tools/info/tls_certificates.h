@@ -18,7 +18,7 @@ inline Finding tls_finding(std::string key, std::string text, json::Value value 
       .group = "tls", .key = std::move(key), .text = std::move(text), .value = std::move(value)};
 }
 
-// What they are, and whether a member can use them and the store at that address, if there is one.
+// Describes them, and whether a member can use them and the store at that address, if given.
 Findings certificate_findings(const StoreCertificates& certificates,
                               const std::optional<StoreAddress>& store, const Deadline& deadline);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mends a file of a secret or of certificates that a start does not take.
+// Remedies for files of a secret or of certificates that a start rejects.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace memspan::info {
 
-// Never a command that overwrites a file that is there.
+// Never a command that overwrites an existing file.
 std::string secret_remedy(const std::string& file);
 
 // `failure` is what the context of that side came to.

@@ -8,7 +8,7 @@
 //   }
 //
 //   json::written(plan).compact();
-//   MEMSPAN_PASS(json::read(value, plan));  // every member has to be there
+//   MEMSPAN_PASS(json::read(value, plan));  // every member must exist
 #pragma once
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ concept Of = std::same_as<std::remove_const_t<Thing>, T>;
 
 using Texts = std::vector<std::pair<std::string, std::string>>;  // an object of texts
 
-// What read() needs of where it is: "figures[3].ns". Names stand for people.
+// The path in read()'s messages: "figures[3].ns".
 inline std::string member_name(const std::string& whole, std::string_view name) {
   return whole.empty() ? std::string(name) : fmt::format("{}.{}", whole, name);
 }
@@ -72,8 +72,7 @@ Status read_number(const Value& value, const std::string& name, T& thing) {
   return Status::ok();
 }
 
-// kInvalidArgument names a member that is not there or is of another kind; `thing` is then half
-// read.
+// kInvalidArgument names a member that is missing or of another kind; `thing` is then half read.
 template <typename T>
 Status read(const Value& value, T& thing, const std::string& name = {}) {
   const auto wrong = [&](std::string_view kind) {

@@ -40,13 +40,13 @@ class Value {
   bool is_array() const { return std::holds_alternative<Array>(data_); }
   bool is_object() const { return std::holds_alternative<Object>(data_); }
 
-  // What stands for another kind of value: 0, false, "", nothing.
+  // The result for another kind of value: 0, false, "", nothing.
   double number() const;
   bool truth() const;
   const std::string& text() const;
   const Array& array() const;
   const Object& object() const;
-  // null when this is no object or has no such member.
+  // null when this is not an object or lacks the member.
   const Value& operator[](std::string_view name) const;
 
   // Appends a member; a value that is null becomes an object.

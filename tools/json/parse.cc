@@ -118,7 +118,7 @@ class Reader {
     const std::string_view digits = text_.substr(at_, 5);
     if (digits.size() < 5 || digits[0] != 'u') return wrong("there is no such escape");
     const auto [end, error] = std::from_chars(digits.data() + 1, digits.data() + 5, code, 16);
-    // Nothing that the tools print needs more; letters beyond stand as they are.
+    // The tools print no other escapes: they print letters beyond ASCII unescaped.
     if (error != std::errc() || end != digits.data() + 5 || code > 0x7f)
       return wrong("only \\u0000 to \\u007f are read");
     text += static_cast<char>(code);

@@ -68,10 +68,10 @@ bool is_source(std::string_view word) {
 // A compilation to an object: what is common to its two steps, and what is of one of them.
 struct Compilation {
   Words common;        // compiler and options
-  Words preprocesses;  // of the first step alone: what writes dependencies
+  Words preprocesses;  // only of the first step: macros, includes, dependencies
   std::string source;
   std::string object;
-  bool is_one = false;  // else the compiler does as it is told
+  bool is_one = false;  // else the compiler gets the words unchanged
 };
 
 Compilation read(const Words& words) {
@@ -100,7 +100,7 @@ Compilation read(const Words& words) {
                word.compare(0, 2, "-D") == 0 || word.compare(0, 2, "-U") == 0) {
       read.preprocesses.push_back(word);
     } else if (word == "-x") {
-      ++i;  // told again in each step
+      ++i;  // each step passes it again
     } else if (is_source(word)) {
       read.source = word;
       ++sources;

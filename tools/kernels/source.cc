@@ -27,7 +27,7 @@ std::size_t end_of_quoted(std::string_view text, std::size_t begin) {
   while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
   return std::min(i + 1, text.size());
 }
-// Of R"mark(...)mark", whose quote is at `begin`.
+// The end of R"mark(...)mark", whose quote is at `begin`.
 std::size_t end_of_raw(std::string_view text, std::size_t begin) {
   const std::size_t open = text.find('(', begin);
   if (open == std::string_view::npos) return text.size();
@@ -42,7 +42,7 @@ Token next_token(std::string_view text, std::size_t begin, bool is_line_begin) {
   const auto token = [&](Token::Kind kind, std::size_t end) {
     return Token{kind, text.substr(begin, end - begin)};
   };
-  // What the preprocessor says about lines.
+  // A line marker of the preprocessor.
   if (is_line_begin && first == '#') {
     const std::size_t end = text.find('\n', begin);
     return token(Token::Kind::kSpace, end == std::string_view::npos ? text.size() : end);
@@ -107,7 +107,7 @@ class Translation {
   bool is(std::size_t at, std::string_view text) const {
     return at < tokens_.size() && tokens_[at].text == text;
   }
-  // The next token that is no space, from `at` on; the number of tokens when there is none.
+  // The next token from `at` on that is not a space; the number of tokens if only spaces follow.
   std::size_t solid(std::size_t at) const {
     while (at < tokens_.size() && tokens_[at].kind == Token::Kind::kSpace) ++at;
     return at;
@@ -117,7 +117,7 @@ class Translation {
     result_ += tokens_[at].text;
   }
 
-  // Writes what begins at `at`; where to go on.
+  // Writes what begins at `at`; returns where the next part begins.
   std::size_t translate(std::size_t at) {
     const std::string_view text = tokens_[at].text;
     if (text == "<<<" && last_ != "operator" && closing_of_launch(at) != kNone) {
@@ -149,7 +149,7 @@ class Translation {
     return at + 1;
   }
 
-  // Of the <<< at `at`, the >>> that a ( follows.
+  // The >>> for the <<< at `at`, if a ( follows.
   std::size_t closing_of_launch(std::size_t at) const {
     int depth = 0;
     for (std::size_t i = at + 1; i < tokens_.size(); ++i) {
@@ -162,7 +162,7 @@ class Translation {
     return kNone;
   }
 
-  // Of (__ubuf__ T*) before an operand, the ).
+  // The ) of (__ubuf__ T*) before an operand.
   std::size_t end_of_cast(std::size_t at) const {
     bool is_of_buffer = false;
     std::string_view last;
@@ -192,7 +192,7 @@ class Translation {
     return to + 1;
   }
 
-  // Of reinterpret_cast<... __ubuf__ ...>, the >.
+  // The > of reinterpret_cast<... __ubuf__ ...>.
   std::size_t end_of_named_cast(std::size_t at) const {
     std::size_t i = solid(at + 1);
     if (!is(i, "<")) return kNone;

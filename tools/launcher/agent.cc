@@ -27,7 +27,7 @@
 namespace memspan::launcher {
 namespace {
 
-// What belongs to a host and a login, not to a job.
+// Variables of a host and a login, not of a job.
 constexpr std::string_view kOwnVariables[] = {"HOSTNAME", "XDG_", "SSH_", "DISPLAY"};
 
 bool is_own(std::string_view setting) {
@@ -231,7 +231,7 @@ void Agent::report() {
   if (is_done_ && !std::exchange(has_told_done_, true)) channel_.send({.kind = Kind::kDone});
 }
 
-// What the launcher judges by when a process has ended.
+// The launcher judges ended processes by these states.
 void Agent::report_states() {
   const Nodes& nodes = job_->nodes();
   if (nodes.is_library_seen() && !std::exchange(has_told_library_, true))

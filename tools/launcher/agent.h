@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// oshrun --agent: starts the processes of one of a job's hosts, for the oshrun at the other end of
-// its stdin and stdout (message_channel.h), and tells it what becomes of them. It decides nothing;
-// when that oshrun is gone it ends the processes.
+// oshrun --agent: starts a job's processes on one host, for the oshrun at the other end of its
+// stdin and stdout (message_channel.h), and reports their states. It decides nothing; when that
+// oshrun is gone it ends the processes.
 #pragma once
 
 namespace memspan::launcher {

@@ -20,9 +20,9 @@ struct AgentHost {
   enum class State {
     kCalled,    // the remote shell runs
     kGreeted,   // the agent has answered
-    kOrdered,   // it was told to start its processes
+    kOrdered,   // it was ordered to start its processes
     kRunning,   // they run
-    kFinished,  // they have ended and their output is here, or they could not be started
+    kFinished,  // they have ended and their output has arrived, or they could not be started
     kGone,      // the channel has ended
   };
   int number = 0;

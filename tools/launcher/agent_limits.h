@@ -16,7 +16,7 @@ struct AgentLimits {
   Duration start = std::chrono::seconds(30);  // until all of them have started their processes
   Duration silence = kUsualSilence;           // of one, and of the launcher for them
 
-  // What the variables say, in whole seconds.
+  // Reads the variables, in whole seconds.
   static Result<AgentLimits> from_environment();
 };
 

@@ -23,7 +23,7 @@ class AgentOutput {
   bool has_window() const { return on_its_way_ < kWindowBytes; }
   // The launcher has passed on so many bytes.
   void take(std::size_t bytes) { on_its_way_ -= std::min(bytes, on_its_way_); }
-  // Sends what is there and the window allows. True when nothing is left.
+  // Sends available output within the window. True when nothing is left.
   bool pass_on(MessageChannel& channel);
 
  private:
@@ -45,7 +45,7 @@ class AgentInput {
   bool wants_to_write() const { return pipe_.is_valid() && !pending_.empty(); }
   // An empty text is the end.
   void append(const std::string& text);
-  // Writes, and tells how much has been passed on, or dropped since nobody reads.
+  // Writes, and reports how much has been passed on, or dropped without a reader.
   void pass_on(MessageChannel& channel);
 
  private:

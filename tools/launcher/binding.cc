@@ -18,7 +18,7 @@
 namespace memspan::launcher {
 namespace {
 
-// The first hardware thread of the core that `cpu` belongs to; `cpu` itself when nobody says.
+// The first hardware thread of the core that `cpu` belongs to; `cpu` itself if unknown.
 int first_sibling(int cpu) {
   std::string path =
       fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu);
@@ -32,7 +32,7 @@ std::vector<int> allowed_cores() {
   std::vector<int> cores;
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  // Fails on machines with more cores than cpu_set_t knows: then nobody is bound.
+  // Fails on machines with more cores than cpu_set_t knows: then no process is bound.
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &mask)) cores.push_back(cpu);

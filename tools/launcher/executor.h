@@ -14,7 +14,7 @@
 
 namespace memspan::launcher {
 
-// Why a job cannot go on although no process of it failed. A value.
+// Why a job cannot continue although no process of it failed. A value.
 struct Breakdown {
   std::string reason;
   int code = 1;  // what the launcher returns
@@ -25,11 +25,11 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // The error of the first process that cannot be started. Where that takes time it goes on in
-  // serve(), and an error is a breakdown.
+  // Returns the error of the first process that cannot be started. A slow start continues in
+  // serve(), and an error is then a breakdown.
   virtual Status start() = 0;
 
-  // Readable when serve() has something to do; it has at the deadline, too.
+  // Readable when serve() has something to do; it also has at the deadline.
   virtual int descriptor() const = 0;
   virtual Deadline deadline() const = 0;
   virtual void serve() = 0;
@@ -43,14 +43,14 @@ class Executor {
   // Lines for the user, since the last call.
   virtual std::vector<std::string> take_notes() = 0;
 
-  // What has happened since the last call, without waiting.
+  // The endings since the last call, without waiting.
   virtual std::vector<Ending> reap() = 0;
   // Processes that run another program than the one that joined.
   virtual std::vector<Ending> take_replaced() = 0;
   // The first one that is seen; all processes know of it then.
   virtual std::optional<ExitRequest> exit_request() = 0;
   virtual std::optional<Breakdown> breakdown() const = 0;
-  // Tells all processes that this one is gone, unless it left properly.
+  // Marks this process as lost for all processes, unless it left properly.
   virtual void mark_lost(const Ending& ending) = 0;
 
   // All processes have ended: takes what they left.

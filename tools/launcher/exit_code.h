@@ -5,7 +5,7 @@
 
 namespace memspan::launcher {
 
-// What a shell returns in the same situations.
+// The code that a shell returns in the same situation.
 inline int exit_code(const Status& status) {
   switch (status.code()) {
     case Code::kInvalidArgument:

@@ -14,7 +14,7 @@ namespace {
 // fill the launcher's memory.
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
-// The most that a pipe can hold; whoever goes on writing after its leader ended is not waited for.
+// The most that a pipe can hold; finish() does not wait for a process that still writes.
 constexpr std::size_t kLargestRemainder = std::size_t{1} << 20;
 
 }  // namespace

@@ -20,8 +20,8 @@ class ForwardedOutput {
   int descriptor() const { return reader_.get(); }
   bool is_open() const { return reader_.is_valid(); }
 
-  // Passes on what is there now, a bounded part of it; never waits for a process. Closes at the
-  // end of what comes.
+  // Passes on a bounded part of the available output; never waits for a process. Closes at the end
+  // of the output.
   void drain();
   // For a process that has ended: passes on all that it left, whatever the sink's reader takes.
   void finish();

@@ -123,7 +123,7 @@ void Forwarding::read_sources(Stream& stream) {
     stream.sources[events[static_cast<std::size_t>(i)].data.u32].drain();
 }
 
-// Writes what is there, and watches what is needed next: the sources, the reader, or both.
+// Writes available data, and watches what is needed next: the sources, the reader, or both.
 void Forwarding::flush(Stream& stream) {
   stream.sink.flush();
   const bool is_read = !stream.sink.is_full();

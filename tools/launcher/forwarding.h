@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what the processes print comes to the launcher's stdout and stderr (I/O forwarding).
+// How the processes' output reaches the launcher's stdout and stderr (I/O forwarding).
 //
 //              | stdout of a process, live            | buffered    | stderr
 //   no label   | one pseudo-terminal for all of them  | ours        | ours
 //   --label    | a pseudo-terminal each               | a pipe each | a pipe each
 //
-// Where our stdout is a terminal or /dev/null, the processes without a label have it itself. stderr
+// If our stdout is a terminal or /dev/null, processes without a label write to it directly. stderr
 // needs no pseudo-terminal, since the libraries send each line of it in any case.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace memspan::launcher {
 
-// What a process has as its stdout.
+// The stdout of a process.
 enum class Channel { kOwn, kPipe, kTerminal };
 Channel choose_channel(const Options& options);
 
@@ -47,8 +47,8 @@ class Forwarding {
 
   // Bytes that the reader of the launcher's output has not taken.
   std::size_t pending() const;
-  // The errno with which a write failed since the last close_lost(), else 0. Before that call,
-  // whoever may write should get the SIGPIPE that a pipe of its own would have sent.
+  // The errno with which a write failed since the last close_lost(), else 0. Before that call, the
+  // processes that may write should get the SIGPIPE of a pipe of their own.
   int lost_reader() const;
   void close_lost();
 

@@ -16,7 +16,7 @@ namespace {
 // arrives whole.
 [[noreturn]] void watch(int pipe) {
   prctl(PR_SET_NAME, "memspan-guard");
-  setsid();  // so that a signal to the launcher's whole group does not end the guard, too
+  setsid();  // so that a signal to the launcher's whole group does not end the guard
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -63,7 +63,7 @@ void Guard::remove(pid_t group) {
   send(-group);
 }
 
-// A failure means that the guard was killed; the job goes on without.
+// A failure means that the guard was killed; the job continues without it.
 void Guard::send(pid_t word) {
   [[maybe_unused]] ssize_t written = write(pipe_.get(), &word, sizeof word);
 }

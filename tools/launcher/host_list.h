@@ -26,7 +26,7 @@ Result<HostList> read_host_file(const std::string& option, const std::string& pa
 bool is_this_host(const std::string& name);
 
 // How many of `processes` each host gets: the first are filled first, the last ones may get none.
-// kInvalidArgument when there are too few slots, or a host is there twice.
+// kInvalidArgument when there are too few slots, or a host is listed twice.
 Result<std::vector<int>> place(const HostList& hosts, int processes);
 
 }  // namespace memspan::launcher

@@ -10,7 +10,7 @@ void HostOutput::append(std::size_t host, int stream, std::string_view text) {
   Source& source = sources_[host][index];
   source.passed += text.size();
   if (label_ == Label::kNone) return sinks_[index].append(text);
-  const std::size_t end = text.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t end = text.rfind('\n') + 1;  // 0 without a line's end
   source.line.append(text.substr(0, end));
   if (end > 0) sinks_[index].append(std::exchange(source.line, {}));
   source.line.append(text.substr(end));

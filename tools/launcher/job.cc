@@ -30,7 +30,7 @@ namespace {
 
 using Number = NumberVariable::Number;
 
-// What each process is told of its place. Programs that know no OpenSHMEM look for the names that
+// The variables with a process's place. Programs that know no OpenSHMEM look for the names that
 // torchrun made usual.
 constexpr NumberVariable kOurs[] = {{"MEMSPAN_RANK", Number::kRank},
                                     {"MEMSPAN_LOCAL_RANK", Number::kLocalRank},

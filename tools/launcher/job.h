@@ -29,12 +29,12 @@ NodeMap map_of_hosts(const Options& options);
 inline constexpr int kFirstChildDescriptor = 64;
 Result<Fd> duplicate_high(int descriptor);
 
-// What makes this host one of several. A value.
+// The part of one host in a job of several. A value.
 struct HostPart {
   int host = 0;           // a number in Options::hosts
   std::string store_url;  // of the job's store; empty in a job on one host
   std::string secret;     // of the store, as in a node segment
-  // Where programs meet that read it from MASTER_ADDR and MASTER_PORT.
+  // The meeting point of programs that read it from MASTER_ADDR and MASTER_PORT.
   std::string master;
   int master_port = 0;
 };
@@ -49,7 +49,7 @@ class Job {
   static Result<Job> make(Options options, std::optional<HostPart> part = {});
 
   const Options& options() const { return options_; }
-  // Of options().programs[i], the file.
+  // The file of options().programs[i].
   const std::string& file(std::size_t i) const { return files_[i]; }
   int size() const { return options_.processes(); }
   // The ranks that are this host's.
@@ -58,7 +58,7 @@ class Job {
   bool has(int rank) const { return rank >= first_rank_ && rank < first_rank_ + count_; }
   Channel channel() const { return channel_; }
   const Nodes& nodes() const { return nodes_; }
-  // Empty when nobody is bound, else one core for each rank of this host.
+  // One core for each rank of this host; empty when no process is bound.
   const std::vector<int>& cores() const { return cores_; }
   // The limit on open files as it was, for the processes; the launcher's own was raised.
   const rlimit& open_files() const { return open_files_; }
@@ -67,7 +67,7 @@ class Job {
   std::vector<std::string> environment_of(std::size_t program, int rank, int store) const;
 
  private:
-  // What the processes of one program get; a variable that is set for each rank is not in `common`.
+  // The variables of one program's processes; `common` lacks those that are set for each rank.
   struct Environment {
     std::vector<std::string> common;
     std::vector<const NumberVariable*> numbers;  // those, as far as the user did not set them

@@ -12,8 +12,7 @@ namespace memspan::launcher {
 class LauncherInput {
  public:
   bool wants_to_read() const { return !is_ended_ && !is_paused_ && on_its_way_ < kWindowBytes; }
-  // Sends what is there and the window allows; never waits. A terminal is not read in the
-  // background.
+  // Sends available input within the window; never waits. A terminal is not read in the background.
   void pass_on(MessageChannel& channel);
   // The agent has passed on so many bytes.
   void take(std::size_t bytes);

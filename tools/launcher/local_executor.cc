@@ -126,8 +126,8 @@ void LocalExecutor::serve_one(Source source, int index) {
   }
 }
 
-// When all descriptors of a process are closed it has ended, which a signal tells, or runs another
-// program, which nothing else does.
+// A process that closes all its descriptors has ended or runs another program. A signal reports the
+// end; only this reports another program.
 void LocalExecutor::serve_store(int index) {
   const auto is_closed = store_.serve(index);
   if (!is_closed.is_ok()) log_line(LogLevel::kError, is_closed.status().to_string());
@@ -136,7 +136,7 @@ void LocalExecutor::serve_store(int index) {
   replaced_.push_back({rank, job_.nodes().slot(rank).pid.load(), kReplacedProgram});
 }
 
-// Who writes where nobody reads gets SIGPIPE. From us, since a pseudo-terminal sends none.
+// A writer without a reader gets SIGPIPE. We send it, since a pseudo-terminal does not.
 void LocalExecutor::serve_output() {
   forwarding_->serve();
   const int error = forwarding_->lost_reader();
@@ -151,8 +151,8 @@ PeerState LocalExecutor::state_of(int rank) const {
   return job_.nodes().slot(rank).state.load(std::memory_order_acquire);
 }
 
-// Only who is in the job gets the signal: it would end a shell around a PE, a helper of one, and
-// one before shmem_init.
+// Only members of the job get the signal. It would end a shell around a PE, a PE's helper, and a
+// process before shmem_init.
 void LocalExecutor::ask_for_stacks(Mute mute) {
   for (const int rank : processes_.running()) {
     const PeerState state = state_of(rank);
@@ -165,12 +165,12 @@ void LocalExecutor::ask_for_stacks(Mute mute) {
 
 void LocalExecutor::signal_all(int number) {
   const std::vector<int> running = processes_.running();
-  // Where nobody is in the job the signal has no meaning of ours.
+  // If no process is in the job, the signal has no meaning of ours.
   if (number == SIGUSR2 && std::any_of(running.begin(), running.end(), [this](int rank) {
         return state_of(rank) == PeerState::kJoined;
       }))
     return ask_for_stacks(Mute::kSignalled);
-  if (number == SIGTERM) stacks_.finish();  // while they are there
+  if (number == SIGTERM) stacks_.finish();  // while they exist
   processes_.signal_all(number);
   if (number != SIGCONT) return;
   is_terminal_paused_ = false;

@@ -20,8 +20,8 @@
 namespace memspan::launcher {
 namespace {
 
-// Whoever started us may have closed stdin, stdout or stderr; our own descriptors must not take
-// their numbers.
+// The parent may have closed stdin, stdout or stderr; our own descriptors must not take their
+// numbers.
 void open_standard_descriptors() {
   int descriptor = 0;
   while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = open("/dev/null", O_RDWR);

@@ -66,7 +66,7 @@ void MessageChannel::flush() {
 
 bool MessageChannel::receive() {
   char buffer[kReadBytes];
-  // As much as a reader of a pipe can be behind, so that nobody is served alone.
+  // At most what a reader of a pipe can be behind, so that no channel delays the others.
   for (int rounds = 0; is_open_ && rounds < 4; ++rounds) {
     const ssize_t count = read(in_.get(), buffer, sizeof buffer);
     if (count > 0) {

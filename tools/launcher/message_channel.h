@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oshrun and its agents tell each other, over the stdin and stdout of a remote shell:
-// a u32 length, then a Message. Before it an agent writes one line, the greeting.
+// The messages between oshrun and its agents, over the stdin and stdout of a remote shell: a u32
+// length, then a Message. Before it an agent writes one line, the greeting.
 #pragma once
 
 #include <cstdint>
@@ -62,14 +62,14 @@ class MessageChannel {
   int in() const { return in_.get(); }
   int out() const { return out_.get(); }
 
-  // Sends as much as can be sent now; wants_to_write() tells of a rest for flush(). What a
-  // closed channel does not take is dropped, and receive() tells.
+  // Sends as much as possible now; wants_to_write() reports a rest for flush(). A closed channel
+  // drops the data, and receive() returns false.
   void send(const Message& message);
   void send_line(const std::string& line);
   void flush();
   bool wants_to_write() const { return sent_ < outgoing_.size(); }
 
-  // Reads what is there. False when nothing more will come.
+  // Reads the available data. False when nothing more will come.
   bool receive();
   // The other side sees the end; what comes from there still can be received.
   void close_out() { out_.reset(); }
@@ -77,7 +77,7 @@ class MessageChannel {
   // The first line, with its end, as far as it has come and up to a bound; nullopt while it may
   // still grow.
   std::optional<std::string> take_line();
-  // The next whole message; kInvalidArgument when what came is none.
+  // The next whole message; kInvalidArgument for other data.
   Result<std::optional<Message>> next();
 
   // When something came last.

@@ -75,7 +75,7 @@ bool Nodes::mark_replaced(int rank) const {
   return is_news;
 }
 
-// Of a loss that stands on the process's own node, whoever noted it.
+// Copies a loss from the process's own node, whichever process noted it.
 void Nodes::tell_other_nodes(int rank) const {
   const PeerSlot& own = slot(rank);
   if (own.state.load(std::memory_order_acquire) != PeerState::kLost) return;

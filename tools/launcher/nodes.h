@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nodes of a job that this process holds: this host, the simulated ones that --simulate-hosts
-// makes of it, or one of several hosts. Each has a node segment and a memfd for its heaps of its
-// own. What a process says of itself stands on the segment of its own node; what the launcher says
-// of it, on all of them.
+// makes of it, or one of several hosts. Each has its own node segment and memfd for heaps. A
+// process writes its state to its own node's segment; the launcher writes to all of them.
 #pragma once
 
 #include <optional>
@@ -27,7 +26,7 @@ class Nodes {
  public:
   // `hosts` as Launch has them.
   static Result<Nodes> make(const std::vector<int>& hosts, int processes);
-  // One of several hosts. PEs of the others have slots in its segment, too.
+  // One of several hosts. PEs of the others also have slots in its segment.
   static Result<Nodes> make_one(NodeMap map, int node);
 
   // For the segments' headers, instead of a fresh one; as long as that.
@@ -35,7 +34,7 @@ class Nodes {
 
   const NodeMap& map() const { return map_; }
   int size() const { return map_.peers(); }
-  // What `rank` says of itself.
+  // The slot that `rank` itself writes.
   const PeerSlot& slot(int rank) const { return segment_of(rank).peer(rank); }
   const NodeSegment& segment_of(int rank) const { return node_of(rank).segment; }
   int segment_for_children(int rank) const { return node_of(rank).segment_descriptor.get(); }

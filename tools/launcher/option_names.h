@@ -37,14 +37,14 @@ struct Option {
   Meaning meaning = Meaning::kNothing;
   std::string typed;  // for messages, with its dashes
   std::optional<std::string> value;
-  bool takes_value = false;  // then it is the next word where `value` is not there
+  bool takes_value = false;  // then it is the next word if `value` is missing
 };
 
 // `word` begins with a dash. Names of any length may have one dash or two, and a value after "=".
 // kInvalidArgument: there is no such option, or why it is refused.
 Result<Option> recognise_option(std::string_view word);
 
-// What --help prints.
+// The text of --help.
 std::string_view help_text();
 
 }  // namespace memspan::launcher

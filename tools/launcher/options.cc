@@ -46,7 +46,7 @@ Status add_variable(const Option& option, Program& program) {
     program.environment.push_back(*option.value);
   else if (option.meaning == Meaning::kVariable)
     return not_allowed(option, "NAME=VALUE");
-  return Status::ok();  // a NAME alone: the processes have our environment
+  return Status::ok();  // a mere NAME: the processes have our environment
 }
 
 Status set_timeout(const Option& option, Options& options) {
@@ -59,7 +59,7 @@ Status set_timeout(const Option& option, Options& options) {
   return Status::ok();
 }
 
-// A number of hosts stands alone until all processes are known (spread_over_hosts()).
+// A number of hosts stays as it is until all processes are known (spread_over_hosts()).
 Status set_hosts(const Option& option, Options& options) {
   auto sizes = parse_host_sizes(option.typed.c_str(), *option.value);
   if (!sizes.is_ok())
@@ -98,7 +98,7 @@ Status spread_over_hosts(Options& options) {
   return Status::ok();
 }
 
-// Where the processes run. A list that gives them all to this host is a job of this host.
+// Places the processes. A list that gives them all to this host is a job of this host.
 Status place_on_hosts(const HostList& list, Options& options) {
   if (list.empty()) return Status::ok();
   if (!options.hosts.empty())
@@ -187,7 +187,7 @@ Status apply(const Option& option, Program& program, Options& options, HostList&
   return Status::ok();
 }
 
-// What is left of the command line. A value.
+// The rest of the command line. A value.
 struct Words {
   const char* const* next;
   const char* const* end;

@@ -20,14 +20,14 @@ enum class Binding {
 
 enum class Buffering {
   kLive,      // what a process prints is seen at the end of each line, also through a pipe
-  kBuffered,  // the processes choose by what they see: blocks, where stdout is no terminal
+  kBuffered,  // the processes choose: blocks, if their stdout is not a terminal
 };
 
 enum class Label { kNone, kRank };
 
 enum class OnFailure {
   kEndJob,
-  kKeepGoing,  // the others are told, and decide themselves
+  kKeepGoing,  // the others learn of it, and decide themselves
 };
 
 enum class OnTimeout {
@@ -61,8 +61,8 @@ struct Options {
   int processes() const;
 };
 
-// A program's options end at its name, its arguments at ":". Options that concern the whole job may
-// stand in front of any program. nullopt: --help or --version was asked for and has been printed.
+// A program's options end at its name, its arguments at ":". Options for the whole job may precede
+// any program. nullopt: --help or --version was asked for and has been printed.
 Result<std::optional<Options>> parse_options(int argc, const char* const* argv);
 
 }  // namespace memspan::launcher

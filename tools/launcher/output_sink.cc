@@ -20,8 +20,8 @@ void OutputSink::append(std::string_view bytes) {
   if (error_ == 0) pending_.append(bytes);
 }
 
-// A pipe that can be written takes PIPE_BUF bytes at once. Whole lines, so that what others write
-// there stands between lines.
+// A pipe that can be written takes PIPE_BUF bytes at once. Whole lines, so that the output of
+// others appears between lines.
 std::size_t OutputSink::next_write() const {
   if (takes_all_ || pending() <= PIPE_BUF) return pending();
   const std::size_t line = pending_.rfind('\n', done_ + PIPE_BUF - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's own stdout or stderr, written without waiting for whoever reads it, so that a
-// reader that stands still (a pager) does not keep the launcher from its signals.
+// The launcher's own stdout or stderr, written without waiting for the reader. A reader that stops
+// (a pager) does not keep the launcher from its signals.
 #pragma once
 
 #include <string>
@@ -23,8 +23,7 @@ class OutputSink {
   std::size_t pending() const { return pending_.size() - done_; }
   // Enough is pending: read no more from the processes.
   bool is_full() const { return pending() >= kMostPending; }
-  // The errno of a write that failed (EPIPE: nobody reads any more), else 0. What is appended since
-  // is dropped.
+  // The errno of a write that failed (EPIPE: the reader is gone), else 0. Later data is dropped.
   int error() const { return error_; }
 
  private:

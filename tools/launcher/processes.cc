@@ -48,7 +48,7 @@ std::vector<Ending> Processes::reap() {
     if (found != ranks_.end()) kill(-info.si_pid, SIGKILL);
     int wait_status = 0;
     waitpid(info.si_pid, &wait_status, 0);
-    if (found == ranks_.end()) continue;  // the guard, or a child of whoever became us by exec
+    if (found == ranks_.end()) continue;  // the guard, or a child from before our exec
     guard_.remove(info.si_pid);
     endings.push_back({found->second, info.si_pid, wait_status});
     ranks_.erase(found);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of the job: started, reaped and signalled together.
 //
-// Each leads a process group, which is what a signal goes to, so that a wrapper script and the
-// program it runs are one. What is left of a group when its leader ends is killed.
+// Each leads a process group, which gets the signals, so that a wrapper script and the program it
+// runs are one. When its leader ends, the rest of a group is killed.
 #pragma once
 
 #include <sys/types.h>
@@ -41,7 +41,7 @@ class Processes {
   std::vector<Ending> reap();
   // Everything that was started here and what it started in its groups.
   void signal_all(int number) const;
-  // One process of these groups; another one that has the number by now is left alone.
+  // One process of these groups; another one that has the number by now gets no signal.
   void signal_one(pid_t process, int number) const;
 
   std::vector<int> running() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pseudo-terminal that passes on bytes as they are. What writes to it believes that somebody
-// reads along, and the standard libraries (C, Fortran, Python) then send each line when it ends.
+// A pseudo-terminal that passes on bytes as they are. Writers take it for a terminal, so the
+// standard libraries (C, Fortran, Python) send each line when it ends.
 #pragma once
 
 #include "core/fd.h"
@@ -8,9 +8,9 @@
 
 namespace memspan::launcher {
 
-// The end to read from; reading never waits, and fails with EIO when nobody has the other end.
+// The end to read from. Reading never waits; EIO means that no process has the other end.
 Result<Fd> open_pseudo_terminal();
-// Another end to write to, with a state of its own. It becomes nobody's controlling terminal.
+// Another end to write to, with its own state. It never becomes a controlling terminal.
 Result<Fd> open_terminal_writer(int reader);
 
 }  // namespace memspan::launcher

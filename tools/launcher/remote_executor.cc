@@ -229,7 +229,7 @@ void RemoteExecutor::send_to_all(const Message& message) {
     if (host.is_open() && host.state != State::kCalled) host.channel->send(message);
 }
 
-// Who writes where nobody reads gets SIGPIPE.
+// A writer without a reader gets SIGPIPE.
 void RemoteExecutor::serve_output() {
   output_.flush();
   if (const int error = output_.take_error(); error != 0) {
@@ -270,7 +270,7 @@ void RemoteExecutor::check_limits() {
   }
 }
 
-// What it ran is gone with it, or ends when it hears nothing any more.
+// Its processes have ended with it, or end when it hears nothing any more.
 void RemoteExecutor::lose(AgentHost& host) {
   host.lost_in = std::exchange(host.state, State::kGone);
   host.channel.reset();
@@ -287,7 +287,7 @@ void RemoteExecutor::break_down(const AgentHost& host, const std::string& reason
 void RemoteExecutor::watch_writers() {
   const auto change = [this](int descriptor, std::uint32_t events, bool& is_watched, bool wanted) {
     if (is_watched == wanted) return;
-    // What cannot be watched, as a file, is always ready.
+    // A descriptor that cannot be watched, as a file's, is always ready.
     static_cast<void>(watch(descriptor, events, wanted).is_ok());
     is_watched = wanted;
   };

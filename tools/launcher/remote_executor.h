@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of several hosts, by an agent on each (docs/design/0012-oshrun-hosts.md).
 //
-// A node segment of our own mirrors what the agents tell of their processes' states; what is noted
-// on it goes to all agents.
+// A node segment of our own mirrors the process states that the agents report. Entries on it are
+// sent to all agents.
 #pragma once
 
 #include <array>

@@ -13,9 +13,9 @@ namespace memspan::launcher {
 // This program's own file.
 std::string own_path();
 
-// The words of `options.remote_shell`, which blanks part, with the host for {} (or behind the last
-// one), then oshrun and its option; of this host oshrun alone. kInvalidArgument when oshrun's path
-// has characters in it that a shell there would read as its own.
+// The words of `options.remote_shell`, separated by blanks, with the host for {} (or after the last
+// one), then oshrun and its option. For this host only oshrun and its option. kInvalidArgument when
+// oshrun's path has characters that a remote shell would interpret.
 Result<std::vector<std::string>> agent_command(const Options& options, const std::string& host);
 
 }  // namespace memspan::launcher

@@ -14,8 +14,8 @@ namespace memspan::launcher {
 // "9 (Killed)"
 std::string describe_signal(int number);
 
-// Blocks, in the calling thread and those it starts, what the launcher handles. What was ignored
-// when the launcher started (nohup) stays ignored, here and in the processes.
+// Blocks the signals that the launcher handles, in the calling thread and those it starts. Signals
+// that were ignored at its start (nohup) stay ignored, also in the processes.
 class Signals {
  public:
   static Result<Signals> block();
@@ -23,7 +23,7 @@ class Signals {
   int descriptor() const { return descriptor_.get(); }
   // The mask as it was, for the processes.
   const sigset_t& original() const { return original_; }
-  // The next pending signal; nullopt when there is none.
+  // The next pending signal, or nullopt.
   std::optional<int> next() const;
 
  private:

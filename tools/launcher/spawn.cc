@@ -32,7 +32,7 @@ constexpr int kChildSharesMemory = 0;
 constexpr int kChildSharesMemory = CLONE_VM;
 #endif
 
-// What did not work in the child, as it comes through the pipe: `what` points into the program.
+// A failure in the child, as it comes through the pipe: `what` points into the program.
 struct ChildFailure {
   int error = 0;  // of errno
   const char* what = nullptr;
@@ -54,7 +54,7 @@ struct Orders {
 
 int give_up(const Orders& orders, const char* what) {
   const ChildFailure failure{errno, what};
-  // What cannot be told shows in the exit code.
+  // If this fails, the exit code shows the failure.
   [[maybe_unused]] const ssize_t told = write(orders.failures, &failure, sizeof failure);
   return 127;
 }

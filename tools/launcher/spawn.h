@@ -16,7 +16,7 @@
 
 namespace memspan::launcher {
 
-// What one process is started with. A value; descriptors stay the caller's.
+// The settings of one process. A value; descriptors stay the caller's.
 struct Start {
   std::vector<std::string> environment;
   int input = -1;  // becomes its stdin, stdout, stderr; -1: the launcher's own
@@ -26,8 +26,8 @@ struct Start {
   int core = -1;               // -1: not bound
 };
 
-// What is the same for all processes of one program: the file, its working directory (empty: ours),
-// the signal mask and the limit on open files that they get back. One thread at a time.
+// The settings of all processes of one program: the file, its working directory (empty: ours), the
+// signal mask and the limit on open files that they get back. One thread at a time.
 class Spawner {
  public:
   Spawner(std::string program, std::vector<std::string> arguments, std::string folder,

@@ -70,7 +70,7 @@ bool StackRequest::add(int rank, PeerState state, pid_t process) {
     silent_[*why].push_back(rank);
     return false;
   }
-  // Without a count there is no telling whether it answers.
+  // Without a count it is unknown whether it answers.
   const auto answered = stack_requests_of(process);
   if (!answered) return true;
   asked_.emplace(rank, Asked{process, *answered});  // or since an earlier request

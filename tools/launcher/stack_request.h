@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes of this host do not answer a request for their stacks (SIGUSR2), and why, as far
-// as /proc tells.
+// Finds the processes of this host that do not answer a request for their stacks (SIGUSR2), and the
+// reasons that /proc shows.
 //
-// A process counts the requests that it has answered where others can read it (node/counters.h).
+// A process counts its answered requests where others can read it (node/counters.h).
 #pragma once
 
 #include <sys/types.h>
@@ -22,17 +22,17 @@ namespace memspan::launcher {
 // Processes print their stacks within milliseconds, when they get a core.
 inline constexpr Duration kStacksPatience = std::chrono::milliseconds(1000);
 
-// What keeps a process from printing its stacks, known before the signal is sent; nullopt: nothing.
+// Why a process cannot print its stacks, known before the signal is sent; nullopt: it can.
 std::optional<std::string> why_it_will_not_answer(const SystemFiles& files, pid_t process);
-// Of one that has not answered in time; nullopt: it has ended.
+// Why a process has not answered in time; nullopt: it has ended.
 std::optional<std::string> why_it_did_not_answer(const SystemFiles& files, pid_t process);
 
 // One thread.
 class StackRequest {
  public:
-  // Before the signal is sent. False: that is in vain, and a note says why.
+  // Before the signal is sent. False: the signal is useless, and a note gives the reason.
   bool add(int rank, PeerState state, pid_t process);
-  // When who has not answered is named: finish().
+  // When to call finish(), which names the silent processes.
   Deadline deadline() const { return deadline_; }
   void finish();
   // Lines for the user, since the last call.

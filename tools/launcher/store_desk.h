@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launcher's ends of the processes' sockets to the store.
 //
-// A socket stays open for as long as its process lives and runs its program: nothing but its end
-// need come. A process that has something to tell the store makes a socket pair and sends one end
-// here. A job on one host may never do, so the server and its thread are made for the first.
+// A socket stays open for as long as its process lives and runs its program; it may carry nothing.
+// A process that needs the store makes a socket pair and sends one end here. A job on one host may
+// never do so, so the first such process starts the server and its thread.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ class StoreDesk {
   Result<Fd> open(int rank);
   // The launcher's end, for epoll; -1 when it was closed.
   int descriptor(int rank) const { return sockets_[static_cast<std::size_t>(rank)].get(); }
-  // Call when the launcher's end became readable: gives what came to the store. True when nobody
-  // has the process's end any more.
+  // Call when the launcher's end became readable: gives received sockets to the store. True when
+  // the process's end is closed.
   Result<bool> serve(int rank);
 
  private:

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
-// How long, after --timeout, somebody may take to read what the job printed.
+// How long, after --timeout, a reader may take to read what the job printed.
 constexpr Duration kReaderPatience = milliseconds(2000);
 
 MEMSPAN_REMEDY(kJobTimeout, "job-timeout",
@@ -115,7 +115,7 @@ void Supervisor::handle_signal(int number) {
     case SIGQUIT:
     case SIGTERM:
     case SIGHUP:
-      // Whoever catches the signal may finish its work; a second one is meant.
+      // A process that catches the signal may finish its work; a second one ends the job.
       is_impatient_ = asked_ != 0 || executor_.is_empty();
       if (asked_ != 0 && phase_ == Phase::kRunning) {
         result_ = 128 + number;
@@ -157,8 +157,8 @@ void Supervisor::handle_endings() {
     fail(*failure);
     if (phase_ != Phase::kRunning) return;
   }
-  // Whoever waits for a process that ended without joining waits in vain. (One that left properly
-  // is not marked.)
+  // A wait for a process that ended without joining is in vain. (One that left properly is not
+  // marked.)
   for (const Ending& ending : endings) executor_.mark_lost(ending);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a job from the first process's start to the last one's end, in one loop without threads.
 //
-//   running --(a process failed)------> surviving: 0.6 s in which the others notice and say so
+//   running --(a process failed)------> surviving: 0.6 s in which the others notice and report it
 //      |  \--(shmem_global_exit)------> surviving, 0.2 s
 //      |                                   |
 //      |  \--(--stacks-on-timeout)----> surviving, 1 s: they print their stacks
@@ -9,7 +9,7 @@
 //                                          |
 //                                       killing: SIGKILL has been sent
 //
-// Then what the processes printed is passed on to its end, for as long as somebody reads it.
+// Then the rest of the processes' output is passed on, as long as its reader takes it.
 //
 // The first failure decides what is printed and returned; what happens to the others after it is
 // its consequence and stays silent.

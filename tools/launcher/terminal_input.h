@@ -20,7 +20,7 @@ class TerminalInput {
 
   bool is_open() const { return pipe_.is_valid(); }
   int pipe() const { return pipe_.get(); }
-  // True: wait until the terminal can be read. False: until the pipe has room.
+  // True: wait until the terminal can be read. False: until the pipe can be written.
   bool wants_terminal() const { return pending_.empty(); }
   // Reads from the terminal or writes to the pipe, whichever is due; never waits. Closes the pipe
   // when the terminal or rank 0 closed it. False while we are in the background and may not read.

@@ -23,9 +23,8 @@ class Judge {
  public:
   explicit Judge(const Nodes& nodes) : nodes_(nodes) {}
 
-  // The process among `endings` (of one reap()) that made the job fail, if one did. Of several,
-  // the one whose death others may have noticed already comes first, then the one that was
-  // killed, then the lowest rank.
+  // The process among `endings` (of one reap()) that made the job fail, if one did. The order: one
+  // whose death others may have noticed already, then one that was killed, then the lowest rank.
   std::optional<Failure> first_failure(const std::vector<Ending>& endings);
 
   // For a job of several processes of which none has loaded memspan: a program that is built with

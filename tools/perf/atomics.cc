@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations of PE 0 on a word of the last PE, which nobody else uses meanwhile.
+// Atomic operations of PE 0 on a word of the last PE, which no other PE uses during this.
 #include <shmem.h>
 
 #include "perf/meter.h"

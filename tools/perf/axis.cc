@@ -17,7 +17,7 @@ LogAxis::LogAxis(const std::vector<double>& values, double from, double to, doub
       to_(to),
       low_(std::log10(*std::min_element(values.begin(), values.end()))),
       high_(std::log10(*std::max_element(values.begin(), values.end()))) {
-  // One number alone has room on both sides; else a little is enough.
+  // A single number has wide margins; else a little is enough.
   const double room = high_ - low_ < 0.01 ? 0.3 : 0.04 * (high_ - low_);
   low_ -= room;
   high_ += room;

@@ -16,8 +16,8 @@ struct Tick {
 // A value. From the smallest to the largest of some numbers above 0, a little wider.
 class LogAxis {
  public:
-  // `from` and `to` are where the axis begins and ends in the drawing. `base` 2: ticks are powers
-  // of two, for sizes; 10: powers of ten, with 2 and 5 between them where there is room.
+  // `from` and `to` are the ends of the axis in the drawing. `base` 2: ticks are powers of two, for
+  // sizes; 10: powers of ten, with 2 and 5 between them if they fit.
   LogAxis(const std::vector<double>& values, double from, double to, double base);
 
   double place(double value) const;

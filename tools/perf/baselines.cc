@@ -148,7 +148,7 @@ double loopback_time() {
 
 double measure_cache_line(std::atomic<std::uint64_t>& line, Turn turn) {
   constexpr std::uint64_t kTurns = 100;
-  // Where both share a core after all, the other one has to run.
+  // If both share a core after all, the other thread has to run.
   const auto await = [&](std::uint64_t value) {
     constexpr int kSpins = 5000;
     for (int i = 0; line.load(std::memory_order_acquire) != value; ++i)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine does without memspan, measured in the same run as the figures that it is drawn
-// beside. None is a limit: a copy past the caches is quicker than memcpy, and a fetch that finds
-// its line in the own cache quicker than a line's way.
+// The machine's speed without memspan, measured in the same run as the figures beside it. It is not
+// a limit. A copy past the caches is faster than memcpy, and a fetch that finds its line in the own
+// cache faster than a line's way.
 #pragma once
 
 #include <atomic>

@@ -22,7 +22,7 @@ Result<Arrays> make_arrays(Meter& meter, std::size_t to, std::size_t from) {
   return Arrays{written, read};
 }
 
-// A collective that fails is told by the library, which ends the job where that is a mistake.
+// The library reports a collective that fails, and ends the job for a mistake.
 template <typename Collective>
 Status measure(Meter& meter, const Test& test, std::size_t least, Collective collective) {
   int failed = 0;

@@ -9,7 +9,7 @@
 
 namespace memspan::perf {
 
-// A value: time here over time there, below 1 where this run is quicker.
+// A value: time here over time there, below 1 where this run is faster.
 struct Ratio {
   std::string test;
   std::size_t bytes = 0;
@@ -19,14 +19,14 @@ struct Ratio {
   double machine = 0;  // the same ratio of the row's baseline (Run::baseline()); 0: not known
 };
 
-// What the other run is. Rounds of both that alternated are compared one by one; of a saved run,
-// which another time's machine made, only the medians are.
+// The kind of the other run. Alternating rounds of both are compared one by one. A saved run is
+// from another time, so only its medians are compared.
 enum class Pairing { kAlternating, kSaved };
 std::vector<Ratio> compare(const Run& here, const Run& there, Pairing pairing);
 // kInvalidArgument names what the saved run measured in another way, so that ratios mean nothing.
 Status check_comparable(const Run& here, const Run& saved);
-// What is set differently, or is not known of the other run, and may have changed its figures; a
-// text each.
+// Settings that differ, or are unknown for the other run, and may have changed its figures; a text
+// each.
 std::vector<std::string> notes_on(const Run& here, const Run& there);
 
 json::Value to_json(const std::vector<Ratio>& ratios);

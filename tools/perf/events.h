@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PE 0 of a job tells, a JSON object a line:
+// The events that PE 0 of a job reports, a JSON object a line:
 //
 //   {"event": "start", "library": PATH, "pes": 2, "one_host": true, "baselines": {...}}
 //   {"event": "row", "test": "put", "bytes": 8, "batch": 100, "ns": [...]}

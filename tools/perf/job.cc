@@ -30,7 +30,7 @@ std::string own_path() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
-// What the largest of the tests takes, and as much again.
+// Twice the heap that the largest test takes.
 std::string heap_size(const JobOptions& options, const Plan& plan) {
   constexpr std::size_t kLeast = std::size_t{64} << 20;
   const std::size_t largest = plan.sizes.empty() ? 0 : plan.sizes.back();
@@ -88,7 +88,7 @@ class Child {
     static_cast<void>(wait());
   }
 
-  // Bytes that came; empty at the end. Signals that come meanwhile go to the process.
+  // Bytes that came; empty at the end. Signals during the wait are forwarded to the process.
   std::string read(ForwardedSignals& signals) const {
     char bytes[65536];
     for (;;) {
@@ -116,7 +116,7 @@ class Child {
   Fd output_;
 };
 
-// Gives each whole line to `take`, which says whether to go on.
+// Gives each whole line to `take`, whose failure stops it.
 Status take_lines(std::string& bytes, const std::function<Status(const json::Value&)>& take) {
   for (std::size_t end = bytes.find('\n'); end != std::string::npos; end = bytes.find('\n')) {
     const std::string line = bytes.substr(0, end);

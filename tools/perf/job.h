@@ -22,9 +22,9 @@ struct JobOptions {
   double timeout_s = 600;
 };
 
-// Runs one and gives each event of PE 0's to `take`, whose failure ends it; signals that come
-// meanwhile go to the job. kUnavailable: its exit code or the signal that ended it; what went wrong
-// its processes have said on stderr.
+// Runs one and gives each event of PE 0 to `take`, whose failure ends it. Signals during the
+// run are forwarded to the job. kUnavailable: its exit code or the signal that ended it; its
+// processes have printed the reason to stderr.
 Status run_job(const JobOptions& options, const Plan& plan, ForwardedSignals& signals,
                const std::function<Status(const json::Value&)>& take);
 

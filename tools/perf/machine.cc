@@ -20,7 +20,7 @@
 namespace memspan::perf {
 namespace {
 
-// "48K data, 32K instruction, 2048K unified of level 2", as the kernel tells of the first core.
+// "48K data, 32K instruction, 2048K unified of level 2", as the kernel describes the first core.
 std::string caches(const SystemFiles& files) {
   std::string all;
   for (int i = 0;; ++i) {
@@ -35,7 +35,7 @@ std::string caches(const SystemFiles& files) {
   }
 }
 
-// Of oshrun; another one in each process.
+// A variable of oshrun that differs in each process.
 bool is_of_process(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames = {kLaunchVariable, "MEMSPAN_RANK",
                                                       "MEMSPAN_LOCAL_RANK", "MEMSPAN_SIZE"};

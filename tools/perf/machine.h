@@ -8,8 +8,7 @@
 
 namespace memspan::perf {
 
-// What and its value, in the order in which they are read: processor, cores, caches, memory,
-// kernel.
+// Names and values in the order in which they are read: processor, cores, caches, memory, kernel.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 Facts describe_machine();
 

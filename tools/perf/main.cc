@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // memspan-perf: what memspan does in a second on this machine, next to what the machine allows.
 //
-// The program is three in one: who measures (a process of a job, --worker or started by a
-// launcher), who starts such jobs and collects what they tell, and who prints, draws and saves.
+// The program has three parts. One measures (a process of a job, --worker or started by a
+// launcher). One starts such jobs and collects their events. One prints, draws and saves.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -62,7 +62,7 @@ std::size_t rows_of(const Plan& plan) {
   return rows;
 }
 
-// The loader goes on without a file that it cannot load, and then one library stands for both.
+// The loader continues without a file that it cannot load, and both sides then use one library.
 Status check_library(const JobOptions& job, const json::Value& event) {
   if (job.library.empty() || event["event"].text() != "start") return Status::ok();
   const std::string& used = event["library"].text();
@@ -86,7 +86,7 @@ Status check_saved(const Options& options, const Run& saved, int pes, bool one_h
   return Status::ok();
 }
 
-// The same, by what only the job's start tells.
+// Like check_saved(), for what only the job's start reports.
 Status check_start(const Options& options, const std::optional<Run>& saved,
                    const json::Value& event) {
   if (!saved || event["event"].text() != "start") return Status::ok();
@@ -94,7 +94,7 @@ Status check_start(const Options& options, const std::optional<Run>& saved,
                      event["one_host"].truth());
 }
 
-// One side's job, told to its collector.
+// Runs one side's job for its collector.
 Status run_side(const JobOptions& job, const Options& options, const std::optional<Run>& saved,
                 ForwardedSignals& signals, Collector& collector, Progress& progress) {
   return run_job(job, options.plan, signals, [&](const json::Value& event) {
@@ -105,8 +105,8 @@ Status run_side(const JobOptions& job, const Options& options, const std::option
   });
 }
 
-// What a run has measured before it failed or was ended: on stdout only, since no other run can be
-// compared with it.
+// Shows what a run has measured before it failed or was ended. On stdout only, since no other run
+// can be compared with it.
 void show_partial(const Options& options, const Run& run, const Status& why) {
   if (run.figures.empty() || why.code() != Code::kUnavailable) return;  // a wrong option
   static_cast<void>(command_line::print_all(
@@ -157,8 +157,8 @@ Result<std::optional<Measured>> measure(const Options& options, const std::strin
   return std::optional<Measured>(std::move(measured));
 }
 
-// In a job of somebody else's launcher, which this variable shows: one round, of which PE 0 tells.
-// The others measure only.
+// In a job of another launcher, which this variable shows: one round, which PE 0 reports. The
+// others measure only.
 Result<std::optional<Measured>> measure_in_job(const Options& options, const std::string& command,
                                                const std::optional<Run>& saved,
                                                std::string_view launcher) {
@@ -167,7 +167,7 @@ Result<std::optional<Measured>> measure_in_job(const Options& options, const std
   Progress progress(rows_of(options.plan));
   Status taken;
   const auto take = [&](const json::Value& event) {
-    // Files are PE 0's alone: another host may not have their folders.
+    // Only PE 0 writes files: another host may not have their folders.
     if (!tells) MEMSPAN_PASS(check_outputs(options));
     tells = true;
     MEMSPAN_PASS(check_start(options, saved, event));
@@ -182,7 +182,7 @@ Result<std::optional<Measured>> measure_in_job(const Options& options, const std
       Measured{.here = collector.finish(command, options.plan, {}), .compared = {}});
 }
 
-// `launcher`: the variable of whoever started this process; null: nobody, it starts its own jobs.
+// `launcher`: the variable of the launcher of this process; null: it starts its own jobs.
 Status run(const Options& options, const std::string& command, const char* launcher) {
   std::optional<Run> saved;
   if (!options.compare.empty()) {

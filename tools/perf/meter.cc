@@ -16,7 +16,7 @@ constexpr std::size_t kFewestSamples = 5;
 constexpr double kMostOver = 5;
 constexpr std::size_t kMostCount = std::size_t{1} << 20;
 
-// The number that PE 0 tells; a static variable is symmetric.
+// The number that PE 0 distributes; a static variable is symmetric.
 long agreed = 0;
 
 double cost_of_clock() {
@@ -103,7 +103,7 @@ std::size_t Meter::choose_count(Actors actors, const std::function<void(std::siz
     for (int i = 0; i < 3 && is_actor; ++i) {
       const double ns = time_of(actors, count, operations);
       best = i == 0 ? ns : std::min(best, ns);
-      // What is far longer once is long enough always; all PEs of kAll do the same.
+      // One far longer time is enough, but all PEs of kAll must make the same attempts.
       if (actors == Actors::kFirst && ns > 1000 * enough) break;
     }
     const bool is_enough = best >= enough || count >= kMostCount;

@@ -2,9 +2,9 @@
 // How a job measures. A sample is the time of a batch of operations by its number; batches are as
 // short as the clock allows: its cost is at most a fiftieth of a sample's.
 //
-// All PEs call measure() in the same order with the same arguments. Where one PE does the
-// operations (kFirst), the others wait in a barrier; where all do (kAll), each sample begins with a
-// barrier, and it is the slowest PE's.
+// All PEs call measure() in the same order with the same arguments. If one PE does the operations
+// (kFirst), the others wait in a barrier. If all do (kAll), each sample begins with a barrier and
+// is the slowest PE's.
 #pragma once
 
 #include <cstddef>

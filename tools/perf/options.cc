@@ -87,7 +87,7 @@ Status wrong(std::string text) {
   return {Code::kInvalidArgument, std::move(text)};
 }
 
-// What only a process that starts its own jobs can do.
+// Rejects options that only a process that starts its own jobs can use.
 Status check_outside(const CLI::App& app, std::string_view launcher) {
   for (const char* name :
        {"--pes", "--simulate-hosts", "--hosts", "--library", "--oshrun", "--rounds", "--timeout"})

@@ -42,7 +42,7 @@ std::string to_text(const Measured& measured) {
   return text;
 }
 
-// Whether it ended well. What it prints is dropped. kNotFound: there is none.
+// Whether it ended well. Its output is dropped. kNotFound: it is not installed.
 Result<bool> run_converter(std::vector<std::string> words) {
   words.insert(words.begin(), "rsvg-convert");
   const std::vector<char*> arguments = command_line::pointers_to(words);

@@ -19,7 +19,7 @@ struct Measured {
 // kInvalidArgument names the option and its file; kNotFound without rsvg-convert, where PNGs are
 // wanted.
 Status check_outputs(const Options& options);
-// As check_outputs(), where that has changed meanwhile.
+// Fails as check_outputs() does, if its result has changed since.
 Status write_all(const Options& options, const Measured& measured);
 
 }  // namespace memspan::perf

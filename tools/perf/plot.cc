@@ -206,7 +206,7 @@ std::string to_svg(const LinePlot& plot, Place place) {
       "<text transform=\"translate(15 {:.1f}) rotate(-90)\" class=\"axis\" "
       "text-anchor=\"middle\">{}</text>\n",
       (kTop + bottom) / 2, escaped(plot.y_label));
-  // The baseline lies below the figures.
+  // The baseline is drawn below the figures.
   for (const bool is_baseline : {true, false})
     for (const Series& series : plot.series)
       if ((series.look == Look::kBaseline) == is_baseline) svg += series_svg(series, plot, x, y);

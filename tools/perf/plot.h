@@ -8,7 +8,7 @@
 
 namespace memspan::perf {
 
-// What a number of an axis means.
+// The unit of an axis's numbers.
 enum class Unit { kBytes, kTime, kSpeed, kRatio };
 // "64 KiB", "1.2 us", "3.4 GB/s", "0.98"; times are nanoseconds, speeds bytes in one.
 std::string unit_text(Unit unit, double value);

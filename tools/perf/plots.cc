@@ -20,7 +20,7 @@ std::string_view title_of(std::string_view group) {
   return group;
 }
 
-// What is drawn of a time: itself, or the speed that it is.
+// The drawn value of a time: itself, or its speed.
 double drawn(const Test& test, std::size_t bytes, double ns) {
   return test.figure == Figure::kBandwidth ? static_cast<double>(bytes) / ns : ns;
 }

@@ -56,7 +56,7 @@ class Pool {
   smem_bm_t handle_ = nullptr;
 };
 
-// The pieces of a batch lie one behind the other at both ends.
+// The pieces of a batch are adjacent at both ends.
 struct Batch {
   std::vector<void*> from;
   std::vector<void*> to;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a measurement is: one line of a terminal that is written over; nothing where stderr is
-// none.
+// The progress of a measurement: one line of a terminal that is written over; nothing if stderr is
+// not a terminal.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ std::string cell(std::string_view text) {
   return fmt::format("<td>{}</td>", escaped(text));
 }
 
-// The figure that one would tell of a run first.
+// One of a run's main figures.
 std::string card(std::string_view what, std::string_view value, std::string_view beside) {
   return fmt::format(
       "<div class=\"card\"><div class=\"what\">{}</div><div class=\"value\">{}</div><div "
@@ -29,7 +29,7 @@ std::string cards(const Run& run) {
     const auto rows = run.of(test.name);
     constexpr int kMost = 8;
     if (rows.empty() || count == kMost) continue;
-    // Latencies are told of the smallest size, speeds of the quickest.
+    // Latencies are those of the smallest size, speeds those of the fastest.
     const Figures* best = rows.front();
     if (test.figure == Figure::kBandwidth)
       for (const Figures* one : rows)

@@ -9,7 +9,7 @@
 namespace memspan::perf {
 namespace {
 
-// What PE 0 reads from or writes into beside the symmetric memory.
+// PE 0's memory that is not symmetric, to read from or write into.
 std::vector<std::byte> own_memory(const Meter& meter) {
   return std::vector<std::byte>(meter.plan().sizes.back(), std::byte{1});
 }

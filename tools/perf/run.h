@@ -29,8 +29,8 @@ struct Run {
   std::string command;
   int pes = 0;
   bool one_host = true;
-  // Of the plan. 0: not known, of a run that was saved before runs had them; then the hosts and
-  // variables are not known either.
+  // From the plan. 0: unknown, in a run that was saved before runs had them; hosts and variables
+  // are then also unknown.
   std::size_t window = 0;
   std::size_t batch = 0;
   std::string hosts = {};  // as the command line names them: "simulated 1+1"; empty: it does not
@@ -45,7 +45,7 @@ struct Run {
   std::vector<const Figures*> of(std::string_view test) const;
   // The time of what is drawn beside a test at a size; 0: not known.
   double baseline(const Test& test, std::size_t bytes) const;
-  // What that is: "memcpy", "cache line", "TCP socket/memcpy".
+  // The name of that baseline: "memcpy", "cache line", "TCP socket/memcpy".
   std::string baseline_name(const Test& test) const;
 };
 
@@ -77,9 +77,9 @@ void fields(Field& field, Thing& run) {
 
 inline constexpr int kFormat = 1;
 json::Value to_json(const Run& run);
-// kInvalidArgument when it is another format, or names what is not there.
+// kInvalidArgument for another format, or for a missing member, which it names.
 Result<Run> run_from_json(const json::Value& value);
-// Of a file that --save wrote; it names the file.
+// From a file that --save wrote; errors name the file.
 Result<Run> load_run(const std::string& path);
 Status save_text(const std::string& path, const std::string& text);
 

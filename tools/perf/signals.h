@@ -22,11 +22,11 @@ class ForwardedSignals {
   ~ForwardedSignals();
 
   int descriptor() const { return descriptor_.get(); }
-  // What was blocked before: for processes that are started.
+  // The mask before this: for processes that are started.
   const sigset_t& original() const { return original_; }
   // The first that came; 0: none.
   int first() const { return first_; }
-  // Gives `process` what has come. What a terminal sends its processes have already.
+  // Forwards the received signals to `process`, except a terminal's, which it has already.
   void forward_to(pid_t process);
 
  private:

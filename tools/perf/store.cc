@@ -29,7 +29,7 @@ std::string loopback(std::size_t port) {
   return fmt::format("tcp://127.0.0.1:{}", port);
 }
 
-// Somebody may take the port before we listen there.
+// Another process may take the port before we listen on it.
 std::size_t host_store() {
   constexpr int kAttempts = 10;
   for (int i = 0; i < kAttempts; ++i) {

@@ -15,10 +15,10 @@ namespace memspan::perf {
 
 class Meter;
 
-// What the figures of a test are, all made of the time of one operation.
+// The kind of a test's figures, all made of the time of one operation.
 enum class Figure { kLatency, kBandwidth, kRate };
 
-// What the machine does without memspan that is drawn beside a test.
+// The machine's figure without memspan beside a test.
 // kCacheLineOrCopy: the longer of both, of operations whose bytes another PE waits for.
 enum class Baseline : std::uint8_t { kNone, kCopy, kCacheLine, kCacheLineOrCopy };
 
@@ -33,9 +33,9 @@ struct Test {
 };
 
 std::span<const Test> all_tests();
-// Null when there is none.
+// Null for an unknown name.
 const Test* find_test(std::string_view name);
-// Of names of tests and of groups, and "all", in the table's order. kInvalidArgument names an
+// Expands names of tests and of groups, and "all", in the table's order. kInvalidArgument names an
 // unknown one.
 Result<std::vector<std::string>> choose_tests(const std::vector<std::string>& names);
 // The groups, with commas.

@@ -87,7 +87,7 @@ class Moves {
   std::vector<std::size_t> sizes_;
 };
 
-// Where PE `rank`'s memory begins in its process.
+// The address of PE `rank`'s memory in its process.
 Result<std::byte*> address_at(Meter& meter, std::byte* own, int rank) {
   MEMSPAN_TRY_ASSIGN(std::byte* const memory, meter.symmetric(sizeof(uint64_t)), "transfers");
   auto* const word = reinterpret_cast<uint64_t*>(memory);

@@ -16,7 +16,7 @@ std::array<std::string, 5> times_of(const Summary& summary);
 std::string bytes_text(std::size_t bytes);  // "64 KiB"; "-" for 0
 std::string speed_text(double bytes_a_ns);  // "12.3 GB/s", "40.0 kB/s"
 std::string rate_text(double ns);           // "45.6 M/s", "40.0 k/s"
-// What a test is told by: its time, its speed or its rate, of one operation in so many ns.
+// A test's main figure, for one operation in `ns`: its time, its speed or its rate.
 std::string figure_text(const Test& test, std::size_t bytes, double ns);
 
 }  // namespace memspan::perf

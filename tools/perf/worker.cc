@@ -27,7 +27,7 @@ std::string library() {
   if (::dladdr(::dlsym(RTLD_DEFAULT, "shmem_init"), &about) == 0) return "unknown";
   char* const resolved = ::realpath(about.dli_fname, nullptr);
   std::string path = resolved == nullptr ? about.dli_fname : resolved;
-  std::free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): because realpath(3) says so
+  std::free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): because realpath(3) allocates
   return path;
 }
 
@@ -53,7 +53,7 @@ Result<double> cache_line(Meter& meter) {
   return ns;
 }
 
-// Nobody else of the job computes meanwhile.
+// No other PE of the job computes during this.
 Status tell_start(Meter& meter, const Tell& tell) {
   MEMSPAN_TRY_ASSIGN(std::byte* const word, meter.symmetric(sizeof(long)), "the machine");
   const bool is_near = shmem_ptr(word, meter.far()) != nullptr;

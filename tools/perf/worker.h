@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process of a job that measures. PE 0 tells what it finds (events.h).
+// A process of a job that measures. PE 0 reports its results (events.h).
 #pragma once
 
 #include <functional>

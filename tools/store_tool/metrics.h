@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store tells Prometheus.
+// The metrics of a store, for Prometheus.
 #pragma once
 
 #include <string>

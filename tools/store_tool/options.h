@@ -21,7 +21,7 @@ struct Options {
   bool is_plain = false;
   std::string metrics;  // HOST:PORT to serve them at; empty: nowhere
 
-  // What the files say now; may be asked again while the store runs.
+  // Reads the files; may be called again while the store runs.
   Result<StoreSecurity> security() const;
 };
 

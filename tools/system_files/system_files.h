@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files in which Linux tells about itself, below a folder: "" for this machine, another one in
+// The files in which Linux describes itself, below a folder: "" for this machine, another one in
 // tests.
 #pragma once
 
@@ -21,10 +21,10 @@ class SystemFiles {
   std::string text(std::string_view name) const;
   // Its first line.
   std::string line(std::string_view name) const;
-  // Of a file with a number in it; nullopt without, or with a word ("max").
+  // The number in a file; nullopt without a file, or for a word ("max").
   std::optional<std::uint64_t> number(std::string_view name) const;
-  // What stands behind "field:" in a file of such lines, without blanks at the ends; empty: no such
-  // line.
+  // The text after "field:" in a file of such lines, without blanks at the ends; empty if the line
+  // is missing.
   std::string field(std::string_view name, std::string_view field) const;
 
  private:
@@ -34,7 +34,7 @@ class SystemFiles {
 // The bracketed word of "always [madvise] never".
 std::string bracketed(std::string_view text);
 
-// Of "NAME=value" texts with zero bytes between them, as /proc/PID/environ has them.
+// Searches "NAME=value" texts with zero bytes between them, as in /proc/PID/environ.
 std::optional<std::string> variable_in(std::string_view variables, std::string_view name);
 
 // The soft and the hard limit, by the name that /proc/self/limits has for it ("Max open files");

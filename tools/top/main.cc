@@ -44,7 +44,7 @@ Status run_once(Viewer& viewer, const Options& options) {
   return print(view, options);
 }
 
-// For as long as somebody reads.
+// Runs as long as its output has a reader.
 Status run_as_stream(Viewer& viewer, const Options& options) {
   viewer.look(options.order);
   while (true) {
@@ -93,7 +93,7 @@ Status run_on_terminal(Viewer& viewer, const Options& options) {
   }
 }
 
-// Of all processes of this user on this host.
+// Serves all processes of this user on this host.
 Status serve(const std::string& place) {
   sigset_t signals;
   sigemptyset(&signals);

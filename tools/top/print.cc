@@ -35,7 +35,7 @@ std::string memory_of(const MemberSeen& member) {
   return fmt::format("{}/{}", format_size(member.memory_used), format_size(member.memory_bytes));
 }
 
-// "shmem_barrier_all for PE 1, 2.3 s". Where that is too long, the call's name is cut off.
+// "shmem_barrier_all for PE 1, 2.3 s". If that is too long, the call's name is cut off.
 std::string wait_of(const Row& row, std::size_t room) {
   if (row.counters.waiting.empty()) return "";
   const WaitSeen& wait = row.counters.waiting.front();
@@ -63,7 +63,7 @@ std::string heading_of(const Group& group) {
   return name_of(group);
 }
 
-// In the order of a line; what a process waits in stands behind them.
+// In the order of a line; the wait of a process follows them.
 enum class Column { kRank, kProcess, kCommand, kState, kMemory, kCalls, kBytes, kWaits };
 
 struct Shape {
@@ -231,7 +231,7 @@ json::Value json_of_group(const Group& group) {
   return value.set("members", json_of_all(group.rows, json_of_row));
 }
 
-// Of any row.
+// Whether any row counts calls.
 bool counts_calls(const View& view) {
   for (const Group& group : view.groups)
     for (const Row& row : group.rows)

@@ -18,8 +18,8 @@ struct Table {
 
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
-// Leaves out the least important columns where `width` has no room for them beside what a process
-// waits in and for whom. A very narrow screen has to cut lines off.
+// Leaves out the least important columns if `width` has no room for them beside a process's wait
+// and its peer. A very narrow screen has to cut lines off.
 Table table_of(const View& view, Order order, std::size_t width);
 std::string json_of(const View& view);
 

@@ -26,7 +26,7 @@ constexpr std::string_view kHome = "\033[H";
 constexpr std::string_view kClearLine = "\033[K";
 constexpr std::string_view kClearBelow = "\033[J";
 
-// What a terminal sends for a key: these behind ESC and '[' or 'O'.
+// A terminal's sequences for keys: these after ESC and '[' or 'O'.
 constexpr char kEscape = '\033';
 constexpr std::array<std::pair<std::string_view, char>, 4> kSequences{
     {{"A", kLineUp}, {"B", kLineDown}, {"5~", kPageUp}, {"6~", kPageDown}}};
@@ -40,7 +40,7 @@ void write_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // the terminal is gone: the next key says so
+    if (written <= 0) return;  // the terminal is gone: the next key reports it
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -130,7 +130,7 @@ void Screen::show(const std::vector<std::string>& lines) {
 char Screen::key(Deadline deadline) {
   const char first = letter(deadline);
   if (first != kEscape) return first;
-  // The rest of a key's sequence is there at once, or soon on a slow line.
+  // The rest of a key's sequence arrives at once, or soon on a slow line.
   const Deadline soon = Deadline::after(std::chrono::milliseconds(100));
   const char second = letter(soon);
   if (second != '[' && second != 'O') return second;

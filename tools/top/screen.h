@@ -20,7 +20,7 @@ struct Size {
 // One at a time in a process; one thread.
 class Screen {
  public:
-  // kInvalidArgument when stdin or stdout is no terminal.
+  // kInvalidArgument when stdin or stdout is not a terminal.
   static Status check();
   Screen();
   ~Screen();

@@ -10,7 +10,7 @@
 
 namespace memspan::top {
 
-// vi's letters and control keys; Screen gives them for the arrow keys, PgUp and PgDn, too.
+// vi's letters and control keys; Screen also gives them for the arrow keys, PgUp and PgDn.
 inline constexpr char kLineUp = 'k';
 inline constexpr char kLineDown = 'j';
 inline constexpr char kPageUp = 'B' & 0x1f;
@@ -19,8 +19,7 @@ inline constexpr char kPageDown = 'F' & 0x1f;
 // A value.
 class Scroll {
  public:
-  // At most so many rows: the head, a part of the body and, where that is not all of it, how much
-  // is missing.
+  // At most so many rows: the head, a part of the body and the number of missing rows, if any.
   std::vector<std::string> page_of(const Table& table, std::size_t rows);
   // Whether it is a key for this.
   bool take(char key);

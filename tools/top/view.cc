@@ -21,7 +21,7 @@ std::string state_of(const ProcessSeen& seen) {
   return seen.state == 'R' ? "runs" : "sleeps";
 }
 
-// Of a rank of which no process is seen.
+// For a rank without a visible process.
 std::string state_of(const SlotSeen& peer) {
   switch (peer.state) {
     case PeerState::kAbsent:
@@ -46,8 +46,8 @@ Amounts totals_of(const CountersSeen& seen) {
   return sum;
 }
 
-// What a key sorts by, the largest first. Waits that are equal, as all are where they are not
-// counted, are told apart by how long the one that goes on has taken.
+// The value that a key sorts by, the largest first. Equal waits (all, if they are not counted) are
+// sorted by the time that the present wait has taken.
 std::pair<double, std::uint64_t> weight_of(const Row& row, Order order, Measure measure) {
   const Amounts amounts = amounts_of(row, measure).value_or(Amounts{});
   switch (order) {

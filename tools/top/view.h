@@ -17,7 +17,7 @@
 
 namespace memspan::top {
 
-// Of the whole life of a process, where no earlier look is there to take a rate from; or a second.
+// Totals of a process's whole life, if no earlier look gives a rate; or rates a second.
 enum class Measure { kTotals, kRates };
 
 // Values.
@@ -49,7 +49,7 @@ struct View {
   double time = 0;  // seconds since 1970
   Measure measure = Measure::kTotals;
   std::vector<Group> groups;
-  // Where there are no groups: why, and the groups that would be shown without a name.
+  // Without groups: the reason, and the groups that would be shown without a name.
   Status nothing = Status::ok();
   std::vector<std::string> others;
 };

@@ -12,9 +12,8 @@
 
 namespace memspan::capi {
 
-// The attribute object that shmem_set_attr() hands out, the unique id that
-// aclshmemx_set_attr_uniqueid_args() was given last, and the store of a unique id that this process
-// made and nobody has used yet. The API's only state.
+// The API's only state: the attribute object of shmem_set_attr(), the unique id last given to
+// aclshmemx_set_attr_uniqueid_args(), and the store of an unused unique id of this process.
 struct AclshmemState {
   shmem_init_attr_t attributes{};
   aclshmemx_uniqueid_t given_id{};
@@ -29,11 +28,11 @@ inline constexpr std::uint32_t kDefaultTimeoutSeconds = 120;
 
 // 0, or what is wrong with the attributes (in the documented order), already kept as last error.
 int check_attributes(const char* call, const shmem_init_attr_t& attributes);
-// The same for the numbers alone.
+// Like check_attributes(), but only for the numbers.
 int check_numbers(const char* call, int rank, int size, std::uint64_t bytes);
 
-// Joins: as the launcher has it, alone, or through the store at `store` (where it is, when given
-// by a unique id; else in the attributes).
+// Joins as launched, as a job of one PE, or through `store`, whose URL comes from a unique id or
+// from the attributes.
 struct StorePlace {
   std::string url;
   std::string secret = {};                   // of a unique id; empty: as the process chose

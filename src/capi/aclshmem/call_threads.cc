@@ -16,7 +16,7 @@ std::unique_ptr<Stream> CallThreads::take() {
 }
 
 Status CallThreads::run(const std::function<void()>& work) {
-  // Who waits for a stream without a limit may do its work itself.
+  // Limited, because a caller that waits without a limit may do the stream's work itself.
   constexpr auto kLook = std::chrono::hours(1);
   std::unique_ptr<Stream> stream = take();
   MEMSPAN_TRY(stream->submit([&work] {

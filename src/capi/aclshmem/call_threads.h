@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for what a call of a device's stream waits for. The driver's own thread, which makes such
-// calls, may not use the device; and who waits for peers may have to serve theirs meanwhile, which
-// may be about memory of the device.
+// Threads for work that a call of a device's stream waits for. The driver's own thread makes such
+// calls but may not use the device. A call that waits for peers may have to serve their requests,
+// which may concern device memory.
 #pragma once
 
 #include <functional>

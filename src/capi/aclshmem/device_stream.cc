@@ -15,7 +15,7 @@
 namespace memspan::capi {
 namespace {
 
-// What a stream copies through; shared by its calls.
+// The buffer of a stream's copy; shared by its calls.
 using Buffer = std::shared_ptr<std::vector<std::byte>>;
 
 Buffer make_buffer(std::size_t bytes) {
@@ -49,7 +49,7 @@ bool is_device_memory(const void* address) {
   return process_state.routes.is_on_device(address, 1) || device().owns(address);
 }
 
-// What waits for nobody and uses no device.
+// For work that waits for nothing and uses no device.
 void call_at_once(const char* call, void* stream, std::function<void()> work) {
   require(call, device().begin_call(std::move(work), stream));
 }

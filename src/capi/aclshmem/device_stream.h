@@ -19,11 +19,11 @@ void get_on_device(const char* call, void* stream, void* dest, const void* sourc
 // device can only be set.
 void signal_on_device(const char* call, void* stream, std::int32_t* word, std::int32_t value,
                       int op, int pe);
-// The stream goes on once the word of this process fulfils the comparison. A word in memory of the
-// device can be waited for with EQ and GE.
+// The stream continues once the word of this process fulfils the comparison. A word in device
+// memory can be waited for with EQ and GE.
 void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
                     std::int32_t value);
-// The stream goes on once it is done.
+// The stream continues once `work` is done.
 void call_on_device(const char* call, void* stream, std::function<void()> work);
 
 }  // namespace memspan::capi

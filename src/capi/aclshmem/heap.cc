@@ -98,7 +98,7 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size
   return allocate(call, size, alignment, kind);
 }
 
-// Says so when a block is of the other kind, which all callers find alike.
+// Fails for a block of the other kind; the result is the same for all callers.
 bool is_of_kind(const char* call, const void* pointer, Kind kind) {
   const bool is_device = process_state.routes.is_on_device(pointer, 1);
   if (!process_state.world->wants_device() || is_device == (kind == Kind::kDevice)) return true;

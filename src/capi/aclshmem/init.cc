@@ -68,7 +68,7 @@ int start_by_id(const char* call, const shmem_init_attr_t& attributes, const Uni
   return start_by_attributes(call, attributes, *store);
 }
 
-// What the later structure says, as the early one.
+// Converts the later structure to the early one.
 shmem_init_attr_t early_form(const aclshmemx_init_attr_t& later) {
   shmem_init_attr_t early{};
   early.my_rank = later.my_pe;
@@ -182,7 +182,7 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
   constexpr const char* kCall = "aclshmemx_init_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
   shmem_init_attr_t early = early_form(*attributes);
-  // Attributes of earlier versions end before it: what is no number of an instance is no request.
+  // Earlier attributes end before it: a number out of range does not request an instance.
   const std::uint64_t wish = attributes->instance_id;
   const std::uint64_t number = wish <= kMostInstance ? wish : process_state.instance;
   if (number != process_state.instance && has_instance(number)) {

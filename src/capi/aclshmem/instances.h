@@ -13,7 +13,7 @@ namespace memspan::capi {
 // of the job may wait.
 int switch_instance(const char* call, std::uint64_t number);
 
-// Where an address has port 0, and SHMEM_INSTANCE_PORT_RANGE=FIRST:LAST says so, the port is FIRST
+// If the address has port 0 and SHMEM_INSTANCE_PORT_RANGE=FIRST:LAST is set, the port becomes FIRST
 // plus the number. 0, or a code.
 int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& attributes);
 

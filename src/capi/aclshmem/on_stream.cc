@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the CANN SHMEM API in the order of a stream: each is the direct call, done by the
-// stream's thread. What ends the process there ends it here. Streams of the device are another
-// matter (device_stream.h).
+// Calls of the CANN SHMEM API in stream order: the stream's thread makes the direct call, which
+// ends the process in the same cases. device_stream.h is for streams of the device.
 #include <atomic>
 #include <utility>
 
@@ -25,7 +24,7 @@ bool is_of_device(aclrtStream stream) {
   return stream != nullptr && process_state.world->wants_device() && may_be_of_device(stream);
 }
 
-// What is wrong with the job or the stream is found by the caller, the rest by the stream.
+// The caller checks the job and the stream, the stream's thread the rest.
 template <typename Work>
 void submit_to_host(const char* call, aclrtStream stream, Work work) {
   const auto done = [work = std::move(work)] {
@@ -41,7 +40,7 @@ void submit_to_host(const char* call, aclrtStream stream, Work work) {
   require(call, used->submit(done));
 }
 
-// The same, whoever's the stream is.
+// For streams of the host and of the device.
 template <typename Work>
 void submit(const char* call, aclrtStream stream, Work work) {
   require_started(call);
@@ -49,7 +48,7 @@ void submit(const char* call, aclrtStream stream, Work work) {
   submit_to_host(call, stream, std::move(work));
 }
 
-// What was given to the default stream before is no matter of a stream of the device.
+// A barrier on a device's stream ignores earlier work of the default stream.
 template <typename Work>
 void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) {
   require_started(call);

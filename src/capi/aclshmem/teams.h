@@ -9,7 +9,7 @@
 
 namespace memspan::capi {
 
-// The number that names it; 0 when there are too many. Kernels on devices are told.
+// Returns the team's number, 0 when there are too many. Also shows it to kernels on devices.
 TeamTable::Handle add_team(std::unique_ptr<Team> team);
 void remove_team(TeamTable::Handle number);
 

@@ -19,7 +19,7 @@ bool is_unique_id_text(std::string_view text);
 // kNotSupported when the text is longer than `most` bytes.
 Result<std::string> open_unique_id(std::size_t most);
 
-// Where the store is, and the store itself, once, in the process that made the id.
+// The store's URL and secret; in the process that made the id, once also the store itself.
 StorePlace take_unique_id(std::string_view text);
 
 }  // namespace memspan::capi

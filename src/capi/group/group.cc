@@ -37,7 +37,7 @@ struct Member : std::enable_shared_from_this<Member> {
 };
 using Groups = HandleTable<std::shared_ptr<Member>, HandleKind::kGroup>;
 
-// Of a group that may be gone.
+// A message of a group that may have ended.
 struct HeldMessage {
   std::weak_ptr<Member> member;
   std::shared_ptr<Message> message;  // owners: this and, while it is pending, the group
@@ -66,7 +66,7 @@ std::int32_t with_message(const char* call, const void* handle, Action action) {
   return action(*member, held->message);
 }
 
-// At the end of the process: who waits for it need not wait until the kernel says that it is gone.
+// At the end of the process: peers that wait for it need not wait until the kernel reports its end.
 void leave_all() {
   auto& groups = fork_aware_singleton<Groups>();
   for (const void* handle : groups.handles())

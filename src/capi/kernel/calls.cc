@@ -35,7 +35,7 @@ static_assert(static_cast<int>(AtomicKind::kAnd) == MEMSPAN_KERNEL_AND);
 static_assert(static_cast<int>(AtomicKind::kOr) == MEMSPAN_KERNEL_OR);
 static_assert(static_cast<int>(AtomicKind::kXor) == MEMSPAN_KERNEL_XOR);
 
-// Of either width; the value before.
+// Works on either width and returns the value before.
 template <AtomicKind kind>
 std::uint64_t apply(const char* call, int width, const void* word, std::uint64_t operand,
                     std::uint64_t compare, int pe) {
@@ -54,9 +54,9 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
                       pe);
 }
 
-// What the call does with the team once all blocks are there; nothing for the grid alone.
+// Runs `collective` once all blocks have arrived; a meeting of only the grid runs nothing.
 void meet_in_grid(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
-  // Host code may call it, too; its barriers come after what was given to the default stream.
+  // Host code may also call it; its barriers follow the work of the default stream.
   if (current_stream() == nullptr) finish_default_stream();
   const Status met = meet_grid([&] {
     return team == MEMSPAN_KERNEL_GRID ? Status::ok() : collective(call, need_team(call, team));
@@ -94,7 +94,7 @@ Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t
   return {dest_pitch, source_pitch, bytes, count};
 }
 
-// Of the thread that runs a block.
+// Belongs to the thread that runs a block.
 struct alignas(64) Scratch {
   std::byte bytes[MEMSPAN_KERNEL_SCRATCH_BYTES];
 };
@@ -244,7 +244,7 @@ MEMSPAN_EXPORT void memspan_kernel_sync(int team) {
   meet_in_grid("a kernel's sync", team, capi::sync);
 }
 MEMSPAN_EXPORT void memspan_kernel_barrier(int team) {
-  // What this block stored is visible to whoever leaves the barrier.
+  // Makes this block's stores visible to all threads that leave the barrier.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   meet_in_grid("a kernel's barrier", team, capi::barrier);
 }

@@ -13,7 +13,7 @@
 namespace memspan::capi {
 namespace {
 
-// A kernel that waits says so more often than this.
+// A kernel that waits sets Shared::waits more often than this.
 constexpr auto kNoWait = std::chrono::milliseconds(100);
 
 Status failed(const std::string& what, const char* why) {
@@ -134,16 +134,16 @@ Status DeviceJob::serve() {
   return Status::ok();
 }
 
-// Waits on the device cannot tell whom they need, so a death that the program has not acknowledged
-// ends them, as it ends such waits on the host.
+// A wait on the device does not know which PE it needs. A death that the program has not
+// acknowledged ends it, as it ends such waits on the host.
 void DeviceJob::watch_peers() {
   const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
                         waiting_.known_alarms.load(std::memory_order_relaxed);
   set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
 }
 
-// As a wait of the host that has other threads, one of a kernel that began before a peer left is
-// only told of: this process may still store what it waits for.
+// A wait in a kernel that began before a peer left is only reported, like a host wait with other
+// threads: this process may still store the awaited value.
 void DeviceJob::watch_waits() {
   if (!waiting_.has_ends()) return;
   const auto now = Clock::now();

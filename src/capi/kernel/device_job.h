@@ -21,7 +21,7 @@
 
 namespace memspan::capi {
 
-// Of the job in process_state. One thread at a time.
+// For the job in process_state. One thread at a time.
 class DeviceJob {
  public:
   // By the functions of `unit`, which must outlive it. kNotSupported: the device cannot be used, or
@@ -35,12 +35,12 @@ class DeviceJob {
   const memspan_kernel_state& state() const { return state_; }
   // Returns when all that kernels posted before is done.
   void finish() const { requests_->finish(); }
-  // Whoever still waits in a kernel is told to stop, and nothing is answered any more.
+  // Stops kernels that still wait, and answers no more requests.
   void stop();
-  // Kernels find the team's members themselves, where they are evenly spaced and no older team has
-  // its entry; of others they ask.
-  // The symmetric heap in memory of the device, once it is there: the device reaches it as it is.
+  // Adds the symmetric heap in device memory once it exists; the device reaches it directly.
   void add_device_heap();
+  // Kernels find the members of an evenly spaced team themselves, unless an older team has its
+  // entry. For other teams they ask.
   void add_team(int number, const Team& team);
   void remove_team(int number);
 

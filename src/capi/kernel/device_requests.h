@@ -8,8 +8,8 @@
 
 namespace memspan::capi {
 
-// The answer; the process ends where the host's own call would end it. For another number of an
-// operation, too, which only a kernel of another version asks.
+// Returns the answer. Ends the process when the host's own call would, and for an unknown
+// operation, which only a kernel of another version requests.
 std::uint64_t answer_request(memspan_kernel_request& request);
 
 }  // namespace memspan::capi

@@ -52,7 +52,7 @@ void end() MEMSPAN_REQUIRES(units.mutex) {
   show_to_all();
 }
 
-// Of any unit whose functions a job uses.
+// Removes any unit, also one whose functions a job uses.
 void remove(memspan_kernel_unit* unit) MEMSPAN_REQUIRES(units.mutex) {
   memspan_kernel_unit** link = &units.first;
   while (*link != nullptr && *link != unit) link = &(*link)->next;
@@ -98,7 +98,7 @@ MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) {
                             "library has {}",
                             unit->version, MEMSPAN_KERNEL_STATE_VERSION));
   memspan::MutexLock lock(units.mutex);
-  // At the end, so that the first one stays who maps.
+  // At the end, so that the first unit stays the one that maps.
   memspan_kernel_unit** link = &units.first;
   while (*link != nullptr) link = &(*link)->next;
   unit->next = nullptr;

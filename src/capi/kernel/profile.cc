@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kChoice = "SHMEM_CYCLE_PROF_PE";
 
-// Of a counter that goes on at a constant rate.
+// Reads a counter with a constant rate.
 std::int64_t now_in_cycles() {
 #if defined(__x86_64__)
   return static_cast<std::int64_t>(__rdtsc());
@@ -36,7 +36,7 @@ std::int64_t now_in_cycles() {
 #endif
 }
 
-// -1: nobody's.
+// The PE whose time is counted; -1: no PE.
 int chosen_pe() {
   static const int chosen = [] {
     const auto text = environment(kChoice);

@@ -12,8 +12,8 @@ namespace {
 
 // So long after a question the next one is answered at once.
 constexpr auto kAwake = std::chrono::milliseconds(1);
-// Nothing wakes a thread from a device. So it comes late by this part of the time for which nobody
-// has asked, within these bounds.
+// A device cannot wake a host thread, so the thread polls. Its nap is this part of the time without
+// questions, within these bounds.
 constexpr int kNapsInIdleTime = 10;
 constexpr Duration kLeastNap = std::chrono::microseconds(50);
 constexpr Duration kLongestNap = std::chrono::milliseconds(1);
@@ -41,7 +41,7 @@ memspan_kernel_request* RingReader::next() const {
 void RingReader::finish(memspan_kernel_request& request, std::uint64_t answer) {
   const std::uint64_t number = taken_.load(std::memory_order_relaxed);
   request.answer = answer;
-  // First, so that who finds no slot filled at this number has nothing to wait for.
+  // First, so that a thread that finds no slot filled at this number need not wait.
   taken_.store(number + 1, std::memory_order_release);  // pairs with wait_until_done()
   // Pairs with the acquire of claim() and ask_and_wait() there.
   turn_of(request).store(3 * (number / count_) + (request.question.is_posted != 0 ? 3 : 2),

@@ -22,9 +22,9 @@ class RingReader {
   // `slots` are all zero at first, and `count` of them, a power of two.
   RingReader(memspan_kernel_request* slots, std::uint64_t count) : slots_(slots), count_(count) {}
 
-  // The next one, or null while it is not there.
+  // The next request, or null if it has not arrived.
   memspan_kernel_request* next() const;
-  // Frees its slot, or gives the answer to who waits for it. next() is then the one after it.
+  // Frees its slot, or answers the kernel that waits. next() then returns the one after it.
   void finish(memspan_kernel_request& request, std::uint64_t answer);
   // Until all that was filled before is done. Thread-safe.
   void wait_until_done() const;
@@ -40,9 +40,9 @@ class RingReader {
 // Its end waits for the question that is being done, and forgets those that come after it.
 class RingServer {
  public:
-  // What a question is answered by; it may fill the payload.
+  // Answers a question; it may fill the payload.
   using Perform = std::function<std::uint64_t(memspan_kernel_request& request)>;
-  // `look` is called between questions, and while there are none at least every millisecond.
+  // `look` is called between questions, and at least every millisecond without questions.
   static Result<std::unique_ptr<RingServer>> start(memspan_kernel_request* slots,
                                                    std::uint64_t count, Perform perform,
                                                    std::function<void()> look);

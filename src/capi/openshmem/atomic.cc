@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics. The result of a fetching one is there when it returns, so the _nbi forms only store it.
+// Atomics. A fetching atomic returns with its result, so the _nbi forms only store it.
 #include "capi/atomic.h"
 
 #include "capi/openshmem/handles.h"

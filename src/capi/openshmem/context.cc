@@ -50,7 +50,7 @@ MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_c
 
 MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) {
   if (ctx == SHMEM_CTX_INVALID) return;
-  // The default context is none that a program may destroy.
+  // A program may not destroy the default context.
   if (find_context(ctx) == nullptr) end_for_bad_handle("shmem_ctx_destroy", "ctx", ctx);
   pshmem_ctx_quiet(ctx);
   process_state.contexts->remove(number_of(ctx));

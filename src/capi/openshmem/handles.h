@@ -45,8 +45,8 @@ inline Context* find_context(shmem_ctx_t ctx) {
   return process_state.contexts == nullptr ? nullptr : process_state.contexts->find(number_of(ctx));
 }
 
-// The peer behind `pe` of a context that is not the default one; ends the process when there is
-// none.
+// The peer behind `pe` of a context that is not the default one; ends the process for an invalid
+// one.
 int peer_through_context(const char* call, shmem_ctx_t ctx, int pe);
 
 inline int peer_of(const char* call, shmem_ctx_t ctx, int pe) {

@@ -33,7 +33,7 @@ MEMSPAN_PROFILED(int, test_lock, (long* lock)) {
   return require(kCall, taken.status()) && *taken ? 0 : 1;
 }
 
-// What this PE put while it had the lock is there before anybody else has it.
+// Completes this PE's puts before another PE can take the lock.
 MEMSPAN_PROFILED(void, clear_lock, (long* lock)) {
   constexpr const char* kCall = "shmem_clear_lock";
   std::uint64_t* word = lock_word(kCall, lock);

@@ -22,8 +22,8 @@ void say_why(const char* call, std::string_view reason) {
   log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + std::string(reason));
 }
 
-// A shortage, which all PEs see alike, is a null pointer; so is a death that the program survives.
-// Anything else ends the process.
+// Null for a shortage, which all PEs see, and for a death that the program survives. Any other
+// failure ends the process.
 void* address_or_null(const char* call, const Result<void*>& result) {
   if (result.is_ok()) return result.value();
   if (result.code() == Code::kOutOfMemory)

@@ -20,8 +20,8 @@
 #define MEMSPAN_PROFILED(result, name, parameters) \
   MEMSPAN_PROFILED_AS(, result, shmem_##name, pshmem_##name, parameters)
 
-// The same for a data path: everything that the body calls and that is visible goes in line, or
-// the compiler shares one copy among the many types behind a jump.
+// For a data path: inlines all visible functions that the body calls. Otherwise the compiler shares
+// one copy among the many types behind a jump.
 #define MEMSPAN_FLAT_PROFILED(result, name, parameters) \
   MEMSPAN_PROFILED_AS(MEMSPAN_FLATTEN, result, shmem_##name, pshmem_##name, parameters)
 #define MEMSPAN_FLATTEN , flatten

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start, end, and who is there.
+// Start, end, and queries of the job.
 
 #include <cstdarg>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals, alone and behind a put.
+// Signals, with and without a put.
 #include "pgas/signal.h"
 
 #include "capi/access.h"
@@ -42,7 +42,7 @@ struct Signal {
                                                  signal.word, signal.value, op)));
 }
 
-// What is not the case in line: the same with the call counted (node/counters.h), or the slow path.
+// Handles calls that miss the inline case: counts them (node/counters.h) or takes the slow path.
 [[gnu::noinline]] void put_signal_elsewhere(const char* call, void* dest, const void* source,
                                             std::size_t bytes, const Signal& signal, int pe,
                                             ContextNumber context) {

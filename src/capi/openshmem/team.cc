@@ -76,7 +76,7 @@ void destroy(const char* call, shmem_team_t handle) {
   if (handle == SHMEM_TEAM_INVALID) return;
   Team* team =
       process_state.teams == nullptr ? nullptr : process_state.teams->find(number_of(handle));
-  // The predefined teams are none that a program may destroy.
+  // A program may not destroy the predefined teams.
   if (team == nullptr) end_for_bad_handle(call, "team", handle);
   auto is_shareable = [team](const Context& context) {
     return context.team == team && !context.is_private;

@@ -19,14 +19,14 @@
 
 namespace memspan::capi {
 
-// What a handle names.
+// The object behind a handle.
 struct BigMemory {
   std::uint32_t id = 0;
   Duration limit = {};  // of operations that wait for others
   std::unique_ptr<Pool> pool;
   Mutex starting;
   std::unique_ptr<blocks::BlockCache> blocks MEMSPAN_GUARDED_BY(starting);
-  std::atomic<blocks::BlockCache*> blocks_ready{nullptr};  // the same, once it is there
+  std::atomic<blocks::BlockCache*> blocks_ready{nullptr};  // blocks.get(), once it is made
   UserMemory user_memory;
   AsyncCopies copies;  // ends first: they use the pool
 };

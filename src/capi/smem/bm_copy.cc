@@ -80,8 +80,8 @@ Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece,
   return copier.finish();
 }
 
-// Copies the pieces that `piece_at` gives for 0 to count - 1; `failed` is told of each that cannot
-// be, and says whether to go on. Gives the failure of what was completed together.
+// Copies the pieces `piece_at(0)` to `piece_at(count - 1)`. `failed` gets each piece that cannot be
+// copied and returns whether to continue. Returns the failure of what was completed together.
 template <typename PieceAt, typename Failed>
 Status copy_pieces(BigMemory& memory, const CopyEnds& ends, Duration limit, std::size_t count,
                    PieceAt piece_at, CopyCompletion completion, Failed failed) {

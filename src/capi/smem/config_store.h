@@ -8,15 +8,14 @@
 
 namespace memspan::capi {
 
-// kInvalidArgument names what is wrong; null and empty ones, too.
+// kInvalidArgument names what is wrong, also for a null or empty URL.
 Result<StoreAddress> read_url(const char* url);
 
 // Until smem_destroy_config_store(), the last of stop_using_stores() or the end of the process. Ok
-// when this process serves the endpoint already, and when it is etcd's, which is there without it;
-// kUnavailable when another socket has it.
-// Thread-safe.
+// also if this process already serves the endpoint, and for etcd, which runs without it.
+// kUnavailable when another socket has the endpoint. Thread-safe.
 Status host_store(const StoreAddress& address, const StoreSecurity& security);
-// The same, for a store that is lost. Ok also when this process has ended the one that it hosted.
+// Like host_store(), for a lost store. Ok also when this process has ended the one that it hosted.
 Status host_store_again(const StoreAddress& address, const StoreSecurity& security);
 
 // Which parts of MemFabric are initialized here ("bm", "shm", "trans"). When the last of them ends,

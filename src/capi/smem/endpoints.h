@@ -29,7 +29,7 @@ inline std::int32_t trans_not_ready(const char* call) {
                       "smem trans not initialized yet: smem_trans_init() comes first");
 }
 
-// For a handle that names none. What else is wrong with the arguments is said before.
+// For a handle that names no endpoint. Callers check the other arguments first.
 inline std::int32_t bad_endpoint(const char* call, const void* handle) {
   if (handle == nullptr) return bad_handle(call, handle, "endpoint");
   if (!trans_is_ready()) return trans_not_ready(call);

@@ -11,8 +11,8 @@
 
 namespace memspan::capi {
 
-// What has to do something around a fork(): in the parent both of the first two are called, in the
-// child the third, when no other thread runs there and any lock may be held for ever.
+// A type with work to do around a fork(). The parent calls the first two functions. The child calls
+// the third, when no other thread runs and any lock may be held for ever.
 template <typename T>
 concept FollowsForks = requires(T& state) {
   state.before_fork();
@@ -20,9 +20,9 @@ concept FollowsForks = requires(T& state) {
   state.forget_in_child();
 };
 
-// The one T of this process; a child of fork() leaves its parent's alone and gets a new one. Never
-// destroyed: exit handlers may still call. Thread-safe; two threads may both make one at first, and
-// one of them is dropped.
+// The one T of this process. A child of fork() keeps its parent's T untouched and gets a new one.
+// Never destroyed: exit handlers may still call. Thread-safe; two threads may both make the first
+// one, and one of the two is dropped.
 template <typename T>
 T& fork_aware_singleton() {
   static std::atomic<T*> current{nullptr};

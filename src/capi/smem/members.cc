@@ -25,7 +25,7 @@ namespace {
 struct Place {
   Mutex connecting;
   std::weak_ptr<Member> member;
-  std::atomic<bool> may_host{false};  // somebody said so
+  std::atomic<bool> may_host{false};  // a caller has allowed it
 };
 
 // The mutex is held for moments, so that a fork() can wait for it.
@@ -69,7 +69,7 @@ struct Places {
     // Made while the fork began.
     if (std::exchange(is_held_for_fork, false)) mutex.unlock();
   }
-  // The members are never destroyed in the child: their threads are not there.
+  // The child never destroys the members, because their threads do not exist in it.
   void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
     if (!is_held_for_fork) return;
     kept_in_child = living();
@@ -111,7 +111,7 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
   }
   Status hosted;
   if (hosting == Hosting::kWhenPossible) hosted = host_store(*endpoint, *security);
-  // What is wrong with our own certificates no other attempt would mend.
+  // No other attempt can fix an error in our own certificates.
   if (hosted.code() == Code::kInvalidArgument) return hosted;
   const StoreAccess access{.endpoint = *endpoint,
                            .security = *security,

@@ -17,10 +17,10 @@ namespace memspan::capi {
 
 enum class Hosting {
   kNever,
-  kWhenPossible,  // unless somebody has the address already, or it is not this host's
+  kWhenPossible,  // unless the address is taken, or is another host's
 };
 
-// What becomes of the membership when the store is lost.
+// The effect of a lost store on the membership.
 enum class AfterLoss {
   kEnds,        // it is not shared any more
   kReconnects,  // Member::join_for_good(); it also hosts the store again when it may
@@ -35,8 +35,8 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
 // The rank of this process in a scope ("bm") of a store. Given up at its end. Move-only.
 class ClaimedRank {
  public:
-  // The rank that is asked for, or the lowest free one when that is -1. kUnavailable when somebody
-  // has it, kInvalidArgument when others say another number of ranks.
+  // Takes the given rank, or the lowest free one for -1. kUnavailable when another member has it,
+  // kInvalidArgument when members give different numbers of ranks.
   static Result<ClaimedRank> take(std::shared_ptr<Member> member, const char* scope, int rank,
                                   std::uint32_t ranks, Deadline deadline);
   ClaimedRank(ClaimedRank&&) noexcept = default;

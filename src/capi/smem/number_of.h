@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations as callers give them: any number may stand in one that C code filled, and reading
-// such a one as what it is declared to be is undefined.
+// Reads enumerations that callers give. C code may fill one with any number, which C++ may not load
+// as the enumeration.
 #pragma once
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Big Memory and Share Memory have alike: this process is one rank in each, and makes objects
-// there by ids that it may use once at a time.
+// The common part of Big Memory and Share Memory. This process is one rank in each, and makes
+// objects there by ids that it may use once at a time.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ Status check_world_size(std::uint32_t ranks);
 // Thread-safe; a call that becomes a member holds up others.
 class RankBinding {
  public:
-  // `name` ("bm") and `title` ("BM") stand in texts, and ranks are claimed under the name; `object`
-  // ("pool") is what it makes.
+  // Messages contain `name` ("bm") and `title` ("BM"), and ranks are claimed under the name.
+  // `object` ("pool") is the kind of object that it makes.
   RankBinding(const char* name, const char* title, const char* object)
       : name_(name), title_(title), object_(object) {}
   RankBinding(const RankBinding&) = delete;
@@ -49,16 +49,16 @@ class RankBinding {
     if (const Status status = check(); !status.is_ok()) return smem_result(call, status);
     return adopt(call, become());
   }
-  // Gives up the rank; the objects are gone by then.
+  // Gives up the rank. Its objects have ended before.
   void uninit() MEMSPAN_EXCLUDES(mutex_);
   std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_);
   // Claims the rank under this face's name; -1: the lowest that is free.
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
                                Deadline deadline) const;
 
-  // A handle of what `make(membership)` made, a Result<void*>, when `check(most_ranks)` allows and
-  // the id is free; else null, and the failure is kept, with `code_if_taken` where somebody else
-  // has what is asked for.
+  // Returns a handle of the object that `make(membership)`, a Result<void*>, makes, if
+  // `check(most_ranks)` allows it and the id is free. Else null; the failure is kept, with
+  // `code_if_taken` if another process has the resource.
   template <typename Check, typename Make>
   void* create(const char* call, std::uint32_t id, Check check, std::int32_t code_if_taken,
                Make make) MEMSPAN_EXCLUDES(mutex_) {
@@ -87,7 +87,7 @@ class RankBinding {
   void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_);
   // Why a handle names nothing, kept as the call's failure.
   std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
-  // That this process is no rank, the same.
+  // Keeps as the call's failure that this process has no rank.
   std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_);
 
  private:
@@ -102,7 +102,7 @@ class RankBinding {
   const char* const object_;
   Mutex mutex_;
   std::optional<RankMembership> membership_ MEMSPAN_GUARDED_BY(mutex_);
-  // Of objects that are there, or being made.
+  // Ids of objects that exist or are being made.
   std::set<std::uint32_t> ids_ MEMSPAN_GUARDED_BY(mutex_);
 };
 

@@ -28,9 +28,9 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
 
 // SMEM_OK; else the code that fits, and the text is kept and logged.
 std::int32_t smem_result(const char* call, const Status& status);
-// The same for who waits a while and then again: a time-out is kept and not logged.
+// Like smem_result(), for a caller that waits again later: a timeout is kept but not logged.
 std::int32_t smem_result_of_turn(const char* call, const Status& status);
-// The same with a code that says more than the Status's own.
+// Like smem_result(), with a code that is more exact than the Status's own.
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message);
 // For a handle that names no `what` ("stream"), or is NULL.
 std::int32_t bad_handle(const char* call, const void* handle, std::string_view what);

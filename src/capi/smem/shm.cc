@@ -107,7 +107,7 @@ smem_shm_t create_space(const char* call, const SpaceRequest& request, void** gv
       [&](const RankMembership& membership) { return make_space(membership, request, gva); });
 }
 
-// Its collectives end first, so that nobody waits for who waits for others.
+// Ends its collectives first: remove() would wait for callers that wait for peers.
 bool destroy_space(const void* handle) {
   if (const auto used = shared_spaces().use(handle)) used->space->close();
   std::unique_ptr<SharedSpace> shared = shared_spaces().remove(handle);

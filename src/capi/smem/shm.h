@@ -17,7 +17,7 @@ namespace memspan::capi {
 // Spaces have the ids 0 to this.
 inline constexpr std::uint32_t kMostSpaceId = 63;
 
-// What a handle names.
+// The object behind a handle.
 struct SharedSpace {
   std::uint32_t id = 0;
   Duration limit = {};  // of operations that wait for others

@@ -16,7 +16,7 @@ constexpr std::size_t kMostKey = 63;
 
 // ---- collectives
 
-// What members bring begins with which call it is of, so that different ones notice each other.
+// A member's part begins with a letter for its call, so that different calls notice each other.
 constexpr char kBarrier = 'B';
 constexpr char kAllgather = 'G';
 
@@ -57,7 +57,7 @@ std::int32_t collective_failure(const char* call, std::string_view where, const 
       fmt::format("store get key: {} failed, result:timeout: {}", where, status.message()));
 }
 
-// Waits for all by `all_gather(mine)`; everybody has to be in a barrier then.
+// Waits for all members by `all_gather(mine)`; all of them must be in a barrier.
 template <typename AllGather>
 std::int32_t barrier(const char* call, std::string_view where, AllGather all_gather) {
   const auto parts = all_gather(std::string(1, kBarrier));

@@ -15,8 +15,8 @@ Streams& streams();
 // The stream of calls that name none, made at the first call; null when there can be no more.
 memspan_stream_t default_stream();
 
-// Whether a handle may be a stream of the device (a cudaStream_t). Handles of streams that memspan
-// has made, and of those that are gone, are no addresses.
+// Whether a handle may be a stream of the device (a cudaStream_t). Handles of memspan's streams,
+// also of destroyed ones, never look like addresses.
 bool may_be_of_device(const void* stream);
 
 }  // namespace memspan::capi

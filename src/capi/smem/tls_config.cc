@@ -23,7 +23,7 @@ Result<std::string> read_path(const char* field, const char (&text)[SMEM_TLS_PAT
   return std::string(text);
 }
 
-// What the library exports, as a value.
+// The library's exported function, as a value.
 struct Decrypter {
   int (*decrypt)(const char*, std::size_t, char*, std::size_t);
 };

@@ -20,7 +20,7 @@ namespace {
 
 using transfer::Direction;
 
-// What the callers give; one piece is an array of one.
+// The arguments of the callers; one piece is an array of one.
 struct Arguments {
   const char* call;
   smem_trans_t handle;
@@ -69,7 +69,7 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
   return endpoint->transfer(direction, peer, pieces, ends);
 }
 
-// Nobody waits for a call of such a stream, or hears of its failure but by the log.
+// No caller waits for a call of such a stream, so only the log has its failure.
 std::int32_t submit_to_device(const Arguments& given, void* stream) {
   auto endpoint = endpoints().use(given.handle);
   if (!endpoint) return bad_endpoint(given.call, given.handle);

@@ -145,7 +145,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) {
   }
   const auto removed = requests().remove(request);
   if (removed == nullptr) return bad_handle(kCall, request, "request");
-  // Somebody may have posted it before it was removed.
+  // Another thread may have posted it before it was removed.
   removed->request->cancel();
   removed->request->wait_for_callback();
   return SMEM_OK;

@@ -19,8 +19,8 @@ DevicePtr address_of(const void* pointer) {
   return reinterpret_cast<DevicePtr>(pointer);
 }
 
-// Copies that are waited for go by streams of our own: one in the program's would wait for its
-// kernels, and one in the default stream for everything. A thread has a stream to itself meanwhile.
+// Blocking copies use our own streams: one in the program's stream would wait for its kernels, and
+// one in the default stream for everything. A thread has its stream to itself during a copy.
 class IdleStreams {
  public:
   Result<StreamHandle> take(const Functions& cuda) MEMSPAN_EXCLUDES(mutex_) {
@@ -47,17 +47,17 @@ class IdleStreams {
   std::vector<StreamHandle> idle_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-// What streams have come to the end of. It may be memory of the device, which must not be given
-// back by the thread that calls the functions of a stream.
+// Objects that streams have finished with. They may own device memory, which must not be released
+// by the thread that calls the functions of a stream.
 class ReachedByStreams {
  public:
   void add(std::shared_ptr<const void> what) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     reached_.push_back(std::move(what));
   }
-  // For threads that may use the device.
+  // Call it on a thread that may use the device.
   void give_up() MEMSPAN_EXCLUDES(mutex_) {
-    std::vector<std::shared_ptr<const void>> ended;  // without the lock
+    std::vector<std::shared_ptr<const void>> ended;  // destroyed without the lock
     MutexLock lock(mutex_);
     ended.swap(reached_);
   }
@@ -90,7 +90,7 @@ class CudaDevice final : public memspan::Device {
     return std::unique_ptr<DeviceMemory>(std::move(made).value());
   }
 
-  // The driver knows nothing of memory that it has not made: that is no failure.
+  // The driver does not know memory that it has not made; that is not a failure.
   bool owns(const void* pointer) const override {
     const CurrentContext context(device_);
     unsigned kind = 0;
@@ -162,7 +162,7 @@ class CudaDevice final : public memspan::Device {
     MEMSPAN_PASS(from_cuda("giving a call to a CUDA stream",
                            device_.functions->launch_host_function(
                                static_cast<StreamHandle>(stream), make, owned.get())));
-    static_cast<void>(owned.release());  // the stream's
+    static_cast<void>(owned.release());  // the stream owns it
     return Status::ok();
   }
 

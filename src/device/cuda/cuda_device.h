@@ -7,8 +7,8 @@
 
 namespace memspan::cuda {
 
-// The one that device() of driver.h names. Its failures, and kNotSupported when the GPU lacks
-// something that is needed.
+// Opens the device that device() of driver.h chooses. Fails as device() does; kNotSupported if the
+// GPU lacks a required feature.
 Result<memspan::Device*> open_device();
 
 }  // namespace memspan::cuda

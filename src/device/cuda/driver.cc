@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kLibrary = "libcuda.so.1";
 constexpr const char* kDeviceVariable = "MEMSPAN_CUDA_DEVICE";
 
-// Either kind of text is missing for a number that the driver does not know.
+// The driver has no name and no text for a number that it does not know.
 Status failure(const Functions& functions, std::string_view what, ResultCode result) {
   if (result == kSuccess) return Status::ok();
   const char* name = nullptr;
@@ -83,7 +83,7 @@ const Result<Functions>& loaded() {
   return functions;
 }
 
-// Of the caller's context; nullopt when it has none.
+// The device of the caller's context; nullopt without a context.
 std::optional<Ordinal> current_device(const Functions& functions) {
   ContextHandle context = nullptr;
   Ordinal ordinal = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver (libcuda.so.1), loaded when a CUDA device is first asked for. A process that asks
-// for none never opens it.
+// The CUDA driver (libcuda.so.1), loaded at the first request for a CUDA device. A process without
+// such a request never opens it.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace memspan::cuda {
 
-// The driver's functions; it is initialised and has a device. The first call loads it, for good;
-// later ones give the same answer. kNotSupported: there is no driver here, or one without a
-// function that we need; kUnavailable: it finds no device or cannot start, in its own words.
-// Thread-safe.
+// The functions of the driver, which is initialised and has a device. The first call loads the
+// driver for good; later calls return the same result. kNotSupported: the driver is missing or
+// lacks a function that we need. kUnavailable: it finds no device or cannot start; the message is
+// the driver's. Thread-safe.
 Result<const Functions*> driver();
 
 // A failure of the driver: "`what`: CUDA_ERROR_OUT_OF_MEMORY (out of memory)". kSuccess becomes ok.
-// Only after driver() gave its functions.
+// Call only after driver() has succeeded.
 Status from_cuda(std::string_view what, ResultCode result);
 
-// One device of this process, with its primary context, which the CUDA runtime uses, too. A value;
+// One device of this process, with its primary context, which the CUDA runtime also uses. A value;
 // the context is kept for the life of the process.
 struct Device {
   const Functions* functions = nullptr;
@@ -29,16 +29,16 @@ struct Device {
   ContextHandle context = nullptr;
 };
 
-// The device that memspan uses in this process: MEMSPAN_CUDA_DEVICE names it, else it is the device
-// of the calling thread's context, else device 0. Decided by the first call that succeeds.
-// kInvalidArgument when the variable names none that is here. Thread-safe.
+// The device that memspan uses in this process: the one that MEMSPAN_CUDA_DEVICE names, else that
+// of the calling thread's context, else device 0. The first successful call decides.
+// kInvalidArgument if the variable names no existing device. Thread-safe.
 Result<Device> device();
 
-// "NVIDIA X (device 0 of 2, driver 13.0)", or why there is none. Does not decide on a device.
+// "NVIDIA X (device 0 of 2, driver 13.0)", or why no device can be used. Does not choose a device.
 Result<std::string> describe_devices();
 
-// While it lives, the device's primary context is the calling thread's; the one before comes back
-// at the end. Not copyable, of one thread.
+// Makes the device's primary context current in the calling thread; its destructor restores the
+// previous one. Not copyable, of one thread.
 class CurrentContext {
  public:
   explicit CurrentContext(const Device& device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the CUDA driver's binary interface that memspan calls: its types, its constants and
-// a table of its functions, declared here so that neither the build nor the machine needs a CUDA
-// toolkit. tests/unit/device/cuda_interface_test.cc compares them with <cuda.h> where there is one.
+// The CUDA driver's binary interface as far as memspan calls it: types, constants and a table of
+// functions. They are declared here, so neither the build nor the machine needs a CUDA toolkit.
+// tests/unit/device/cuda_interface_test.cc compares them with <cuda.h> if it is installed.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace memspan::cuda {
 
-// What every function of the driver returns. The values that memspan tells apart have names.
+// The result of each function of the driver. The values that memspan distinguishes have names.
 using ResultCode = int;
 inline constexpr ResultCode kSuccess = 0;
 inline constexpr ResultCode kInvalidValue = 1;
@@ -38,13 +38,13 @@ inline constexpr int kFileDescriptor = 1;    // a kind of shareable handle
 inline constexpr int kOnDevice = 1;          // a kind of location: `id` is an ordinal
 inline constexpr int kReadWrite = 3;         // access flags
 inline constexpr int kLeastGranularity = 0;  // what to ask allocation_granularity() for
-inline constexpr int kHostMemory = 1;        // what kMemoryType tells
+inline constexpr int kHostMemory = 1;        // a value of kMemoryType
 inline constexpr int kDeviceMemory = 2;
 inline constexpr unsigned kNonBlockingStream = 1;
 inline constexpr unsigned kEventWithoutTime = 2;
-inline constexpr unsigned kWaitUntilAtLeast = 0;  // of stream_wait_value(): as signed numbers
+inline constexpr unsigned kWaitUntilAtLeast = 0;  // for stream_wait_value(): as signed numbers
 inline constexpr unsigned kWaitUntilEqual = 1;
-inline constexpr unsigned kPortable = 1;  // of host_register(): pinned for all contexts
+inline constexpr unsigned kPortable = 1;  // for host_register(): pinned for all contexts
 
 enum PointerAttribute : int {
   kMemoryType = 2,     // unsigned
@@ -54,7 +54,7 @@ enum PointerAttribute : int {
   kRangeStart = 11,    // DevicePtr
   kRangeBytes = 12,    // std::size_t
   kShareableAs = 14,   // unsigned: bits, the kinds of shareable handle that it was made for
-  kPool = 17,          // PoolHandle; null: of none
+  kPool = 17,          // PoolHandle; null: not of a pool
 };
 
 enum DeviceAttribute : int {
@@ -72,7 +72,7 @@ struct AllocationProperties {
   int kind = kPinned;
   int shareable_as = kFileDescriptor;
   Location where;
-  void* unused = nullptr;  // of another operating system
+  void* unused = nullptr;  // for another operating system
   unsigned char compression = 0;
   unsigned char is_rdma_capable = 0;
   unsigned short usage = 0;
@@ -84,13 +84,13 @@ struct Access {
   int flags = kReadWrite;
 };
 
-// What the driver shares memory by that a program has allocated.
+// The handle by which the driver shares memory that a program has allocated.
 struct IpcHandle {
   char bytes[64] = {};
 };
 inline constexpr unsigned kLazyPeerAccess = 1;
 
-// What names one allocation of a pool to who has imported the pool.
+// The name of one pool allocation, for a process that has imported the pool.
 struct PoolPointer {
   unsigned char bytes[64] = {};
 };
@@ -175,14 +175,14 @@ struct PoolPointer {
   F(event_query, cuEventQuery, (EventHandle event))                                                \
   F(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
   F(event_destroy, cuEventDestroy_v2, (EventHandle event))
-// Those that a driver may lack.
+// Functions that a driver may lack.
 #define MEMSPAN_CUDA_LATER_FUNCTIONS(F)                                                            \
   F(stream_wait_value, cuStreamWaitValue32_v2,                                                     \
     (StreamHandle stream, DevicePtr word, std::uint32_t value, unsigned flags))
 // clang-format on
 
-// The driver's functions. All members are set in a table that driver() returns, but those of the
-// second list where the driver has none.
+// The driver's functions. In a table that driver() returns all members are set, except those of the
+// second list that the driver lacks.
 struct Functions {
 #define MEMSPAN_CUDA_DECLARE(name, symbol, parameters) ResultCode(*name) parameters = nullptr;
   MEMSPAN_CUDA_DRIVER_FUNCTIONS(MEMSPAN_CUDA_DECLARE)

@@ -15,7 +15,7 @@ Result<std::shared_ptr<std::byte>> MappedMemory::allocate(const Device& device, 
   MEMSPAN_PASS((*made)->map(0, **allocation, whole));
   const std::shared_ptr<Range> range(std::move(made).value());
   MutexLock lock(mutex_);
-  // What is gone may have had these addresses.
+  // A released range may have had these addresses.
   std::erase_if(ranges_, [](const auto& entry) { return entry.second.range.expired(); });
   ranges_[reinterpret_cast<DevicePtr>(range->base())] = {whole, range};
   return std::shared_ptr<std::byte>(range, range->base());

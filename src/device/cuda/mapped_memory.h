@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU that is handed out by its address: a range of its own, into which an allocation
-// is mapped. A range that something is copied from or to must not be unmapped, so a copy holds it.
+// GPU memory that is handed out by its address. Each allocation is mapped into a range of its own.
+// A range must not be unmapped during a copy from or to it, so a copy holds it.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace memspan::cuda {
 
-// What one process has of it. Thread-safe.
+// All such memory of one process. Thread-safe.
 class MappedMemory {
  public:
-  // Of zeros, in steps of kDeviceGranularity. Unmapped and given back with the last owner.
-  // kOutOfMemory as Allocation::create().
+  // Allocates zeroed memory in steps of kDeviceGranularity. The last owner unmaps and releases it.
+  // kOutOfMemory as from Allocation::create().
   Result<std::shared_ptr<std::byte>> allocate(const Device& device, std::size_t bytes)
       MEMSPAN_EXCLUDES(mutex_);
-  // An owner of the range that the address is in; null when it is in none.
+  // An owner of the range that contains the address; null if no range does.
   std::shared_ptr<const void> hold(DevicePtr pointer) MEMSPAN_EXCLUDES(mutex_);
 
  private:

@@ -14,7 +14,7 @@
 namespace memspan::cuda {
 namespace {
 
-// The allocation that is mapped at an address, while this lives. Not copyable.
+// Holds the allocation that is mapped at an address. Not copyable.
 class RetainedAllocation {
  public:
   RetainedAllocation(const Device& device, DevicePtr pointer)
@@ -37,9 +37,9 @@ class RetainedAllocation {
   const ResultCode result_;
 };
 
-// A driver that does not say what it was made for says it when it is to make the descriptor.
+// If the driver does not report the handle types, making the descriptor shows if they suffice.
 Status check_shareable(const Device& device, DevicePtr base) {
-  std::uint64_t kinds = 0;  // zeros where the driver writes less
+  std::uint64_t kinds = 0;  // zeroed: the driver may write fewer bytes
   const ResultCode told = device.functions->pointer_attribute(&kinds, kShareableAs, base);
   if (told != kSuccess || (kinds & kFileDescriptor) != 0) return Status::ok();
   return {Code::kNotSupported,
@@ -71,7 +71,7 @@ Result<Fd> share_one(const Device& device, const Surroundings& mapping) {
                             mapping.base, descriptor.status().message()));
 }
 
-// kInvalidArgument: they are none.
+// kInvalidArgument if the sizes are wrong.
 Result<std::vector<std::uint64_t>> read_sizes(ByteReader& reader, std::size_t count) {
   std::vector<std::uint64_t> sizes(count);
   std::uint64_t all = 0;
@@ -132,9 +132,9 @@ Result<OpenedPointer> open_mapping(const Device& device, SharedPointer shared) {
   for (std::size_t i = 0; i < sizes->size(); at += (*sizes)[i++]) {
     auto allocation = Allocation::adopt(device, std::move(shared.descriptors[i]));
     if (!allocation.is_ok()) return allocation.status();
-    MEMSPAN_PASS((*range)->map(at, **allocation, (*sizes)[i]));  // which keeps the memory
+    MEMSPAN_PASS((*range)->map(at, **allocation, (*sizes)[i]));  // the mapping keeps the memory
   }
-  // Unmapped with the last owner: who copies, and who remembers that it is open.
+  // The last owner unmaps it. Owners: copies, and the caller that keeps it open.
   const std::shared_ptr<Range> owner(std::move(range).value());
   return OpenedPointer{std::shared_ptr<std::byte>(owner, owner->base() + offset), bytes};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that a program has made by the driver's virtual-memory calls: PyTorch's expandable
-// segments, windows of our own pools, allocate_mapped(). A range of it may lie in several
-// allocations, one behind the other; each has a descriptor:
+// segments, windows of our own pools, allocate_mapped(). A range of it may span several adjacent
+// allocations; each has a descriptor:
 //
 //   owner   |  allocation 0  |  allocation 1  |  allocation 2  |
-//                  [------- what is shared -------)
+//                  [------- shared range ---------)
 //   peer    the same allocations, mapped side by side into a range of its own
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace memspan::cuda {
 
-// `device` is current in all of them. Whether the address was mapped by such a call.
+// `device` is current in all functions. Whether such a call mapped the address.
 bool is_mapping(const Device& device, DevicePtr pointer);
-// kNotSupported when an allocation cannot be shared by a descriptor, and what to do.
+// kNotSupported, with a remedy, if a descriptor cannot share one of the allocations.
 Result<SharedPointer> share_mapping(const Device& device, DevicePtr pointer, std::size_t bytes);
 Result<OpenedPointer> open_mapping(const Device& device, SharedPointer shared);
 

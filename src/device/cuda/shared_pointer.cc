@@ -18,16 +18,16 @@ namespace {
 enum class Maker : std::uint8_t { kAllocator = 1, kMapping = 2, kPool = 3 };
 
 Maker maker_of(const Device& device, DevicePtr pointer) {
-  std::uint64_t is_ipc_capable = 0;  // zeros where the driver writes less
+  std::uint64_t is_ipc_capable = 0;  // zeroed: the driver may write fewer bytes
   if (device.functions->pointer_attribute(&is_ipc_capable, kIsIpcCapable, pointer) == kSuccess &&
       is_ipc_capable != 0)
     return Maker::kAllocator;
   if (is_mapping(device, pointer)) return Maker::kMapping;
   if (pool_of(device, pointer) != nullptr) return Maker::kPool;
-  return Maker::kAllocator;  // the driver says why not
+  return Maker::kAllocator;  // the driver reports the reason
 }
 
-// The driver shares whole allocations, of which a program may have parts.
+// The driver shares only whole allocations; the program's memory may be a part of one.
 Result<SharedPointer> share_allocation(const Device& device, DevicePtr pointer, std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(const Surroundings whole, surroundings_of(device, pointer, bytes),
                      "sharing memory of cudaMalloc");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a program has allocated itself, shared with other processes of this host. Who made it
-// decides how the driver shares it:
+// Shares memory that a program has allocated itself with other processes of this host. The function
+// that allocated it decides how the driver shares it:
 //
 //   cudaMalloc, cuMemAlloc            a handle of the whole allocation (CUDA IPC)
 //   cuMemCreate, cuMemMap             shared_mapping.h: descriptors
@@ -15,7 +15,7 @@
 
 namespace memspan::cuda {
 
-// As those of memspan::Device. A process cannot open what it has shared itself of cudaMalloc.
+// Like those of memspan::Device. A process cannot open cudaMalloc memory that it shared itself.
 Result<SharedPointer> share_pointer(const Device& device, DevicePtr pointer, std::size_t bytes);
 Result<OpenedPointer> open_pointer(const Device& device, SharedPointer shared);
 
@@ -24,9 +24,9 @@ struct Surroundings {
   DevicePtr base = 0;
   std::size_t bytes = 0;
 };
-// kInvalidArgument when there is less than `bytes` there. `device` is current.
+// kInvalidArgument if fewer than `bytes` are allocated there. `device` is current.
 Result<Surroundings> surroundings_of(const Device& device, DevicePtr pointer, std::size_t bytes);
-// kInvalidArgument: what came is none of ours.
+// kInvalidArgument: share_pointer() did not make the text.
 Status not_shared_memory();
 
 }  // namespace memspan::cuda

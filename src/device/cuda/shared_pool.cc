@@ -14,7 +14,7 @@
 namespace memspan::cuda {
 namespace {
 
-// A pool of another process. Given up once nothing of it is open any more.
+// A pool of another process. Destroyed once none of its memory is open.
 class ImportedPool {
  public:
   static Result<std::shared_ptr<const ImportedPool>> open(const Device& device,
@@ -27,7 +27,7 @@ class ImportedPool {
                                reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
                                kFileDescriptor, 0)));
     std::shared_ptr<const ImportedPool> made(new ImportedPool(device, pool));
-    // At first only the device that it is on may reach it.
+    // At first only the device of the pool may access it.
     const Access access{{kOnDevice, device.ordinal}, kReadWrite};
     MEMSPAN_PASS(from_cuda(fmt::format("giving CUDA device {} access to a pool", device.ordinal),
                            device.functions->pool_set_access(pool, &access, 1)));

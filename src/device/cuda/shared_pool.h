@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of an asynchronous pool (cudaMallocAsync, cuMemAllocFromPoolAsync). The driver shares the
-// pool by a descriptor, where it was made for that, and names each allocation of it to who has the
-// pool. The pool that a device has by default was not made for it.
+// Memory of an asynchronous pool (cudaMallocAsync, cuMemAllocFromPoolAsync). If a pool was made for
+// that, the driver shares it by a descriptor and names its allocations to processes that have
+// imported it. A device's default pool was not made for that.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace memspan::cuda {
 
-// `device` is current in all of them. Null when the memory is of none.
+// `device` is current in all functions. Null if the memory is not from a pool.
 PoolHandle pool_of(const Device& device, DevicePtr pointer);
-// kNotSupported when the pool cannot be shared, and what to do.
+// kNotSupported, with a remedy, if the pool cannot be shared.
 Result<SharedPointer> share_of_pool(const Device& device, DevicePtr pointer, std::size_t bytes);
 Result<OpenedPointer> open_of_pool(const Device& device, const SharedPointer& shared);
 

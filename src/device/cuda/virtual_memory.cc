@@ -24,7 +24,7 @@ Status allow_access(const Device& device, DevicePtr at, std::size_t bytes) {
                    device.functions->set_access(at, bytes, &access, 1));
 }
 
-// By a stream of its own: the default one would wait for the program's kernels.
+// Uses a stream of its own: the default one would wait for the program's kernels.
 Status fill_with_zeros(const Functions& cuda, DevicePtr at, std::size_t bytes) {
   StreamHandle stream = nullptr;
   MEMSPAN_PASS(from_cuda("making a CUDA stream", cuda.stream_create(&stream, kNonBlockingStream)));
@@ -34,7 +34,7 @@ Status fill_with_zeros(const Functions& cuda, DevicePtr at, std::size_t bytes) {
   return from_cuda("clearing memory of a CUDA device", result);
 }
 
-// New memory is another process's of before, which is nobody's business.
+// New memory may hold the data of another process, which must not leak.
 Status clear(const Device& device, AllocationHandle handle, std::size_t bytes) {
   const Functions& cuda = *device.functions;
   DevicePtr at = 0;
@@ -77,7 +77,7 @@ Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
   int descriptor = -1;
   MEMSPAN_PASS(from_cuda("making a descriptor of a CUDA device's memory",
                          device.functions->export_handle(&descriptor, handle, kFileDescriptor, 0)));
-  // A program that this process starts would hold the memory.
+  // Otherwise a program that this process starts would hold the memory.
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return Fd(descriptor);
 }
@@ -147,7 +147,7 @@ Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t 
   const Status made =
       from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(taken), place),
                 cuda.address_reserve(&base, taken, kDeviceGranularity, place, 0));
-  // What is taken, the driver may refuse, or give another place for it.
+  // If the addresses are in use, the driver may refuse or reserve another place.
   if (!made.is_ok()) return Status(Code::kUnavailable, made.message());
   if (base != place) {
     cuda.address_free(base, taken);

@@ -13,15 +13,15 @@ namespace memspan::cuda {
 
 class Allocation final : public DeviceMemory {
  public:
-  // Of zeros; `bytes` is rounded up to kDeviceGranularity. kOutOfMemory when the device has less
-  // free memory, and says how much.
+  // Allocates zeroed memory; `bytes` is rounded up to kDeviceGranularity. kOutOfMemory, with the
+  // size of the free memory, if the device has less.
   static Result<std::unique_ptr<Allocation>> create(const Device& device, std::size_t bytes);
   static Result<std::unique_ptr<Allocation>> adopt(const Device& device, Fd descriptor);
   ~Allocation() override;
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // The driver does not say how large memory of another process is: then SIZE_MAX.
+  // SIZE_MAX for memory of another process: the driver does not report its size.
   std::size_t bytes() const override { return bytes_; }
   Result<Fd> duplicate() const override;
   AllocationHandle handle() const { return handle_; }
@@ -38,7 +38,7 @@ class Range final : public DeviceRange {
  public:
   static Result<std::unique_ptr<Range>> make_at(const Device& device, std::size_t bytes,
                                                 void* wanted);
-  // Wherever there is room.
+  // At any free addresses.
   static Result<std::unique_ptr<Range>> make(const Device& device, std::size_t bytes);
   ~Range() override;
   Range(const Range&) = delete;
@@ -46,7 +46,7 @@ class Range final : public DeviceRange {
 
   std::byte* base() const override { return reinterpret_cast<std::byte*>(base_); }
   std::size_t bytes() const override { return bytes_; }
-  // `bytes` are all of the memory.
+  // `bytes` must be the size of the whole memory.
   Status map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) override;
   Status unmap(std::size_t at, std::size_t bytes) override;
 
@@ -57,14 +57,14 @@ class Range final : public DeviceRange {
   const DevicePtr base_;
   const std::size_t bytes_;
   const std::size_t taken_;                    // addresses, in whole steps of the driver
-  std::map<std::size_t, std::size_t> mapped_;  // where, and how much: the driver unmaps no less
+  std::map<std::size_t, std::size_t> mapped_;  // offset, bytes: the driver unmaps whole mappings
 };
 
-// A descriptor of memory for another process; `device` is current. The driver's failure when it was
-// not made for that.
+// A descriptor of memory for another process; `device` is current. Fails with the driver's error if
+// the memory was not made for that.
 Result<Fd> descriptor_of(const Device& device, AllocationHandle handle);
 
-// kNotSupported when the device's pages do not fit windows at multiples of kDeviceGranularity.
+// kNotSupported if the device's pages do not fit windows at multiples of kDeviceGranularity.
 Status check_granularity(const Device& device);
 
 }  // namespace memspan::cuda

@@ -29,7 +29,7 @@ __attribute__((target("avx2"))) inline Step load(const std::byte* from) {
            _mm256_loadu_si256(vectors + 2), _mm256_loadu_si256(vectors + 3)}};
 }
 
-// What a step is stored to: any place, one that begins a vector, or such a one past the caches.
+// The target of a step's stores: any address, an aligned one, or an aligned one past the caches.
 enum class Place { kAny, kWhole, kPastCaches };
 
 template <Place place>
@@ -48,14 +48,14 @@ __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& ste
   store<place>(vectors + 3, step.vectors[3]);
 }
 
-// How far ahead of its loads a copy asks for the source. What comes from memory at 20 GB/s and more
-// is under way for 100 ns, 2 KiB of it; what comes from the last cache for a quarter of that. The
+// How far ahead of its loads a copy prefetches the source. Bytes from memory at 20 GB/s and more
+// take 100 ns, which is 2 KiB of them. Bytes from the last cache take a quarter of that. The
 // processor's own prefetchers stop at the end of each page of 4 KiB.
 constexpr std::size_t kNotAhead = 0;
 constexpr std::size_t kCacheAhead = 512;
 constexpr std::size_t kMemoryAhead = 2048;
 
-// What is stored past the caches shall not fill them when it is loaded, either.
+// A copy past the caches must not fill them with its source either.
 template <Place place>
 inline void ask_for(const std::byte* from) {
   constexpr int kInto = place == Place::kPastCaches ? 0 : 3;  // non-temporal, or all caches
@@ -63,8 +63,8 @@ inline void ask_for(const std::byte* from) {
   __builtin_prefetch(from + kCacheLine, 0, kInto);
 }
 
-// Whole lines of `to`, but for the first step, where `to` does not begin one, and the last; where
-// steps overlap, the same bytes are written twice.
+// Stores whole lines of `to`, except in the last step, and in the first if `to` does not begin a
+// line. If steps overlap, the same bytes are written twice.
 template <Place place, std::size_t ahead>
 __attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byte* from,
                                                    std::size_t bytes) {
@@ -84,7 +84,7 @@ __attribute__((target("avx2"))) void copy_in_steps(std::byte* to, const std::byt
   store<Place::kAny>(last_to, load(last));
 }
 
-// The same with vectors that are whole lines, four at a time: the processor need not read a line
+// Like copy_in_steps(), with four vectors of a whole line each: the processor need not read a line
 // that is written whole.
 struct WideStep {
   __m512i vectors[4];
@@ -119,10 +119,10 @@ __attribute__((target("avx512f"))) void copy_in_wide_steps(std::byte* to, const 
 struct Machine {
   bool has_vectors = false;
   bool has_wide_vectors = false;
-  // From so many bytes on neither end of a copy fits a core's own caches: at most past_caches.
+  // From this size on neither end of a copy fits a core's own caches: at most past_caches.
   std::size_t beyond_core = SIZE_MAX;
-  // From so many bytes on no cache holds both ends of a copy, and a plain store would read the line
-  // that it is going to overwrite.
+  // From this size on no cache holds both ends of a copy, and a plain store would read the line
+  // that it overwrites.
   std::size_t past_caches = SIZE_MAX;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying bytes with the processor. Small sizes that are known machine words are one load and one
-// store, in line, so that an 8-byte word never tears. Up to a few cache lines the C library is
-// quickest; beyond, our own loops, with the widest vectors that the processor is known to have, or
-// the C library again where there are none.
+// Copies bytes with the processor. The sizes of machine words are one load and one store, in line,
+// so that an 8-byte word never tears. Up to a few cache lines the C library is fastest. Larger
+// copies use our own loops with the widest vectors of the processor, or the C library without
+// vectors.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,25 @@
 
 namespace memspan {
 
-// Below this nothing was faster than memcpy.
+// Below this size memcpy was the fastest.
 inline constexpr std::size_t kLargeCopyBytes = 256;
 
-// From so many bytes on copies go past the caches; SIZE_MAX: never. A figure of this machine.
+// Copies of at least this size bypass the caches; SIZE_MAX: never. A figure of this machine.
 std::size_t copies_past_caches_from();
 
-// From kLargeCopyBytes on. The ranges must not overlap.
+// For kLargeCopyBytes or more. The ranges must not overlap.
 void copy_large(void* to, const void* from, std::size_t bytes);
 
-// One of many copies that are together too much for the caches: past them, whatever its own size.
-// Its stores are ordered with no others but by order_copies_past_caches(), before the first such
-// copy and after the last. The ranges must not overlap.
+// Bypasses the caches from kLargeCopyBytes on, for one of many copies that together exceed the
+// caches. Only order_copies_past_caches(), before the first such copy and after the last, orders
+// its stores with others. The ranges must not overlap.
 void copy_past_caches(void* to, const void* from, std::size_t bytes);
 void order_copies_past_caches();
 
-// For a copy that will come soon: its beginning is on its way into the caches. Never fails,
-// whatever the addresses.
+// Prefetches the beginning of a copy that will come soon. Never fails, whatever the addresses.
 inline void prefetch_copy(const void* to, const void* from, std::size_t bytes) {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kMost = 512;  // the processor finds out by itself where more is to come
+  constexpr std::size_t kMost = 512;  // the processor prefetches the rest by itself
   const std::size_t end = bytes < kMost ? bytes : kMost;
   for (std::size_t i = 0; i < end; i += kLine) {
     __builtin_prefetch(static_cast<const char*>(from) + i);
@@ -38,9 +37,9 @@ inline void prefetch_copy(const void* to, const void* from, std::size_t bytes) {
   }
 }
 
-// The ranges must not overlap. Stores are ordered as plain stores are.
+// The ranges must not overlap. Stores are ordered like plain stores.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 8) [[likely]] {  // quicker than by the table that a switch may become
+  if (bytes == 8) [[likely]] {  // faster than the table that a switch may become
     std::memcpy(to, from, 8);
     return;
   }

@@ -21,8 +21,8 @@ struct Touching {
     auto* const byte = reinterpret_cast<unsigned char*>(at);
     if (access == MemoryAccess::kWrite) {
       unsigned char nothing = 0;
-      asm volatile("" : "+r"(nothing));  // a compiler that knows the value makes a load of it
-      __atomic_fetch_or(byte, nothing, __ATOMIC_RELAXED);  // somebody else may write there
+      asm volatile("" : "+r"(nothing));  // a compiler that knows the value would load only
+      __atomic_fetch_or(byte, nothing, __ATOMIC_RELAXED);  // others may write there
     } else {
       static_cast<void>(__atomic_load_n(byte, __ATOMIC_RELAXED));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether there is memory of this process where something is to be read or written that cannot say
-// whose mistake it is when there is none: a carrier, for one.
+// Finds missing memory of this process before an access that cannot report whose mistake it is,
+// such as that of a carrier.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace memspan {
 
 enum class MemoryAccess { kRead, kWrite };
 
-// Touches every page and changes nothing. The fault that a copy would meet, or none.
+// Touches every page and changes nothing. Returns the fault that a copy would meet, if any.
 std::optional<CopyFault> find_fault(std::byte* begin, std::uint64_t bytes, MemoryAccess access);
 
 }  // namespace memspan

@@ -13,7 +13,7 @@
 namespace memspan {
 namespace {
 
-// How a block waits for others: it looks, then it lets others have its core, then it sleeps.
+// A waiting block first polls, then yields its core, then sleeps.
 constexpr int kLooks = 200;
 constexpr int kYields = 2000;
 constexpr auto kNap = std::chrono::milliseconds(20);
@@ -26,7 +26,7 @@ thread_local Here here;
 
 }  // namespace
 
-// One launch. Whoever may still look at it shares it.
+// One launch. Owners: run() and the threads that work on it or are asked to.
 class Grid : public std::enable_shared_from_this<Grid> {
  public:
   Grid(BlockThreads& threads, unsigned blocks, const std::function<void(unsigned)>& kernel)
@@ -38,7 +38,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
   void take_blocks() {
     const Here before = here;
     const Stream* const stream_before = set_current_stream(stream_);
-    // A thread that comes late must not touch the kernel: its launch may be over.
+    // A late thread must not touch the kernel: the launch may be over.
     for (unsigned block = begun_.fetch_add(1, std::memory_order_relaxed); block < blocks_;
          block = begun_.fetch_add(1, std::memory_order_relaxed)) {
       here = {this, block};
@@ -115,7 +115,7 @@ class Grid : public std::enable_shared_from_this<Grid> {
   BlockThreads& threads_;
   const unsigned blocks_;
   const std::function<void(unsigned)>& kernel_;
-  const Stream* const stream_ = current_stream();  // whose work the launch is
+  const Stream* const stream_ = current_stream();  // the stream of the launch
   std::atomic<unsigned> begun_{0};
   std::atomic<unsigned> ended_{0};
   std::atomic<unsigned> arrived_{0};
@@ -144,7 +144,7 @@ Status BlockThreads::run(unsigned blocks, const std::function<void(unsigned bloc
   const auto grid = std::make_shared<Grid>(*this, blocks, kernel);
   const unsigned helpers = blocks == 1 ? 0 : static_cast<unsigned>(usable_cores()) - 1;
   for (unsigned i = 0; i < std::min(blocks - 1, helpers); ++i)
-    if (!hire(grid, helpers).is_ok()) break;  // the fewer do it
+    if (!hire(grid, helpers).is_ok()) break;  // fewer threads run the blocks
   grid->take_blocks();
   grid->wait_for_end();
   dismiss(*grid);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on the host: a function that is called once for each block of a grid, on threads.
+// Runs kernels on the host: threads call a function once for each block of a grid.
 //
-// A thread takes one block after another. A block that waits keeps its thread, and before it waits
-// another thread is found for the blocks that have not begun; so blocks may wait for each other,
-// however many there are.
+// A thread takes one block after another. A block that waits keeps its thread. Before it waits, it
+// finds another thread for the blocks that have not begun. So any number of blocks may wait for
+// each other.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace memspan {
 
 class Grid;
 
-// Threads that run blocks, kept for the next grid. Thread-safe. Its end waits for them.
+// Threads that run blocks, kept for the next grid. Thread-safe. The destructor waits for them.
 class BlockThreads {
  public:
   static constexpr unsigned kMostBlocks = 65536;
@@ -32,15 +32,15 @@ class BlockThreads {
   BlockThreads& operator=(const BlockThreads&) = delete;
 
   // Calls kernel(block) for 0 to blocks - 1, on this thread and others, as many as there are cores.
-  // Returns when all have ended, with the first failure of meet_grid() or of finding a thread.
+  // Returns when all have ended, with the first failure of a meet_grid()'s `last`.
   Status run(unsigned blocks, const std::function<void(unsigned block)>& kernel);
 
  private:
   friend class Grid;
-  // One more thread for the grid: a helper only where fewer than `most_threads` are there or one is
-  // idle. kSystem when there can be none.
+  // Gives the grid one more thread. Does nothing if `most_threads` exist and none of them is idle.
+  // kSystem if a thread cannot be started.
   Status hire(const std::shared_ptr<Grid>& grid, std::size_t most_threads) MEMSPAN_EXCLUDES(mutex_);
-  // No thread begins with it any more.
+  // After it returns, no further thread begins with the grid.
   void dismiss(const Grid& grid) MEMSPAN_EXCLUDES(mutex_);
   void work() MEMSPAN_EXCLUDES(mutex_);
 
@@ -52,16 +52,16 @@ class BlockThreads {
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
 };
 
-// Of the block that this thread runs; 0 of 1 when it runs none.
+// The block that this thread runs, and the number of blocks; 0 and 1 if it runs none.
 unsigned current_block();
 unsigned current_blocks();
 
-// Before this thread's block waits for something that is not of its own grid.
+// Call before this thread's block waits for something outside its own grid.
 Status let_other_blocks_run();
 
-// All blocks of this thread's grid meet: the last to come does `last`, then all go on, with its
-// Status. kInvalidArgument when a block has ended without it. A thread that runs no block only does
-// `last`.
+// A barrier for all blocks of this thread's grid. The last to arrive calls `last`; then all
+// continue. The last one returns its Status, the others the first failure of any `last`.
+// kInvalidArgument if a block has ended without it. A thread that runs no block only calls `last`.
 Status meet_grid(const std::function<Status()>& last);
 
 }  // namespace memspan

@@ -13,7 +13,7 @@ namespace memspan {
 namespace {
 
 // The compiler's own setjmp takes 1.5 ns and the C library's 5. Sanitizers know only the latter,
-// and clang has the former on x86 alone.
+// and clang has the former only on x86.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
     (defined(__clang__) && !defined(__x86_64__))
 #define MEMSPAN_SET_JUMP(place) sigsetjmp(place, 0)
@@ -31,11 +31,11 @@ struct Guard {
   volatile bool is_forbidden;
 };
 
-// The guarded copy of this thread. A handler reads it, so that it must not be allocated when it is
-// first used.
+// The guarded copy of this thread. A handler reads it, so it must not be allocated at its first
+// use.
 __attribute__((tls_model("initial-exec"))) thread_local Guard* volatile current = nullptr;
 
-// What was there before ours; written before ours is there.
+// The handlers before ours; written before ours are installed.
 struct sigaction before_segv;
 struct sigaction before_bus;
 
@@ -74,14 +74,14 @@ void set_default_action(int signal) {
   sigaction(signal, &standard, nullptr);
 }
 
-// As if there were no handler: the instruction faults again, or the signal is sent again.
+// Acts as if no handler existed: the instruction faults again, or the signal is sent again.
 void end_by(int signal, siginfo_t* info) {
   set_default_action(signal);
   if (info->si_code <= 0)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
 }
 
-// With the mask that the handler before ours would have found.
+// Calls the handler before ours, with the signal mask that it would have had.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = signal == SIGSEGV ? before_segv : before_bus;
   const bool has_info = (before.sa_flags & SA_SIGINFO) != 0;
@@ -104,7 +104,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   Guard* const guard = current;
-  // Up to 0: sent by a process, not by a fault.
+  // Codes up to 0: a process sent the signal, and no fault did.
   if (guard == nullptr || info->si_code <= 0 ||
       !go_on_in_resume(*static_cast<ucontext_t*>(context), guard))
     return pass_on(signal, info, context);
@@ -119,7 +119,7 @@ void install(int signal, struct sigaction& before) {
   ours.sa_sigaction = on_fault;
   const bool has_handler = (before.sa_flags & SA_SIGINFO) != 0 ||
                            (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN);
-  // On the stack where the handler before would run.
+  // Runs on the stack on which the handler before ours would run.
   ours.sa_flags =
       SA_SIGINFO | (has_handler ? before.sa_flags & (SA_ONSTACK | SA_RESTART) : SA_ONSTACK);
   sigemptyset(&ours.sa_mask);

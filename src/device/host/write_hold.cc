@@ -18,7 +18,7 @@
 namespace memspan {
 namespace {
 
-// Of <linux/userfaultfd.h>, which is older than the kernel on some systems.
+// From <linux/userfaultfd.h>, which is older than the kernel on some systems.
 constexpr std::uint64_t kShared = std::uint64_t{1} << 12;       // WP_HUGETLBFS_SHMEM, Linux 5.19
 constexpr std::uint64_t kUnpopulated = std::uint64_t{1} << 13;  // WP_UNPOPULATED, Linux 6.4
 constexpr int kUserModeOnly = 1;                                // UFFD_USER_MODE_ONLY, Linux 5.11
@@ -35,7 +35,7 @@ Status not_supported(const char* why) {
           fmt::format("writers cannot be held off while pages are replaced: {}", why)};
 }
 
-// What the kernel knows; the descriptor with these features on must be another one.
+// The features that the kernel supports. To enable them, another descriptor is needed.
 Result<std::uint64_t> known_features() {
   const Fd faults = open_faults();
   uffdio_api api = {};
@@ -94,7 +94,7 @@ int WriteHold::hold(std::byte* base, std::size_t bytes) const {
 
 void WriteHold::let_go(std::byte* base, std::size_t bytes) const {
   uffdio_range range = range_of(base, bytes);
-  // Takes the protection away, too. It finds nothing to do where the pages were replaced.
+  // Also removes the protection. It finds nothing to do if the pages were replaced.
   static_cast<void>(ioctl(faults_.get(), UFFDIO_UNREGISTER, &range));
   static_cast<void>(ioctl(faults_.get(), UFFDIO_WAKE, &range));
 }

@@ -11,8 +11,8 @@
 namespace memspan::blocks {
 namespace {
 
-// A block of this host is copied without waiting for anybody. One of another host is worth less
-// than computing it after so long; who did not answer is left alone for a while.
+// A block of this host is copied without waiting for a process. Computing a block of another host
+// is cheaper than a longer wait. A member that did not answer is not asked for a while.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRest = std::chrono::seconds(5);
 
@@ -37,8 +37,8 @@ class HeldWindow {
   const std::uint64_t mapped_;
 };
 
-// Whether a copy failed for what the caller gave. Else the share's owner is leaving or gone, and
-// the entry with it.
+// Whether a copy failed because of the caller's arguments. Otherwise the share's owner is leaving
+// or gone, and the entry with it.
 bool is_callers(const Status& status) {
   return status.code() == Code::kInvalidArgument;
 }
@@ -156,8 +156,7 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
   return ranks;
 }
 
-// The window is held once more by the copy; what is claimed in a share whose owner ends here is
-// lost with it.
+// The copy holds the window once more. A claim in a share whose owner ends now is lost with it.
 std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
                                                         std::uint64_t bytes, Room room) {
   RankWindows& windows = pool_.windows(RangeKind::kHost);
@@ -235,7 +234,7 @@ Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint
   return is_got ? Outcome::kDone : Outcome::kAbsent;
 }
 
-// Those that are absent so far. What comes is put into a share of this host as well.
+// Gets the keys that are absent so far. Entries that arrive are also put into a share of this host.
 Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
                            std::span<Outcome> outcomes) {
   const std::uint64_t bytes = to.bytes();

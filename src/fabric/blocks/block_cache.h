@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries by key in the shares of a pool's members: which share an entry goes to, where it is
-// found, and the copies (docs/design/0022-kv-pool.md). What happens in a share is block_share.h.
+// Entries by key in the shares of a pool's members: choice of the share, lookups and copies
+// (docs/design/0022-kv-pool.md). block_share.h has the inside of a share.
 //
-// A share is used while its window is held (rank_windows.h), so that it stays mapped when its owner
-// leaves or dies in the middle.
+// A share is used only while its window is held (rank_windows.h), so that it stays mapped if its
+// owner leaves or dies.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace memspan::blocks {
 
-// Where an entry's bytes are, or go: addresses and sizes of its pieces. A value; borrows.
+// The addresses and sizes of an entry's pieces, its source or destination. A value; borrows.
 struct Pieces {
   void* const* addresses = nullptr;
   const std::uint64_t* sizes = nullptr;
@@ -36,7 +36,7 @@ Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction d
 
 enum class Outcome : std::int8_t { kNoRoom = -1, kAbsent = 0, kDone = 1, kPresent = 2 };
 
-// Of this process. Counters alone: no order among them.
+// The counters of this process, in no order among each other.
 struct Counters {
   std::atomic<std::uint64_t> looked_up{0}, found{0}, got{0}, got_bytes{0}, got_remote{0}, missed{0},
       put{0}, put_bytes{0}, present{0}, no_room{0}, evicted{0};
@@ -51,13 +51,12 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // The bytes of each key's entry into `bytes`, 0 for none.
+  // Writes the size of each key's entry to `bytes`, 0 for a missing one.
   void lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes);
-  // Key i's pieces begin at addresses[i * pieces.count]. kInvalidArgument for pieces without
-  // memory; the outcomes of the keys before are right then, the others as if they had not been
-  // given.
+  // The pieces of key i begin at addresses[i * pieces.count]. kInvalidArgument: a piece has no
+  // memory. The earlier keys then have their outcomes, and the later ones count as not given.
   Status put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes);
-  // The same, and kInvalidArgument when the entry has another number of bytes.
+  // As put(); also kInvalidArgument if the entry has another number of bytes.
   Status get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
   bool remove(const Key& key);
 
@@ -68,7 +67,7 @@ class BlockCache {
  private:
   explicit BlockCache(Pool& pool)
       : pool_(pool), asked_again_(std::make_unique<std::atomic<Clock::rep>[]>(pool.ranks())) {}
-  // Calls action(share, rank) for the shares of this host, held, until one gives true.
+  // Calls action(share, rank) for the held shares of this host until it returns true.
   template <typename Action>
   bool any_share(Action action);
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
@@ -88,7 +87,7 @@ class BlockCache {
 
   Pool& pool_;
   Counters counters_;
-  // By rank on another host: not asked before then, since it did not answer.
+  // By rank: when a member on another host that did not answer may be asked again.
   std::unique_ptr<std::atomic<Clock::rep>[]> asked_again_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a share of a block cache: how slots are taken, by the clock, and sections by classes of sizes.
+// The part of a share that takes slots, by a clock, and gives sections to classes of sizes.
 #include <unistd.h>
 
 #include <utility>
@@ -10,13 +10,13 @@
 namespace memspan::blocks {
 namespace {
 
-// Sweeps of the clock before a section is full of entries in use: the first may only take marks of
-// use away, the second finds what is not used again; one more for what others marked meanwhile.
+// Sweeps of the clock before a section counts as full of entries in use. The first may only clear
+// use marks, the second finds unused entries. The third is for marks that others set in between.
 constexpr std::uint64_t kSweeps = 3;
 
 }  // namespace
 
-// Claims a slot for this process, evicting what is there, if it is neither in use nor marked.
+// Claims a slot for this process and evicts its entry, unless a process claims or reads it.
 bool BlockShare::take(Seen& seen, std::uint64_t& evicted) const {
   Descriptor& descriptor = *seen.descriptor;
   const Word before = seen.word;
@@ -50,7 +50,7 @@ std::optional<Seen> BlockShare::take_in(std::uint32_t section, const SectionGeom
       continue;  // its second chance
     if (!take(seen, evicted)) continue;
     if (clock.slot_bytes.load(std::memory_order_seq_cst) == geometry.slot_bytes) return seen;
-    abandon(seen);  // the section was given to another class meanwhile
+    abandon(seen);  // another process gave the section to another class
     return std::nullopt;
   }
   return std::nullopt;
@@ -69,9 +69,8 @@ std::optional<std::uint32_t> BlockShare::format_section(std::uint64_t slot_bytes
   return std::nullopt;
 }
 
-// Gives a section to another class of sizes: claims all its slots, which nobody may be using, then
-// sets the size, then frees them. Killed in between it leaves claimed slots of the old size or of
-// the new one.
+// Gives a section to another class of sizes: claims all its slots, none of which may be in use,
+// sets the size, then frees them. A process killed in between leaves claimed slots of either size.
 bool BlockShare::empty(std::uint32_t section, std::uint64_t slot_bytes,
                        std::uint64_t& evicted) const {
   const SectionGeometry before = geometry(section);
@@ -102,7 +101,7 @@ bool BlockShare::empty(std::uint32_t section, std::uint64_t slot_bytes,
   return true;
 }
 
-// Of the class that has most sections, if that is more than one.
+// Takes a section of the class that has the most sections, if it has more than one.
 std::optional<std::uint32_t> BlockShare::empty_section(std::uint64_t slot_bytes,
                                                        std::uint64_t& evicted) {
   if (geometry_of(header_->section_bytes, slot_bytes).slots == 0) return std::nullopt;
@@ -146,7 +145,7 @@ std::optional<Seen> BlockShare::take_of_class(std::uint64_t bytes, Room room,
     if (const auto section = empty_section(wanted, evicted))
       if (auto seen = take_in(*section, geometry(*section), evicted)) return seen;
   }
-  // By turns, so that all sections of the class age alike: the one whose clock went round least.
+  // In turns, so that all sections of the class age equally: the clock with the fewest rounds.
   std::optional<std::uint32_t> chosen;
   double least = 0;
   for (std::uint32_t section = 0; section < header_->sections; ++section) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in a share of a block cache (docs/design/0022-kv-pool.md), in shared memory:
+// The layout of a share of a block cache (docs/design/0022-kv-pool.md) in shared memory:
 //
 //   header | table: cells of 8 bytes | section 0 | section 1 | ...
 //   section: descriptors of 128 bytes | slots of one size
 //
-// Zeros are an empty share but for the header's first fields. All that changes is atomic.
+// Zeros are an empty share, except for the header's first fields. All that changes is atomic.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ inline constexpr std::uint64_t kMagic = 0x31306b6c62736d31;  // of this layout
 inline constexpr std::uint32_t kMostSections = 32;
 inline constexpr std::uint64_t kLeastSlot = 16384;  // bytes
 inline constexpr std::uint64_t kSlotAlignment = 4096;
-inline constexpr std::uint32_t kWindow = 32;  // cells in which a key may stand
+inline constexpr std::uint32_t kWindow = 32;  // cells that may hold a key
 inline constexpr std::uint32_t kReaders = 8;
 inline constexpr std::uint32_t kIndexBits = 27;  // of a slot in its section
 
-// What an entry is found by: a hash of what it holds, which the caller has made. A value.
+// An entry's key: a hash of its content, made by the caller. A value.
 struct Key {
   std::array<std::uint64_t, 4> words = {};
   bool operator==(const Key& other) const { return words == other.words; }
-  // Any bits of the key may be alike in many keys.
+  // Many keys may have equal bits anywhere.
   std::uint64_t hash() const {
     std::uint64_t mixed = 0;
     for (const std::uint64_t word : words) {
@@ -48,7 +48,7 @@ struct Word {
     return {generation << 24 | std::uint64_t{process} << 2 | static_cast<std::uint64_t>(state)};
   }
   State state() const { return static_cast<State>(bits & 3); }
-  // Who claimed it; 22 bits hold any process number of Linux.
+  // The process that claimed it; 22 bits hold any process number of Linux.
   std::uint32_t process() const { return static_cast<std::uint32_t>(bits >> 2 & 0x3f'ffff); }
   std::uint64_t generation() const { return bits >> 24; }
 };
@@ -58,7 +58,7 @@ struct alignas(128) Descriptor {
   std::array<std::atomic<std::uint64_t>, 4> key;
   std::atomic<std::uint64_t> bytes;                          // of the entry
   std::atomic<std::uint32_t> is_used;                        // since the clock came by
-  std::array<std::atomic<std::uint32_t>, kReaders> readers;  // process numbers, 0: nobody
+  std::array<std::atomic<std::uint32_t>, kReaders> readers;  // process numbers, 0: free
 };
 static_assert(sizeof(Descriptor) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -68,7 +68,7 @@ struct alignas(64) Section {
 };
 
 struct Header {
-  std::atomic<std::uint64_t> magic;  // last of all that is written
+  std::atomic<std::uint64_t> magic;  // written last
   std::uint64_t bytes;               // of the share
   std::int64_t pid_namespace;        // of its owner; 0: not known
   std::uint64_t cells;               // a power of 2
@@ -80,9 +80,9 @@ struct Header {
 inline constexpr std::uint64_t kHeaderBytes = 4096;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_standard_layout_v<Header>);
 
-// Where slots lie in a section. A value. Descriptors have their room for the smallest slots, so
-// that they lie where they are whatever size the section has: who still goes by an earlier size
-// touches descriptors, and never the bytes of an entry.
+// The places of slots in a section. A value. The space for descriptors is that for the smallest
+// slots, so that they keep their places whatever size the section has. A process that still uses an
+// earlier size touches descriptors, and never the bytes of an entry.
 struct SectionGeometry {
   std::uint64_t slot_bytes = 0;
   std::uint64_t slots = 0;
@@ -99,7 +99,7 @@ constexpr SectionGeometry geometry_of(std::uint64_t section_bytes, std::uint64_t
   return {slot_bytes, (section_bytes - slots_at) / slot_bytes, slots_at};
 }
 
-// The size of slots for an entry: of eight for each doubling, so that at most an eighth is unused.
+// The slot size for an entry: eight sizes for each doubling, so that at most an eighth is unused.
 constexpr std::uint64_t class_of(std::uint64_t bytes) {
   if (bytes <= kLeastSlot) return kLeastSlot;
   std::uint64_t step = kSlotAlignment;

@@ -137,7 +137,7 @@ void BlockShare::link(std::uint64_t hash, const Seen& seen) const {
         window[i].compare_exchange_strong(cell, made, std::memory_order_seq_cst))
       return;
   }
-  // Full: one of them is found no more, and the clock will come to it.
+  // Full: one of them is no longer found, and the clock will reach it.
   window[(hash >> 27) % kWindow].store(made, std::memory_order_seq_cst);
 }
 
@@ -172,9 +172,9 @@ std::optional<std::uint32_t> BlockShare::begin_read(const Seen& seen) const {
 }
 
 bool BlockShare::end_read(const Seen& seen, std::uint32_t place) const {
-  // For a reader without a place: the copy's loads stand before the look at the word. A
-  // read-modify-write that releases orders them, also for the thread sanitizer; memory of another
-  // namespace is not written to.
+  // For a reader without a place: the copy's loads precede the look at the word. A releasing
+  // read-modify-write orders them, also for the thread sanitizer; memory of another namespace is
+  // not written to.
   if (!is_writable_) std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t word = is_writable_
                                  ? seen.descriptor->word.fetch_or(0, std::memory_order_acq_rel)
@@ -200,7 +200,7 @@ std::optional<Seen> BlockShare::claim(const Key& key, std::uint64_t bytes, Room 
   if (!is_writable_) return std::nullopt;
   auto seen = take_of_class(bytes, room, evicted);
   if (!seen) return std::nullopt;
-  // Released, so that who sees a part of the new key sees the slot claimed.
+  // Released, so that a process that sees a part of the new key sees the slot claimed.
   for (std::size_t i = 0; i < key.words.size(); ++i)
     seen->descriptor->key[i].store(key.words[i], std::memory_order_release);
   seen->descriptor->bytes.store(bytes, std::memory_order_release);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One share of a block cache, as a process of its host sees it: entries are found, claimed, made
+// One share of a block cache, as a process of its host sees it. Entries are found, claimed, made
 // ready and evicted in the share's memory (block_layout.h), by compare-and-swap on the slots' state
-// words. Nobody holds a lock. A process may be killed between any two instructions: what it had
-// claimed is free to all others once the kernel says that it is gone.
+// words, without locks. A process may be killed between any two instructions. Its claims are free
+// for all others once the kernel reports its end.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Seen {
   std::uint64_t bytes = 0;
 };
 
-// Which slots an entry may have: those that never had one, or also what the clock evicts.
+// Which slots an entry may have: those that never had one, or also those that the clock evicts.
 enum class Room { kUntouched, kAny };
 
 struct ShareUse {
@@ -39,16 +39,16 @@ struct ShareUse {
 // A value; borrows the memory, which stays mapped while it is used. Thread-safe.
 class BlockShare {
  public:
-  // Makes a share of `bytes` of zeros; `sections` 0: by its size. kInvalidArgument for less than
-  // kLeastShare, or more sections than kMostSections or than have a MiB each.
+  // Makes a share of `bytes` of zeros; `sections` 0: by its size. kInvalidArgument: less than
+  // kLeastShare, more sections than kMostSections, or sections of less than 512 KiB.
   static Status format(void* base, std::uint64_t bytes, std::uint32_t sections);
-  // None when there is no share (yet).
+  // Empty if there is no share (yet).
   static std::optional<BlockShare> open(void* base, std::uint64_t bytes);
   static constexpr std::uint64_t kLeastShare = std::uint64_t{1} << 20;
 
-  // Of all sections, for choosing among shares.
+  // The bytes of all sections, for choosing among shares.
   std::uint64_t capacity() const { return header_->sections * header_->section_bytes; }
-  // Whether this process counts processes as the owner does: only then it may write here.
+  // Whether this process is in the owner's pid namespace. Only then it may write to the share.
   bool is_writable() const { return is_writable_; }
 
   // An entry that is ready, or that a live process is putting (its state says which).
@@ -58,20 +58,20 @@ class BlockShare {
     seen.descriptor->is_used.store(1, std::memory_order_relaxed);
   }
 
-  // Enters this process as a reader of a ready entry, which is then not evicted. Empty when it was
-  // evicted meanwhile; a place of kReaders when none was free or the share is not writable, and the
-  // read goes without.
+  // Enters this process as a reader of a ready entry, which is then not evicted. Empty: the entry
+  // has been evicted. kReaders: no place was free or the share is not writable; the read has no
+  // place.
   std::optional<std::uint32_t> begin_read(const Seen& seen) const;
-  // Whether what was read since find() is what was found.
+  // Whether the entry is still the one that find() found.
   bool end_read(const Seen& seen, std::uint32_t place) const;
 
-  // A slot for an entry, claimed by this process, with key and size written: one of the entry's
-  // class; of kAny also by eviction, and by giving a section of another class to this one. Empty
-  // when there is none. `evicted` counts.
+  // A slot for an entry, claimed by this process, with key and size written. With kAny it may be an
+  // evicted slot, in a section taken from another class, or of a larger class. Empty if there is no
+  // slot. `evicted` counts.
   std::optional<Seen> claim(const Key& key, std::uint64_t bytes, Room room, std::uint64_t& evicted);
-  // The entry's bytes are there: from now on it is found.
+  // Makes the entry ready. Its bytes must be in the slot.
   void publish(const Seen& claimed);
-  // Nothing becomes of it.
+  // Frees the slot without an entry.
   void abandon(const Seen& claimed) const;
   // False when there is no such entry, or it is in use.
   bool remove(const Key& key);

@@ -16,7 +16,7 @@ T loaded(const std::atomic<T>& copied) {
   return copied.load(std::memory_order_relaxed);
 }
 
-// What the header says is another process's, and used for addresses.
+// The header is from another process and is used for addresses, so it must be plausible.
 bool is_plausible(const Header& header, std::uint64_t most) {
   return loaded(header.magic) == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
          std::has_single_bit(header.cells) && header.cells >= kWindow &&

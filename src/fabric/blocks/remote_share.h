@@ -3,8 +3,8 @@
 //
 //   header ──► cells of the keys ──► descriptors that may be theirs ──► bytes ──► descriptor again
 //
-// Each arrow is a round trip, for all keys together but for the last two, which are one entry's. An
-// entry that is evicted meanwhile has another state word in the end.
+// Each arrow is a round trip. It serves all keys, except for the last two, which serve one entry.
+// The state word of an entry that was evicted in between differs in the end.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class RemoteShare {
   // The entries of keys that are ready; none for others, and when the member has no share. Fails as
   // copies of the pool.
   Result<std::vector<std::optional<RemoteEntry>>> find(std::span<const Key> keys);
-  // False when it was evicted meanwhile.
+  // False if the entry has been evicted.
   Result<bool> read(const RemoteEntry& entry, const Pieces& to);
 
  private:

@@ -37,7 +37,7 @@ Result<AdoptedRegistrations::ByBase::iterator> AdoptedRegistrations::find_overla
     const auto is_in_place = found->second.memory.is_in_place();
     if (!is_in_place.is_ok()) return is_in_place.status();
     if (*is_in_place) return found;
-    // What the program has there now is other memory.
+    // The program has other memory at this address now.
     MEMSPAN_TRY(erase(found), "forgetting memory that was freed while it was registered");
   }
 }
@@ -81,7 +81,7 @@ Status AdoptedRegistrations::add(std::uint64_t base, std::uint64_t bytes) {
   return Status::ok();
 }
 
-// Peers find it in the table no more before the pages change.
+// Peers stop finding it in the table before the pages change.
 Status AdoptedRegistrations::erase(ByBase::iterator which) {
   auto node = by_base_.extract(which);
   Registration& registration = node.mapped();

@@ -27,7 +27,7 @@ void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t 
     copy_bytes(to, from, bytes);
 }
 
-// So many pieces ahead the caches are told what will come.
+// How many pieces ahead are prefetched.
 constexpr std::size_t kAhead = 4;
 
 void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) {
@@ -38,9 +38,9 @@ void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) 
     prefetch_copy(piece.local, mapped, piece.bytes);
 }
 
-// Pieces from the first to the last that is mapped, copied one after the other. A loop of nothing
-// but copies: what else there was to do for each would keep the processor from beginning the next
-// one while it waits for memory.
+// Copies the pieces up to the first that is not mapped. The loop does nothing but copies, because
+// other work for each piece would keep the processor from beginning the next one while it waits for
+// memory.
 struct MappedPieces {
   const Direction direction;
   const Piece* const pieces;
@@ -74,11 +74,11 @@ Status CopyEngine::move(Quantum quantum) {
     cursor_ = reached;
   if (remote_ != nullptr && std::exchange(remote_->is_stale, false)) return look_up_again();
   MEMSPAN_PASS(status);
-  // What ended meanwhile has not got all of it.
+  // A peer that ended during the move has not got all of it.
   return check_peer();
 }
 
-// Memory that was registered anew meanwhile is another region.
+// Memory that was registered again since then is another region.
 Status CopyEngine::look_up_again() {
   peer_.forget_extents();
   resolved_.is_missing = true;
@@ -163,24 +163,24 @@ Status CopyEngine::move_mapped(const Piece& piece, std::byte* mapped) {
   return fault ? explain(*fault, piece, mapped) : Status::ok();
 }
 
-// The driver must not be given host memory that is not there.
+// The driver must not get host addresses without memory.
 Status CopyEngine::move_by_device(const Piece& piece, std::byte* mapped) {
   const bool is_write = direction_ == Direction::kWrite;
   std::byte* const from = is_write ? piece.local : mapped;
   std::byte* const to = is_write ? mapped : piece.local;
-  const std::array held{device_->hold(from), device_->hold(to)};  // it may be freed meanwhile
+  const std::array held{device_->hold(from), device_->hold(to)};  // the program may free it
   std::optional<CopyFault> fault;
   if (!device_->owns(from)) fault = find_fault(from, piece.bytes, MemoryAccess::kRead);
   if (!fault && !device_->owns(to)) fault = find_fault(to, piece.bytes, MemoryAccess::kWrite);
   return fault ? explain(*fault, piece, mapped) : name_piece(device_->copy(to, from, piece.bytes));
 }
 
-// The local end is memory of the device, and the kernel or a link reaches the other one: through a
-// buffer, which both know.
+// The local end is memory of the device, and the kernel or a link reaches the other one. The bytes
+// pass through a buffer that both can use.
 Status CopyEngine::move_staged(const Piece& piece, std::size_t index) {
   constexpr std::size_t kRoom = std::size_t{1} << 20;
   MEMSPAN_PASS(flush());
-  const auto held = device_->hold(piece.local);  // it may be freed meanwhile
+  const auto held = device_->hold(piece.local);  // the program may free it
   const std::size_t room = std::min(kRoom, piece.bytes);
   const auto buffer = std::make_unique<std::byte[]>(room);
   for (std::size_t at = 0; at < piece.bytes; at += room) {
@@ -199,7 +199,7 @@ Status CopyEngine::move_staged(const Piece& piece, std::size_t index) {
   return Status::ok();
 }
 
-// Of the piece at the cursor.
+// Explains a fault in the piece at the cursor.
 Status CopyEngine::explain(const CopyFault& fault, const Piece& piece,
                            const std::byte* mapped) const {
   if (fault.is_in(mapped, piece.bytes))
@@ -238,7 +238,7 @@ Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
   return Status::ok();
 }
 
-// Of a failed flush nothing counts as moved.
+// After a failed flush, none of its pieces counts as moved.
 Status CopyEngine::flush_remote() {
   constexpr int kMostStale = 100;
   const auto direction =

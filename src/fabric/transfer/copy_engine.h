@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving pieces to or from a peer: by the processor where its memory is mapped here, by the kernel
-// where it is another process of this host, else by a link.
+// Moves pieces to or from a peer: by the processor if its memory is mapped here, by the kernel if
+// it is another process of this host, else by a link.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Quantum {
   bool is_everything() const { return bytes == UINT64_MAX && pieces == UINT64_MAX; }
 };
 
-// The pieces that go by a link with the next flush.
+// The pieces that a link moves with the next flush.
 struct RemoteMoves {
   OperationContext context;
   std::vector<MovePiece> pieces;
@@ -37,7 +37,7 @@ struct RemoteMoves {
 // One transfer's. Lives on the stack (40 KiB); one thread.
 class CopyEngine {
  public:
-  // `device`: whose memory is not the host's and may be an end; null: none is.
+  // `device`: not the host; its memory may be an end; null: no end is device memory.
   CopyEngine(Peer& peer, Direction direction, const Pieces& pieces, Cursor from, Device* device)
       : peer_(peer),
         device_(device),
@@ -48,11 +48,11 @@ class CopyEngine {
         vector_(peer.process(),
                 direction == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet) {}
 
-  // Moves at most so much; checks each piece against what is registered when it comes to it.
-  // Neither end is touched any more when it returns. kNotFound: a piece is not registered, and
-  // those before it were moved.
+  // Moves at most so much. Checks each piece against the registrations when it reaches it.
+  // Afterwards neither end is touched any more. kNotFound: a piece is not registered, and those
+  // before it were moved.
   Status move(Quantum quantum);
-  // All of it, also what has to be fetched first. Nothing is touched while that waits.
+  // Moves everything, and fetches what is missing. Touches neither end during a fetch.
   Status move_all();
   // Whether move() has come to memory that must be fetched before it is called again.
   bool is_missing() const { return resolved_.is_missing; }

@@ -14,11 +14,11 @@ namespace memspan::transfer {
 // kInvalidArgument when there is no such counter.
 Status check_counter(std::uint32_t counter);
 
-// What was moved before is there for who sees the sum. Any process that has the registration table.
+// A process that sees the sum sees all earlier moves. For any process that has the table.
 void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value);
 std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter);
-// Until it is `value` or more; kTimeout says what it is, kUnavailable: `is_over` has become true,
-// and who set it has rung.
+// Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
+// set `is_over` and called ring_counters().
 Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
                         std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
 void ring_counters(table_layout::Counters& counters);

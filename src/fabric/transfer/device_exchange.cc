@@ -67,7 +67,7 @@ Result<PublishedPointer> PublishedPointer::publish(DescriptorBroker& broker, std
   std::vector<Fd> part;
   MEMSPAN_TRY_ASSIGN(part.emplace_back(), memfd_of(shared), "registering device memory");
   auto next = shared.descriptors.begin();
-  // The first part last: who finds it finds them all.
+  // The first part is last, so that a peer that finds it finds them all.
   std::vector<std::vector<Fd>> parts;
   do {
     const auto room = static_cast<std::ptrdiff_t>(kMostInPart - part.size());

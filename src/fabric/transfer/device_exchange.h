@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what Device::share_pointer() gave comes to peers of this host: by the descriptor brokers, of
-// whose publications each has room for a few descriptors.
+// How the result of Device::share_pointer() reaches peers of this host: by the descriptor brokers,
+// whose publications hold a few descriptors each.
 //
 //   NAME      a memfd with the text, descriptors
 //   NAME/1    more descriptors, NAME/2 ... until there are as many as the memfd says
@@ -34,8 +34,8 @@ class PublishedPointer {
   std::size_t parts_ = 0;
 };
 
-// What the owner published under the name; `fetch` asks its broker. Its failures, and kInternal for
-// what publish() does not make.
+// Fetches what the owner published under the name; `fetch` asks the owner's broker. Returns its
+// failures, and kInternal for anything that publish() does not make.
 using FetchPublished = std::function<Result<FetchedDescriptors>(const std::string& name)>;
 Result<SharedPointer> fetch_pointer(const std::string& name, const FetchPublished& fetch);
 

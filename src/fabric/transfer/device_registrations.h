@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered memory of a device that is not the host: an allocation of the registration table, by a
-// number with kOfDevice, that peers of this host open by what its owner publishes for it. Whoever
-// allocated it, nobody but the device's driver can share it:
+// Registered memory of a device that is not the host. It is an allocation in the registration
+// table, its number has kOfDevice, and peers of this host open it by what its owner publishes. Only
+// the device's driver can share it, whatever allocated it:
 //
 //   Device::share_pointer() ─► device_exchange.h, by the brokers ─► Device::open_pointer()
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kOfDevice = std::uint32_t{1} << 31;
 // The owner's side. One thread at a time.
 class DeviceRegistrations {
  public:
-  // What it is given outlives it. `device` null: there is none, and nothing is ever added.
+  // The arguments outlive it. `device` null: the process has no such device, and nothing is added.
   DeviceRegistrations(Device* device, Member& member, const EndpointRecord& record,
                       Registrations& registrations)
       : device_(device), member_(member), record_(record), registrations_(registrations) {}
@@ -40,7 +40,7 @@ class DeviceRegistrations {
   Status add(std::uint64_t base, std::uint64_t bytes);
   // All or none; they are not joined where they touch.
   Status add_all(std::span<const Range> ranges);
-  // Takes it back once. False: none begins there that the program registered.
+  // Takes it back once. False: the program registered nothing that begins there.
   bool remove(std::uint64_t base);
   // Memory that the endpoint has allocated: the program cannot take it back.
   Status add_allocation(std::uint64_t base, std::uint64_t bytes);
@@ -51,11 +51,11 @@ class DeviceRegistrations {
     PublishedPointer published;
     std::uint64_t bytes = 0;
     std::uint32_t slot = 0;
-    std::uint64_t by_program = 0;  // so often
+    std::uint64_t by_program = 0;  // how often
     bool is_allocation = false;
   };
   using ByBase = std::map<std::uint64_t, Registration>;
-  // As add(), but that nobody has registered it yet.
+  // As add(), but does not count it as registered by the program.
   Result<Registration*> find_or_make(std::uint64_t base, std::uint64_t bytes);
   Status check_overlaps(std::uint64_t base, std::uint64_t bytes) const;
   Result<PublishedPointer> publish(std::uint64_t base, std::uint64_t bytes, std::uint32_t number);
@@ -69,7 +69,7 @@ class DeviceRegistrations {
   std::uint32_t last_number_ = kOfDevice;
 };
 
-// Opens such a registration here. `device` null: this process has none, and it is refused.
+// Opens such a registration here. `device` null: this process has no device, and it is refused.
 Result<OpenedPointer> open_registration(Device* device, const std::string& name,
                                         const FetchPublished& fetch);
 

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   if (!notifications.is_ok()) return notifications.status();
   auto worker = Worker::create();
   if (!worker.is_ok()) return worker.status();
-  // Where the Yama module restricts who may reach whose memory, the peers may reach this process's.
+  // If the Yama module restricts ptrace, peers may still reach this process's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   std::unique_ptr<Endpoint> made(
       new Endpoint(std::move(member), std::move(record), std::move(table).value(),
@@ -321,7 +321,7 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   return wait_for_registration(**found, engine, std::move(status));
 }
 
-// The peer does not say when it registers something, so that this looks.
+// The peer does not report registrations, so this polls.
 Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal) {
   constexpr Duration kNap = std::chrono::milliseconds(1);
   const Duration patience = peers_->patience_with(peer);

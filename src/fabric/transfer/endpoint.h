@@ -30,10 +30,10 @@
 
 namespace memspan::transfer {
 
-// Thread-safe, but for its end.
+// Thread-safe, except for its end.
 class Endpoint {
  public:
-  // kUnavailable: a living process has the name; kInvalidArgument: it is none.
+  // kUnavailable: a living process has the name. kInvalidArgument: the name is invalid.
   static Result<std::unique_ptr<Endpoint>> open(std::shared_ptr<Member> member,
                                                 std::string_view name, Role role,
                                                 Deadline deadline);
@@ -52,16 +52,16 @@ class Endpoint {
   void leave_adopted_pages();
   // Registered memory on a page, which peers map.
   Result<void*> allocate(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
-  // The same of the device that this process has chosen: of the host, then it is allocate(). Of
-  // another one, in steps of its pages; transfers of this process that are at it when it is
-  // released keep it until they are over, and peers until they look at what is registered again.
+  // As allocate(), on the device that this process has chosen. If that is not the host, the size is
+  // in steps of its pages. After release(), running transfers of this process keep the memory until
+  // they are over, and peers until they look at the registrations again.
   Result<void*> allocate_of_device(std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // kInvalidArgument when such memory does not begin there.
   Status release(const void* address) MEMSPAN_EXCLUDES(mutex_);
 
-  // Moves all pieces, or those before the one that the failure names. Waits for what the peer has
-  // not registered yet: Peers::patience_with().
-  // kHost: no end is memory of a device, and none is asked.
+  // Moves all pieces, or those before the one that the failure names. Waits for memory that the
+  // peer has not registered yet: Peers::patience_with().
+  // kHost: no end is device memory, and no device is asked.
   enum class Ends { kAny, kHost };
   Status transfer(Direction direction, std::string_view peer, const Pieces& pieces,
                   Ends ends = Ends::kAny);
@@ -97,7 +97,7 @@ class Endpoint {
   };
   Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
            NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
-  // For endpoints on other hosts; runs where their messages are taken.
+  // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request) MEMSPAN_EXCLUDES(mutex_);
   Result<std::string> answer_resolve(const std::vector<Piece>& pieces) MEMSPAN_EXCLUDES(mutex_);
   Result<std::string> answer_notify(const Notify& notify);
@@ -123,7 +123,7 @@ class Endpoint {
   std::uint32_t last_allocation_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<NameClaim> name_;
   ListedMember listed_;
-  const std::shared_ptr<Worker> worker_;  // shared with the peers, which tell it of their ends
+  const std::shared_ptr<Worker> worker_;  // shared with the peers, which report their ends to it
   std::unique_ptr<Peers> peers_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 64;  // "[", 39 digits and colons, "]:65535", and some zeros
 
-// Empty when it is no address of that family.
+// Empty if it is not an address of that family.
 std::string normal_address(int family, const std::string& text) {
   unsigned char bytes[sizeof(in6_addr)];
   char normal[INET6_ADDRSTRLEN];

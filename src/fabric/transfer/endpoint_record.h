@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store knows of an endpoint, and who may reach whom.
+// The store's record of an endpoint, and which roles reach each other.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct EndpointRecord {
   MemberIdentity who;
   std::uint32_t renewals = 0;  // how often it was written again after the store was lost
 
-  // What its broker publishes, and its service for other hosts.
+  // The name of its broker's publication, and of its service for other hosts.
   std::string published_name() const { return "trans/" + generation; }
   std::string allocation_name(std::uint32_t allocation) const {
     return published_name() + "/" + std::to_string(allocation);
@@ -36,8 +36,8 @@ struct EndpointRecord {
 
 // No record's key begins with another one's.
 std::string record_key(std::string_view normal_name);
-// Set, beside the record, while an endpoint that members on other hosts may know is destroyed: they
-// see no memory of it that says so.
+// Set beside the record while an endpoint that members on other hosts may know is destroyed. They
+// cannot see that in its memory.
 std::string destroyed_key(const EndpointRecord& record);
 std::string encode(const EndpointRecord& record);
 // kInvalidArgument for anything that encode() does not write.

@@ -21,9 +21,9 @@ class ExposedRegistrations {
     std::uint64_t base = 0;
     const ExposedRegion* region = nullptr;  // until it is retracted
   };
-  // Where the piece lies. kNotFound tells what is registered near it.
+  // The extent of the piece. The message of kNotFound names the registrations near it.
   Result<Extent> find(RemoteAccess& access, std::uint64_t address, std::uint64_t bytes);
-  // To be called after what begins at `base` was removed from the table: retracts what is not
+  // Call it after the registration at `base` was removed from the table. Retracts what is not
   // registered any more.
   void retract_removed(std::uint64_t base);
   void retract_all() {

@@ -16,9 +16,9 @@ namespace {
 constexpr Duration kAnswerPatience = std::chrono::seconds(2);
 // The store gives up a silent member on another host after 3 s.
 constexpr Duration kDeathPatience = std::chrono::seconds(5);
-// For what a store that is there answers at once.
+// For answers that a reachable store gives at once.
 constexpr Duration kRenewalPatience = std::chrono::seconds(2);
-// A claim that the loss of the store has cut short is made again so often.
+// How often a claim is repeated after the loss of the store has cut it short.
 constexpr int kMostInterruptions = 8;
 
 // Set by the watch at the store, on a thread of the client; shared with it.
@@ -28,7 +28,7 @@ struct Removal {
   bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
 };
 
-// On another host nobody can be asked.
+// A process on another host cannot be asked.
 bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
   if (!member.is_near(holder.who)) return true;
   const auto answer = member.broker().fetch_and_wait(holder.broker_address, holder.published_name(),
@@ -61,8 +61,8 @@ Status wait_for_removal(KeyValueStore& store, const std::string& key, const Dead
   return status;
 }
 
-// Writes the record under the session's lease, where the key is free or has a record of the same
-// endpoint, be it one of its former session's. Gives who has the name then.
+// Writes the record under the session's lease, if the key is free or has a record of the same
+// endpoint, also one of an earlier session. Returns the record that has the name then.
 Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& record,
                              const Deadline& deadline) {
   const std::string key = record_key(record.name);
@@ -77,7 +77,7 @@ Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& recor
 
 }  // namespace
 
-// The mutex is held while a session is written into, which waits for nobody who needs it.
+// The mutex is held during a write into a session. No thread that needs it holds that write up.
 struct NameClaim::State {
   explicit State(EndpointRecord mine) : record(std::move(mine)) {}
   EndpointRecord current() MEMSPAN_EXCLUDES(mutex) {
@@ -88,10 +88,10 @@ struct NameClaim::State {
   Mutex mutex;
   EndpointRecord record MEMSPAN_GUARDED_BY(mutex);
   bool has_name MEMSPAN_GUARDED_BY(mutex) = false;  // had it once
-  bool is_taken MEMSPAN_GUARDED_BY(mutex) = false;  // by another one; told
+  bool is_taken MEMSPAN_GUARDED_BY(mutex) = false;  // by another process; logged
   bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
   std::uint64_t watched_in MEMSPAN_GUARDED_BY(mutex) =
-      0;  // the session that is to say when it is free
+      0;  // the session whose watch reports that it is free
 };
 
 Result<std::unique_ptr<NameClaim>> NameClaim::take(std::shared_ptr<Member> member,
@@ -99,7 +99,7 @@ Result<std::unique_ptr<NameClaim>> NameClaim::take(std::shared_ptr<Member> membe
                                                    Deadline deadline) {
   const auto state = std::make_shared<State>(record);
   std::unique_ptr<NameClaim> made(new NameClaim(std::move(member), state));
-  // Before the first claim: a session that begins in the middle of it has the record, too.
+  // Before the first claim: a session that begins during the claim then also has the record.
   made->renewal_ =
       made->member_->add_renewal({.renew = [state](KeyValueStore& session, Deadline until) {
         return renew(state, session, until);

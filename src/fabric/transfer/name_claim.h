@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A name at the store, which one living process has at a time. The claim outlives the store: when
-// that comes back the record is written again, unless another one has the name by then, which is
-// told once. When that one ends, the name comes back, too.
+// the store comes back, the record is written again. If another process has the name by then, that
+// is logged once, and the name comes back when that process ends.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace memspan::transfer {
 
-// Thread-safe, but for its end.
+// Thread-safe, except for its end.
 class NameClaim {
  public:
-  // Writes the record, which goes with the member's session. kUnavailable when a living process has
-  // the name. One that has just died is waited for, a few seconds at most: the store learns of it.
+  // Writes the record under the lease of the member's session. kUnavailable: a living process has
+  // the name. Waits a few seconds for one that has just died, until the store learns of it.
   static Result<std::unique_ptr<NameClaim>> take(std::shared_ptr<Member> member,
                                                  const EndpointRecord& record, Deadline deadline);
-  // Gives the name up. At a store that is away it is gone with the session.
+  // Gives the name up. If the store is away, the name ends with the session.
   ~NameClaim();
   NameClaim(const NameClaim&) = delete;
   NameClaim& operator=(const NameClaim&) = delete;

@@ -73,7 +73,7 @@ bool NearPeer::is_gone() const {
   return ::poll(&polled, 1, 0) > 0;
 }
 
-// A process that has begun another program has no broker any more. One that is stopped is there.
+// A process that has begun another program has no broker any more. A stopped one still exists.
 Peer::End NearPeer::how_it_left() {
   if (is_gone()) return End::kDied;
   const auto answer = member_->broker().fetch_and_wait(
@@ -159,7 +159,7 @@ Status NearPeer::fetch(const ResolvedPieces& resolved, Deadline deadline) {
   const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
   MEMSPAN_TRY_ASSIGN(MappedAllocation made, map(allocation, doing, deadline), doing);
   MutexLock lock(mutex_);
-  if (has_ended()) return Status::ok();  // resolve() says so
+  if (has_ended()) return Status::ok();  // resolve() reports it
   if (mapping_of(allocation) != nullptr) return Status::ok();
   auto more = mapped_ == nullptr ? std::make_shared<MappedAllocations>()
                                  : std::make_shared<MappedAllocations>(*mapped_);

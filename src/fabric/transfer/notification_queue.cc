@@ -20,10 +20,10 @@ constexpr std::size_t kMostFrameBytes = 4 + kMostNameBytes + 4 + kMostMessageByt
 // For room for several hundred messages; the system's own limit counts if it is less.
 constexpr int kBufferBytes = 1 << 20;
 
-// So many of them are passed over whatever the deadline.
+// How many strange frames are skipped whatever the deadline.
 constexpr int kMostStrange = 1000;
 
-// What is not a whole message of ours is nobody's.
+// False if it is not a whole message of ours, which is dropped.
 bool read_frame(std::string_view frame, Notification& notification) {
   ByteReader reader(frame);
   notification.sender = reader.text();

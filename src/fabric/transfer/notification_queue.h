@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short messages to an endpoint: a pair of sockets whose sending end every peer gets. The kernel
-// keeps the messages whole and in order, whoever dies in the middle of sending.
+// keeps the messages whole and in order, even if a sender dies.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,8 @@ class NotificationQueue {
   WakeEvent ended_;  // rung by end()
 };
 
-// Puts a message into somebody's notification queue. kTimeout: it is full at the moment (of some
-// hundred messages); kPeerLost: nobody reads it any more.
+// Puts a message into a peer's notification queue. kTimeout: it is full at the moment (of some
+// hundred messages); kPeerLost: no process reads it any more.
 Status send_notification(const Fd& sending_end, const Notification& notification);
 
 }  // namespace memspan::transfer

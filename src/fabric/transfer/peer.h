@@ -2,9 +2,9 @@
 // Another endpoint, as this process reaches it: one life of its name. It knows where the peer's
 // registered memory is and when the peer ends.
 //
-//   NearPeer     on this host: registered allocations are mapped, other memory is the kernel's to
-//                move, and what is registered stands in a table that is mapped, too
-//   RemotePeer   on another host: regions on a link, which the peer is asked for
+//   NearPeer         on this host: registered allocations are mapped, the kernel moves other
+//                    memory, and a mapped table has the registrations
+//   RemoteEndpoint   on another host: regions on a link, which the peer is asked for
 #pragma once
 
 #include <sys/types.h>
@@ -40,7 +40,7 @@ using MappedAllocations = std::vector<std::pair<std::uint32_t, MappedAllocation>
 // Regions of a remote peer, by base. Never changed once it is shared.
 using KnownExtents = std::vector<RegionExtent>;
 
-// Where some pieces' remote ends are. Lives on the stack.
+// The places of some pieces' remote ends. Lives on the stack.
 struct ResolvedPieces {
   static constexpr std::size_t kMost = 64;
   std::size_t count = 0;                // pieces that were found
@@ -50,13 +50,13 @@ struct ResolvedPieces {
   std::vector<Piece> wanted_pieces;     // or regions
   std::array<std::byte*, kMost> mapped;           // null: in the other process only
   std::shared_ptr<const MappedAllocations> held;  // keeps what is mapped
-  // Of a remote peer: the link, and each piece's region. Null: by the kernel.
+  // For a remote peer: the link, and each piece's region. Null: the kernel moves the pieces.
   Link* link = nullptr;
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
 
-// Why a piece is refused; `nearest` tells what is registered near it.
+// Why a piece is refused; `nearest` names the registrations near it.
 extern const char kNoEndpoint[];  // the end of a message (core/remedy.h)
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest);
@@ -69,9 +69,9 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const EndpointRecord& record() const { return record_; }
-  // Whose memory is not the host's; null: there is none in this process.
+  // The device that is not the host; null: this process has none.
   Device* device() const { return device_; }
-  // As the kernel knows it here; 0: it is out of the kernel's reach.
+  // As the kernel knows it here; 0: the kernel cannot reach it.
   pid_t process() const { return process_; }
 
   // Asks the kernel at most once a millisecond.
@@ -81,37 +81,37 @@ class Peer {
     return end_.load(std::memory_order_acquire) == End::kNone &&
            state_->load(std::memory_order_acquire) == kOpen;
   }
-  // What is_live() finds without asking anybody; ok while it lives.
+  // Why is_live() is false, without waiting; ok while the peer lives.
   Status why_not_live() const;
-  // Whether it is there now, as the endpoint itself knows it; ok when it is.
+  // Whether the peer exists now, as the endpoint itself knows it; ok if it does.
   virtual Status ask() { return is_live() ? Status::ok() : why_not_live(); }
-  // The store has no record of it any more, which it also has not while the peer, or this process,
-  // has lost the store: asks the peer itself, for a second at most.
+  // The store has no record of it any more, perhaps because the peer or this process has lost the
+  // store. So this asks the peer, for a second at most.
   void note_left();
-  // The record is there, and was written again so often.
+  // The store has the record, written again `renewals` times.
   void note_renewals(std::uint32_t renewals);
   std::uint32_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
   // Another endpoint has its name.
   void note_replaced();
-  // It said so.
+  // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
   // The way to it is gone.
   virtual void note_lost() { end(End::kDied); }
 
   // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
   virtual void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) = 0;
-  // Fetches what was missing. kNotFound, with words about what is registered: a piece is not.
+  // Fetches what was missing. kNotFound: a piece is not registered; the message names what is.
   virtual Status fetch(const ResolvedPieces& resolved, Deadline deadline) = 0;
-  // A region was stale: nothing that is known of them counts any more.
+  // A region was stale: forgets all of them.
   virtual void forget_extents() {}
   // Why the piece was refused.
   virtual Status refusal(const Piece& piece, std::uint64_t number) = 0;
   // kTimeout: its notification queue is full, and nothing was done.
   virtual Status notify(const std::string& sender, const CompletionAction& action) = 0;
-  // Writable when the queue may have room; -1: nothing says so.
+  // Writable when the queue may have space; -1: no descriptor shows that.
   virtual int queue_descriptor() const { return -1; }
 
-  // How many registrations this endpoint had when it last waited in vain for the peer's. Peers'.
+  // How many registrations this endpoint had when it last waited in vain for the peer's. For Peers.
   std::atomic<std::uint64_t>& waited_in_vain() { return waited_in_vain_; }
 
  protected:
@@ -120,8 +120,8 @@ class Peer {
   // For peers without a table.
   static const std::atomic<std::uint64_t> kAlwaysOpen;
 
-  // `state` outlives it. `ended` is called once when it ends in whatever way, on any thread, and
-  // does not wait.
+  // `state` outlives it. `ended` is called once, on any thread, however the peer ends, and does not
+  // wait.
   Peer(EndpointRecord record, pid_t process, const std::atomic<std::uint64_t>& state,
        std::function<void()> ended)
       : record_(std::move(record)),
@@ -134,9 +134,9 @@ class Peer {
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
   // Asks the kernel.
   virtual bool is_gone() const { return false; }
-  // Once the store has no record of it any more. kNone: it is there all the same.
+  // For when the store has no record of it any more. kNone: it still exists.
   virtual End how_it_left() = 0;
-  // Gives memory of the dead back now, not when somebody asks for them again.
+  // Gives a dead peer's memory back now, not when the peer is asked for again.
   virtual void release() {}
 
  private:

@@ -13,9 +13,9 @@
 namespace memspan::transfer {
 namespace {
 
-// For one record, of a store that is there.
+// For one record, of a store that can be reached.
 constexpr Duration kLookPatience = std::chrono::seconds(1);
-// A peer has one spelling, or a few; what is beyond is looked up anew.
+// A peer has one spelling, or a few. If there are more than this, all are looked up again.
 constexpr std::size_t kMostSpellings = 8192;
 // How many of the dead are remembered.
 constexpr std::size_t kMostDeparted = 8192;
@@ -77,7 +77,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
   if (auto peer = known_peer(name); peer != nullptr && peer->is_live()) return peer;
   reap(deadline);
   if (Status away = member_->store_state(); !away.is_ok()) {
-    // Nobody can have taken the name since.
+    // No other process can have taken the name since.
     if (Status why = departed(name).why; !why.is_ok()) return why;
     if (waiting == Waiting::kNone)
       return away.annotate(fmt::format("asking the store for endpoint {}", name));
@@ -87,7 +87,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
   MEMSPAN_PASS(check_reach(*record));
   auto known = watched(name, deadline);
   if (!known.is_ok()) return known.status();
-  // Now that changes are told, once more: none is missed.
+  // Changes are reported from now on, so that a second look misses none.
   record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));

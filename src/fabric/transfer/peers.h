@@ -43,10 +43,10 @@ class Peers {
   // How long find() takes at most.
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
-  // This endpoint has registered something. Where programs do so at both ends and then begin, the
-  // peer's registration is about to come: a transfer to what it has not registered waits for it.
+  // This endpoint has registered something. If programs register at both ends and then begin, the
+  // peer's registration is about to come, so a transfer to unregistered memory waits for it.
   void note_registration() { registrations_.fetch_add(1, std::memory_order_relaxed); }
-  // How long. None when this endpoint has registered nothing since it last waited in vain.
+  // How long it waits. 0 if this endpoint has registered nothing since it last waited in vain.
   Duration patience_with(Peer& peer) const {
     const bool is_over = peer.waited_in_vain().load(std::memory_order_relaxed) ==
                          registrations_.load(std::memory_order_relaxed);
@@ -90,8 +90,8 @@ class Peers {
   Result<std::shared_ptr<Known>> watched(const std::string& name, Deadline deadline);
   static void note_record(Peer& peer, std::string_view bytes);
   static void note_change(Known& known, const StoreChange& change);
-  // Looks at the records of all that live: what became of them while the store was away was told to
-  // nobody.
+  // Looks at the records of all live peers, because changes while the store was away were not
+  // reported.
   void settle() MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;

@@ -24,7 +24,7 @@ Status check_strides(std::string_view end, const Strides& strides) {
             fmt::format("invalid {} blocks, of which the base is {:#x}, the bytes {} and the count "
                         "{}: none of them may be 0",
                         end, strides.base, strides.bytes, strides.count)};
-  // Both ends of the row; what lies between them is between those.
+  // Both ends of the row; the other blocks are between them.
   const __int128 first = strides.base;
   const __int128 last = first + static_cast<__int128>(strides.count - 1) * strides.stride;
   if (std::min(first, last) <= 0 || std::max(first, last) + strides.bytes > UINT64_MAX)

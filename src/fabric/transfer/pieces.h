@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transfer moves: pieces, each with an address here, one at the peer, and a size. They may
-// be given one by one or by a rule.
+// The pieces that a transfer moves, each with an address here, one at the peer, and a size. They
+// may be given one by one or by a rule.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +33,13 @@ class Pieces {
  public:
   virtual ~Pieces() = default;
   virtual std::uint64_t count() const = 0;
-  // Those from `first` on; there are so many.
+  // Writes the pieces from `first` on; there are enough of them.
   virtual void fill(std::uint64_t first, std::span<Piece> out) const = 0;
 };
 
-// Of all of them.
+// The bytes of all pieces.
 std::uint64_t bytes_of(const Pieces& pieces);
-// Where a transfer is that was at `from` and has moved so many bytes since.
+// The cursor of a transfer that was at `from` and has moved so many bytes since.
 Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes);
 
 // The caller's arrays, which outlive it.

@@ -57,8 +57,8 @@ std::uint32_t RegistrationTable::add(const Range& range) {
     index = free_.back();
     free_.pop_back();
   }
-  // Release, each: whoever reads one of these reads the stamp of 0 that was before them, or a later
-  // one, when it looks again (RegistrationView::read).
+  // Release, each: a reader that sees one of these sees the earlier stamp of 0, or a later one,
+  // when it looks again (RegistrationView::read).
   Slot& slot = pages_.at<Slot>(kSlotsAt)[index];
   slot.base.store(range.base, std::memory_order_release);
   slot.bytes.store(range.bytes, std::memory_order_release);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an endpoint lets its peers reach, in memory that they read: a registration is there for
-// everybody as soon as it is written, without a message to anybody.
+// A list of the memory that an endpoint lets its peers reach, in pages that they read. All peers
+// see a registration as soon as it is written, without a message.
 //
 //   page 0        header: state, version = number of finished changes
-//   changes       the slot that each of the last changes was of, by the change's number
+//   changes       the slots of the last changes, by the change's number
 //   slots         stamp, base, bytes, tag   stamp 0: free; else a number never used before
-//   counters      words that peers add to, and a bell for who waits for them
+//   counters      words that peers add to, and a bell for the threads that wait for them
 //
-// Peers map everything but the counters for reading only. No reader can hold up the writer or be
-// held up by one that stopped in the middle: a slot's stamp says whether what was read belongs
-// together, and a change counts once the version says so. The pages are sparse.
+// Peers map everything but the counters for reading only. No reader can delay the writer, and a
+// writer that stopped in the middle delays no reader. A slot's stamp shows whether the values read
+// belong together, and a change counts once the version includes it. The pages are sparse.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@
 
 namespace memspan::transfer {
 
-// What is registered. A value. `allocation` 0: memory of the program; else the library's, by
-// number. Those of one `group` other than 0 are joined where they touch.
+// A registration. A value. `allocation` 0: memory of the program; else the library's, by number.
+// Those of one `group` other than 0 are joined where they touch.
 struct Range {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
@@ -56,7 +56,7 @@ struct Slot {
 };
 struct Counters {
   std::atomic<std::uint64_t> values[kCounters];
-  EventCount added;  // notified by who adds
+  EventCount added;  // notified by the process that adds
 };
 using Change = std::atomic<std::uint32_t>;  // a slot
 
@@ -116,7 +116,7 @@ class RegistrationTable {
 
   const RegistrationPages& pages() const { return pages_; }
   std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
-  // The slot; room() is not 0.
+  // Returns the slot; `room()` is not 0.
   std::uint32_t add(const Range& range);
   void remove(std::uint32_t slot);
   // Peers find it ended from now on.

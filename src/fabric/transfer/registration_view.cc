@@ -12,7 +12,7 @@ using namespace table_layout;
 
 namespace {
 
-// A slot that is being changed for ever says nothing; its changes are all in the log.
+// A slot that changes all the time is skipped; its changes are all in the log.
 constexpr int kReadsOfASlot = 8;
 
 std::uint64_t end_of(const Range& range) {
@@ -34,8 +34,8 @@ bool RegistrationView::refresh() {
     std::vector<std::uint32_t> changed;
     for (std::uint64_t number = seen_; number != version; ++number)
       changed.push_back(pages_.change(number).load(std::memory_order_acquire));
-    // What was read is of these changes unless the log has gone round since; the last one may be
-    // being written.
+    // These are the slots of these changes unless the log has wrapped since; the last change may be
+    // under way.
     if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1)
       read_all();
     else
@@ -152,7 +152,7 @@ void RegistrationView::erase(std::uint32_t slot, const Range& range) {
   }
 }
 
-// Until it is again what it was, as it is soon.
+// Stops as soon as the reach is what it was, which is soon.
 void RegistrationView::extend_reach(std::size_t from) {
   std::uint64_t furthest = from == 0 ? 0 : reach_[from - 1];
   for (std::size_t i = from; i < reach_.size(); ++i) {
@@ -182,7 +182,7 @@ bool RegistrationView::covers(std::uint64_t address, std::uint64_t bytes) {
   return joined_count_ > 0 && joined_covers(address, end, hint_);
 }
 
-// From each joined range that `address` lies in, forward over those of its group that touch.
+// From each joined range that contains `address`, forward over those of its group that touch.
 bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before) {
   if (joined_.from <= address && end <= joined_.to) return true;
   for (std::size_t first = before + 1; first-- > 0 && reach_[first] > address;) {

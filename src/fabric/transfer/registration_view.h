@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer's registration table as this process has read it: what is registered, sorted, so that a
-// piece is looked up in the time of a few comparisons. What the registration table says is not
-// trusted, only bounded.
+// A peer's registration table as this process has read it. The registrations are sorted, so that a
+// few comparisons find a piece. The contents of the table are not trusted, only bounded.
 //
 //   bases  [ 100, 200, 250 ]     where each range begins, in order
 //   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
 //
-// A piece lies in one range exactly when the furthest end of those that begin before it is at or
-// after its own. Registered allocations never overlaps and is kept apart.
+// A piece is in one range exactly when the furthest end of those that begin before it is at or
+// after its own. Registered allocations never overlap and are kept apart.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +28,16 @@ class RegistrationView {
   // went.
   bool refresh();
 
-  // Whether [address, address + bytes) lies in one registration, or in such as are joined.
+  // Whether [address, address + bytes) is in one registration, or in joined ones.
   bool covers(std::uint64_t address, std::uint64_t bytes);
-  // What it lies in: a range, or all of the joined ones that touch. None: it is not registered.
+  // The extent around it: a range, or all joined ones that touch. Empty: it is not registered.
   struct Extent {
     std::uint64_t base = 0;
     std::uint64_t end = 0;
     bool is_joined = false;  // of several ranges
   };
   std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
-  // The registered allocations that all of it lies in.
+  // The registered allocation that contains all of it; null if none does.
   const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
   bool has_allocations() const { return !allocations_.empty(); }
   bool has_allocation(std::uint32_t number) const;

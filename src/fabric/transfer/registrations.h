@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an endpoint has registered, as its owner gave it: by beginning, each counted.
+// The registrations of an endpoint, as its owner gave them: by beginning, each counted.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ class Registrations {
  public:
   explicit Registrations(RegistrationTable& table) : table_(table) {}
 
-  // The same range again is counted.
+  // Adding the same range again is counted.
   Status add(std::uint64_t base, std::uint64_t bytes);
   // All or none; those that touch are joined. The ranges' allocation and group do not matter.
   Status add_joined(std::span<const Range> ranges);
-  // Takes back the latest one that begins there. kNotFound when there is none.
+  // Takes back the latest one that begins there. kNotFound: none begins there.
   Status remove(std::uint64_t base);
   // kInvalidArgument names a registration of the program's that it overlaps, kOutOfMemory: there is
   // no room for one more.

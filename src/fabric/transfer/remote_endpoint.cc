@@ -9,7 +9,7 @@
 namespace memspan::transfer {
 namespace {
 
-// So many extents are known at a time; a block of pieces needs far fewer.
+// How many extents are known at a time; a block of pieces needs far fewer.
 constexpr std::size_t kMostKnown = 4096;
 constexpr Duration kNotifyPatience = std::chrono::seconds(10);
 constexpr Duration kRemoteAskPatience = std::chrono::seconds(1);
@@ -75,8 +75,8 @@ void RemoteEndpoint::resolve(std::span<const Piece> pieces, ResolvedPieces& reso
   }
 }
 
-// What the peer does not have any more it has destroyed. An answer counts although the peer has
-// ended since, as one does that was told something and is done.
+// The peer has destroyed an endpoint that it does not have any more. An answer counts even if the
+// peer has ended since: a program may end once it was notified.
 Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadline deadline) {
   auto answer = remote_->call(record().published_name(), encode(request), deadline);
   if (answer.code() == Code::kPeerLost) note_lost();
@@ -85,12 +85,12 @@ Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadlin
   return why_not_live();
 }
 
-// Who says goodbye has destroyed what it had.
+// A peer that says goodbye has destroyed its endpoints.
 void RemoteEndpoint::note_lost() {
   end(remote_->has_left() ? End::kEnded : End::kDied);
 }
 
-// The store's word that it is gone may come later than the program's.
+// The store may report its end later than the program does.
 Status RemoteEndpoint::ask() {
   MEMSPAN_PASS(why_not_live());
   return call(EndpointRequest{}, Deadline::after(kRemoteAskPatience)).status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer on another host. Its registered memory is reached as regions on a link; which ones, it is
-// asked for once, and again when one of them was stale.
+// A peer on another host. Its registered memory is reached as regions on a link. The peer is asked
+// for them once, and again when one was stale.
 #pragma once
 
 #include <functional>

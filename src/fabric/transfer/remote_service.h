@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an endpoint answers to endpoints on other hosts, and what they say. Called under the name
+// The requests of endpoints on other hosts and an endpoint's answers, under the name
 // EndpointRecord::published_name().
 //
-//   resolve   pieces by address ──► the regions that they lie in, up to the first that lies in none
+//   resolve   pieces by address ──► the regions that contain them, up to the first without a region
 //   notify    a message for its notification queue, and something to add to a counter
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace memspan::transfer {
 
-// What is done at the peer once all pieces are there. A value.
+// The action at the peer once all pieces have arrived. A value.
 struct CompletionAction {
   std::optional<std::string> message;
   std::optional<std::uint32_t> counter;
@@ -35,7 +35,7 @@ struct RegionExtent {
 // A value.
 struct ResolveAnswer {
   std::vector<RegionExtent> extents;  // each once
-  std::string refusal;                // what is registered near the first piece that lies in none
+  std::string refusal;                // what is registered near the first piece without a region
 };
 
 struct Notify {
@@ -43,7 +43,7 @@ struct Notify {
   CompletionAction action;
 };
 
-// One of the two is set. A value.
+// At most one of the two is set. A value.
 struct EndpointRequest {
   std::vector<Piece> resolve;  // `local` is not sent
   std::optional<Notify> notify;

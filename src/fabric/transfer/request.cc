@@ -127,7 +127,7 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
   return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
 }
 
-// Other requests go on meanwhile.
+// Other requests continue during the wait.
 bool Request::may_wait_for_store(PostedRequest& posted) {
   if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
   return !posted.found_by->has_passed();
@@ -182,7 +182,7 @@ void Request::fail(const PostedRequest& posted, Status why) {
                   .moved = posted.cursor.piece});
 }
 
-// Nothing is touched any more when it is over, and not before.
+// It is over only when nothing is touched any more.
 void Request::finish(const PostedRequest& posted, const TransferResult& result) {
   OnComplete on_complete;
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transfer that is prepared once and posted any number of times, one after the other. The worker
-// of its endpoint carries it out, a share at a time; then a message is put into the peer's
-// notification queue and something added to one of its counters, if that was asked for.
+// of its endpoint carries it out, a share at a time. At the end it may put a message into the
+// peer's notification queue and add to one of the peer's counters.
 //
 //   ready ──post()──► posted ──► over ──post()──► posted ...
 #pragma once
@@ -27,7 +27,7 @@ struct TransferResult {
   enum class Kind { kReady, kPosted, kDone, kFailed, kCancelled };
   Kind kind = Kind::kReady;
   Status status;            // why it failed
-  std::uint64_t moved = 0;  // whole pieces; where it failed in a piece, that one's number
+  std::uint64_t moved = 0;  // whole pieces; if one failed, its number
 };
 
 // One posting, as the worker carries it out.
@@ -52,10 +52,10 @@ class Request {
   // kUnavailable while it is posted.
   Status set_completion_action(const std::function<void(CompletionAction&)>& change)
       MEMSPAN_EXCLUDES(mutex_);
-  // Of all its pieces, counted anew.
+  // The bytes of all its pieces, counted at each call.
   std::uint64_t bytes() const { return bytes_of(*pieces_); }
   // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
-  // request again. None when it is empty.
+  // request again. Empty: no call.
   using OnComplete = std::function<void(const TransferResult&)>;
   Status set_on_complete(OnComplete on_complete) MEMSPAN_EXCLUDES(mutex_);
   // How long each posting waits for what the peer has not registered yet; none: as
@@ -65,29 +65,29 @@ class Request {
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
   TransferResult result() const MEMSPAN_EXCLUDES(mutex_);
-  // Until the posting of now is over, also when it is posted again by then; kTimeout leaves it as
-  // it is, kInvalidArgument: it was never posted.
+  // Waits until the current posting is over, also if the request is posted again by then. kTimeout
+  // leaves it as it is. kInvalidArgument: it was never posted.
   Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
-  // When it returns, neither end is touched any more, nor is the peer told. What was over stays so.
+  // Afterwards neither end is touched, nor is the peer notified. A request that is over stays so.
   void cancel() MEMSPAN_EXCLUDES(mutex_);
-  // Until no callback runs, but for the caller's own.
+  // Waits until no callback runs, except the caller's own.
   void wait_for_callback() MEMSPAN_EXCLUDES(mutex_);
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
   Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
-  // Does a share. kWaits: the peer's notification queue is full; kLater: it is to register
-  // something.
+  // Does a share. kWaits: the peer's notification queue is full. kLater: the peer has to register
+  // something, or the store is away.
   enum class Progress { kMore, kWaits, kLater, kOver };
   Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
-  // It has failed, unless it was over before.
+  // Makes it fail, unless it is over.
   void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  // Posted, and so far not over; the worker goes on with it while nobody cancels it.
+  // Posted, and so far not over; current: not being cancelled either.
   bool is_posted(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
   bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
-  // False when it is over already, or being cancelled; else the buffers, or the peer, are touched
-  // from now on.
+  // False: it is over, or being cancelled. Otherwise the buffers, or the peer, are touched from now
+  // on.
   bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   static bool may_wait_for_store(PostedRequest& posted);

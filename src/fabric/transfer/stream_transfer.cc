@@ -10,7 +10,7 @@ namespace memspan::transfer {
 namespace {
 
 constexpr Duration kFetchPatience = std::chrono::seconds(5);
-// Of one buffer, which the pieces of a large one follow each other through.
+// The size of one buffer. The parts of a larger piece pass through it one after the other.
 constexpr std::size_t kBufferBytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -26,7 +26,7 @@ Status StreamTransfer::submit(const Pieces& pieces) {
     Status status;
     for (std::size_t i = 0; i < resolved.count && status.is_ok(); ++i)
       status = submit_piece(block[i], resolved.link == nullptr ? resolved.mapped[i] : nullptr);
-    // What is mapped stays until the stream has done with it, also with what came before a failure.
+    // Mapped memory stays until the stream is done with it, also after a failure.
     if (resolved.held != nullptr) {
       const Status kept = stream_.device->keep(resolved.held, stream_.stream);
       if (status.is_ok()) status = kept;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transfer as work of a device's own stream (a cudaStream_t), piece by piece in its order:
 //
-//   an end is memory of the device, both are mapped here    one copy of the stream
-//   the local end is, the other one is not mapped           copies of the stream from or to a
-//   buffer
-//                                                           here, and calls that move that
-//   no end is                                               a call that moves it
+//   one end is device memory, both are mapped here    one copy of the stream
+//   the local end is, the other one is not mapped     copies of the stream from or to a buffer
+//                                                     here, and calls that move that
+//   no end is device memory                           a call that moves it
 //
-// Calls are made by a thread of the driver, which may not use the device meanwhile: what they move
-// is memory of the host.
+// A thread of the driver makes the calls. It may not use the device in them, so they move memory of
+// the host.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +21,12 @@
 
 namespace memspan::transfer {
 
-// Where it is submitted. A value.
+// The stream that gets the work. A value.
 struct DeviceStream {
   Device* device = nullptr;
   void* stream = nullptr;
-  // Moves what lies in memory of the host, and tells somebody when that fails. Called when the
-  // stream comes to it, perhaps after the endpoint's end.
+  // Moves memory of the host, and reports a failure. Called when the stream reaches it, perhaps
+  // after the endpoint's end.
   std::function<void(const PieceList&)> move;
 };
 
@@ -37,8 +36,8 @@ class StreamTransfer {
   StreamTransfer(Peer& peer, Direction direction, const DeviceStream& stream)
       : peer_(peer), direction_(direction), stream_(stream) {}
 
-  // What the peer has not registered is refused at once, and nothing of the pieces' block is
-  // submitted; so is what cannot be opened here. Local memory must stay until the stream is there.
+  // Memory that the peer has not registered, or that cannot be opened here, is refused at once, and
+  // then no piece of its block is submitted. Local memory must stay until the stream has used it.
   Status submit(const Pieces& pieces);
 
  private:

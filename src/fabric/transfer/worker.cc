@@ -13,9 +13,9 @@ namespace {
 
 // The peer whose notification queue is full may die while a child of its own keeps that open.
 constexpr int kLookAgainMs = 1000;
-// No peer on another host says that its queue has room.
+// No peer on another host reports that its queue has space.
 constexpr int kAskAgainMs = 20;
-// No peer says that it has registered something.
+// No peer reports that it has registered something.
 constexpr int kTryAgainMs = 1;
 
 Status endpoint_is_gone() {
@@ -129,8 +129,8 @@ void Worker::report_peers_down() {
   }
 }
 
-// Until somebody rings or a notification queue may have room; those who wait for one try again
-// then.
+// Waits for a ring, or until a notification queue may have space. Requests that wait for space then
+// try again.
 void Worker::wait(Patience patience) {
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   for (const QueueEntry& entry : waiting_)

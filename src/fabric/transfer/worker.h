@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of an endpoint that carries out its requests and tells of peers that have ended. It
-// takes the requests in turn, so that a small one does not wait for a large one, and begins with
-// the first.
+// The thread of an endpoint that carries out its requests and reports peers that have ended. It
+// takes the requests in turn, so that a small one does not wait for a large one. It starts when it
+// is first needed.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@
 
 namespace memspan::transfer {
 
-// Thread-safe. Shared by its endpoint, the endpoint's requests, and what tells it of peers.
+// Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that report peers.
 class Worker {
  public:
   static Result<std::shared_ptr<Worker>> create();
@@ -30,15 +30,15 @@ class Worker {
   // `peers` outlives end(). kUnavailable after that, or while the request is posted.
   Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
 
-  // Called with the name of each peer that ends from now on. None of the one before runs after this
-  // returned, but for the caller's own.
+  // Called with the name of each peer that ends from now on. After the return no call of the
+  // earlier function runs, except the caller's own.
   using OnPeerDown = std::function<void(const std::string& peer)>;
   Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_);
   // A peer has ended. Does not wait.
   void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
 
   bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
-  // What is posted fails, and the thread ends. Not for the thread.
+  // Posted requests fail, and the thread ends. Not for that thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
  private:
@@ -60,7 +60,7 @@ class Worker {
   mutable Mutex mutex_;
   ConditionVariable called_;
   std::deque<QueueEntry> queue_ MEMSPAN_GUARDED_BY(mutex_);
-  // The thread's alone: for room in a notification queue, and for what a peer is to register.
+  // Only for the thread: requests that wait for space in a queue, and for a registration.
   std::vector<QueueEntry> waiting_;
   std::vector<QueueEntry> later_;
   OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);

@@ -16,7 +16,7 @@ namespace {
 // Recursive doubling sends everything log2(nodes) times, in as few steps; a ring sends it twice, in
 // 2 * (nodes - 1) steps.
 constexpr std::size_t kMostByDoubling = std::size_t{64} << 10;
-// Of one message; what comes waits in memory until it is asked for.
+// The size of one message, which waits in memory until the receiver asks for it.
 constexpr std::size_t kMessageBytes = std::size_t{512} << 10;
 static_assert(kMessageBytes <= Messages::kMostBytes);
 
@@ -29,7 +29,7 @@ class NodePeers {
   int count() const { return static_cast<int>(members_.size()); }
   int mine() const { return team_.nodes()->mine(); }
 
-  // Says that what was put to `node` before is there.
+  // Reports that earlier puts to `node` have arrived.
   Status signal(int node, int step) const { return send(node, step, nullptr, 0); }
   Status wait(int node, int step) const {
     return receive(node, step, [](std::span<std::byte>, std::size_t) {});
@@ -75,7 +75,7 @@ class NodePeers {
     return {MessageKind::kData, team_.id(),
             team_.sequence() << 16 | static_cast<std::uint64_t>(step)};
   }
-  // Nobody leaves before the barrier at the end, so whoever is gone is missing.
+  // No member leaves before the barrier at the end, so a member that is gone is missing.
   int lost() const {
     for (int member = 0; member < team_.size(); ++member)
       if (const int peer = team_.peer_of(member); team_.world().waiting().is_gone(peer))
@@ -111,14 +111,14 @@ class LeaderReduction {
   Status run() const { return bytes_ <= kMostByDoubling ? by_recursive_doubling() : by_ring(); }
 
  private:
-  // The groups of nodes whose sums meet in a step stand in order, and the lower one's is the left
+  // The groups of nodes whose sums meet in a step are in order, and the lower one's is the left
   // operand on both sides.
   Status by_recursive_doubling() const {
     const int count = peers_.count();
     const int mine = peers_.mine();
     int power = 1;
     while (power * 2 <= count) power *= 2;
-    // The first 2 * extra nodes pair up, so that a power of two goes on.
+    // The first 2 * extra nodes pair up, so that a power of two remains.
     const int extra = count - power;
     constexpr int kFold = 0;
     constexpr int kUnfold = 1;
@@ -165,7 +165,7 @@ class LeaderReduction {
     return Status::ok();
   }
 
-  // Whole elements; messages are cut at whole elements, too, since their sizes are powers of two.
+  // Whole elements. Messages are also cut at whole elements, since their sizes are powers of two.
   Slot chunk(int number) const {
     const auto count = static_cast<std::size_t>(peers_.count());
     const std::size_t elements = bytes_ / kernel_.bytes;

@@ -6,7 +6,7 @@
 namespace memspan::pgas {
 namespace {
 
-// What fits is in the root's line, else in its eager buffer; the root goes on at once.
+// The data is in the root's line if it fits, else in its eager buffer; the root continues at once.
 Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* source,
                          std::size_t bytes, int root, RootsDest roots_dest) {
   const bool is_root = team.index() == root;
@@ -34,7 +34,7 @@ Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* s
   return Status::ok();
 }
 
-// Everybody reads the root's source, between two barriers.
+// All members read the root's source, between two barriers.
 Status broadcast_by_pull(Team& team, const char* what, void* dest, const void* source,
                          std::size_t bytes, int root, RootsDest roots_dest) {
   const RouteTable& table = team.world().routes();

@@ -21,14 +21,14 @@ Status fcollect_eagerly(Team& team, const char* what, void* dest, const void* so
   return Status::ok();
 }
 
-// dest is ready on all members before anybody's call, so nobody has to ask.
+// dest is ready on all members before any call, so no check is needed.
 Status push_to_all(Team& team, void* dest, const void* source, std::size_t bytes) {
   for (int i = 0; i < team.size(); ++i)
     MEMSPAN_PASS(push(team, member_after(team, i), dest, source, bytes));
   return complete_pushes(team);
 }
 
-// Of members that give as much each, and of those that said how much they give in the barrier just
+// The slots if all members give as much, and if each gave its number of bytes in the barrier just
 // over.
 std::vector<Slot> slots_of(const Team& team, std::size_t bytes) {
   std::vector<Slot> slots;

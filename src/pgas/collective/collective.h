@@ -18,13 +18,13 @@ Status barrier(Team& team, const char* what);
 // Only waits for all members: their earlier plain stores are visible.
 Status sync(Team& team, const char* what);
 
-// Member `root`'s source to everybody's dest; whether to the root's own is the caller's to say.
+// Member `root`'s source to every dest; the caller decides about the root's own.
 enum class RootsDest { kWritten, kLeft };
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest = RootsDest::kWritten);
-// Member i's `bytes` bytes to everybody's dest + i * bytes.
+// Member i's `bytes` bytes to every member's dest + i * bytes.
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
-// The same with a size of its own for each member, one after the other.
+// As fcollect, with a size of its own for each member, one after the other.
 Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
 // Block j of member i to block i of member j.
 Status alltoall(Team& team, const char* what, void* dest, const void* source,
@@ -39,8 +39,8 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const ReductionKernel& kernel);
 
-// Prefixes in member order: member i gets the reduction_ of members 0 to i (inclusive) or to
-// i - 1 (exclusive; member 0 gets zeros). dest may be source.
+// Prefixes in member order: member i gets the reduction of members 0 to i (inclusive) or to i - 1
+// (exclusive; member 0 gets zeros). dest may be source.
 enum class ScanKind { kInclusive, kExclusive };
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const ReductionKernel& kernel);

@@ -9,7 +9,7 @@
 namespace memspan::pgas::on_device {
 namespace {
 
-// Of all members' pieces together.
+// The size of all members' pieces together.
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
 // A collective's way to its members: each of its ends may be memory of the host or of a device.
@@ -35,7 +35,7 @@ class Ways {
     if (bytes == 0) return Status::ok();
     return pgas::get(table_, route_of(member, source), to, source, bytes);
   }
-  // What was put has arrived once this and a barrier are over.
+  // Earlier puts have arrived once this and a barrier are over.
   Status complete() const { return quiet_links(table_); }
 
  private:
@@ -57,7 +57,7 @@ std::size_t index_of(const Team& team) {
   return static_cast<std::size_t>(team.index());
 }
 
-// The same piece of the first members' sources, in buffers of the host, combined.
+// Combines the same piece of the first members' sources, in buffers of the host.
 class Combination {
  public:
   Combination(const Ways& ways, const ReductionKernel& kernel, int members, int all_members)
@@ -71,9 +71,9 @@ class Combination {
     for (int member = 0; member < members; ++member)
       sources_.push_back(buffers_[index(member)].data());
   }
-  // Of a whole piece: the same on all members.
+  // The size of a whole piece: the same on all members.
   std::size_t bytes() const { return piece_ * kernel_.bytes; }
-  // Zeros where there are no members.
+  // Zeros if there are no members.
   Result<const std::byte*> of(const std::byte* source, std::size_t bytes) {
     if (members_ == 0) {
       zeros_.assign(bytes, std::byte{});
@@ -159,8 +159,8 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
   return team.barrier_checked(what, {CollectiveKind::kAlltoalls, count * element_bytes});
 }
 
-// Each member combines a slice of everybody's source and puts it to all. dest may be source: only
-// this member reads or writes that slice.
+// Each member combines a slice of all sources and puts it to all. dest may be source: only this
+// member reads or writes that slice.
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const ReductionKernel& kernel) {
   const Ways ways(team);
@@ -179,7 +179,7 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
   return team.barrier(what);
 }
 
-// dest may be source, so nobody writes a piece before all have read it.
+// dest may be source, so no member writes a piece before all have read it.
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const ReductionKernel& kernel) {
   const Ways ways(team);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the first so many members of a team combined in member order: what reductions (all
-// members) and scans (those up to this one) are made of. Three ways to get at them, by size.
+// Combines elements of the first so many members of a team in member order: for reductions (all
+// members) and scans (those up to this one). Three ways to get at them, by size.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct PrefixReduction {
   std::size_t whole_elements(std::size_t room) const { return room / kernel.bytes * kernel.bytes; }
 };
 
-// What the words of a flag carry beside the signature.
+// The bytes that the words of a flag carry beside the signature.
 inline constexpr std::size_t kFlagBytes = kSignatureWord * sizeof(std::uint64_t);
 // A piece that stays in the first-level cache.
 inline constexpr std::size_t kPieceBytes = 16 << 10;
@@ -34,10 +34,10 @@ Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* so
 Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* source,
                       std::size_t bytes);  // up to team.eager_bytes()
 
-// Not collective: reads the members' `source`, which nobody changes meanwhile. `dest` is not it.
+// Not collective: reads the members' `source`, which must not change in the call. `dest` is not it.
 Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* source,
                       std::size_t bytes);  // up to kPieceBytes
-// The same of all of these members, in their order.
+// For these members, in their order.
 Status reduce_sources(const PrefixReduction& all, std::span<const int> members, void* dest,
                       const void* source, std::size_t bytes);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ways by size: in the arrival flag itself (a word or a few), through eager buffer (each
-// member combines everybody's copy), and by slices (each member combines one slice of everybody's
-// source and pushes the result to all). All combine in member order, so all members get the same
-// bits.
+// Three ways by size: in the arrival flag itself (a word or a few), through eager buffers (each
+// member combines all copies), and by slices (each member combines one slice of all sources and
+// pushes the result to all). All combine in member order, so all members get the same bits.
 #include <algorithm>
 
 #include "pgas/collective/among_nodes.h"

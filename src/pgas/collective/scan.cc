@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two ways: in pieces through the eager buffers or the flags, one barrier each; or, when the
-// sources are large and nobody overwrites its own, by reading the sources of all members before.
+// sources are large and no member overwrites its own, by reading the sources of all members before.
 #include <algorithm>
 
 #include "pgas/collective/exchange.h"
@@ -9,7 +9,7 @@
 namespace memspan::pgas {
 namespace {
 
-// Each piece is out of everybody's source before anybody writes it to dest.
+// Each piece is read from all sources before a member writes it to dest.
 Status scan_in_pieces(const PrefixReduction& prefix, std::byte* dest, const std::byte* source,
                       std::size_t bytes) {
   const std::size_t piece = prefix.whole_elements(std::max(kFlagBytes, prefix.team.eager_bytes()));

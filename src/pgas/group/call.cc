@@ -25,7 +25,7 @@ Words encode(const CallSignature& call) {
           call.bytes};
 }
 
-// What goes with a barrier.
+// The words that a barrier carries.
 struct Payload {
   Payload(const CallSignature& signature, const void* data, std::size_t data_bytes)
       : used(static_cast<int>(kCallWords + (data_bytes + sizeof words[0] - 1) / sizeof words[0])) {

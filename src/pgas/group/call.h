@@ -28,11 +28,11 @@ enum class GroupCall : std::uint8_t {
 };
 static_assert(static_cast<std::size_t>(GroupCall::kMap) < StageWrites::kKinds);
 
-// What all members say alike. A value.
+// The values that all members must give equally. A value.
 struct CallSignature {
   GroupCall call;
   std::size_t bytes = 0;
-  int root = -1;  // -1: there is none
+  int root = -1;  // -1: no root
   int type = -1;  // of a reduction, else -1
   int op = -1;
 
@@ -47,14 +47,14 @@ inline constexpr std::size_t kCallDataBytes = (kSignatureWord - kCallWords) * si
 // members when they do not all call the same.
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature,
                        const void* data = nullptr, std::size_t data_bytes = 0);
-// The only barrier of a broadcast, whose data are the root's. The root waits for nobody: differing
-// calls are found by the others, and by the root at a later call.
+// The only barrier of a broadcast, whose data are the root's. The root does not wait: the others
+// find differing calls, and the root finds them at a later call.
 Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
                          const void* data = nullptr, std::size_t data_bytes = 0);
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// What was written for the next barrier is where the others read it.
+// Completes the writes for the next barrier, so that the others can read them.
 inline Status complete_fill(ProcessGroup& group) {
   group.stage().order();
   return group.complete_shares();
@@ -92,7 +92,7 @@ Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std:
   return Status::ok();
 }
 
-// The same where the number is known.
+// As in_agreed_steps(), if the number is known.
 template <typename Fill, typename Consume>
 Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t steps, Fill fill,
                 Consume consume) {

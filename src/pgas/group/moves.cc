@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that move bytes as they are. Who has something writes a piece of it to its
-// pipeline buffer, once when it is for all, into a slot for each member when not; who wants it
-// reads it there.
+// The collectives that move bytes as they are. A member that has data writes a piece to its
+// pipeline buffer, once if it is for all, otherwise into a slot for each member. The members that
+// want the data read it there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Sizes {
   std::size_t bytes() const {
     return (2 * members * sizeof(std::uint64_t) + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
-  // What `from` says that it has for `to`, and `to` that it wants from `from`.
+  // The size that `from` has for `to`, and the size that `to` wants from `from`.
   static std::uint64_t has(const ProcessGroup& group, int from, int to) {
     return read(group.buffer_of(from), static_cast<std::size_t>(to));
   }

@@ -12,10 +12,10 @@ namespace {
 
 // The part of a member's heap for messages between it and another one.
 struct Channel {
-  // Of the ring in here: to a near member, or from a far one.
+  // For the ring in here: to a near member, or from a far one.
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> written;
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> read;
-  // Of the ring in the memory of the member, when it is far.
+  // For the ring in the memory of the member, when it is far.
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> sent;
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> taken;
   static constexpr std::size_t kRingBytes = kChannelBytes - 4 * kFalseSharingRange;
@@ -78,7 +78,7 @@ struct PointToPoint::Ring {
   }
 
  private:
-  // Puts of one link are applied in order. Who cannot be reached is gone: waits say so.
+  // Puts of one link are applied in order. A peer that cannot be reached is gone: waits report it.
   void put(std::byte* to, const void* from, std::size_t bytes) const {
     static_cast<void>(
         far->link->put(world->operations(), world->routes().place_of(*far, to), from, bytes));
@@ -95,7 +95,7 @@ struct PointToPoint::Ring {
 PointToPoint::PointToPoint(ProcessGroup& group)
     : group_(group), peers_(static_cast<std::size_t>(group.size())) {}
 
-// At a far receiver the ring stands in its channel to this process.
+// At a far receiver the ring is in its channel to this process.
 PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
   const auto channel = [&](int member) {
     return reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
@@ -135,7 +135,7 @@ Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
 }
 
 Status PointToPoint::test(const std::shared_ptr<Message>& message) {
-  // Before the look at what has come: who is gone sends nothing more.
+  // Before the look at what has come: a member that is gone sends nothing more.
   const int lost = lost_for(*message);
   MutexLock lock(mutex_);
   if (message->state == Message::State::kPending) progress();
@@ -163,8 +163,8 @@ int PointToPoint::lost_for(const Message& message) const {
   return is_gone ? message.member : -1;
 }
 
-// A message from anybody may be a dead one's. Who left has sent what it had to send: the others may
-// send yet, while there are others.
+// The message may be from a member that died. One that left has sent all its messages: the others
+// may still send, while there are others.
 int PointToPoint::lost_for_anybody() const {
   const NodeSegment& segment = group_.world().segment();
   int departed = -1;
@@ -212,7 +212,7 @@ void PointToPoint::progress() {
   }
 }
 
-// What this process has for `member`, as much as fits into the ring.
+// Writes this process's data for `member`, as much as fits into the ring.
 bool PointToPoint::push(int member) {
   const Ring to = sending_ring(member);
   auto& sends = peer(member).sends;
@@ -245,7 +245,7 @@ bool PointToPoint::push(int member) {
   return has_moved;
 }
 
-// Somebody waits for what is coming from there, or for what may be behind it.
+// Whether a receive waits for what is coming from `member`, or for what may be behind it.
 bool PointToPoint::is_wanted(int member) const {
   if (peers_[static_cast<std::size_t>(member)].incoming.is_under_way) return true;
   return std::any_of(receives_.begin(), receives_.end(), [&](const auto& receive) {
@@ -303,7 +303,7 @@ void PointToPoint::end_incoming(Peer& from, int member) {
   from.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
 }
 
-// The first that asks for it, in the order of asking, which is then not asked again.
+// Takes the first receive that matches, in the order of posting.
 std::shared_ptr<Message> PointToPoint::find_receive(int member, std::int64_t tag) {
   const auto found = std::find_if(
       receives_.begin(), receives_.end(), [&](const std::shared_ptr<Message>& receive) {
@@ -315,7 +315,7 @@ std::shared_ptr<Message> PointToPoint::find_receive(int member, std::int64_t tag
   return message;
 }
 
-// From what has come without being asked for; false when nothing fits.
+// Takes a matching unexpected message; false if none matches.
 bool PointToPoint::match_unexpected(const std::shared_ptr<Message>& message) {
   for (int member = 0; member < group_.size(); ++member) {
     if (message->member != kAnybody && message->member != member) continue;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Point-to-point messages between the members of a group, matched by sender and tag. Each pair of
-// members has a ring in each direction. On one node it stands in the sender's memory:
+// members has a ring in each direction. On one node it is in the sender's memory:
 //
 //   | written | read | bytes of messages: header, data, header, data, ... |
 //
-// Between nodes it stands in the receiver's memory. The sender puts bytes there and then their
-// number to `written`; the receiver puts how much it has read to `taken` in the sender's memory.
+// Between nodes it is in the receiver's memory. The sender puts bytes there and then their number
+// to `written`; the receiver puts how much it has read to `taken` in the sender's memory.
 //
-// Nobody works in the background: data move while somebody is in progress() at both ends, which
-// every wait is. A message that nobody has asked for stays in the ring, unless one behind it may
-// have been asked for: then it is moved to memory of this process (the unexpected messages).
+// No thread works in the background: data move while both ends are in progress(), as every wait is.
+// A message without a receive stays in the ring, unless there may be a receive for one behind it:
+// then it is moved to memory of this process (the unexpected messages).
 #pragma once
 
 #include <atomic>
@@ -29,12 +29,12 @@ namespace memspan::pgas {
 
 inline constexpr int kAnybody = -1;
 
-// One that is sent or received. What changes is guarded by the mutex of its PointToPoint.
+// A message that is sent or received. The mutex of its PointToPoint guards the fields that change.
 struct Message {
   enum class Kind { kSend, kReceive };
   enum class State { kPending, kDone, kFailed };
   Kind kind;
-  int member;  // the other end; kAnybody for a receive from whoever comes
+  int member;  // the other end; kAnybody for a receive from any member
   std::int64_t tag;
   std::byte* memory;
   std::size_t bytes;
@@ -54,8 +54,8 @@ class PointToPoint {
 
   // kInvalidArgument for the member. Owners: the caller and, while it is pending, this.
   Result<std::shared_ptr<Message>> post(Message message) MEMSPAN_EXCLUDES(mutex_);
-  // Moves what can be moved; then what has become of it (kUnavailable: pending; kPeerLost: it is
-  // for ever).
+  // Moves what can be moved, then returns the message's state (kUnavailable: pending; kPeerLost:
+  // pending for ever).
   Status test(const std::shared_ptr<Message>& message) MEMSPAN_EXCLUDES(mutex_);
   // kTimeout: pending as before. A failed message's own status.
   Status wait(const std::shared_ptr<Message>& message, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
@@ -69,7 +69,7 @@ class PointToPoint {
     std::int64_t tag;
     std::uint64_t bytes;
   };
-  // A message that came, or is coming, without being asked for, and what it is for once it is.
+  // A message that came, or is coming, without a receive, and its receive once it has one.
   struct Unexpected {
     Header header;
     std::vector<std::byte> memory;
@@ -80,7 +80,7 @@ class PointToPoint {
     bool is_under_way = false;
     Header header = {};
     std::size_t received = 0;
-    // Where its data go: a receive, an unexpected message, or (neither) nowhere.
+    // The destination of its data: a receive, an unexpected message, or (neither) none.
     std::shared_ptr<Message> receive;
     Unexpected* unexpected = nullptr;
   };
@@ -95,7 +95,7 @@ class PointToPoint {
   Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) {
     return peers_[static_cast<std::size_t>(member)];
   }
-  // A member that is gone, without whom the message cannot come or go, or -1.
+  // A gone member without which the message cannot be sent or received, or -1.
   int lost_for(const Message& message) const;
   int lost_for_anybody() const;
   void progress() MEMSPAN_REQUIRES(mutex_);

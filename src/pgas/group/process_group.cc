@@ -46,8 +46,8 @@ std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
   return kArrivalsBytes + 2 * kPipelineBytes + members * kChannelBytes + copies;
 }
 
-// What this member has sent is in the far members' memory before they hear that it left: frames of
-// a connection are applied in order, so the answer to a get comes after that.
+// This member's messages are in the far members' memory before they hear that it left: frames of a
+// connection are applied in order, so the answer to a get comes after them.
 void ProcessGroup::leave() {
   if (has_far_ && !has_left()) {
     OperationContext leaving;
@@ -122,7 +122,7 @@ void ProcessGroup::arrive_at_node(int node) {
     return;
   }
   const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
-  // The last one wakes those who wait for it.
+  // The last one wakes the members that wait for it.
   if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
   for (int member = 0; member < size(); ++member)
     if (member != rank() && is_near(member)) world_->route(member).notify_sync();

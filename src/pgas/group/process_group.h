@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that do collectives on ordinary memory. What moves goes through pipeline buffers in
-// shared memory: their owner writes them before a barrier, and the others read them after it.
+// Processes that do collectives on ordinary memory. Data moves through pipeline buffers in shared
+// memory: their owner writes them before a barrier, and the others read them after it.
 //
 //   heap of a member:  | arrivals | buffer 0 | buffer 1 | channel to 0 | channel to 1 | ...
 //
-// The two buffers are used in turn: what was written for a barrier is read until the next one, so
-// who is ahead writes the other. Hence every barrier moves data, and a long transfer has one a
-// piece.
+// The two buffers are used in turn: the data of a barrier is read until the next one, so a member
+// that is ahead writes the other. Hence every barrier moves data, and a long transfer has one
+// barrier for each piece.
 //
-// Whose heap a buffer or a slot of it is in changes from turn to turn, so that who read it last
-// writes it next: its lines are in that core's caches then, and wander between two cores as such
-// that both read and write do. Where one always wrote and another always read, 16 KiB to 256 KiB
-// took up to three times as long (AMD Zen 4).
+// The heap that a buffer or a slot of it is in changes from turn to turn, so that its last reader
+// writes it next. Its lines are then in that core's caches, and move between two cores like lines
+// that both read and write. With a fixed writer and a fixed reader, 16 KiB to 256 KiB took up to
+// three times as long (AMD Zen 4).
 //
-// Where members are on several nodes, each node's leader has copies of the buffers of all members
-// of other nodes behind its channels. Before the barrier a member puts there what they will read of
-// its buffer. So every member combines the same bytes in the same order, wherever they come from.
+// If members are on several nodes, each node's leader has copies of the buffers of all members of
+// other nodes behind its channels. Before the barrier a member puts there the part of its buffer
+// that they will read. So every member combines the same bytes in the same order.
 #pragma once
 
 #include <atomic>
@@ -37,10 +37,10 @@
 
 namespace memspan::pgas {
 
-// Of a pipeline buffer: small enough for those of two members to stay in their second-level caches,
-// large enough for a barrier to cost little beside it.
+// The size of a pipeline buffer: small enough for those of two members to stay in their
+// second-level caches, large enough for a barrier to cost little beside it.
 inline constexpr std::size_t kPipelineBytes = std::size_t{512} << 10;
-// What a member has of messages for another one.
+// The size of a member's channel, for messages with another one.
 inline constexpr std::size_t kChannelBytes = std::size_t{128} << 10;
 inline constexpr int kMostGroupMembers = 1024;
 
@@ -62,7 +62,7 @@ class ProcessGroup {
   // `host` is this process's, if not empty: else host_identity().
   static Result<std::unique_ptr<ProcessGroup>> join(int rank, int size, const Exchange& exchange,
                                                     Duration limit, const std::string& host = {});
-  // Of a job that exists; the World's heap has heap_bytes(size) bytes and is used for nothing else.
+  // For an existing job. The World has a heap of heap_bytes(size) bytes, which only the group uses.
   explicit ProcessGroup(std::unique_ptr<World> world);
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
@@ -70,8 +70,8 @@ class ProcessGroup {
 
   static std::size_t heap_bytes(const NodeMap& nodes);
 
-  // Takes this member out of the group for good: ends its own waits, and those of others for what
-  // it has not done yet. What it has done stays where they find it. Thread-safe, also during calls.
+  // Takes this member out of the group for good: ends its own waits, and those of others for steps
+  // that it has not done yet. The results of its steps stay. Thread-safe, also during calls.
   void leave();
   bool has_left() const {
     return world_->segment().peer(rank()).death.load(std::memory_order_acquire) != 0;
@@ -82,8 +82,8 @@ class ProcessGroup {
   int rank() const { return world_->rank(); }
   int size() const { return world_->size(); }
 
-  // What all others read: this process's pipeline buffer for its next barrier, and a member's for
-  // the last one.
+  // For data that all others read: this process's pipeline buffer for its next barrier, and a
+  // member's for the last one.
   std::byte* my_buffer() const { return buffer(rank(), team_->sequence() + 1); }
   const std::byte* buffer_of(int member) const {
     return is_near(member) ? buffer(member, team_->sequence()) : far_buffer_of(member);
@@ -93,31 +93,31 @@ class ProcessGroup {
     stage_.write(my_buffer() + offset, from, bytes);
     share(offset, bytes);
   }
-  // Says that bytes are there.
+  // Shares these bytes of my_buffer() with other nodes.
   void share(std::size_t offset, std::size_t bytes) {
     if (has_far_) share_with_nodes(offset, my_buffer() + offset, bytes);
   }
-  // The same of bytes that are elsewhere: where has_near() is false, nobody reads my_buffer().
+  // As share(), for bytes elsewhere: if has_near() is false, no member reads my_buffer().
   void share_from(std::size_t offset, const std::byte* from, std::size_t bytes) {
     share_with_nodes(offset, from, bytes);
   }
   // Whether another member is on this node.
   bool has_near() const { return !has_far_ || team_->nodes()->near().size() > 1; }
 
-  // What one other member reads after the next barrier: its slot of this process's buffer. It goes
-  // straight from `from` where the member is on another node.
+  // Writes data that one other member reads after the next barrier to its slot of this process's
+  // buffer. For a member on another node the data is taken straight from `from`.
   void give(const Slots& slots, int member, const std::byte* from, std::size_t bytes) {
     if (!is_near(member))
       put_to_node(world_->nodes().node_of(member), slots.offset_of(member), from, bytes);
     else
       stage_.write(slot(slots, rank(), member, team_->sequence() + 1), from, bytes);
   }
-  // What `member` gave this one for the last barrier.
+  // The data that `member` gave this one for the last barrier.
   const std::byte* given(const Slots& slots, int member) const {
     return is_near(member) ? slot(slots, member, rank(), team_->sequence())
                            : far_buffer_of(member) + slots.offset_of(rank());
   }
-  // Puts bytes to the beginning of my_buffer() for one other member alone.
+  // Puts bytes to the beginning of my_buffer() for only one other member.
   void give_buffer(int member, const std::byte* from, std::size_t bytes) {
     if (!is_near(member))
       put_to_node(world_->nodes().node_of(member), 0, from, bytes);
@@ -125,7 +125,7 @@ class ProcessGroup {
       stage_.write(my_buffer(), from, bytes);
   }
   // A member's own slot, which all others read: this process's for its next barrier, and a member's
-  // for the last one. share() of slots.offset_of(rank()) says that bytes are there.
+  // for the last one. share() of slots.offset_of(rank()) shares its bytes.
   std::byte* my_slot(const Slots& slots) const {
     return slot(slots, rank(), rank(), team_->sequence() + 1);
   }
@@ -135,16 +135,16 @@ class ProcessGroup {
   }
   // How this member's buffer is written in the call under way.
   StageWrites& stage() { return stage_; }
-  // Before a barrier: what was shared is where it is read. Fails when it could not be put there.
+  // Before a barrier: completes the shares. Fails if one of them could not be put.
   Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
-  // Says that this member is about to do its next collective. Once for each, or for none. Waits
-  // until all have come to the last one, which may have been over here before (a broadcast's root).
+  // Announces this member's next collective. Call it for each, or for none. Waits until all have
+  // come to the last one, which may have been over here before (a broadcast's root).
   Status arrive();
-  // Whether all have said so for the collective that this one last said it for: kTimeout when not
-  // yet. They will, so who waits for them does not wait for anything that this member does first.
+  // Whether all have announced the collective that this one announced last: kTimeout if not yet.
+  // They will, so a thread that waits for them waits for nothing that this member does first.
   Status wait_for_arrivals(Duration patience);
 
-  // Of every wait that begins from now on, in this process.
+  // Bounds every wait that begins from now on, in this process.
   void set_limit(Duration limit) { world_->waiting().limit = limit; }
 
   // Whether this process and the member share memory.
@@ -169,7 +169,7 @@ class ProcessGroup {
   std::uint32_t turn(std::uint64_t sequence) const {
     return has_far_ ? 0 : static_cast<std::uint32_t>(sequence >> 1);
   }
-  // The member whose heap has at this turn what `member` writes for all.
+  // The member whose heap holds at this turn the data that `member` writes for all.
   int holder_of(int member, std::uint64_t sequence) const {
     return static_cast<int>((static_cast<std::uint32_t>(member) + turn(sequence)) %
                             static_cast<std::uint32_t>(size()));
@@ -202,8 +202,8 @@ class ProcessGroup {
 
   static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
 
-  // Of all members at all collectives, in the heap of each node's leader. A member arrives at the
-  // next one only when it has done the last, which all arrived at: so the sum says enough.
+  // The arrivals of all members at all collectives, in the heap of each node's leader. A member
+  // arrives at the next one only after the last one, at which all arrived: so the sum says enough.
   std::atomic<std::uint64_t>& arrivals() const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(node_leader()));
   }

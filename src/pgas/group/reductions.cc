@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in three ways by size: what fits goes with the call itself; a piece that is small
-// enough is combined whole by everybody; of a large one every member combines a slice, which the
-// others then read. All combine in the order of members.
+// Reductions in three ways by size: data that fits travels with the call itself; every member
+// combines a small piece as a whole; of a large one every member combines a slice, which the others
+// then read. All combine in the order of members.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace memspan::pgas {
 namespace {
 
-// Combining is quicker than another barrier below this many bytes of all members.
+// Combining is faster than another barrier below this many bytes of all members.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 10;
 
-// One reduction of `bytes` bytes for those who want it.
+// One reduction of `bytes` bytes for the members that want it.
 struct Reducing {
   ProcessGroup& group;
   CallSignature signature;
@@ -105,14 +105,14 @@ class Slices {
   }
 
  private:
-  // This member's sums are made where its caller wants them: nobody reads them in the buffer.
+  // This member's sums are made in its caller's memory: no member reads them in the buffer.
   bool is_in_place() const { return all_.wants && !all_.group.has_near(); }
   std::size_t my_offset() const { return slots_.offset_of(all_.group.rank()); }
 
   // Whole elements of every type, and whole cache lines.
   static constexpr std::size_t kUnit = kCacheLine;
 
-  // What of piece `step` is `member`'s to combine; the last piece is cut evenly, too.
+  // The part of piece `step` that `member` combines; the last piece is also cut evenly.
   Piece slice(std::size_t step, std::size_t member) const {
     const Piece piece = piece_of(all_.bytes, piece_, step);
     const std::size_t each =

@@ -19,11 +19,11 @@
 namespace memspan::pgas {
 namespace {
 
-// What members tell each other of their memory.
+// A member's memory, for the other members.
 struct Contribution {
   std::uint64_t name;  // at the member's descriptor broker
   std::uint64_t offset;
-  std::uint64_t bytes;  // 0: there is none
+  std::uint64_t bytes;  // 0: no memory
 };
 static_assert(sizeof(Contribution) <= kCallDataBytes);
 

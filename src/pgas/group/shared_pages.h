@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of this process that members of a group may map, and what of theirs is mapped here.
+// Memory of this process that members of a group may map, and their memory that is mapped here.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace memspan::pgas {
 
-// Where an address lies in such memory. A value.
+// The place of an address in such memory. A value.
 struct SharedPlace {
   int descriptor;
   std::uint64_t offset;
@@ -44,7 +44,7 @@ class SharedPages {
   std::map<std::uintptr_t, Block> blocks_ MEMSPAN_GUARDED_BY(mutex_);  // by base
 };
 
-// What is mapped of other members' through one group. Thread-safe.
+// The memory of other members that is mapped through one group. Thread-safe.
 class MappedPages {
  public:
   // Collective. `mine` is nullopt when this member's address is none of its SharedPages: then all
@@ -59,7 +59,7 @@ class MappedPages {
   std::multimap<const void*, Reservation> ranges_ MEMSPAN_GUARDED_BY(mutex_);  // by what map() gave
 };
 
-// Waits until `word` is `expected`, makes it `value` and wakes `member`, who may wait for that.
+// Waits until `word` is `expected`, makes it `value` and wakes `member`, which may wait for that.
 Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  std::uint32_t value, int member, Deadline deadline);
 

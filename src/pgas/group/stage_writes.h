@@ -2,11 +2,11 @@
 // How a member writes its pipeline buffers, which the others read after a barrier: as any memory,
 // or past the caches.
 //
-// What is in another core's cache is quick to get where both share a cache, and several times
-// slower than memory where they do not. Which of the two it is differs between processors, and on a
+// Data in another core's cache arrives fast if both cores share a cache, and several times more
+// slowly than from memory if they do not. Which case holds differs between processors, and on a
 // virtual machine from minute to minute. So it is measured: now and then a few calls of a kind and
-// size are timed both ways, and those that follow go the quicker way. Members count the same calls,
-// so all try the same way at a time; which one each finds quicker is its own affair.
+// size are timed both ways, and later calls take the faster way. Members count the same calls, so
+// all try the same way at a time; each finds by itself which one is faster.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace memspan::pgas {
 
-// What was found out about one kind of call. A value.
+// The measurements of one kind of call. A value.
 class MeasuredWay {
  public:
   // The way of the next call, and whether it is to be timed.
@@ -43,7 +43,7 @@ class MeasuredWay {
 
   static constexpr std::uint32_t kTimed = 6;
   static constexpr std::uint32_t kPeriod = 512;
-  // Before the first period: these find pages that nobody has touched, and are not timed.
+  // Before the first period: these calls find untouched pages, and are not timed.
   static constexpr std::uint32_t kCold = 8;
 
  private:
@@ -52,7 +52,7 @@ class MeasuredWay {
   std::array<Duration, 2> best_{};
 };
 
-// Of one group. One thread at a time.
+// The writes of one group. One thread at a time.
 class StageWrites {
  public:
   // Calls of a kind by how many bytes they move; those below kLeastBytes are written as any memory.
@@ -66,12 +66,12 @@ class StageWrites {
     copy_past_caches(to, from, bytes);
     is_unordered_ = true;
   }
-  // Before a barrier: what was written is there for who is past it.
+  // Before a barrier: members that are past it see the writes.
   void order() {
     if (is_unordered_) order_copies_past_caches();
     is_unordered_ = false;
   }
-  // Between the two others may be late.
+  // The time between the two does not count, since others may be late.
   void pause() {
     if (choice_.is_timed) took_ += Clock::now() - since_;
   }

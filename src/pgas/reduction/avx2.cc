@@ -26,7 +26,7 @@ struct Avx2 {
   static Floats divide(Floats a, float b) {
     return {_mm256_div_ps(a.first, _mm256_set1_ps(b)), _mm256_div_ps(a.second, _mm256_set1_ps(b))};
   }
-  // Of equal ones, and when one is no number, `a`, which is the second for the instruction.
+  // If they are equal, or one is a NaN: `a`, which is the second for the instruction.
   static Floats min(Floats a, Floats b) {
     return {_mm256_min_ps(b.first, a.first), _mm256_min_ps(b.second, a.second)};
   }
@@ -151,7 +151,7 @@ struct Avx2 {
     return chosen(_mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)),
                   _mm256_set1_epi32(0x7f), bits);
   }
-  // Of magnitudes of 7 bits, and the values' signs.
+  // Stores magnitudes of 7 bits with the values' signs.
   static void store_bytes(void* to, Floats values, __m256i first, __m256i second) {
     const auto with_sign = [](__m256i magnitude, __m256 value) {
       const __m256i sign = _mm256_and_si256(_mm256_srli_epi32(_mm256_castps_si256(value), 24),

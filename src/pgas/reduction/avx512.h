@@ -39,7 +39,7 @@ struct Avx512 {
   static Floats divide(Floats a, float b) {
     return {_mm512_div_ps(a.first, _mm512_set1_ps(b)), _mm512_div_ps(a.second, _mm512_set1_ps(b))};
   }
-  // Of equal ones, and when one is no number, `a`, which is the second for the instruction.
+  // If they are equal, or one is a NaN: `a`, which is the second for the instruction.
   static Floats min(Floats a, Floats b) {
     return {_mm512_min_ps(b.first, a.first), _mm512_min_ps(b.second, a.second)};
   }
@@ -121,7 +121,7 @@ struct Avx512 {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));
   }
 
-  // By the bits: a program may have told its processor to take subnormals for zero.
+  // By the bits: a program may have set its processor to treat subnormals as zero.
   static bool has_subnormal(Floats values) {
     const __m512i first = _mm512_castps_si512(values.first);
     const __m512i second = _mm512_castps_si512(values.second);
@@ -192,7 +192,7 @@ struct Avx512 {
     return _mm512_mask_mov_epi32(bits, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q),
                                  _mm512_set1_epi32(0x7f));
   }
-  // Of magnitudes of 7 bits, and the values' signs.
+  // Stores magnitudes of 7 bits with the values' signs.
   static void store_bytes(void* to, Floats values, __m512i first, __m512i second) {
     const auto with_sign = [](__m512i magnitude, __m512 value) {
       constexpr int kMaskedOr = 0xea;  // (a & b) | c

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction kernels of kernels.cc: how elements of a type are loaded, combined by an operator
-// of operators.h, and stored. Floating-point types have code for wider vectors, too.
+// of operators.h, and stored. Floating-point types also have code for wider vectors.
 #pragma once
 
 #include <algorithm>

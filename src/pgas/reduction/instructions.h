@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction sets that there are kernels for. The bits are the same with each: no kernel
-// contracts products and sums.
+// The instruction sets with kernels. All kernels give the same bits: none contracts products and
+// sums.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ enum class Instructions : std::uint8_t {
   kBaseline,
   kAvx2,       // with F16C
   kAvx512,     // F, BW, DQ and VL
-  kAvx512Bf16  // with BF16, too
+  kAvx512Bf16  // also with BF16
 };
 inline constexpr int kInstructionSets = 4;
 
-// What this processor has.
+// The best set of this processor.
 Instructions best_instructions();
 
 }  // namespace memspan::pgas

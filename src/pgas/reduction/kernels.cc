@@ -20,7 +20,7 @@ namespace {
 
 template <typename Stored, typename Apply, typename Finish>
 constexpr ReductionKernel::Combine combine_of(Instructions instructions) {
-  // Integers are quick enough as they are.
+  // Integers are fast enough as they are.
   if constexpr (std::is_same_v<Stored, Plain<float>> || std::is_same_v<Stored, Plain<double>>) {
     if (instructions == Instructions::kAvx2) return Kernel<Stored, Apply, Finish>::avx2;
     if (instructions >= Instructions::kAvx512) return Kernel<Stored, Apply, Finish>::avx512;
@@ -126,7 +126,7 @@ constexpr std::array<Type, kElementTypes> kTable{{
 }};
 constexpr std::array<const char*, kOperators> kNames{"sum", "product", "min", "max",
                                                      "and", "or",      "xor", "average"};
-// Those that memspan_type_t names.
+// The types that memspan_type_t names.
 constexpr int kNumberedTypes = 16;
 
 #ifdef __x86_64__
@@ -174,7 +174,7 @@ Instructions best_instructions() {
 }
 
 Result<ReductionKernel> reduction_kernel(int type, int op) {
-  // Of a type that there is not, any set's answer will do.
+  // For a type that does not exist, the answer of any set will do.
   return reduction_kernel(type, op, quickest_instructions(static_cast<ElementType>(type)));
 }
 

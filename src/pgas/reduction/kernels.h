@@ -38,7 +38,7 @@ inline constexpr int kElementTypes = 17;
 enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
 inline constexpr int kOperators = 8;
 
-// What a reduction of one type by one operation calls. A value.
+// The functions for reductions of one type by one operation. A value.
 struct ReductionKernel {
   // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the floating-point types of
   // 16 and 8 bits, whose sums are only rounded when they are complete, and for the average.
@@ -54,9 +54,9 @@ struct ReductionKernel {
   Accumulate accumulate;
 };
 
-// Of the numbers of memspan_type_t and memspan_op_t, for the instruction set that is named, which
-// the processor must have, or for the quickest one that it has. kInvalidArgument when they name no
-// type or operation, or the operation is not one of the type.
+// For numbers of memspan_type_t and memspan_op_t: the kernel for the named instruction set, which
+// the processor must have, or for the fastest one that it has. kInvalidArgument: they name no type
+// or operation, or the type does not have the operation.
 Result<ReductionKernel> reduction_kernel(int type, int op);
 Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions);
 
@@ -76,7 +76,7 @@ constexpr ElementType element_type_of() {
   }
 }
 
-// Of a type and an operation that exist, known when it is compiled.
+// For a type and an operation that exist, known at compile time.
 const ReductionKernel& reduction_kernel(ElementType type, Operator op);
 const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions);
 template <typename T, Operator op>

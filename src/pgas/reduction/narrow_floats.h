@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point types of 16 and 8 bits, which are computed in float, and their conversions:
-// widen() is exact, narrow() rounds to the nearest, ties to even. The same bits as the processor's
-// conversions of float16 and PyTorch's of the others:
+// widen() is exact, narrow() rounds to the nearest, ties to even. They give the same bits as the
+// processor's conversions of float16 and PyTorch's of the others:
 //
-//   NaN      float16 and bfloat16 keep its sign and upper bits and make it quiet, in both
-//   directions;
+//   NaN      float16 and bfloat16 keep its sign and upper bits and make it quiet, both ways;
 //            8-bit types have one of either sign, all bits set.
-//   too big  infinity, but 448 in float8_e4m3fn, of which it is the greatest number: infinity
-//            becomes that, too (PyTorch's rule since 2.13; a NaN before).
+//   too big  infinity, but 448 in float8_e4m3fn, its greatest number: infinity also becomes 448
+//            (PyTorch's rule since 2.13; a NaN before).
 //
-// All are without branches, so that compilers make vector code of them, and read and write no
-// subnormal float on the way, which a program may have told its processor to take for zero.
+// All are without branches, so that compilers make vector code of them. They read and write no
+// subnormal float on the way, which a program may have set its processor to treat as zero.
 #pragma once
 
 #include <bit>
@@ -37,7 +36,7 @@ struct NarrowMagnitude {
                             std::bit_cast<float>(kLeastNormal);
     return magnitude < (1U << kMantissaBits) ? std::bit_cast<std::uint32_t>(subnormal) : normal;
   }
-  // What is too big has more bits than the greatest number.
+  // A magnitude that is too big gives bits above the greatest number's.
   static std::uint32_t narrow(std::uint32_t magnitude) {
     const std::uint32_t odd = (magnitude >> kShift) & 1U;
     const std::uint32_t normal = (magnitude + kToRound + odd) >> kShift;

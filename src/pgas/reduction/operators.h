@@ -7,7 +7,7 @@
 
 namespace memspan::pgas {
 
-// Arithmetic of small integers is done in the type itself, wrapping; signed overflow wraps too.
+// Arithmetic of small integers is done in the type itself, wrapping; signed overflow also wraps.
 template <typename T>
 struct Sum {
   static T apply(T a, T b) {

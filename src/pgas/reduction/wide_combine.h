@@ -10,8 +10,8 @@
 
 namespace memspan::pgas {
 
-// What is left behind the last whole vector goes through one of its own, in which numbers follow
-// that nobody reads.
+// The elements behind the last whole vector pass through one of their own, with unused numbers
+// behind them.
 template <typename Stored, typename Vectors, typename Apply, typename Finish>
 [[gnu::noinline]] void combine_rest(Stored* result, const void* const sources[], int members,
                                     std::size_t begin, std::size_t count, Apply apply,

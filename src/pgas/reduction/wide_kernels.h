@@ -3,7 +3,7 @@
 // widened, combined, narrowed and stored in one pass, in registers.
 //
 // avx2.cc, avx512.cc and avx512_bf16.cc are compiled for their instruction sets. So they call no
-// inline function that other files may call, too: of several copies the linker keeps one, which
+// inline function that other files may also call: the linker keeps one of several copies, which
 // could be theirs, and other processors would run it.
 #pragma once
 

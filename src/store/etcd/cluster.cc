@@ -24,13 +24,13 @@ constexpr const char* kPasswordFile = "MEMSPAN_ETCD_PASSWORD_FILE";
 constexpr const char* kAuthenticate = "/v3/auth/authenticate";
 constexpr std::size_t kMostPasswordBytes = 4096;
 
-// A member that is stopped or cut off takes connections and says nothing, and what a member passed
-// to a leader that has gone is lost. Where all are only slow, later attempts get more time.
+// A stopped or isolated member accepts connections but does not answer, and a request that was
+// forwarded to a departed leader is lost. If all are only slow, later attempts get more time.
 constexpr Duration kFirstAttempt = std::chrono::seconds(1);
 constexpr Duration kLongestAttempt = std::chrono::seconds(8);
 constexpr int kShortAttempts = 6;
-// An attempt that has begun gets an answer even if the deadline passes meanwhile: whoever hears
-// that it was too late has to know that nothing of it comes later, as far as etcd says anything.
+// An attempt lasts at least this long, even past the deadline. A caller that gets kTimeout must
+// know that nothing takes effect later, as far as etcd answers.
 constexpr Duration kLeastAttempt = std::chrono::seconds(1);
 // Between attempts: elections take about a second.
 constexpr Duration kFirstPause = std::chrono::milliseconds(5);
@@ -58,7 +58,7 @@ Result<EtcdUser> EtcdUser::from_environment() {
   return user;
 }
 
-// Members begin at different ones, so that not all go to the first.
+// Processes begin at different members, so that not all use the first.
 Cluster::Cluster(StoreAddress address, EtcdUser user, const HttpSettings& settings,
                  const EtcdHost& host)
     : address_(std::move(address)),
@@ -99,7 +99,7 @@ void Cluster::pause(Duration duration, const Deadline& deadline) {
   while (!has_ended() && ended_.wait_until(mutex_, until)) continue;
 }
 
-// One call, while it has no answer: tells a person when that takes long.
+// One call without an answer yet; logs a long wait.
 class Cluster::Waiting {
  public:
   explicit Waiting(const Cluster& cluster) : cluster_(cluster) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// etcd's members as one: a call goes to the current one, and to the next when that one does not
-// answer, has no leader or is about to end.
+// etcd's members as one. A call uses the current member, and the next one if that does not answer,
+// has no leader or is about to end.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace memspan::etcd {
 
-// Who this process is for etcd; the name is empty where etcd asks nobody. A value.
+// This process's user at etcd; the name is empty if etcd requires no user. A value.
 struct EtcdUser {
   std::string name;
   std::string password;
@@ -30,26 +30,26 @@ class Cluster {
  public:
   Cluster(StoreAddress address, EtcdUser user, const HttpSettings& settings, const EtcdHost& host);
 
-  // A request that may be repeated: it is, with another member, until one answers or the deadline
-  // has passed (kTimeout). What an attempt without an answer did nobody knows. After end() it fails
-  // as end() said, unless it is a last call.
+  // Sends a repeatable request to one member after the other, until one answers or the deadline has
+  // passed (kTimeout). An attempt without an answer may have taken effect. After end() it fails
+  // with the status of end(), unless it is a last call.
   enum class Call { kNormal, kLast };
   Result<std::string> call(const char* path, const std::string& body, const Deadline& deadline,
                            Call kind = Call::kNormal);
 
-  // Which member is the current one, as a number that grows with every change.
+  // Number of the current member; it grows with every change.
   std::uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }
   const Endpoint& at(std::uint64_t turn) const;
-  // The member of that turn failed: the next one is the current one, if that has not happened yet.
+  // The member of that turn failed: makes the next one current, unless that has happened already.
   void give_up(std::uint64_t turn);
 
   // Sent with every request; empty without a user.
   std::string token() MEMSPAN_EXCLUDES(mutex_);
-  // Gets a new one.
+  // Gets a new token.
   Status authenticate(const Deadline& deadline, Call kind = Call::kNormal);
 
-  // From now on every call fails with `why`, those under way within HttpCalls::kLook. The first one
-  // counts.
+  // Makes every later call fail with `why`, and pending ones within HttpCalls::kLook. Only the
+  // first end() counts.
   void end(Status why) MEMSPAN_EXCLUDES(mutex_);
   bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
   Status status() MEMSPAN_EXCLUDES(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thing that libmemspan_etcd.so exports.
+// The only function that libmemspan_etcd.so exports.
 #include "store/etcd/etcd_module.h"
 
 #include "store/etcd/etcd_store.h"

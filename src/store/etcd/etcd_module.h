@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store on etcd (docs/design/0010-etcd.md). What is linked with libcurl is a module,
-// libmemspan_etcd.so, that is loaded when a process first goes to an etcd:// address.
+// The store on etcd (docs/design/0010-etcd.md). The code that needs libcurl is in a module,
+// libmemspan_etcd.so, which is loaded when a process first uses an etcd:// address.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@
 
 namespace memspan {
 
-// Connects a member. Retries while no member of etcd answers: kTimeout then names them. kAuth when
-// etcd, or its certificate, refuses this process or the other way round, or the connection would be
-// plain on a network that is not trusted; kNotSupported without the module.
+// Connects a member. Retries while no member of etcd answers; kTimeout then names them. kAuth if
+// etcd and this process do not trust each other, or the connection would be plain on an untrusted
+// network. kNotSupported without the module.
 Result<std::unique_ptr<KeyValueStore>> connect_etcd(const StoreAccess& access, Deadline deadline);
 
-// What the module uses of the process's own library, since its copies of core are others. All are
+// Functions of the process's own library for the module, which has its own copy of core. All are
 // thread-safe.
 struct EtcdHost {
   bool (*is_interrupted)();
@@ -28,9 +28,9 @@ struct EtcdHost {
   void (*log)(LogLevel level, std::string_view line);
 };
 
-// What the module exports: a function of this type.
+// The module exports a function that returns this.
 struct EtcdModule {
-  const char* version;  // MEMSPAN_VERSION of who made it
+  const char* version;  // MEMSPAN_VERSION of the module
   Result<std::unique_ptr<KeyValueStore>> (*connect)(const StoreAccess& access, const EtcdHost& host,
                                                     Deadline deadline);
 };

@@ -15,29 +15,29 @@ constexpr const char* kTransaction = "/v3/kv/txn";
 constexpr const char* kGrant = "/v3/lease/grant";
 constexpr const char* kRevoke = "/v3/lease/revoke";
 
-// As long as the built-in server waits for a silent member on another host. etcd looks twice a
-// second for leases that are over.
+// Equal to the built-in server's silence limit between hosts. etcd checks for expired leases twice
+// a second.
 constexpr std::int64_t kLeaseSeconds = 3;
-// For a lease that is given up, and that ends by itself otherwise.
+// Time to revoke a lease, which ends by itself otherwise.
 constexpr Duration kGoodbye = std::chrono::milliseconds(1500);
 
-// What a mark says of the write that it was for.
+// A mark's record of its write.
 constexpr std::string_view kDone = "done";
 constexpr std::string_view kRefused = "refused";
 
 using Of = Transaction::Condition::Of;
 
-// Positive, and nobody else's.
+// Positive and unique.
 LeaseId new_lease() {
   return static_cast<LeaseId>(random_number() >> 1 | 1);
 }
 
-// What get() waits for. Shared with the sink.
+// The change that get() waits for. Shared with the sink.
 struct Arrival {
   Mutex mutex;
   ConditionVariable changed;
   bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
-  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);  // unless it has gone again
+  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);  // empty if it was removed again
 };
 
 const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<KeyValueStore>> EtcdStore::connect(const StoreAccess& acc
 Status EtcdStore::begin_lease(const Deadline& deadline) {
   MEMSPAN_PASS(cluster_.authenticate(deadline));
   auto granted = cluster_.call(kGrant, grant_request(lease_, kLeaseSeconds), deadline);
-  // The number is nobody else's: an attempt without an answer did it.
+  // The number is unique, so an attempt without an answer has made the lease.
   if (!granted.is_ok() &&
       granted.status().message().find("lease already exists") == std::string::npos)
     return granted.status();
@@ -95,7 +95,7 @@ Status EtcdStore::begin_lease(const Deadline& deadline) {
   return Status::ok();
 }
 
-// In a child of fork() nothing is ended: the lease is the parent's.
+// A child made by fork() ends nothing: the parent owns the lease.
 EtcdStore::~EtcdStore() {
   if (process_ == ::getpid()) {
     end();
@@ -175,8 +175,8 @@ Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> e
                               const Deadline& deadline) {
   Mark mark = take_mark();
   const std::string mark_key = this->mark_key(mark);
-  // The mark says how the first attempt that came ended, and stays as that one left it: one that
-  // comes later, even during another write, finds it changed and does nothing at all.
+  // The mark records the outcome of the first attempt to arrive. A later attempt, even during
+  // another write, finds the mark changed and does nothing.
   const Transaction::Condition unchanged{
       .of = Of::kLastWrite, .key = mark_key, .revision = mark.written};
   Transaction transaction{
@@ -192,7 +192,7 @@ Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> e
     transaction.conditions.push_back(
         {.of = Of::kLastWrite, .key = what.key, .revision = *expected});
   auto text = cluster_.call(kTransaction, transaction_request(transaction), deadline);
-  // Without an answer an attempt may still come: the mark is not used again.
+  // Without an answer an attempt may still arrive, so the mark is not reused.
   if (text.code() == Code::kStale) {
     if (what.lease != 0 && what.lease != lease_) return false;
     return lose();
@@ -214,7 +214,7 @@ Result<bool> EtcdStore::judge(const TransactionAnswer& answer, Mark& mark,
     const KeyValue* const session = find(answer.found, session_);
     if (session == nullptr || session->created != static_cast<Revision>(number_)) return lose();
     const KeyValue* const now = find(answer.found, mark_key);
-    // An attempt whose answer was lost came first.
+    // An attempt whose answer was lost arrived first.
     if (now != nullptr && now->modified != mark.written) {
       was_written = now->value == kDone;
       written = now->modified;
@@ -335,7 +335,7 @@ Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher wat
                                        Deadline deadline) {
   MEMSPAN_PASS(check(deadline));
   const std::string full = keys_ + std::string(prefix);
-  // What is there now is not told, but that it goes may have to be told after a compaction.
+  // Existing keys are not reported, but after a compaction their removal may have to be.
   auto now = read(full, end_of_prefix(full), Reading::kKeysOnly, deadline);
   if (!now.is_ok()) return now.status();
   MEMSPAN_TRY_ASSIGN(const std::uint64_t id, events_.add(std::move(watcher)), "watching");

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's verbs on etcd. Below the prefix of the address stand
+// The store's verbs on etcd. The keys below the prefix of the address:
 //
-//   PREFIX/key/KEY                 what members set
+//   PREFIX/key/KEY                 the keys that members set
 //   PREFIX/session/ID              a member, under its lease; the revision of its creation is the
 //                                  member's number
 //   PREFIX/session/ID/write/N      the marks of its writes
 //
-// Every write is one transaction: it holds while the member's key is there and the mark of the
-// write is as this member left it, and it changes the mark. The first attempt that comes says in
-// the mark whether it held; any later one changes nothing and reads that. So who has lost its lease
-// writes nothing any more, a write that is repeated is done once, and an attempt that comes when
-// the mark serves another write does no harm. A mark serves one write at a time.
+// Every write is one transaction, which changes the write's mark. It succeeds only if the member's
+// key exists and the mark is as this member left it. The first attempt to arrive records its
+// outcome in the mark; later attempts change nothing and read that. So a member without its lease
+// writes nothing, a repeated write takes effect once, and a late attempt does not disturb the
+// mark's next write. A mark serves one write at a time.
 #pragma once
 
 #include <unistd.h>
@@ -65,19 +65,19 @@ class EtcdStore final : public KeyValueStore {
   EtcdStore(const StoreAccess& access, EtcdUser user, std::unique_ptr<HttpSettings> settings,
             const EtcdHost& host);
   Status begin_lease(const Deadline& deadline);
-  // Why the call cannot be served.
+  // Ok, or why the call cannot be served.
   Status check(const Deadline& deadline);
   Status check(std::string_view key, const Deadline& deadline);
   Result<RangeAnswer> read(std::string_view key, std::string_view end, Reading reading,
                            const Deadline& deadline);
-  // The key as it is, with `revision` the store's when it was read; nullopt: it is not there.
+  // The key at the store's `revision`; nullopt: it does not exist.
   struct Seen {
     std::optional<KeyValue> key;
     Revision revision = 0;
   };
   Result<Seen> look(std::string_view key, const Deadline& deadline);
   // True: it is written. False: the key has another revision than `expected`, or the lease that it
-  // was to keep has ended.
+  // should keep has ended.
   Result<bool> write(Transaction::Write what, std::optional<Revision> expected,
                      const Deadline& deadline);
   Result<bool> judge(const TransactionAnswer& answer, Mark& mark, const std::string& mark_key);
@@ -102,7 +102,7 @@ class EtcdStore final : public KeyValueStore {
   bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);  // to the streams'
+  std::map<std::uint64_t, std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);  // to ids in streams_
 };
 
 }  // namespace memspan::etcd

@@ -25,13 +25,13 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  // The id of a watch whose changes push() may tell from now on.
+  // Returns the id of a new watch, for push().
   Result<std::uint64_t> add(StoreWatcher watcher) MEMSPAN_EXCLUDES(mutex_);
   void push(std::uint64_t watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_);
-  // No call of the watcher runs or begins after this returned, unless it is the watcher that calls.
-  // kTimeout when a call did not end; kNotFound for another id.
+  // After this returns, no call of the watcher runs or begins, unless the watcher itself calls
+  // this. kTimeout if a call did not end; kNotFound for another id.
   Status remove(std::uint64_t watch, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  // No watcher runs or begins after this returned. Not for watchers.
+  // After this returns, no watcher runs or begins. Watchers may not call it.
   void stop() MEMSPAN_EXCLUDES(mutex_);
   void forget_in_child();
 

@@ -14,7 +14,7 @@
 namespace memspan::etcd {
 namespace {
 
-// Of one answer: far more than the keys and values of a listing may be.
+// Limit of one answer: far more than the keys and values of a listing may be.
 constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostIdle = 8;
 constexpr long kKeepIdleSeconds = 5;
@@ -23,13 +23,13 @@ long milliseconds(Duration duration) {
   return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
 }
 
-// Of the library, once in a process, and for good.
+// Initializes the library, once in a process, and for good.
 bool is_curl_ready() {
   static const CURLcode made = curl_global_init(CURL_GLOBAL_DEFAULT);
   return made == CURLE_OK;
 }
 
-// What libcurl says of certificates: another attempt finds the same.
+// Certificate errors of libcurl, which a retry would repeat.
 bool is_about_trust(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
          code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_CRL_BADFILE;
@@ -47,7 +47,7 @@ Result<std::unique_ptr<HttpSettings>> HttpSettings::create(const StoreSecurity& 
   MEMSPAN_TRY_ASSIGN(settings->trusted_, TrustedNetworks::from_environment(), "etcd");
   if (!settings->has_tls_) return settings;
 #if MEMSPAN_HAS_TLS
-  // A file that cannot be used is told now, by its name.
+  // Report an unusable file now, by its name.
   const TlsHandle<SSL_CTX> trial(SSL_CTX_new(TLS_client_method()));
   if (trial == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
   MEMSPAN_PASS(load_identity(trial.get(), settings->certificates_));
@@ -60,7 +60,7 @@ Result<std::unique_ptr<HttpSettings>> HttpSettings::create(const StoreSecurity& 
 }
 
 #if MEMSPAN_HAS_TLS
-// As store/tls_context.cc: no version but 1.3, and the same files and checks.
+// Like store/tls_context.cc: no version but 1.3, and the same files and checks.
 CURLcode HttpSettings::set_up_tls(CURL*, void* context, void* settings) {
   const auto& certificates = static_cast<const HttpSettings*>(settings)->certificates_;
   auto* const ssl = static_cast<SSL_CTX*>(context);
@@ -72,7 +72,7 @@ CURLcode HttpSettings::set_up_tls(CURL*, void* context, void* settings) {
 }
 #endif
 
-// Called when the connection is there and nothing was sent.
+// Called when the connection exists, before anything is sent.
 int HttpSettings::check_address(void* request, char* address, char*, int, int) {
   auto& self = *static_cast<HttpRequest*>(request);
   const HttpSettings& settings = self.settings_;
@@ -111,7 +111,7 @@ HttpRequest::HttpRequest(const HttpSettings& settings)
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, settings.has_tls() ? "https" : "http");
 #if MEMSPAN_HAS_TLS
   if (settings.has_tls()) {
-    // Nobody is trusted but whom the files name.
+    // Trust only the authorities in the files.
     curl_easy_setopt(easy, CURLOPT_CAINFO, nullptr);
     curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_3);
@@ -132,7 +132,7 @@ void HttpRequest::prepare(const Endpoint& to, const char* path, std::string body
   error_[0] = '\0';
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
   headers = curl_slist_append(headers, "Expect:");
-  // A member that has no leader says so instead of waiting for one.
+  // A member without a leader then fails instead of waiting for one.
   headers = curl_slist_append(headers, "Grpc-Metadata-Hasleader: true");
   if (!token.empty()) headers = curl_slist_append(headers, ("Authorization: " + token).c_str());
   headers_.reset(headers);

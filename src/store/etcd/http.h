@@ -21,7 +21,7 @@
 
 namespace memspan::etcd {
 
-// Owners; for libcurl both handles are void*.
+// Deleters; for libcurl both handles are void*.
 struct FreeEasy {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
 };
@@ -34,7 +34,7 @@ struct FreeList {
 using EasyHandle = std::unique_ptr<CURL, FreeEasy>;
 using MultiHandle = std::unique_ptr<CURLM, FreeMulti>;
 
-// What all connections of one member have in common. Thread-safe.
+// Settings of all connections of one member. Thread-safe.
 class HttpSettings {
  public:
   // kInvalidArgument names a file that cannot be used.
@@ -52,7 +52,7 @@ class HttpSettings {
   const EtcdHost host_;
   mutable std::atomic<bool> has_warned_ = false;
   bool has_tls_ = false;
-  bool may_be_plain_ = false;  // anywhere, as the caller said
+  bool may_be_plain_ = false;  // anywhere, as the caller asked
   StoreCertificates certificates_;
   TrustedNetworks trusted_;
 };
@@ -60,19 +60,20 @@ class HttpSettings {
 // One POST and its answer. One thread at a time.
 class HttpRequest {
  public:
-  // Takes what it can of what came. False: the transfer is to end.
+  // Consumes what it can of the received bytes. False ends the transfer.
   using Stream = std::function<bool(std::string& received)>;
 
   explicit HttpRequest(const HttpSettings& settings);
   HttpRequest(const HttpRequest&) = delete;
   HttpRequest& operator=(const HttpRequest&) = delete;
 
-  // Before each transfer. `limit` zero: none, for a stream, whose bytes `stream` takes.
+  // Call it before each transfer. A zero `limit` means no limit, for a stream, whose bytes `stream`
+  // takes.
   void prepare(const Endpoint& to, const char* path, std::string body, const std::string& token,
                Duration limit, Stream stream = nullptr);
   CURL* handle() { return easy_.get(); }
-  // After the transfer, which ended so: the answer's body, or why there is none (as read_failure(),
-  // and kUnavailable for what the network says).
+  // Call it after the transfer, with its result. Returns the answer's body or the failure (as
+  // read_failure(), and kUnavailable for a network error).
   Result<std::string> finish(CURLcode code);
 
  private:
@@ -90,10 +91,10 @@ class HttpRequest {
   char error_[CURL_ERROR_SIZE] = {};
 };
 
-// Calls that wait for their answers, on connections that are kept. Thread-safe.
+// Blocking calls, on connections that are kept. Thread-safe.
 class HttpCalls {
  public:
-  // A wait ends when `is_over` says so; it is asked every kLook.
+  // A wait ends when `is_over` returns true; it is called every kLook.
   static constexpr auto kLook = std::chrono::milliseconds(40);
 
   explicit HttpCalls(const HttpSettings& settings) : settings_(settings) {}
@@ -106,7 +107,7 @@ class HttpCalls {
   struct Connection {
     explicit Connection(const HttpSettings& settings)
         : multi(curl_multi_init()), request(settings) {}
-    MultiHandle multi;  // has the connection between two requests
+    MultiHandle multi;  // keeps the connection between two requests
     HttpRequest request;
   };
   std::unique_ptr<Connection> take() MEMSPAN_EXCLUDES(mutex_);

@@ -21,7 +21,7 @@ Status malformed(std::string_view what) {
   return {Code::kInternal, fmt::format("etcd's answer is malformed: {}", what)};
 }
 
-// A member of an object; null when it is not there, or there is no object.
+// A member of an object; null if the member or the object is missing.
 const Json& member(const Json& object, const char* name) {
   static const Json kNone;
   if (!object.is_object()) return kNone;
@@ -29,7 +29,7 @@ const Json& member(const Json& object, const char* name) {
   return found == object.end() ? kNone : *found;
 }
 
-// A text or a number; 0 when it is neither, which is what etcd leaves out.
+// A text or a number; 0 if it is neither, because etcd omits zeros.
 std::int64_t number(const Json& object, const char* name) {
   const Json& value = member(object, name);
   if (value.is_number_integer()) return value.get<std::int64_t>();
@@ -105,7 +105,7 @@ Json write(const Transaction::Write& write) {
   return {{"request_put", std::move(put)}};
 }
 
-// The numbers are gRPC's.
+// The numbers are those of gRPC.
 Code code_of(std::int64_t grpc_code, std::string_view text) {
   const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
   if (has("requested lease not found")) return Code::kStale;
@@ -113,7 +113,7 @@ Code code_of(std::int64_t grpc_code, std::string_view text) {
     return Code::kOutOfMemory;
   switch (grpc_code) {
     case 1:   // cancelled: the member ends
-    case 2:   // unknown: what a gateway that ends says
+    case 2:   // unknown: a gateway that is ending
     case 4:   // its deadline
     case 8:   // too many requests
     case 14:  // unavailable
@@ -289,7 +289,7 @@ Result<WatchMessage> read_watch(std::string_view line) {
 
 Status read_failure(long http_status, std::string_view answer) {
   const Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
-  // A stream has the failure as an object, any other answer has its parts.
+  // A stream has the failure as an object, any other answer has the failure's members.
   const Json& inner = member(json, "error");
   const Json& failure = inner.is_object() ? inner : json;
   std::string text = text_of(failure, "message");

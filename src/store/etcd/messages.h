@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// etcd's messages, version 3 of its interface, as the JSON of its gateway: what is asked, and what
-// comes back. Keys and values are base64, and 64-bit numbers are decimal texts.
+// etcd's messages, version 3 of its interface, as the JSON of its gateway: requests and answers.
+// Keys and values are base64, and 64-bit numbers are decimal texts.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace memspan::etcd {
 
-// Of the whole store: every transaction that writes has one more than the one before.
+// The revision of the whole store: every transaction that writes increments it.
 using Revision = std::int64_t;
 using LeaseId = std::int64_t;
 
 std::string to_base64(std::string_view bytes);
 std::optional<std::string> from_base64(std::string_view text);
 
-// The first key behind all that begin with `prefix`, which is not empty.
+// The first key after all that begin with `prefix`, which is not empty.
 std::string end_of_prefix(std::string prefix);
 
 // A key as etcd has it. A value.
@@ -32,7 +32,7 @@ struct KeyValue {
   LeaseId lease = 0;      // 0: none
 };
 
-// ---- asking ----
+// ---- requests ----
 
 enum class Reading { kWhole, kKeysOnly };
 // The keys in [key, end); `end` empty: the one key.
@@ -42,7 +42,7 @@ std::string range_request(std::string_view key, std::string_view end = {},
 // A transaction that writes when all conditions hold, and otherwise reads and then may write
 // something else. A value.
 struct Transaction {
-  // The key's last write (or its creation) is of that revision; 0: there is no such key.
+  // The key's last write (or its creation) has that revision; 0: the key does not exist.
   struct Condition {
     enum class Of { kCreation, kLastWrite } of;
     std::string_view key;
@@ -56,7 +56,7 @@ struct Transaction {
   std::vector<Condition> conditions;
   std::vector<Write> writes;
   std::vector<std::string_view> reads;
-  // After the reads, and only if that one condition holds.
+  // Written after the reads, and only if that one condition holds.
   struct Otherwise {
     Condition condition;
     Write write;
@@ -71,7 +71,7 @@ std::string lease_request(LeaseId lease);  // to keep it alive, or to revoke it
 std::string watch_request(std::string_view key, std::string_view end, Revision from);
 std::string authenticate_request(std::string_view user, std::string_view password);
 
-// ---- answers; kInternal when they are none ----
+// ---- answers; kInternal if malformed ----
 
 struct RangeAnswer {
   Revision revision = 0;  // of the store when it read
@@ -97,16 +97,16 @@ struct WatchMessage {
     KeyValue now;
   };
   std::vector<Change> changes;
-  bool is_compacted = false;  // the watch is over: etcd has no longer what it was to begin with
+  bool is_compacted = false;  // the watch is over: etcd no longer has its first revision
 };
-// As read_failure() when the line says that the watch has failed.
+// Like read_failure() if the line reports a failed watch.
 Result<WatchMessage> read_watch(std::string_view line);
 
-// What an answer with another HTTP status than 200 means.
+// The failure in an answer with an HTTP status other than 200:
 //   kUnavailable    another member, or this one a little later, may answer
-//   kStale          the lease is not there
-//   kOutOfMemory    larger than etcd takes, or etcd's space is used up
-//   kAuth           who asks may not, or must say who he is (is_token_refused())
+//   kStale          the lease does not exist
+//   kOutOfMemory    larger than etcd accepts, or etcd's space is used up
+//   kAuth           the user lacks the permission, or must authenticate (is_token_refused())
 //   kInternal       anything else
 Status read_failure(long http_status, std::string_view answer);
 // Whether authenticating again may help.

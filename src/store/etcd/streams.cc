@@ -11,14 +11,14 @@
 namespace memspan::etcd {
 namespace {
 
-// A renewal has this long: a member that is stopped or cut off never answers.
+// Limit of a renewal: a stopped or isolated member never answers.
 constexpr Duration kRenewalLimit = std::chrono::seconds(1);
-// Before a stream or a renewal that failed is tried again.
+// Pause before a failed stream or renewal is retried.
 constexpr Duration kPause = std::chrono::milliseconds(100);
-// A lease ends by etcd's word, which a new leader gives late; but not to be renewed for so long is
-// to be lost, for etcd may have given the member's keys away.
+// etcd ends a lease, and a new leader does so late. After this many lifetimes without a renewal it
+// counts as lost, because others may have the member's keys.
 constexpr int kPatienceInLives = 5;
-// The thread looks at least so often, whatever comes.
+// The thread checks at least this often.
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
 
 constexpr const char* kWatch = "/v3/watch";
@@ -113,7 +113,7 @@ void Streams::abandon(Transfer& transfer) {
     curl_multi_remove_handle(multi_.get(), transfer.request.handle());
 }
 
-// Streams of watches that are over, and of members that are given up.
+// Closes the streams of ended watches and of abandoned members.
 void Streams::close_strays() {
   MutexLock lock(mutex_);
   std::erase_if(transfers_, [&](auto& entry) MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
@@ -179,7 +179,7 @@ void Streams::finish(Transfer& transfer, CURLcode code) {
     transfer.is_listing = !status.is_ok();
     if (status.is_ok()) return;
   }
-  // A stream that ends without a word is of a member that ends.
+  // A stream that ends without a failure is of a member that is ending.
   transfer.not_before = Clock::now() + kPause;
   if (is_token_refused(status))
     static_cast<void>(cluster_.authenticate(Deadline::after(kRenewalLimit)));
@@ -237,7 +237,7 @@ bool Streams::take_line(Transfer& transfer, std::string_view line) {
 
 void Streams::take(Watched& watched, const WatchMessage& message) {
   for (const auto& change : message.changes) {
-    if (change.now.modified < watched.next) continue;  // told before the stream moved
+    if (change.now.modified < watched.next) continue;  // reported before the stream moved
     if (change.is_removed)
       watched.known.erase(change.now.key);
     else
@@ -248,7 +248,7 @@ void Streams::take(Watched& watched, const WatchMessage& message) {
     watched.next = std::max(watched.next, change.now.modified + 1);
 }
 
-// What has changed since the last that was told, though not in which steps.
+// Reports what has changed since the last report, but not in which steps.
 Status Streams::take_listing(std::uint64_t watch, std::string_view answer) {
   auto listing = read_range(answer);
   if (!listing.is_ok()) return listing.status();

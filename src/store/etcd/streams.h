@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread for what goes on all the time: it renews the lease, and it holds a stream for every
-// watch. All are at the cluster's current member; a renewal that fails moves them to the next,
-// where each watch goes on with the revision behind the last that it has told.
+// One thread for continuous work: it renews the lease, and it holds a stream for every watch. All
+// use the cluster's current member. A failed renewal moves them to the next member, where each
+// watch continues after the last revision that it has reported.
 #pragma once
 
 #include <curl/curl.h>
@@ -23,49 +23,49 @@
 
 namespace memspan::etcd {
 
-// What a watch is about, and where it has come to. A value.
+// The keys of a watch, and its progress. A value.
 struct Watched {
-  // Called with a lock of the streams held: it may not call them, and is quick.
+  // Called with a lock of the streams held: it must be fast and may not call them.
   using Sink = std::function<void(const WatchMessage::Change&)>;
 
   std::string key;
   std::string end;                        // empty: the one key
-  Revision next = 0;                      // the first that has not been told
-  std::map<std::string, Revision> known;  // the keys that are there, with their last writes
+  Revision next = 0;                      // the first not reported yet
+  std::map<std::string, Revision> known;  // existing keys, with their last writes
   Sink sink;
 };
 
 // Thread-safe.
 class Streams {
  public:
-  // `lease` was just granted for `time_to_live`. When it ends, or nobody has renewed it for long,
-  // the cluster is told.
+  // `lease` was just granted for `time_to_live`. When it ends, or renewals fail for long, the
+  // thread calls cluster.end().
   Streams(Cluster& cluster, const HttpSettings& settings, LeaseId lease, Duration time_to_live);
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
   Status start();
-  // No sink runs or begins after this returned.
+  // After this returns, no sink runs or begins.
   void stop() MEMSPAN_EXCLUDES(mutex_);
-  // In a child of fork(), where the thread is not.
+  // For a child made by fork(), which has no such thread.
   void forget_in_child();
 
   std::uint64_t add(Watched watched) MEMSPAN_EXCLUDES(mutex_);
-  // The sink does not run or begin after this returned. False when there is no such watch.
+  // After this returns, the sink does not run or begin. False if the watch does not exist.
   bool remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  // One request under way. The network thread's.
+  // One pending request. Only for the network thread.
   struct Transfer {
     explicit Transfer(const HttpSettings& settings) : request(settings) {}
     HttpRequest request;
     std::uint64_t turn = 0;
     std::uint64_t watch = 0;    // 0: the renewal
-    bool is_compacted = false;  // the stream said that etcd has its changes no longer
-    bool is_listing = false;    // instead of them
+    bool is_compacted = false;  // etcd no longer has the stream's changes
+    bool is_listing = false;    // a listing replaces them
     bool is_under_way = false;
-    Status failure;  // that the stream told
+    Status failure;  // reported by the stream
     Clock::time_point not_before{};
   };
 
@@ -94,10 +94,10 @@ class Streams {
   Mutex mutex_;
   std::map<std::uint64_t, Watched> watches_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  // The network thread's.
+  // Only for the network thread.
   std::map<std::uint64_t, std::unique_ptr<Transfer>> transfers_;  // by watch
   Transfer renewal_;
-  Clock::time_point renewed_ = Clock::now();  // as of when the request was sent
+  Clock::time_point renewed_ = Clock::now();  // when the last successful request was sent
   Clock::time_point renewal_sent_ = Clock::now();
   std::thread thread_;
 };

@@ -16,12 +16,12 @@
 namespace memspan {
 namespace {
 
-// How long a caller whose deadline has passed may take to withdraw.
+// Time for a caller to withdraw after its deadline.
 constexpr Duration kWithdrawal = std::chrono::seconds(1);
 
 enum class Kind { kAllgather, kCreateGroup };
 
-// How an epoch ended for a caller that took part in it.
+// Outcome of an epoch for a caller that took part in it.
 struct Outcome {
   std::vector<EpochCaller> callers;        // by rank
   std::vector<std::string> contributions;  // by rank
@@ -40,7 +40,7 @@ class EpochCall {
         deadline_(deadline),
         changes_(store) {}
 
-  // `nonce` is this call's, and no other's.
+  // `nonce` is unique to this call.
   Result<Outcome> run(std::uint64_t nonce, std::string_view mine) {
     mine_ = {.state = EpochSlot::State::kFilled,
              .caller = {.rank = rank_,
@@ -52,7 +52,7 @@ class EpochCall {
              .bytes = std::string(mine.size() <= share() ? mine : "")};
     MEMSPAN_TRY(changes_.watch(prefix_, deadline_), "watching the others");
     MEMSPAN_PASS(fill_slot());
-    // The slot is filled: whoever gives up from here on empties it.
+    // The slot is filled: from here on, a caller that gives up empties it.
     if (const Status status = decide(); status.code() == Code::kTimeout)
       return give_up();
     else if (!status.is_ok())
@@ -70,7 +70,7 @@ class EpochCall {
   std::string slot_key() const { return rank_key(prefix_ + "slot/", rank_); }
   std::string decision_key() const { return prefix_ + "decision"; }
 
-  // One listing has all slots.
+  // One listing must hold all slots.
   std::size_t share() const { return kMaxValueBytes / 2 / size_; }
 
   Status check_lengths(const std::map<int, EpochSlot>& fresh) const {
@@ -85,7 +85,7 @@ class EpochCall {
     return check_contributions(bytes, size_);
   }
 
-  // What is there at one moment.
+  // Reads everything at one moment.
   Result<EpochView> look(const Deadline& deadline) {
     MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(prefix_, deadline), "looking");
     MEMSPAN_TRY_ASSIGN(EpochView view, EpochView::read(listing, prefix_), "looking");
@@ -94,7 +94,7 @@ class EpochCall {
     return view;
   }
 
-  // Until the slot is this caller's.
+  // Tries until this caller has the slot.
   Status fill_slot() {
     for (;;) {
       MEMSPAN_TRY_ASSIGN(const EpochView view, look(deadline_), "joining the others");
@@ -104,7 +104,7 @@ class EpochCall {
         if (!view.decision.consumed.contains(slot->second.caller.nonce))
           return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank_,
                                                   slot->second.caller.member, kRankTaken)};
-        // Of an epoch that is over; its caller is about to empty it.
+        // The slot is of a finished epoch; its caller is about to empty it.
         MEMSPAN_TRY(changes_.next(deadline_).status(), "waiting for the rank's caller before");
         continue;
       }
@@ -118,7 +118,7 @@ class EpochCall {
     }
   }
 
-  // Callers that wait agree on the size. In a creation another size fails it for all.
+  // Waiting callers must agree on the size. In a creation another size fails it for all.
   Status check_size(const EpochView& view) {
     for (const auto& [rank, slot] : view.fresh()) {
       if (slot.size == size_) continue;
@@ -131,11 +131,11 @@ class EpochCall {
     return Status::ok();
   }
 
-  // Decides the epoch when all have come or somebody will not come any more.
+  // Decides the epoch when all have come, or a caller is gone.
   Status decide() {
     for (;;) {
       MEMSPAN_TRY_ASSIGN(const EpochView view, look(deadline_), "listing the members");
-      if (view.decision.concerns(mine_.caller.nonce)) return Status::ok();  // its change will come
+      if (view.decision.concerns(mine_.caller.nonce)) return Status::ok();  // its change follows
       const auto fresh = view.fresh();
       Status outcome;
       if (fresh.size() == size_) {
@@ -151,7 +151,7 @@ class EpochCall {
     }
   }
 
-  // A caller that waited here, or one of the last epoch if this caller was in it, too.
+  // A caller that waited here, or one of the last epoch if this member was also in it.
   std::optional<EpochCaller> who_is_gone(const EpochView& view) const {
     for (const auto& [rank, caller] : gone_)
       if (!view.slots.contains(rank) && !consumed_.contains(caller.nonce)) return caller;
@@ -163,13 +163,13 @@ class EpochCall {
       if (slot == view.slots.end())
         gone = gone ? gone : caller;
       else if (slot->second.caller.lease != caller.lease)
-        return std::nullopt;  // others meet here now
+        return std::nullopt;  // other callers use this name now
       was_in_it = was_in_it || caller.lease == store_.lease();
     }
     return was_in_it ? gone : std::nullopt;
   }
 
-  // Writes the decision about all who wait in the view. False when there is a newer one.
+  // Writes the decision about all waiting callers of the view. False if a newer one exists.
   Result<bool> swap(const EpochView& view, const Status& outcome, const Deadline& deadline) {
     EpochDecision next = view.next_decision();
     next.code = outcome.code();
@@ -207,7 +207,8 @@ class EpochCall {
       return true;
     }
     if (change.event == StoreEvent::kRemoved) {
-      // By the changes in their order, since a view may be of later: who gave up emptied its slot.
+      // Judge by the order of the changes, because a view may be newer: a caller that gave up
+      // emptied its slot.
       MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(change.key, prefix_ + "slot/"), "a slot");
       if (const auto slot = seen_.extract(rank);
           !slot.empty() && slot.mapped().state == EpochSlot::State::kFilled)
@@ -220,7 +221,7 @@ class EpochCall {
     return false;
   }
 
-  // leave_allgather() has emptied this caller's slot; a decision concerns who has one.
+  // leave_allgather() has removed this caller's slot; a decision concerns only callers with a slot.
   bool has_left() {
     const auto own = gone_.find(rank_);
     if (own == gone_.end() || own->second.nonce != mine_.caller.nonce) return false;
@@ -238,7 +239,7 @@ class EpochCall {
     return outcome;
   }
 
-  // Stays as a sign that this caller is there.
+  // The empty slot shows that this caller still exists.
   Status empty_slot() {
     EpochSlot empty = mine_;
     empty.state = EpochSlot::State::kEmpty;
@@ -250,7 +251,7 @@ class EpochCall {
         .status();
   }
 
-  // With a new decision after the slot is empty, nobody can complete the epoch by an older view.
+  // A new decision after the slot is empty keeps others from completing the epoch by an older view.
   Result<Outcome> give_up() {
     std::erase_if(came_, [&](const auto& came) { return consumed_.contains(came.second); });
     const Status why = end_of_wait(missing_ranks(size_, came_));
@@ -281,7 +282,7 @@ class EpochCall {
   EpochSlot mine_;
   EpochDecision decision_;                      // the one about this call
   std::map<int, EpochSlot> seen_;               // each rank's slot as it was last seen
-  std::map<int, EpochCaller> gone_;             // who waited when its slot was removed
+  std::map<int, EpochCaller> gone_;             // callers that waited when their slots were removed
   std::map<int, std::uint64_t> came_;           // ranks that were seen waiting, with the nonce
   std::set<std::uint64_t> consumed_;            // nonces whose epoch is over, as far as was seen
   std::map<std::uint64_t, std::string> bytes_;  // by nonce, of all that were seen waiting
@@ -297,7 +298,7 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   MEMSPAN_TRY(
       check_contributions(mine.size() + sizeof(std::uint32_t), static_cast<std::uint32_t>(size)),
       "all-gather");
-  // Any number of callers may be alone under one name at the same time.
+  // Any number of single callers may use one name at the same time.
   if (size == 1) return std::vector<std::string>{std::string(mine)};
   EpochCall call(store, Kind::kAllgather, fmt::format("{}/allgather/", name), rank, size, deadline);
   auto outcome = call.run(new_nonce(), mine);
@@ -328,7 +329,7 @@ Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, i
   const std::string prefix = fmt::format("{}/create/", name);
   const std::uint64_t nonce = new_nonce();
   GroupMembers members{.alive_prefix = fmt::format("{}/alive/", name), .members = {}};
-  // There before anybody counts on this member, so that its end is noticed from the first moment.
+  // Set before others rely on this member, so that they notice its end from the first moment.
   const std::string alive = members.alive_key(nonce);
   const GroupPresence presence{
       .size = static_cast<std::uint32_t>(size), .lease = store.lease(), .member = store.member()};

@@ -4,12 +4,12 @@
 //
 //   NAME/allgather/slot/00000   what rank 0 contributes, under its lease
 //   NAME/allgather/slot/00001   ...
-//   NAME/allgather/decision     who took part in the last epoch, and how it ended
+//   NAME/allgather/decision     the callers of the last epoch, and its outcome
 //
-// A caller fills the slot of its rank. Whoever sees all slots filled swaps the decision for one
-// that names them; whoever sees that a caller is gone swaps it for one that fails. One swap wins,
-// so all callers of an epoch come to the same end. A caller that gives up swaps the decision, too:
-// it has either taken part or it has not.
+// A caller fills the slot of its rank. If it sees all slots filled, it swaps the decision for one
+// that names them. If it sees that a caller is gone, it swaps the decision for a failure. One swap
+// wins, so all callers of an epoch get the same outcome. A caller that gives up also swaps the
+// decision: it has either taken part or it has not.
 #pragma once
 
 #include <string>
@@ -23,25 +23,26 @@
 
 namespace memspan {
 
-// Everybody's bytes, by rank; all together at most kMaxValueBytes, and 1 GiB / size. A store
-// without a CollectiveService takes of each caller no more than half of its share.
-//   kTimeout          names the ranks that did not come; the caller's bytes may count all the same
-//   kPeerLost         a caller that waited, or that took part in the last epoch as this one did, is
-//                     gone; for all that wait, with its name
+// Returns all callers' bytes, by rank; together at most kMaxValueBytes, and 1 GiB / size. A store
+// without a CollectiveService accepts at most half of its share from each caller.
+//   kTimeout          names the missing ranks; the caller's bytes may still count
+//   kPeerLost         names a departed caller that waited, or that took part in the last epoch with
+//                     this one; returned to all that wait
 //   kUnavailable      another caller has that rank
-//   kInvalidArgument  names what does not fit: the rank, the size, the bytes
-// Callers that agree on the epochs call in the same order; a failed one counts.
+//   kInvalidArgument  names the mismatch: the rank, the size, the bytes
+// Callers agree on the epochs by calling in the same order; a failed one counts.
 Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_view name, int rank,
                                            int size, std::string_view mine, Deadline deadline);
 
-// Ends this member's all-gathers of that name: those who wait, in this process too, get kPeerLost.
+// Ends this member's all-gathers of that name: waiting callers, also in this process, get
+// kPeerLost.
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline);
 
-// Nobody returns before all have called.
+// No caller returns before all have called.
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline);
 
-// An all-gather, all or nothing: a caller that times out has not taken part, and one that is gone
-// fails it for all. Those who took part are the members of a new group (group.h) from that moment.
+// An all-gather, all or nothing: a caller that times out has not taken part, and a departed one
+// fails it for all. The callers are the members of a new group (group.h) from that moment.
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,
                                   std::string_view mine, Deadline deadline);
 

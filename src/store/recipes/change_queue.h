@@ -28,7 +28,7 @@ class ChangeQueue {
   ChangeQueue(const ChangeQueue&) = delete;
   ChangeQueue& operator=(const ChangeQueue&) = delete;
 
-  // From when this returns, every change of a key with the prefix goes into the queue.
+  // After this returns, every change of a key with the prefix enters the queue.
   Status watch(std::string_view prefix, Deadline deadline) {
     auto watch = store_.watch(
         prefix, [state = state_](const StoreChange& change) { state->push(change); }, deadline);
@@ -36,13 +36,13 @@ class ChangeQueue {
     return watch.status();
   }
 
-  // The next change, in their order. end_of_wait() when none comes by then, kStoreLost soon after
-  // the lease has ended.
+  // Returns the next change, in order. end_of_wait() if none comes by the deadline, kStoreLost soon
+  // after the lease has ended.
   Result<StoreChange> next(Deadline deadline) {
     for (;;) {
       const Deadline look = deadline.within(kLook);
       if (auto change = state_->pop(look)) return std::move(*change);
-      // No event tells of the end of a lease.
+      // No event reports the end of a lease.
       const Status alive = store_.get_now("?", Deadline::after(kLook)).status();
       if (alive.code() == Code::kStoreLost || alive.code() == Code::kForked) return alive;
       if (is_interrupted() || deadline.has_passed()) return end_of_wait("nothing changed");
@@ -50,7 +50,7 @@ class ChangeQueue {
   }
 
  private:
-  // How often a queue without changes looks whether the lease still holds.
+  // How often a queue without changes checks that the lease still holds.
   static constexpr Duration kLook = std::chrono::milliseconds(500);
 
   class State {

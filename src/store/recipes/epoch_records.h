@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ad-hoc all-gather writes into the store: a slot for each rank, and the last decision.
+// The ad-hoc all-gather's records in the store: a slot for each rank, and the last decision.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace memspan {
 // One call of one member. A value.
 struct EpochCaller {
   int rank = 0;
-  std::uint64_t nonce = 0;  // of this call, and of no other
+  std::uint64_t nonce = 0;  // unique to this call
   std::uint64_t lease = 0;
   std::string member;
 };
 
-// At a rank's slot. A value.
+// The content of a rank's slot. A value.
 struct EpochSlot {
   enum class State : std::uint8_t {
-    kEmpty = 0,   // its caller is not calling, but still there
+    kEmpty = 0,   // its caller exists, but is not calling
     kFilled = 1,  // its caller waits, or the decision about it has just been written
   };
   State state = State::kEmpty;
@@ -38,31 +38,31 @@ struct EpochSlot {
   static Result<EpochSlot> decode(std::string_view text);
 };
 
-// How the last epoch ended. No two are the same. A value.
+// Outcome of the last epoch. Each one is unique. A value.
 struct EpochDecision {
   std::uint64_t serial = 0;
   Code code = Code::kOk;
   std::string message;
-  std::vector<EpochCaller> decided;  // by rank, whom the code concerns
-  std::vector<EpochCaller> last;     // who took part in the last epoch that all came to
+  std::vector<EpochCaller> decided;  // by rank, those that the code concerns
+  std::vector<EpochCaller> last;     // callers of the last complete epoch
   std::set<std::uint64_t> consumed;  // nonces in slots whose epoch is over
 
   bool concerns(std::uint64_t nonce) const;
   std::string encode() const;
-  // An empty text is no decision yet.
+  // An empty text means that there is no decision yet.
   static Result<EpochDecision> decode(std::string_view text);
 };
 
-// All of it at one moment. A value.
+// All records at one moment. A value.
 struct EpochView {
   EpochDecision decision;
-  std::string decision_text;  // as it stands in the store
+  std::string decision_text;  // as in the store
   std::map<int, EpochSlot> slots;
 
   static Result<EpochView> read(const StoreListing& listing, std::string_view prefix);
-  // The slots of those who wait for a decision.
+  // The slots of callers that wait for a decision.
   std::map<int, EpochSlot> fresh() const;
-  // What a decision after this one begins with; it concerns nobody yet.
+  // Begins the next decision, which does not concern any caller yet.
   EpochDecision next_decision() const;
 };
 

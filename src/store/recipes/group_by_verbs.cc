@@ -12,17 +12,17 @@
 
 namespace memspan {
 
-// Writes down who is gone, for all members and for those who come later. Thread-safe.
+// Records departures for all members, also for later ones. Thread-safe.
 class StoreGroup::ByVerbs::Departures {
  public:
   Departures(KeyValueStore& store, std::string group) : store_(store), group_(std::move(group)) {}
 
-  // Whose key this is, and who that is.
+  // Registers the rank and the name of a key's member.
   void add(const std::string& key, int rank, std::string_view member) {
     MutexLock lock(mutex_);
     members_[key] = {.rank = rank, .name = std::string(member)};
   }
-  // One that is not known is read from a key that ends in its rank.
+  // The rank of an unknown member is read from the end of its key.
   void take(const StoreChange& change, std::string_view ranks_prefix) {
     Member member;
     {
@@ -42,7 +42,7 @@ class StoreGroup::ByVerbs::Departures {
       static_cast<void>(write(member.rank, member.name, "its lease ended",
                               Deadline::after(std::chrono::seconds(1))));
   }
-  // The first who writes says why. A store that is lost needs it no more.
+  // The first record counts. A lost store no longer needs it.
   Status write(int rank, std::string_view member, std::string_view because,
                const Deadline& deadline) {
     return store_
@@ -108,7 +108,7 @@ Result<std::vector<std::string>> StoreGroup::ByVerbs::allgather(std::uint64_t op
   MEMSPAN_PASS(enter(deadline));
   MEMSPAN_TRY(store_.set(rank_key(prefix(operation), rank_), mine, deadline), "contributing");
   to_remove_.push_back(operation);
-  // What others contributed before this member was there.
+  // Contributions from before this member entered.
   MEMSPAN_TRY_ASSIGN(const StoreListing before, store_.list(prefix(operation), deadline),
                      "contributing");
   for (const auto& [key, value] : before) take_part(key, value);
@@ -235,7 +235,7 @@ std::optional<Result<std::vector<std::string>>> StoreGroup::ByVerbs::outcome(
     if (!fits.is_ok()) return fits;
     return all;
   }
-  // The place was given up by another object of this member, while this one waits.
+  // Another object of this member gave up the place while this one waits.
   if (const auto own = gone_.find(rank_); own != gone_.end())
     return Status(Code::kPeerLost, own->second);
   for (const auto& [rank, why] : gone_) {
@@ -246,7 +246,7 @@ std::optional<Result<std::vector<std::string>>> StoreGroup::ByVerbs::outcome(
   return std::nullopt;
 }
 
-// A contribution from before the member went may not have been seen yet.
+// A contribution from before the departure may not have been seen yet.
 Status StoreGroup::ByVerbs::lost(std::uint64_t operation, int rank, const std::string& why,
                                  const Deadline& deadline) {
   auto part = store_.get_now(rank_key(prefix(operation), rank), deadline);
@@ -255,7 +255,7 @@ Status StoreGroup::ByVerbs::lost(std::uint64_t operation, int rank, const std::s
   return part.status();
 }
 
-// All have come to this operation, so nobody is in one before it any more.
+// All have come to this operation, so no member is in an earlier one.
 void StoreGroup::ByVerbs::forget_before(std::uint64_t operation, const Deadline& deadline) {
   std::erase_if(to_remove_, [&](std::uint64_t before) {
     return before < operation && store_.remove(rank_key(prefix(before), rank_), deadline).is_ok();
@@ -268,7 +268,7 @@ Status StoreGroup::ByVerbs::leave(const Deadline& deadline) {
     return {Code::kNotFound, "this member is not in the group"};
   MEMSPAN_PASS(enter(deadline));
   has_left_ = true;
-  stop_watching_members();  // or it would write after the last has cleaned up
+  stop_watching_members();  // or it would write after the last member's clean-up
   MEMSPAN_TRY(departures_->write(rank_, store_.member(), "it left", deadline), "leaving the group");
   MEMSPAN_TRY(store_.remove(presence_key(), deadline).status(), "leaving the group");
   MEMSPAN_TRY_ASSIGN(const bool is_used, is_anybody_there(deadline), "leaving the group");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group's operations on a store that has only the plain verbs. What it writes is drawn in
-// group.h.
+// A group's operations on a store that has only the plain verbs. group.h shows the keys.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,9 @@
 
 namespace memspan {
 
-// One thread at a time. A contribution stays where it is until all have come to the next operation,
-// and a member that is gone contributes no more: so every member comes to the same end, whenever
-// it looks. Who is gone is written down by every member that is there, as soon as it happens.
+// One thread at a time. A contribution stays until all members have come to the next operation, and
+// a departed member contributes no more. So every member gets the same outcome, whenever it looks.
+// Every present member records a departure as soon as it happens.
 class StoreGroup::ByVerbs {
  public:
   ByVerbs(KeyValueStore& store, std::string name, int rank, int size);
@@ -38,14 +37,14 @@ class StoreGroup::ByVerbs {
   std::string presence_key() const;
   GroupPresence presence() const;
 
-  // Watches and reads the group, and takes the place in it; once.
+  // Watches and reads the group, and takes this member's place in it; once.
   Status enter(const Deadline& deadline);
   Status read_created(const std::string& members, const Deadline& deadline);
   Status watch_members(const Deadline& deadline);
   Status take_place(const Deadline& deadline);
   void take(const StoreChange& change);
   void take_part(std::string_view key, const std::string& value);
-  // The end of the operation, when it has come to one.
+  // The outcome of the operation, if it has one already.
   std::optional<Result<std::vector<std::string>>> outcome(std::uint64_t operation,
                                                           const Deadline& deadline);
   Status lost(std::uint64_t operation, int rank, const std::string& why, const Deadline& deadline);
@@ -66,7 +65,7 @@ class StoreGroup::ByVerbs {
   std::optional<GroupMembers> created_;   // not for a group that has only a name
   std::map<int, GroupPresence> present_;  // as last seen
   std::map<int, std::string> gone_;       // why
-  std::map<std::uint64_t, Parts> parts_;  // by operation, of those that are not over
+  std::map<std::uint64_t, Parts> parts_;  // by operation, of unfinished ones
   std::vector<std::uint64_t> to_remove_;  // operations whose own contribution is in the store
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What groups write into the store: a key of each member that goes with its lease, and, of a group
-// that create_group() has made (all_gather.h), who the members are.
+// The groups' records in the store: a key of each member under its lease. A group that
+// create_group() has made (all_gather.h) also has a list of its members.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace memspan {
 
-// At a member's key. A value.
+// The content of a member's key. A value.
 struct GroupPresence {
   std::uint32_t size = 0;  // of the group, as the member says
   std::uint64_t lease = 0;
@@ -39,7 +39,7 @@ struct GroupPresence {
   }
 };
 
-// By rank. A value.
+// Members by rank. A value.
 struct GroupMembers {
   struct Member {
     std::uint64_t nonce = 0;

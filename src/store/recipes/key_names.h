@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recipes' keys and values are made of: numbers that are never the same twice, and keys
-// that end in a rank.
+// Parts of the recipes' keys and values: unique numbers, and keys that end in a rank.
 #pragma once
 
 #include <fmt/format.h>

@@ -21,7 +21,7 @@ class StoreMembership::Members {
   Members(std::string prefix, Listener listener)
       : prefix_(std::move(prefix)), listener_(std::move(listener)) {}
 
-  // From the store's thread. Waits in a queue until begin() has told what was there before.
+  // Called by the store's thread. Changes wait in a queue until begin() has delivered the listing.
   void take(const StoreChange& change) {
     MutexLock in_order(delivery_);
     if (has_begun_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipe: who is in an open group, and events when members join and leave it. A group may have any
-// members at any time; nobody says beforehand how many.
+// Recipe: the members of an open group, and events when members join and leave it. A group may have
+// any members at any time, and their number is not fixed.
 //
 //   GROUP/here/ID = value      under the member's lease
 #pragma once
@@ -21,7 +21,7 @@ namespace memspan {
 // A value.
 struct MembershipEvent {
   enum class Kind {
-    kJoined,  // or is there with another value
+    kJoined,  // or has another value now
     kLeft,    // also when its lease has ended
   };
   Kind kind = Kind::kJoined;
@@ -29,26 +29,25 @@ struct MembershipEvent {
   std::string value;  // the last one
 };
 
-// One member's place. One thread at a time, members() from any. The store must outlive it.
+// One member's place. One thread at a time, members() from any thread. The store must outlive it.
 class StoreMembership {
  public:
-  // Runs on a thread of the store, one at a time; may call the store.
+  // Runs on a thread of the store, one call at a time; may call the store.
   using Listener = std::function<void(const MembershipEvent&)>;
 
-  // `listener` is told of every member that is there and of every change from then on, this
-  // member's own included; each member's events come in order. kUnavailable when another member has
-  // the id.
+  // Calls `listener` for every present member and for every later change, this member's own
+  // included. Each member's events come in order. kUnavailable if another member has the id.
   static Result<std::unique_ptr<StoreMembership>> join(KeyValueStore& store, std::string_view group,
                                                        std::string_view id, std::string_view value,
                                                        Listener listener, Deadline deadline);
-  // Leaves if leave() was not called, as far as the store is there.
+  // Leaves if leave() was not called and the store is reachable.
   ~StoreMembership();
   StoreMembership(const StoreMembership&) = delete;
   StoreMembership& operator=(const StoreMembership&) = delete;
 
-  // The others are told. No listener runs or begins after this returned.
+  // Notifies the others. After this returns, no listener runs or begins.
   Status leave(Deadline deadline);
-  // Ids and values of those who are there, as far as this member has been told.
+  // Ids and values of the present members, as far as this one knows.
   std::map<std::string, std::string> members() const;
 
  private:

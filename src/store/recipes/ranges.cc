@@ -16,9 +16,9 @@
 namespace memspan {
 namespace {
 
-// Places that something else has in this process are passed over, so many times.
+// Number of places to try if they are in use in this process.
 constexpr int kMostPlaces = 64;
-// How long a member may take to withdraw what it began.
+// Time for a member to withdraw what it began.
 constexpr Duration kRangeWithdrawal = std::chrono::seconds(5);
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
@@ -30,7 +30,7 @@ bool conflict(const NamedRange& one, const NamedRange& other) {
          (one.base < other.base + other.bytes && other.base < one.base + one.bytes);
 }
 
-// One attempt after the other until this member has the name's range.
+// Repeats attempts until this member has the name's range.
 class Claim {
  public:
   using Ranges = std::vector<NamedRange>;
@@ -98,14 +98,14 @@ class Claim {
     return std::optional(there->base);
   }
 
-  // Until somebody changes a range.
+  // Waits until a range changes.
   Status wait() {
     auto change = changes_.next(deadline_);
     if (change.is_ok() || change.code() == Code::kTimeout) return Status::ok();
     return change.status();
   }
 
-  // Where others look, too, a claim that lost looks somewhere else.
+  // Other claims also try the first gap, so a claim that lost tries another place.
   std::uint64_t first_place(const Ranges& ranges) const {
     const std::uint64_t first = find_gap(ranges, mine_.bytes, bounds_.begin, bounds_);
     if (races_ == 0 || first == 0) return first;
@@ -148,7 +148,7 @@ class Claim {
     return again(is_mine.status());
   }
 
-  // Of a tentative range: whether it was confirmed.
+  // Returns whether the tentative range was confirmed.
   Result<bool> settle() {
     while (!deadline_.has_passed()) {
       MEMSPAN_TRY_ASSIGN(const Ranges ranges, look(), "claiming a range");
@@ -176,7 +176,7 @@ class Claim {
     return store_.list(fmt::format("{}/user/{}/", prefix_, name), deadline_);
   }
 
-  // Drops a range that nobody uses.
+  // Drops a range without users.
   Attempt make_room(const Ranges& ranges) {
     for (const NamedRange& range : ranges) {
       if (range.state == NamedRange::State::kDropping) return again(wait());
@@ -191,8 +191,8 @@ class Claim {
             format_size(mine_.bytes), format_size(bounds_.end - bounds_.begin)));
   }
 
-  // Marks the range; when it is marked, looks for users of that layout, and drops it when there are
-  // none. kInvalidArgument when there are.
+  // Marks the range. If it is marked already, drops it unless it has users of that layout;
+  // kInvalidArgument if it has.
   Status drop(const NamedRange& range) {
     NamedRange next = range;
     if (range.mark == 0) {
@@ -215,7 +215,7 @@ class Claim {
     return store_.remove(key(range.base), Deadline::after(kRangeWithdrawal)).status();
   }
 
-  // False when the range was another one by then.
+  // False if the range has changed in between.
   Result<bool> swap(const NamedRange& from, const NamedRange& to,
                     KeyLife life = KeyLife::kPermanent) {
     const std::string wanted = to.encode();
@@ -231,7 +231,7 @@ class Claim {
   const RangeRegistry::Take& take_;
   const Deadline deadline_;
   ChangeQueue changes_;
-  int races_ = 0;  // that this claim lost
+  int races_ = 0;  // lost by this claim
 };
 
 }  // namespace
@@ -285,7 +285,7 @@ std::string RangeRegistry::user_key(const std::string& name) const {
 Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_t bytes,
                                            const std::string& layout, const Take& take,
                                            Deadline deadline) {
-  // Before the ranges are looked at: from now on nobody drops the name's range unseen.
+  // Set before the ranges are read: from now on no member drops the name's range unseen.
   MEMSPAN_TRY(store_.set(user_key(name), layout, deadline, KeyLife::kLease), "claiming a range");
   auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
                     take, deadline)

@@ -16,10 +16,10 @@ namespace memspan {
 namespace {
 
 constexpr int kMostRanks = 65536;
-// Of a member that is gone: 3 s, and what etcd takes to look and to elect a leader.
+// The rest of a departed member's lease: 3 s, and etcd's time to check and to elect a leader.
 constexpr Duration kLongestLease = std::chrono::seconds(6);
 
-// What stands at a rank's key. A value.
+// The content of a rank's key. A value.
 struct Taken {
   std::uint32_t size = 0;  // 0: the member does not know it
   std::uint64_t generation = 0;
@@ -65,7 +65,7 @@ Status taken_by(int rank, const Taken& other) {
           fmt::format("rank {} is taken by {}{}", rank, other.member, kRankTaken)};
 }
 
-// The scope's size, by what all others and this member say. `mine` 0: unknown.
+// The scope's size, from all others and this member. `mine` 0: unknown.
 Result<std::uint32_t> agreed_size(const Ranks& others, std::uint32_t mine) {
   std::uint32_t size = mine;
   for (const auto& [rank, other] : others) {
@@ -83,7 +83,7 @@ Result<std::uint32_t> agreed_size(const Ranks& others, std::uint32_t mine) {
   return size;
 }
 
-// The one asked for, or the lowest that is free.
+// The rank asked for, or the lowest free one.
 Result<int> choose(const Ranks& others, int asked, std::uint32_t size) {
   int rank = asked;
   if (asked < 0)
@@ -113,8 +113,8 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
     MEMSPAN_TRY_ASSIGN(const std::string now,
                        store.compare_and_swap(key, "", wanted, deadline, KeyLife::kLease),
                        "taking a rank");
-    if (now != wanted) continue;  // somebody was faster
-    // Members that did not see each other may differ about the size: then each that sees it fails.
+    if (now != wanted) continue;  // another member was faster
+    // Members that did not see each other may pass different sizes. Then each that sees it fails.
     MEMSPAN_TRY_ASSIGN(Ranks all, ranks_of(store, scope, deadline), "taking a rank");
     all.erase(*rank);
     size = agreed_size(all, mine.size);

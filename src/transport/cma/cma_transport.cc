@@ -71,7 +71,7 @@ class CmaLink final : public Link {
   Status atomic(OperationContext&, const AtomicOp&, const RemotePlace&, std::uint64_t*) override {
     return no_atomics();
   }
-  // What a system call copied is there when it returns.
+  // A system call has copied all bytes when it returns.
   Status fence(OperationContext&) override { return Status::ok(); }
   std::uint64_t start_quiet(OperationContext&) override { return 0; }
   Status finish_quiet(OperationContext&, std::uint64_t) override { return Status::ok(); }
@@ -99,7 +99,7 @@ class CmaLink final : public Link {
   }
 
   const std::string name_;
-  const pid_t process_;  // -1: not visible from here
+  const pid_t process_;  // -1: not visible to us
   Mutex mutex_;
   std::map<std::uint32_t, std::uint32_t> attached_ MEMSPAN_GUARDED_BY(mutex_);  // generations
 };

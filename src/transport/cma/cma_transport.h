@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a process of the same node that is not mapped here: the kernel copies it, by
-// process_vm_readv and process_vm_writev (cross-memory attach). No atomics and no messages.
+// Reaches unmapped memory of a process on the same node: the kernel copies it by process_vm_readv
+// and process_vm_writev (cross-memory attach). No atomics and no messages.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,7 @@ void append(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& count, s
   entries[count++] = {base, bytes};
 }
 
-// Leaves out what was moved; `first` is the entry that is next.
+// Skips the moved bytes; `first` becomes the next entry.
 void advance(std::array<iovec, VectorCopy::kMost>& entries, std::size_t& first, std::size_t count,
              std::size_t bytes) {
   while (first < count && bytes >= entries[first].iov_len) bytes -= entries[first++].iov_len;
@@ -63,7 +63,7 @@ Status VectorCopy::flush() {
   Status status;
   moved_ = 0;
   while (local < local_count_) {
-    // What was moved is less when a page is not there, or when it is more than 2 GiB.
+    // A call moves fewer bytes at a missing page or after 2 GiB.
     const ssize_t moved = call(local, remote);
     if (moved <= 0) {
       status = explain(moved == 0 ? EFAULT : errno, local_[local], remote_[remote]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving many pieces between this process and another one's memory by few system calls. Pieces that
-// continue the one before, at either end, are one there.
+// Moves many pieces between this process and another one's memory by few system calls. At each end
+// it merges pieces that continue the previous one.
 //
-// The kernel checks that there is memory, not that it is the right one: its owner has to stay what
-// it was.
+// The kernel checks that memory exists, not that it is the right memory: its owner must stay the
+// same.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@
 
 namespace memspan {
 
-// Collects pieces and moves them in their order. Lives on the stack (32 KiB); one thread.
+// Collects pieces and moves them in order. Lives on the stack (32 KiB); one thread.
 class VectorCopy {
  public:
   static constexpr std::size_t kMost = 1024;  // the kernel's limit (IOV_MAX)
@@ -29,12 +29,12 @@ class VectorCopy {
 
   bool is_empty() const { return local_count_ == 0; }
   bool is_full() const { return local_count_ == kMost || remote_count_ == kMost; }
-  // Not when full.
+  // Must not be full.
   void add(std::byte* local, std::uint64_t remote, std::size_t bytes);
-  // Moves what was added, and is empty then. kPeerLost, kAuth (not allowed to), kInvalidArgument
-  // (no memory at one of the ends), kNotSupported or kSystem say why not all of it was.
+  // Moves and removes the added pieces. If not all are moved, returns kPeerLost, kAuth (not allowed
+  // to), kInvalidArgument (no memory at one of the ends), kNotSupported or kSystem.
   Status flush();
-  // Bytes, by the last flush().
+  // Bytes moved by the last flush().
   std::uint64_t moved() const { return moved_; }
 
  private:

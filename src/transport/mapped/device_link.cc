@@ -71,7 +71,7 @@ Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, 
                               std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                               SignalOp op) {
   const AtomicOp update{op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd, 8, value};
-  // Refused ahead of the data.
+  // Refuses before the data.
   MEMSPAN_TRY_ASSIGN(const Mapped word, find(signal, update.width), "put_signal");
   if (word.is_device && update.kind != AtomicKind::kSet) return no_device_atomic(update, signal);
   if (bytes != 0) MEMSPAN_PASS(put(context, to, from, bytes));

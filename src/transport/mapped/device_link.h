@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to a process of this node whose memory is mapped here, in a job where memory may be that
-// of another device than the host: regions of the host, and of the device, and local ends of
-// either.
+// A link to a process of this node whose memory is mapped here, in a job with device memory.
+// Regions and local ends may be host or device memory.
 //
-// An end of the device is copied by the device, and the copy is done when the call returns. Of
-// atomics on memory of the device only set and fetch of a word can be done from here, as copies of
-// it; the others are kNotSupported.
-// Thread-safe as any Link; sizes are bytes.
+// If an end is device memory, the device copies; the copy is complete when the call returns. Device
+// memory supports only the atomics set and fetch, as copies of the word; the others return
+// kNotSupported.
+// Thread-safe like any Link; sizes are in bytes.
 #pragma once
 
 #include <array>
@@ -22,10 +21,10 @@ class DeviceLink final : public Link {
  public:
   DeviceLink() = default;
 
-  // A region of the peer, by its number, and where it is mapped here. Before its first use.
+  // Adds a region of the peer, mapped at `mapped_at`. Call it before the first use.
   void add(const RemoteRegion& region, std::byte* mapped_at);
 
-  Status attach(const RemoteRegion& region) override;  // kNotSupported: add() does it
+  Status attach(const RemoteRegion& region) override;  // kNotSupported: use add()
   std::byte* direct(const RemotePlace& place) override;
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
@@ -47,7 +46,7 @@ class DeviceLink final : public Link {
   Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
 
  private:
-  // Numbers of regions are below this.
+  // Region numbers are below this.
   static constexpr std::size_t kMostRegions = 4;
   struct Mapped {
     std::byte* base = nullptr;

@@ -12,7 +12,7 @@
 namespace memspan {
 namespace {
 
-// Where a region is in the file and in the address range, as its key says.
+// A region's offsets in the file and in the address range, from its key.
 struct MappedKey {
   std::uint64_t pages_offset = 0;
   std::uint64_t at = 0;
@@ -33,7 +33,7 @@ struct MappedKey {
   }
 };
 
-// The range, which one thread at a time changes.
+// The range; one thread at a time changes it.
 struct SharedRange {
   Reservation& range;
   const Pages& pages;
@@ -164,7 +164,7 @@ std::unique_ptr<Transport> make_mapped_transport(Reservation& range, const Pages
 }
 
 RemoteRegion describe_mapped(const LocalRegion& region) {
-  // The file is the life of its regions: one generation is enough.
+  // Regions live as long as the file: one generation is enough.
   return {{region.number, 1}, region.bytes, region.kind, MappedKey::encode(region)};
 }
 

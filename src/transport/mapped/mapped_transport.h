@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of processes of the same node that lies in one shared file: each peer's region is mapped
-// into one address range, where it was said to be, and reached by plain loads and stores.
+// Reaches memory of processes of one node in a shared file. Each peer's region is mapped into one
+// address range, at the offset in its key, for plain loads and stores.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace memspan {
 
-// Regions are stretches of `pages`; Link::attach maps them into `range`. Both must outlive it.
+// Regions are ranges of `pages`; Link::attach maps them into `range`. Both must outlive it.
 std::unique_ptr<Transport> make_mapped_transport(Reservation& range, const Pages& pages);
 
-// Describes the region that a peer exposes by mapped, without asking it: what is in `pages` is
-// agreed among the processes of a node.
+// Describes the region that a peer exposes by mapped, without asking it: the processes of a node
+// agree on the layout of `pages`.
 RemoteRegion describe_mapped(const LocalRegion& region);
 
 }  // namespace memspan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves the bytes of the transport `message`: connections that keep order. A new carrier
-// implements these three classes; the protocol above knows nothing else of it.
+// Carriers move the bytes of the transport `message` over connections that keep order. A new
+// carrier implements these three classes; the protocol above knows nothing else of it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,32 +17,33 @@
 
 namespace memspan {
 
-// How long a call may sleep at most that was told to wait: then its caller looks around.
+// The longest sleep of a call that may wait. Then its caller checks limits and interrupts.
 inline constexpr auto kStreamWait = std::chrono::milliseconds(20);
 
 enum class Waiting : bool { kNo, kShortly };  // not at all, or up to kStreamWait
 
-// Of a peer about which nothing is known.
+// The window of an unknown peer.
 inline constexpr std::size_t kFarWindow = std::size_t{1} << 20;
 
-// One connection. One thread at a time receives and one sends; cut() may come from any.
+// One connection. One thread at a time receives and one sends; any thread may call cut().
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // To poll: readable when receive() gives bytes or the end, writable when send() takes some.
+  // For poll(): readable when receive() returns bytes or the end, writable when send() takes some.
   virtual int descriptor() const = 0;
-  // Bytes to ask the other end for at a time: enough that it always has some to send.
+  // Bytes to request from the peer at a time: enough to keep it sending.
   virtual std::size_t window() const { return kFarWindow; }
-  // Both ends still agree on something before send() takes bytes: then it is to be tried again when
-  // the descriptor is readable. Any thread asks.
+  // Whether the ends still negotiate, so send() takes no bytes. Retry when the descriptor is
+  // readable. Any thread may call it.
   virtual bool is_opening() const { return false; }
-  // Whether receive() may give more that came already, which the descriptor does not show. Who
-  // receives asks.
+  // Whether receive() may return more bytes that the descriptor does not show. For the receiving
+  // thread.
   virtual bool has_buffered() const { return false; }
-  // The number of bytes, 0 when there are none (in time), or -1 when the connection has ended.
+  // Returns the number of bytes, 0 if it can move no bytes (in time), or -1 after the connection's
+  // end.
   virtual ssize_t receive(std::span<const iovec> to, Waiting waiting) = 0;
   virtual ssize_t send(std::span<const iovec> from, Waiting waiting) = 0;
-  // Ends the connection for both sides; who waits in it returns.
+  // Ends the connection for both sides; a thread that waits in it returns.
   virtual void cut() = 0;
 };
 
@@ -51,12 +52,12 @@ class Listener {
  public:
   virtual ~Listener() = default;
   virtual int descriptor() const = 0;  // readable when accept() has one
-  // What connect() of the same carrier takes in another process.
+  // The argument for connect() of this carrier in another process.
   virtual std::string address() const = 0;
-  // Null when nobody is there.
+  // Null if no connection waits.
   virtual std::unique_ptr<ByteStream> accept() = 0;
-  // Whether accept() also moves the bytes of all streams: then who looks after streams calls it,
-  // too.
+  // Whether accept() also moves the bytes of all streams. Then threads that serve streams also call
+  // it.
   virtual bool moves_streams() const { return false; }
 };
 
@@ -69,7 +70,7 @@ class Carrier {
   // kUnreachable, or kTimeout at the deadline.
   virtual Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
                                                       const Deadline& deadline) = 0;
-  // Null where peers' memory is reached by frames alone. Lives as long as the carrier.
+  // Null if only frames reach peers' memory. Lives as long as the carrier.
   virtual NativeAccess* native() { return nullptr; }
 };
 

@@ -12,14 +12,14 @@
 namespace memspan {
 namespace {
 
-// More than what a peer may have asked for (requester.h), with room for messages of handlers.
+// More than a peer may request (requester.h), with room for messages of handlers.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20;
 
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};
 }
 
-// Leaves out what was sent.
+// Skips the sent bytes.
 std::span<iovec> advance(std::span<iovec> parts, std::size_t bytes) {
   while (!parts.empty() && bytes >= parts.front().iov_len) {
     bytes -= parts.front().iov_len;
@@ -56,12 +56,12 @@ Status Connection::send(std::span<const OutFrame> frames, SendMode mode, const D
   } else {
     MEMSPAN_PASS(queue(frames));
   }
-  // Whoever queued while this thread had the stream counts on it.
+  // Threads that queued while this thread held the stream rely on it.
   if (status.is_ok() && has_queued()) send_queued();
   return status;
 }
 
-// With sending_ held. Nobody else gives numbers to frames that are sent before these.
+// The caller holds sending_. No other thread numbers frames that are sent before these.
 Status Connection::send_some(std::span<const OutFrame> frames, SendMode mode,
                              const Deadline& deadline) {
   std::array<FrameHeader, kFramesAtOnce> headers;
@@ -107,7 +107,7 @@ std::size_t Connection::number(std::span<const OutFrame> frames, std::span<Frame
   return count;
 }
 
-// With sending_ held. What is queued meanwhile comes after it.
+// The caller holds sending_. Frames queued during the call follow.
 Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& deadline) {
   Waiting waiting = Waiting::kNo;
   while (true) {
@@ -119,7 +119,7 @@ Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& 
     if (waiting == Waiting::kNo) sink_.on_full();
     waiting = Waiting::kShortly;
     if (sent > 0) continue;
-    // The frame was begun, so it has to be sent whole.
+    // The frame has begun, so the rest must follow.
     if (deadline.has_passed()) {
       MEMSPAN_PASS(append(parts));
       return {Code::kTimeout, "the peer does not take what is sent"};
@@ -131,7 +131,7 @@ Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& 
   }
 }
 
-// With sending_ held. Whoever receives reads what the peer said before it went, and finds the end.
+// The caller holds sending_. The receiving thread reads the peer's last frames, then the end.
 Status Connection::not_sent(SendMode mode) {
   MutexLock lock(queue_mutex_);
   in_flight_.clear();
@@ -141,7 +141,7 @@ Status Connection::not_sent(SendMode mode) {
   return mode == SendMode::kWait ? ended() : Status::ok();
 }
 
-// With sending_ held and nothing in flight: puts the rest of a frame before all that is queued.
+// The caller holds sending_; nothing is in flight. Puts the rest of a frame before the queue.
 Status Connection::append(std::span<const iovec> parts) {
   in_flight_.clear();
   in_flight_done_ = 0;
@@ -171,7 +171,7 @@ Status Connection::queue(std::span<const OutFrame> frames) {
 }
 
 void Connection::send_queued() {
-  // Again when somebody queued while this thread had the stream and could not take it.
+  // Repeats if another thread queued while this thread held the stream.
   while (has_queued() && sending_.try_lock()) {
     const std::lock_guard<std::mutex> lock(sending_, std::adopt_lock);
     const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
@@ -180,7 +180,7 @@ void Connection::send_queued() {
   }
 }
 
-// With sending_ held: one call of the stream.
+// The caller holds sending_. Calls the stream once.
 Status Connection::write_queue(Waiting waiting) {
   if (in_flight_done_ == in_flight_.size()) {
     MutexLock lock(queue_mutex_);
@@ -197,7 +197,7 @@ Status Connection::write_queue(Waiting waiting) {
   return Status::ok();
 }
 
-// What who waits for an answer sees of the faults; the progress thread holds back by itself.
+// Applies faults in a thread that waits for an answer; the progress thread does it by itself.
 bool Connection::hold(Waiting waiting) const {
   if (!has_faults() || waiting == Waiting::kNo) return true;
   pollfd one{descriptor(), POLLIN, 0};

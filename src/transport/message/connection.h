@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames over one stream. Sending and receiving are independent of each other.
 //
-// A thread in a call of a user may wait while the stream is full. A thread that serves peers must
-// not, or two processes that serve each other would wait for ever: what it cannot send at once is
-// queued, and sent by whoever sends next or when the stream is writable.
+// A thread in a user's call may wait while the stream is full. A thread that serves peers must not:
+// two processes that serve each other would wait forever. Bytes that it cannot send at once are
+// queued. They are sent by the next sender or when the stream is writable.
 #pragma once
 
 #include <array>
@@ -31,11 +31,11 @@ struct OutFrame {
 };
 
 enum class SendMode : std::uint8_t {
-  kWait,   // returns when all is with the carrier
-  kQueue,  // never waits; what does not fit is copied, and what the peer can no longer get is lost
+  kWait,   // returns when the carrier has all
+  kQueue,  // never waits; copies what does not fit, and drops it if the peer is lost
 };
 
-// Thread-safe, but for what only the thread that owns receiving may call.
+// Thread-safe, except for functions of the receiving thread.
 class Connection {
  public:
   Connection(std::unique_ptr<ByteStream> stream, const Session& session, FrameSink& sink,
@@ -45,19 +45,20 @@ class Connection {
   bool is_opening() const { return stream_->is_opening(); }
   std::size_t window() const { return stream_->window(); }
   const Nonce& nonce() const { return session_.nonce(); }
-  // Any thread; who waits in it returns.
+  // Any thread may call it; waiting threads return.
   void cut() { stream_->cut(); }
 
-  // Frames of one call stay together. kPeerLost when the connection has ended and this would wait
-  // (else receive() tells it, behind the peer's last words), or too much is queued; kTimeout and an
-  // interruption leave it whole: the rest is queued.
+  // Frames of one call stay together. kPeerLost: the connection has ended and the mode is kWait, or
+  // too much is queued. With kQueue only receive() reports the end, after the peer's last frames.
+  // After kTimeout or an interrupt the connection is intact: begun frames are queued, others
+  // are dropped.
   Status send(std::span<const OutFrame> frames, SendMode mode,
               const Deadline& deadline = Deadline::never());
-  // Sends what is queued, as far as it goes.
+  // Sends queued bytes until the stream is full.
   void send_queued();
   bool has_queued() const { return queued_bytes_.load(std::memory_order_acquire) != 0; }
 
-  // Bytes that have come. Any thread.
+  // Bytes received. Any thread may call it.
   std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }
 
   // The right to receive, for one thread at a time.
@@ -65,11 +66,11 @@ class Connection {
   void disown() { is_owned_.store(false, std::memory_order_release); }
   struct Received {
     std::size_t bytes = 0;
-    bool is_all = true;      // nothing more is there for now
-    bool is_hidden = false;  // what more there is does not show by the descriptor
+    bool is_all = true;      // nothing more has arrived
+    bool is_hidden = false;  // the descriptor does not show the rest
   };
-  // Receives once and handles it. kPeerLost when the connection has ended, other codes when what
-  // came is not allowed. The owner only.
+  // Receives once and handles the frames. kPeerLost: the connection has ended; other codes: the
+  // peer broke the protocol. Only the owner calls it.
   Result<Received> receive(Waiting waiting);
 
  private:
@@ -92,16 +93,16 @@ class Connection {
   const std::shared_ptr<Faults> faults_;
   Session session_;
   FrameReader reader_;
-  // Of the owner. Who waits for an answer has nothing else to do, also with one core to itself.
+  // For the owner. It spins even on one core: a waiting thread has nothing else to do.
   AdaptiveSpin spin_{true};
   std::atomic<bool> is_owned_{false};
   std::atomic<std::uint64_t> received_{0};
 
   std::mutex sending_;                // of the stream; held while a user's thread waits in send()
-  std::vector<std::byte> in_flight_;  // taken from the queue; of who holds sending_
+  std::vector<std::byte> in_flight_;  // taken from the queue; guarded by sending_
   std::size_t in_flight_done_ = 0;
 
-  Mutex queue_mutex_;  // held for moments
+  Mutex queue_mutex_;  // held briefly
   std::vector<std::byte> queue_ MEMSPAN_GUARDED_BY(queue_mutex_);
   std::uint32_t sequence_ MEMSPAN_GUARDED_BY(queue_mutex_) = 0;
   std::atomic<std::size_t> queued_bytes_{0};  // of queue_ and in_flight_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults to order, for tests: a process handles what it receives late, in another order among
-// different peers, or not at all; or a connection is cut. They act between protocol and carrier.
+// Injected faults for tests: a process handles received bytes late, in another order among peers,
+// or not at all, or it cuts a connection. They act between protocol and carrier.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@
 
 namespace memspan {
 
-// Thread-safe; the times and counts are set before it is used.
+// Thread-safe; set the times and counts first.
 struct Faults {
-  Duration delay{};                // each time bytes came, they are handled so much later
-  Duration reorder{};              // and up to so much more, by chance: links overtake each other
+  Duration delay{};                // received bytes are handled so much later
+  Duration reorder{};              // plus a random time up to this: links overtake each other
   std::uint64_t cut_after = 0;     // frames received on one connection; 0: never
-  std::uint64_t silent_after = 0;  // frames received from all peers, then none is handled any more
+  std::uint64_t silent_after = 0;  // frames received from all peers; later ones are ignored
   std::atomic<bool> silent{false};
   std::atomic<std::uint64_t> received{0};
 
@@ -30,9 +30,9 @@ struct Faults {
   Duration hold() const;
 
   // "delay=2ms,reorder=5ms,cut-after=100,silent-after=50"; times in us, ms or s. kInvalidArgument
-  // names what is wrong and what is allowed.
+  // names the error and the allowed values.
   static Result<std::shared_ptr<Faults>> parse(std::string_view text);
-  // MEMSPAN_FAULTS; null when it is not set.
+  // MEMSPAN_FAULTS; null if unset.
   static Result<std::shared_ptr<Faults>> from_environment();
 };
 

@@ -38,7 +38,7 @@ Status FrameReader::finish_payload() {
   return sink_.end(frame_);
 }
 
-// Begins with the frame whose header is at `from`; gives where the next byte is.
+// Begins the frame whose header is at `from`; returns the position of the next byte.
 Result<std::size_t> FrameReader::take_header(std::size_t from) {
   const std::span<const std::byte, kFrameBytes> header(buffer_.data() + from, kFrameBytes);
   auto frame = session_.open(header, static_cast<std::uint32_t>(frames_));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts what is received into frames. A payload is received straight to where its frame's reader
-// wants it; only what comes together with a header passes through a buffer.
+// Splits received bytes into frames. A payload is received directly into the sink's memory; only
+// bytes that arrive with a header pass through a buffer.
 #pragma once
 
 #include <sys/uio.h>
@@ -16,20 +16,21 @@
 
 namespace memspan {
 
-// What is done with frames. A failure of begin() or end() ends the connection.
+// Handles frames. A failure of begin() or end() ends the connection.
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // A header is here. With a payload, pin() and unpin() follow, once or often, then end().
+  // A header has arrived. If it has a payload, pin() and unpin() follow once or more. end() is
+  // last.
   virtual Status begin(const Frame& frame) = 0;
-  // Where the payload of the frame begins, valid until unpin(); null: it is thrown away.
+  // The address for the whole payload, valid until unpin(); null: discard it.
   virtual std::byte* pin() = 0;
   virtual void unpin() = 0;
-  // All of it is here.
+  // The whole frame has arrived.
   virtual Status end(const Frame& frame) = 0;
-  // The first frame came from who does not know the secret. The connection ends then.
+  // The sender of the first frame does not know the secret. The connection ends.
   virtual void on_stranger([[maybe_unused]] const Status& why) {}
-  // The stream is full, and the thread that sends is about to wait.
+  // The stream is full, and the sending thread is about to wait.
   virtual void on_full() {}
 };
 
@@ -39,19 +40,18 @@ class FrameReader {
   FrameReader(FrameSink& sink, Session& session)
       : sink_(sink), session_(session), buffer_(kBufferBytes) {}
 
-  // Where to receive to, in this order; received() or cancel() must follow at once, since the
-  // first place may be pinned.
+  // Returns the places to receive into, in order. received() must follow at once, because the first
+  // place may be pinned.
   std::size_t prepare(std::array<iovec, 2>& places);
-  // Handles the next `bytes`, which are there now. kInvalidArgument: not a frame; kAuth: a
-  // stranger.
+  // Handles the next `bytes` in these places. kInvalidArgument: not a frame; kAuth: a stranger.
   Status received(std::size_t bytes);
 
   std::uint64_t frames() const { return frames_; }
-  // Something of a frame is here, not all.
+  // Whether a part of a frame has arrived.
   bool has_part() const { return in_payload_ || filled_ > 0; }
 
  private:
-  // Large enough for many small frames at once; small, since its bytes are copied.
+  // Large enough for many small frames; not larger, because it is copied.
   static constexpr std::size_t kBufferBytes = std::size_t{16} << 10;
 
   Status handle_buffer();
@@ -61,7 +61,7 @@ class FrameReader {
   FrameSink& sink_;
   Session& session_;
   std::vector<std::byte> buffer_;
-  std::size_t filled_ = 0;  // of a header that is not all here
+  std::size_t filled_ = 0;  // of an incomplete header
   std::size_t direct_ = 0;  // bytes that prepare() offered at the payload's place
   bool is_pinned_ = false;
   Frame frame_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the other end of a connection lives. Who uses a peer sends it a beat in each interval,
-// which is answered; each side looks in each interval whether anything came. A host that lost its
-// power, a network that lost its way and a process that is stopped are all found so, at the limit.
+// Detects whether the other end of a connection lives. The requester sends a beat in each interval,
+// and the owner answers. Each side checks in each interval whether bytes arrived. So a host without
+// power, a broken network and a stopped process are found at the limit.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class Heartbeat {
   // When to look next, once it has begun.
   Clock::time_point next() const { return looked_ + interval_; }
   bool is_due(Clock::time_point now) const { return has_begun_ && now >= next(); }
-  // `received`: all bytes that have come. kPeerLost at the limit. A process that stood still itself
-  // for intervals has missed what came meanwhile, and begins anew.
+  // `received`: all bytes so far. kPeerLost at the limit. A process that was itself stopped for
+  // some intervals could not receive, so it starts over.
   Status look(Clock::time_point now, std::uint64_t received);
 
  private:

@@ -6,11 +6,11 @@
 namespace memspan {
 namespace {
 
-// Who does not say who it is in that time is not a peer.
+// A caller that does not greet in this time is not a peer.
 constexpr auto kGreetingTime = std::chrono::seconds(10);
-// A timer that found somebody else at it.
+// Retry delay of a timer if another thread is serving.
 constexpr auto kAgain = std::chrono::milliseconds(1);
-// Receives of one connection before the others have their turn.
+// Receives of one connection before others get their turn.
 constexpr int kReceivesAtOnce = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ void Incoming::watch() {
 void Incoming::on_ready(std::uint32_t events) {
   if (is_over()) return;
   if ((events & EPOLLOUT) != 0) connection_.send_queued();
-  // Who serves it watches it again.
+  // The thread that serves it watches it again.
   if (!connection_.try_own()) {
     if (events == 0) core_.progress->wake_at(watched_, Clock::now() + kAgain);
     return;
@@ -47,7 +47,7 @@ void Incoming::on_ready(std::uint32_t events) {
   if (!is_over() && held_until_ == Clock::time_point{}) watch();
 }
 
-// Faults to order: what came is handled later, or not at all.
+// Injected faults: bytes are handled later, or not at all.
 bool Incoming::is_held_back(std::uint32_t events) {
   const auto& faults = core_.options.faults;
   if (faults == nullptr || !faults->is_any()) return false;
@@ -66,7 +66,7 @@ void Incoming::serve() {
   const bool is_new = peer() < 0;
   const Status status = receive_some();
   peer_.store(side_.is_admitted() ? side_.peer() : -1, std::memory_order_release);
-  // Who was excluded after it had greeted and before lose() could see who it is.
+  // The peer was excluded after it greeted, before lose() could see its number.
   if (is_new && side_.is_admitted() && core_.is_excluded(side_.peer())) close(false);
   if (side_.take_applied() && core_.options.handlers.after_apply)
     core_.options.handlers.after_apply();
@@ -91,7 +91,7 @@ Status Incoming::look_for_silence() {
 
 Status Incoming::receive_some() {
   for (int i = 0; i < kReceivesAtOnce; ++i) {
-    if (is_over()) return Status::ok();  // closed meanwhile: what has come already is not applied
+    if (is_over()) return Status::ok();  // closed: bytes that have arrived are not applied
     const auto received = connection_.receive(Waiting::kNo);
     if (!received.is_ok()) return received.status();
     if (received->is_all) return Status::ok();
@@ -122,7 +122,7 @@ void Incoming::end(const Status& why) {
 void Incoming::close(bool says_goodbye) {
   is_closed_.store(true, std::memory_order_release);
   if (is_over_.exchange(true, std::memory_order_acq_rel)) return;
-  // The keys of who has not greeted are not there.
+  // Before the greeting there is no key.
   if (says_goodbye && peer() >= 0) {
     const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
     [[maybe_unused]] const Status told = connection_.send({&bye, 1}, SendMode::kQueue);

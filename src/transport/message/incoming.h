@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that a peer made: its requests are served by whoever makes progress.
+// A connection that a peer made. Any thread that makes progress serves its requests.
 #pragma once
 
 #include <atomic>
@@ -12,21 +12,21 @@
 
 namespace memspan {
 
-// Thread-safe. Lives as long as the progress knows it.
+// Thread-safe. Progress keeps it alive.
 class Incoming final : public PollClient, public AnswerSink {
  public:
   Incoming(MessageCore& core, OwnerServices& services, std::unique_ptr<ByteStream> stream);
 
-  // Begins to watch it.
+  // Starts to watch it.
   Status start(const std::shared_ptr<Incoming>& self);
-  // Ends it; the handler is not told.
+  // Ends it; the handler is not called.
   void close(bool says_goodbye);
   bool is_over() const { return is_over_.load(std::memory_order_acquire); }
   // -1 before the peer has greeted.
   int peer() const { return peer_.load(std::memory_order_acquire); }
 
   void on_ready(std::uint32_t events) override;
-  // Faults to order are about what comes, not about looks.
+  // Injected faults act on events: with them no thread polls it.
   bool can_be_asked() const override {
     return core_.options.faults == nullptr || !core_.options.faults->is_any();
   }
@@ -48,8 +48,8 @@ class Incoming final : public PollClient, public AnswerSink {
   std::atomic<bool> is_over_{false};
   std::atomic<bool> is_closed_{false};  // by this process
   std::atomic<int> peer_{-1};
-  Clock::time_point held_until_{};  // of who owns the receiving, as a fault
-  Heartbeat heartbeat_;             // the same
+  Clock::time_point held_until_{};  // a fault; for the receiver
+  Heartbeat heartbeat_;             // for the receiver
 };
 
 }  // namespace memspan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the links and the connections of one transport `message` share.
+// State that the links and connections of one transport `message` share.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace memspan {
 
-// Thread-safe. Outlives all that it is given to.
+// Thread-safe. Outlives all its users.
 struct MessageCore {
   MessageCore(MessageOptions given, const SipKey& own_secret)
       : options(std::move(given)), secret(own_secret) {}
@@ -32,10 +32,10 @@ struct MessageCore {
   std::atomic<std::uint64_t> native_puts{0};
   std::atomic<std::uint64_t> native_gets{0};
   std::atomic<std::uint64_t> native_keys{0};  // given to peers
-  std::atomic<bool> ends{false};  // the transport is being destroyed: nothing is a loss any more
+  std::atomic<bool> ends{false};  // the transport is being destroyed: report no more losses
   std::unique_ptr<Progress> progress;
 
-  // Peers that are not let in any more. They only become more: a number is a peer's for ever.
+  // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
   void exclude(int peer) MEMSPAN_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     excluded.insert(peer);
@@ -48,7 +48,7 @@ struct MessageCore {
   Mutex mutex;
   std::set<int> excluded MEMSPAN_GUARDED_BY(mutex);
 
-  // "PE 3 on host b: why", told to the handler unless the transport ends.
+  // Reports "PE 3 on host b: why" to the handler, unless the transport ends.
   void tell_lost(int peer, const Status& why) {
     if (ends.load(std::memory_order_acquire)) return;
     peers_lost.fetch_add(1, std::memory_order_relaxed);

@@ -9,7 +9,7 @@
 namespace memspan {
 namespace {
 
-// The owner checks, too; here a mistake is found before anything is sent.
+// Finds mistakes before anything is sent; the owner also checks.
 Status check(const char* what, const RemotePlace& place, std::size_t bytes) {
   if (place.region.contains(place.offset, bytes)) return Status::ok();
   return {Code::kInvalidArgument,
@@ -26,7 +26,7 @@ Status check_word(const RemotePlace& place, std::uint8_t width) {
   return check("an atomic", place, width);
 }
 
-// Collects frames of puts, and posts them many at a time.
+// Collects frames of puts and posts many at a time.
 class PutBatch {
  public:
   PutBatch(Requester& requester, const OperationContext& context)
@@ -109,7 +109,7 @@ Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, cons
                                             completion},
                                            deadline);
     if (!asked.is_ok()) {
-      // Pieces asked for before write to memory and a completion of the caller.
+      // Earlier pieces would write to memory and a completion of the caller.
       if (completion != nullptr) requester_->abandon(completion);
       return asked.status();
     }
@@ -213,7 +213,7 @@ std::uint64_t MessageLink::start_quiet(OperationContext& context) {
 }
 
 Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
-  // 0: it could not be asked, and why is noted.
+  // 0: the request failed, and the reason is noted.
   if (ticket != 0) MEMSPAN_PASS(requester_->wait(ticket, context.deadline(), nullptr));
   return requester_->take_failure(context.id());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to one peer by messages: operations as frames, but for large puts and gets where the
+// The link to one peer by messages. Operations are frames, except large puts and gets if the
 // carrier has a better way (native_path.h).
 #pragma once
 

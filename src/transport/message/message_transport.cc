@@ -16,7 +16,7 @@ namespace memspan {
 namespace {
 
 constexpr std::size_t kSecretBytes = sizeof(SipKey);
-// Connections that have not greeted: more than any job starts at once, fewer than there may be
+// Connections that have not greeted: more than any job starts at once, fewer than the limit of
 // descriptors.
 constexpr std::size_t kMostPending = 256;
 
@@ -136,7 +136,7 @@ class MessageTransportImpl final : public MessageTransport {
   Result<std::unique_ptr<Link>> connect(const PeerAddress& peer) override {
     auto requester = std::make_shared<Requester>(core_, peer);
     MutexLock lock(mutex_);
-    // Now and then, or a job of many would look at all of them for each.
+    // Only when full: otherwise each connect of a large job would scan all of them.
     if (requesters_.size() == requesters_.capacity()) {
       std::erase_if(requesters_, [](const auto& one) { return one.expired(); });
       requesters_.reserve(2 * requesters_.size() + 1);
@@ -201,7 +201,7 @@ class MessageTransportImpl final : public MessageTransport {
   }
 
  private:
-  // Empty where there is none. Why is said once, by who asked for it.
+  // Empty if there is no key.
   std::string native_key(std::byte* base, std::size_t bytes) {
     NativeAccess* const access = core_.options.carrier->native();
     auto key = access == nullptr ? Result<std::string>(std::string()) : access->key(base, bytes);

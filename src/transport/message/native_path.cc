@@ -16,7 +16,7 @@ bool NativePath::is_on(const RemoteRegion& region) const {
          !is_off_.load(std::memory_order_relaxed) && !Progress::is_serving();
 }
 
-// Whether all of it is, in windows that are open: for a few bytes none is asked for.
+// Whether all bytes are in open, mapped windows. It opens no window for a few bytes.
 bool NativePath::is_mapped(const RemotePlace& place, std::size_t bytes) {
   if (bytes == 0 || !is_on(place.region)) return false;
   MutexLock lock(mutex_);
@@ -78,14 +78,14 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
     requester_.core().progress->give_back();  // this thread may wait
     const Status moved = move_piece(*memory, offset - begin, done, count, give_up);
     if (!moved.is_ok()) is_off_.store(true, std::memory_order_relaxed);
-    // By messages it goes on, or who reads it learns why it does not.
+    // Messages move the rest, or the caller gets the reason.
     if (moved.code() == Code::kUnavailable) {
       log_line(LogLevel::kInfo, fmt::format("{} is reached by messages again: {}",
                                             requester_.peer_name(), moved.message()));
       break;
     }
     MEMSPAN_PASS(moved);
-    // Memory of a peer that has died may be there still.
+    // Memory of a dead peer may still be mapped.
     MEMSPAN_PASS(requester_.lost());
     done += count;
   }
@@ -102,7 +102,7 @@ Result<NativePath::Window> NativePath::window(const RemoteRegion& region, std::u
   Result<Window> opened = ask(region, begin, deadline);
   if (!opened.is_ok()) return opened;
   MutexLock lock(mutex_);
-  // Another thread may have asked, too.
+  // Another thread may also have asked.
   return windows_.try_emplace(key, std::move(opened).value()).first->second;
 }
 
@@ -121,7 +121,7 @@ Result<NativePath::Window> NativePath::ask(const RemoteRegion& region, std::uint
                                         deadline);
   if (!asked.is_ok()) return asked.status();
   MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
-  // A refusal comes again by messages, as the answer to the operation itself.
+  // Messages get the refusal again, as the operation's answer.
   if (!completion.status.is_ok() || completion.value == 0) return Window();
   auto opened =
       access_->open({reinterpret_cast<const char*>(text.data()), std::size_t{completion.value}});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to one peer's memory without the peer's processor, for large puts and gets of a link by
-// messages (docs/design/0014-native-rma.md). It asks the owner for the key of a window at the first
-// use of it, and keeps what the key opens.
+// The path to one peer's memory without the peer's processor, for large puts and gets of a link by
+// messages (docs/design/0014-native-rma.md). At the first use of a window it asks the owner for the
+// key, and it keeps what the key opens.
 //
-// A put is complete when its call returns, and what was posted before is applied before it begins.
-// So a link keeps its order, whichever way its operations go.
+// A put is complete when its call returns, and earlier posts are applied before it begins. So a
+// link keeps its order on either path.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,9 @@
 
 namespace memspan {
 
-// From here on, and gets of any size from windows that are open and mapped here. A native put waits
-// for the network's acknowledgment, some 2 us, and frames of smaller ones follow each other without
-// one; at 200 Gbit/s this many bytes need 2.6 us themselves.
+// The smallest native size; gets from open, mapped windows are native at any size. A native put
+// waits about 2 us for the network's acknowledgment; frames of smaller puts do not wait. At 200
+// Gbit/s this many bytes take 2.6 us.
 inline constexpr std::size_t kNativeFrom = std::size_t{64} << 10;
 // RemoteRegion::transport_key of a region that an owner gives keys for.
 inline constexpr std::string_view kNativeRegion = "native";
@@ -29,18 +29,18 @@ inline constexpr std::string_view kNativeRegion = "native";
 // Thread-safe.
 class NativePath {
  public:
-  // `access` null: nothing goes natively.
+  // `access` null: no native operations.
   NativePath(Requester& requester, NativeAccess* access) : requester_(requester), access_(access) {}
 
-  // How many bytes were moved, from the first on; the rest is for messages. kTimeout, kPeerLost and
-  // interruptions as Link has them.
+  // Returns how many bytes, from the first one, were moved; messages move the rest. kTimeout,
+  // kPeerLost and interrupts as in Link.
   Result<std::size_t> put(const OperationContext& context, const RemotePlace& to, const void* from,
                           std::size_t bytes);
   Result<std::size_t> get(const OperationContext& context, void* to, const RemotePlace& from,
                           std::size_t bytes);
 
  private:
-  using Window = std::shared_ptr<NativeMemory>;  // of the table and of calls that use it
+  using Window = std::shared_ptr<NativeMemory>;  // shared by the table and calls
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // RegionId, window
 
   static Key key_of(const RemoteRegion& region, std::uint64_t offset) {
@@ -51,13 +51,13 @@ class NativePath {
   template <typename Move>
   Result<std::size_t> move(const OperationContext& context, const RemotePlace& place,
                            std::size_t bytes, Move move_piece);
-  // Null: for messages.
+  // Null: use messages.
   Result<Window> window(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);
   Result<Window> ask(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);
 
   Requester& requester_;
   NativeAccess* const access_;
-  // The peer has no native way, or it has failed.
+  // The peer has no native path, or it has failed.
   std::atomic<bool> is_off_{false};
   Mutex mutex_;
   std::map<Key, Window> windows_ MEMSPAN_GUARDED_BY(mutex_);

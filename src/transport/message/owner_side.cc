@@ -19,7 +19,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// The owner's file may have become smaller, and the owner's program may have unmapped the memory.
+// The file may have shrunk, or the program may have unmapped the memory.
 std::optional<Denial> check_memory(std::byte* at, std::uint64_t bytes, MemoryAccess access) {
   if (bytes == 0 || !find_fault(at, bytes, access)) return std::nullopt;
   return Denial{Refusal::kMemory,
@@ -63,7 +63,7 @@ Status OwnerSide::begin(const Frame& frame) {
   }
 }
 
-// A region may be retracted while a payload comes: then the rest is thrown away.
+// If the region is retracted while a payload arrives, the rest is discarded.
 std::byte* OwnerSide::pin() {
   if (frame_.type != FrameType::kPut) return text_.data();
   if (put_was_refused_) return nullptr;
@@ -110,7 +110,7 @@ Status OwnerSide::end(const Frame& frame) {
   }
 }
 
-// Told, so that a person sees it at the other end, too.
+// Reports the reason to the peer.
 void OwnerSide::on_stranger(const Status& why) {
   [[maybe_unused]] const Status told =
       refuse({.type = FrameType::kHello, .region = {}}, {Refusal::kHello, why.message()});
@@ -120,7 +120,7 @@ Status OwnerSide::greet() {
   const auto hello = Hello::read(frame_, text_);
   Status admitted = hello.is_ok() ? services_.admit(*hello) : hello.status();
   if (!admitted.is_ok()) {
-    // Told, so that a person sees it at the other end, too; then the connection ends.
+    // Reports the reason to the peer; then the connection ends.
     MEMSPAN_PASS(refuse(frame_, {Refusal::kHello, admitted.message()}));
     return admitted;
   }
@@ -160,7 +160,7 @@ Status OwnerSide::apply_get(const Frame& frame) {
   return sent;
 }
 
-// Of a region that was retracted while the payload came, nothing is written.
+// Writes nothing if the region was retracted while the payload arrived.
 Status OwnerSide::copy_to_device(const Frame& frame) {
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
   if (memory.denial.has_value()) return Status::ok();
@@ -171,7 +171,7 @@ Status OwnerSide::copy_to_device(const Frame& frame) {
 }
 
 Status OwnerSide::apply_atomic_frame(const Frame& frame) {
-  // Its put was told to be refused already.
+  // Its put's refusal is already reported.
   if ((frame.flags & kAfterPut) != 0 && put_was_refused_) return Status::ok();
   const auto kind = static_cast<AtomicKind>(frame.kind);
   if (kind > AtomicKind::kXor || (frame.width != 4 && frame.width != 8))
@@ -200,7 +200,7 @@ Status OwnerSide::apply_atomic_frame(const Frame& frame) {
       {.type = FrameType::kFetched, .tag = frame.tag, .region = {}, .operand = before}, {});
 }
 
-// Only for whole windows, so that peers cannot make this process register the same memory often.
+// Only for whole windows, so that peers cannot make this process register memory repeatedly.
 Status OwnerSide::give_key(const Frame& frame) {
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.operand);
   if (memory.denial.has_value()) return refuse(frame, *memory.denial);

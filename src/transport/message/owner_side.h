@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner's side of one connection: it applies a peer's frames to the regions of this process,
-// in order, after checking them, and answers. What is wrong is refused, counted and told.
+// The owner's side of one connection. It checks a peer's frames, applies them in order to the
+// regions of this process and answers. It refuses, counts and reports wrong ones.
 #pragma once
 
 #include <array>
@@ -26,24 +26,24 @@ struct OwnerCounters {
   std::atomic<std::uint64_t> atomics{0};
   std::atomic<std::uint64_t> messages{0};
   std::array<std::atomic<std::uint64_t>, kLastRefusal + 1> refused{};  // by Refusal
-  std::atomic<std::uint64_t> broken{0};  // connections that ended since they sent no frames
+  std::atomic<std::uint64_t> broken{0};  // connections that ended for bad frames
 };
 
-// Where answers go. They are sent in this order; `payload` may change when it returns.
+// Sends answers in order; `payload` may change when it returns.
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
   virtual Status answer(const Frame& frame, std::span<const std::byte> payload) = 0;
 };
 
-// What the sides of all connections share. The functions may be empty.
+// Shared by the owner sides of all connections. `on_message` and `native_key` may be empty.
 struct OwnerServices {
   RegionTable& regions;
   OwnerCounters& counters;
   std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
-  // Whether it may enter: kAuth if not.
+  // Ok, or kAuth: not admitted.
   std::function<Status(const Hello& hello)> admit;
-  // What opens memory of this process to a peer without this process; empty where nothing does.
+  // Returns the key by which a peer reaches memory without this process, or an empty string.
   std::function<std::string(std::byte* base, std::size_t bytes)> native_key = {};
 };
 
@@ -61,7 +61,7 @@ class OwnerSide final : public FrameSink {
 
   bool is_admitted() const { return is_admitted_; }
   bool said_goodbye() const { return said_goodbye_; }
-  // Whether the peer promises to give signs of life.
+  // Whether the peer sends signs of life.
   bool has_beats() const { return has_beats_; }
   int peer() const { return peer_; }
   const std::string& peer_name() const { return peer_name_; }
@@ -84,11 +84,11 @@ class OwnerSide final : public FrameSink {
   bool has_applied_ = false;
   bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
   bool is_pinned_ = false;
-  bool is_put_to_device_ = false;  // its payload comes into text_ first
+  bool is_put_to_device_ = false;  // its payload is received into text_
   int peer_ = -1;
   std::string peer_name_;
   Frame frame_;
-  Buffer text_;  // the payload of a message, a greeting or a put to memory of a device
+  Buffer text_;  // the payload of a message, a greeting or a put to device memory
 };
 
 }  // namespace memspan

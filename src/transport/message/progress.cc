@@ -18,19 +18,19 @@ namespace {
 
 constexpr Progress::Id kWake = 0;
 constexpr int kEventsAtOnce = 16;
-// Clients taken over at a time: each costs a waiter a system call in each look.
+// Clients taken over at a time: each costs a waiting thread one system call per poll.
 constexpr std::size_t kMostTaken = 4;
 
-// Waits with less time between them than this go on, when there were so many in a row.
+// Waits less than kSoon apart form a row. After so many in a row the clients are kept.
 constexpr auto kSoon = std::chrono::microseconds(100);
 constexpr int kWaitsInRow = 3;
-// How long clients are kept after a wait, as a part of the time since the first of the row.
+// Clients are kept after a wait for the row's time divided by this.
 constexpr int kKeptPart = 8;
 constexpr Duration kLeastKept = std::chrono::microseconds(50);
 constexpr Duration kMostKept = std::chrono::milliseconds(1);
 
-// epoll_wait() knows milliseconds only. A kernel before 5.11 knows nothing else, and an old
-// container runtime refuses the rest: the wait is longer then.
+// epoll_wait() supports only milliseconds. Kernels before 5.11 and old container runtimes allow
+// only that: the wait is then longer.
 int wait_for_events(int epoll, std::span<epoll_event> events, Duration limit) {
   const auto most = static_cast<int>(events.size());
 #ifdef SYS_epoll_pwait2
@@ -56,12 +56,12 @@ class Serving {
   ~Serving() { --serving_depth; }
 };
 
-// A thread of ours gets no signal of the program.
+// A thread of the library gets no signal of the program.
 Result<std::thread> start_without_signals(auto run) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  // Blocked, a fault of this thread would end the process whatever its handler does.
+  // If blocked, a fault of this thread would end the process despite a handler.
   for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   auto thread = start_thread("transport \"message\"", run);
@@ -191,7 +191,7 @@ void Progress::begin_polling() {
   const auto now = Clock::now();
   soon_again_ = now - polled_until_ < kSoon ? std::min(soon_again_ + 1, kWaitsInRow) : 0;
   if (soon_again_ == 0) polled_since_ = now;
-  // Of those kept, others may have spoken since.
+  // Gives back kept clients that are no longer speakers.
   std::erase_if(taken_, [this](Id id) MEMSPAN_REQUIRES(mutex_) {
     if (std::find(speakers_.begin(), speakers_.end(), id) != speakers_.end()) return false;
     arm_one(id);
@@ -208,7 +208,7 @@ void Progress::begin_polling() {
   has_taken_.store(!taken_.empty(), std::memory_order_relaxed);
 }
 
-// What came and nobody took wakes the thread at once.
+// Events that no thread took wake the progress thread at once.
 void Progress::end_polling() {
   if (is_forgotten_) return;
   MutexLock lock(mutex_);
@@ -219,7 +219,7 @@ void Progress::end_polling() {
   wake_.ring();
 }
 
-// Of the thread.
+// Only for the progress thread.
 void Progress::give_back_kept() {
   MutexLock lock(mutex_);
   if (!is_kept_) return;
@@ -272,7 +272,7 @@ void Progress::run() {
     serve_timers();
     give_back_kept();
     const Duration limit = time_left();
-    // Not beside a thread that polls: the core may be that one's.
+    // Does not spin beside a polling thread: they may share a core.
     const auto look = [this] { return has_taken_ || serve(Server::kThread, Duration::zero()); };
     if (limit <= kMostKept || has_taken_ || !spin.wait(look)) serve(Server::kThread, limit);
   }
@@ -283,7 +283,7 @@ bool Progress::serve(Server server, Duration limit) {
   const int count = wait_for_events(epoll_.get(), events, limit);
   for (int i = 0; i < count; ++i) {
     if (events[static_cast<std::size_t>(i)].data.u64 == kWake) {
-      // The thread that ends leaves it on, for nobody else sleeps here.
+      // At the end the event stays set: no other thread sleeps here.
       if (server == Server::kThread && !ends_.load(std::memory_order_acquire)) wake_.silence();
       continue;
     }
@@ -299,7 +299,7 @@ void Progress::call(Server server, Id id, std::uint32_t events) {
     MutexLock lock(mutex_);
     const auto found = clients_.find(id);
     if (found == clients_.end()) return;
-    // It came before the client was taken over: who polls finds it.
+    // It came before the client was taken over: the polling thread finds it.
     if (server == Server::kThread && found->second.is_taken && events != 0) return;
     client = found->second.client;
     if ((events & EPOLLIN) != 0 && !found->second.is_taken && client->can_be_asked())

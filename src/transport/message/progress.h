@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress thread: it sleeps in epoll and calls whoever has something to do. A thread that
-// waits for peers takes the clients that spoke last over: it asks them itself, and the progress
-// thread is not woken for them. Two threads on the way of one message cost more than the message.
+// The progress thread: it sleeps in epoll and calls the clients that have events. A thread that
+// waits for peers takes over the clients that were ready last: it polls them itself, and they do
+// not wake the progress thread. Two threads for one message cost more than the message.
 //
-// A thread that waits again and again keeps the clients between its waits, too: with each wait the
-// progress thread would be woken for what the next one takes. That thread looks now and then, and
-// has the clients again when the waits have ended. The longer they went on, the later it looks:
-// what comes after the last one is delayed by an eighth of their time, and by 1 ms at most.
+// A thread that waits repeatedly keeps the clients between its waits. Otherwise events for its next
+// wait would wake the progress thread. That thread checks from time to time and takes the clients
+// back when the waits have ended. The longer they lasted, the later it checks: an event after the
+// last wait is delayed by an eighth of their time, at most 1 ms.
 //
-// A client is watched for one event at a time (EPOLLONESHOT): after on_ready() it is watched again
-// when it says so. That way no two threads serve the same client by accident, and a client that
-// others serve wakes nobody.
+// A client is watched for one event at a time (EPOLLONESHOT): after on_ready() it asks to be
+// watched again. So no two threads serve one client by accident, and a client that another thread
+// serves wakes no thread.
 #pragma once
 
 #include <sys/epoll.h>
@@ -34,20 +34,20 @@ namespace memspan {
 class PollClient {
  public:
   virtual ~PollClient() = default;
-  // `events` of epoll, or 0: the time of wake_at() has come. Any thread that makes progress.
+  // `events` of epoll, or 0: the time of wake_at() has come. Any thread that makes progress calls
+  // it.
   virtual void on_ready(std::uint32_t events) = 0;
-  // Whether on_ready(EPOLLIN | EPOLLOUT) may be called as often as somebody likes, whatever is
-  // ready.
+  // Whether on_ready(EPOLLIN | EPOLLOUT) may be called at any time, whatever is ready.
   virtual bool can_be_asked() const { return false; }
 };
 
-// The descriptors that a child of fork() has to give up, readable without a lock. Thread-safe.
+// The descriptors that a child of fork() must give up, readable without a lock. Thread-safe.
 class DescriptorBook {
  public:
   void add(int descriptor);
   void remove(int descriptor);
-  // In a child: they become descriptors of /dev/null, so that nobody takes the child for this
-  // process, and whoever owns them may close them.
+  // In a child: replaces them by /dev/null. So no peer mistakes the child for this process, and
+  // their owners may still close them.
   void give_up_in_child();
 
  private:
@@ -70,23 +70,23 @@ class Progress {
   // Ends the thread.
   ~Progress();
 
-  // Watches nothing yet. The descriptor stays open until remove().
+  // Does not watch it yet. The descriptor stays open until remove().
   Result<Id> add(int descriptor, std::shared_ptr<PollClient> client);
-  // Waits for the next of `events` (EPOLLIN, EPOLLOUT, EPOLLRDHUP); an end is always told. Of a
-  // client that was taken over: from the end of that.
+  // Waits for the next of `events` (EPOLLIN, EPOLLOUT, EPOLLRDHUP); always reports an end. If the
+  // client was taken over, the wait begins when it is given back.
   void watch(Id id, std::uint32_t events);
   void wake_at(Id id, Clock::time_point when);
   // No call begins after it; one may still run.
   void remove(Id id);
 
-  // Serves what is ready now; between begin_polling() and end_polling(), of the clients taken over.
+  // Serves the clients that were taken over, or all ready ones if there are no such clients.
   void poll();
   void begin_polling();
   void end_polling();
-  // Before a thread waits for one peer, and so does not poll for a while: the progress thread has
-  // the clients again, or two processes that wait for each other would wait for ever.
+  // For a thread that is about to wait for one peer and will not poll: gives the clients back to
+  // the progress thread. Otherwise two processes that wait for each other would wait forever.
   void give_back();
-  // Whether this thread is in an on_ready(): it must not wait for a peer then.
+  // Whether this thread is in an on_ready(). Then it must not wait for a peer.
   static bool is_serving();
   void forget_in_child();
   void stop();
@@ -94,12 +94,12 @@ class Progress {
  private:
   Progress() = default;
   void run();
-  // True when there was something. What wakes the thread is its own: another one that serves leaves
-  // it, or the thread would sleep through a timer that it has not seen.
+  // Returns whether there was an event. Only the progress thread resets its wake event: otherwise
+  // it would sleep through a timer that it has not seen.
   enum class Server { kThread, kCaller };
   bool serve(Server server, Duration limit);
   void serve_timers();
-  // Until there is something to do without an event; Duration::max(): never.
+  // The time until work is due without an event; Duration::max(): never.
   Duration time_left();
   void give_back_kept();
   Duration kept_for() const MEMSPAN_REQUIRES(mutex_);
@@ -128,16 +128,15 @@ class Progress {
   std::unordered_map<Id, Client> clients_ MEMSPAN_GUARDED_BY(mutex_);
   std::vector<Timer> timers_ MEMSPAN_GUARDED_BY(mutex_);
   Id last_id_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::vector<Id> speakers_ MEMSPAN_GUARDED_BY(mutex_);  // who was ready last, latest first
-  std::vector<Id> taken_ MEMSPAN_GUARDED_BY(mutex_);     // of the speakers, while it is polled
+  std::vector<Id> speakers_ MEMSPAN_GUARDED_BY(mutex_);  // ready last, latest first
+  std::vector<Id> taken_ MEMSPAN_GUARDED_BY(mutex_);     // the speakers that threads poll
   std::atomic<bool> has_taken_{false};
   int pollers_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  // The last waits of threads: how many began soon after the one before, since when, and until
-  // when.
+  // The last waits: how many began soon after the previous one, since when and until when.
   int soon_again_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   Clock::time_point polled_since_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point polled_until_ MEMSPAN_GUARDED_BY(mutex_);
-  bool is_kept_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the thread looks whether the waits go on
+  bool is_kept_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the thread checks for the end of the waits
   std::thread thread_;
 };
 

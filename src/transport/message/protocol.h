@@ -19,15 +19,15 @@
 namespace memspan {
 
 enum class FrameType : std::uint8_t {
-  // Requests. `tag` is a context for those without an answer, else what the answer repeats.
-  kHello = 1,  // the first frame: who it is (struct Hello)
-  kPut,        // the payload goes to the place
-  kGet,        // `length` bytes of the place are wanted
+  // Requests. `tag` is a context for those without an answer; others repeat it in the answer.
+  kHello = 1,  // the first frame: identifies the peer (struct Hello)
+  kPut,        // writes the payload to the place
+  kGet,        // requests `length` bytes of the place
   kAtomic,     // kind, width, operand, compare at the place; with kWantsAnswer, the value before
   kFlush,      // answered when all frames before it are applied
   kMessage,    // the payload is for the handler; `tag`, `operand`, `compare` are its MessageTag
   // Answers, in the order of the requests.
-  kData,     // the payload is what a kGet wanted
+  kData,     // the payload is the bytes for a kGet
   kFetched,  // `operand` is the value before an atomic
   kFlushed,
   kRefused,  // `kind` is a Refusal, the payload a sentence; kWantsAnswer: it is the answer
@@ -37,21 +37,21 @@ enum class FrameType : std::uint8_t {
   kBeat,   // another one comes soon; answered at once
   kAlive,  // the answer
   // One-sided access (native_access.h): a request, and its answer.
-  kKey,    // what opens the `operand` bytes at the place; `length` is the room for it
-  kKeyed,  // the payload is the key; empty: there is none
+  kKey,    // requests a key of `length` bytes at most for `operand` bytes at the place
+  kKeyed,  // the payload is the key; empty: no key
 };
 inline constexpr FrameType kLastFrameType = FrameType::kKeyed;
 
 // Bits of `flags`.
 inline constexpr std::uint8_t kWantsAnswer = 1;
-inline constexpr std::uint8_t kAfterPut = 2;  // an atomic not to be applied if the put was refused
+inline constexpr std::uint8_t kAfterPut = 2;  // do not apply the atomic if the put was refused
 inline constexpr std::uint8_t kAllFlags = kWantsAnswer | kAfterPut;
 
-// Why an owner did not do what a frame says.
+// Why an owner refused a frame.
 enum class Refusal : std::uint8_t { kRegion = 1, kGeneration, kBounds, kWord, kHello, kMemory };
 inline constexpr std::uint8_t kLastRefusal = static_cast<std::uint8_t>(Refusal::kMemory);
 
-// What the requester's call gives for it.
+// The code that the requester's call returns.
 Code code_of(Refusal refusal);
 
 struct Frame {
@@ -77,24 +77,24 @@ inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;
 inline constexpr std::uint32_t kMostText = 1024;     // of a refusal, of a greeting
 inline constexpr std::uint32_t kMostKey = 16 << 10;  // UCX's address of a host with many devices
-// A key is for one window of a region: windows begin at multiples of this. So no more of a heap is
-// registered (and pinned) than is used.
+// A key is for one window of a region; windows begin at multiples of this. So only the used part of
+// a heap is registered (and pinned).
 inline constexpr std::uint64_t kNativeWindow = std::uint64_t{64} << 20;
 
 using FrameHeader = std::array<std::byte, kFrameBytes>;
-// All but the seal.
+// Writes all but the seal.
 void encode(const Frame& frame, FrameHeader& out);
-// kInvalidArgument when it is no frame. Nothing is said about its seal.
+// kInvalidArgument if it is not a frame. Does not check the seal.
 Result<Frame> decode(std::span<const std::byte, kFrameBytes> header);
 
-// Drawn by who connects; for one connection.
+// Drawn by the connecting side for one connection.
 struct Nonce {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   bool operator==(const Nonce&) const = default;
 };
 
-// kHello: all but the name, the payload, is in the header and so under its seal.
+// kHello. The name is the payload; the rest is in the header, so the seal covers it.
 struct Hello {
   std::int32_t peer = 0;
   std::string name;  // for messages
@@ -102,7 +102,7 @@ struct Hello {
 
   Frame frame() const;
   std::string_view payload() const { return std::string_view(name).substr(0, kMostText); }
-  // kInvalidArgument when the peer has no number.
+  // kInvalidArgument if the peer's number is invalid.
   static Result<Hello> read(const Frame& frame, std::span<const std::byte> payload);
 };
 

@@ -11,7 +11,7 @@
 
 namespace memspan {
 
-// By chance, so that handles of an earlier process with this one's number are stale, too.
+// Random, so that handles of an earlier process with this number are also stale.
 RegionTable::RegionTable()
     : next_generation_(
           static_cast<std::uint32_t>(std::strtoul(random_hex(4).c_str(), nullptr, 16))) {}

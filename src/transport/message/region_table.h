@@ -21,11 +21,11 @@ struct Denial {
   std::string why;
 };
 
-// Memory of a region that stays until it is given back; or why there is none.
+// Memory of a region that stays until unpin(), or why access is denied.
 struct PinnedMemory {
   std::byte* at = nullptr;
   std::optional<Denial> denial;
-  std::uint64_t rest = 0;    // bytes of the region from there on
+  std::uint64_t rest = 0;    // bytes of the region from `at` on
   bool lasts = false;        // LocalRegion::lasts
   Device* device = nullptr;  // null: `at` can be loaded and stored
 };
@@ -37,11 +37,10 @@ class RegionTable {
 
   // kInvalidArgument: the number is taken.
   Result<RegionId> add(const LocalRegion& region);
-  // Waits until nobody has the region pinned, which no thread does while it waits.
+  // Waits until no thread has the region pinned; no thread waits while it pins one.
   void remove(RegionId id);
 
-  // Checks region, generation and bounds. unpin() in the same thread when there is no
-  // denial.
+  // Checks region, generation and bounds. Without a denial, the same thread must call unpin().
   PinnedMemory pin(RegionId id, std::uint64_t offset, std::uint64_t bytes);
   void unpin(RegionId id);
 
@@ -53,7 +52,7 @@ class RegionTable {
     std::uint32_t pins = 0;
     bool lasts = false;
     Device* device = nullptr;
-    bool is_there = false;  // the number was used; another may use it with the next generation
+    bool is_there = false;  // false: the number is free for the next generation
   };
   Mutex mutex_;
   ConditionVariable unpinned_;

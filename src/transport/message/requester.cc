@@ -10,12 +10,12 @@
 namespace memspan {
 namespace {
 
-// A thread that found somebody else receiving looks again.
+// Retry delay if another thread is receiving.
 constexpr auto kAgain = std::chrono::milliseconds(1);
-// Of contexts whose failures nobody asked for.
+// Limit of contexts with a failure that no call has taken.
 constexpr std::size_t kMostFailures = 1024;
 
-// What may be copied where the stream is full, so that a quiet can be asked for with it.
+// Bytes and frames that may be copied if the stream is full, to carry a quiet.
 constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
@@ -57,7 +57,7 @@ Result<Connection*> Requester::connect(const Deadline& deadline) {
   const std::string where = fmt::format("connecting to {}", peer_.name);
   auto stream = core_.options.carrier->connect(peer_.address.substr(slash + 1),
                                                deadline.within(core_.options.connect_limit));
-  // It listened before it told its address.
+  // The peer listened before it gave its address, so it is lost.
   if (stream.code() == Code::kUnreachable)
     return fail({Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())}, true);
   if (!stream.is_ok()) return stream.status().annotate(where);
@@ -77,15 +77,15 @@ Result<Connection*> Requester::connect(const Deadline& deadline) {
   return made_.get();
 }
 
-// Nothing is waited for: a refusal comes in place of an answer, or with the end.
+// Does not wait: a refusal replaces an answer, or comes with the end.
 Status Requester::greet(Connection& connection) {
   const Hello hello{core_.options.self, core_.options.name, connection.nonce()};
   const OutFrame out{hello.frame(), hello.payload().data()};
   return connection.send({&out, 1}, SendMode::kQueue);
 }
 
-// Answers are received by who waits for them; the progress thread looks after the end, and sends
-// what was queued.
+// The thread that waits for an answer receives it. The progress thread watches for the end and
+// sends queued bytes.
 void Requester::watch() {
   Connection* connection = connection_.load(std::memory_order_acquire);
   MutexLock lock(watching_);
@@ -116,12 +116,12 @@ Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const De
   Status posted = asks ? post_with_quiet(**connection, frames, number)
                        : after_sending(**connection, (*connection)->send(frames, mode, deadline));
   posting_.fetch_sub(1, std::memory_order_release);
-  posted_.fetch_add(1, std::memory_order_release);  // settle() reads it
+  posted_.fetch_add(1, std::memory_order_release);  // pairs with settle()
   return posted;
 }
 
 Status Requester::settle(const Deadline& deadline) {
-  const std::uint64_t before = posted_.load(std::memory_order_acquire);  // of post()
+  const std::uint64_t before = posted_.load(std::memory_order_acquire);  // pairs with post()
   std::uint64_t settled = settled_.load(std::memory_order_acquire);
   if (settled >= before) return Status::ok();
   Completion completion;
@@ -129,7 +129,7 @@ Status Requester::settle(const Deadline& deadline) {
       {.frame = {.type = FrameType::kFlush, .region = {}}, .completion = &completion}, deadline);
   if (!asked.is_ok()) return asked.status();
   MEMSPAN_PASS(wait(*asked, deadline, &completion));
-  // Of several threads the one that knows most.
+  // Keeps the largest of several threads.
   while (settled < before &&
          !settled_.compare_exchange_weak(settled, before, std::memory_order_acq_rel))
     continue;
@@ -144,7 +144,7 @@ Status Requester::lost() {
 bool Requester::is_quiet_expected(std::span<const OutFrame> frames) const {
   std::size_t bytes = 0;
   for (const OutFrame& out : frames) bytes += out.frame.payload;
-  // An operation that another thread has begun may be sent after the question.
+  // An operation that another thread has begun may be sent after the quiet.
   return expects_quiet_ && operations_ == quiet_operations_ &&
          posting_.load(std::memory_order_acquire) == 0 && bytes <= kMostWithQuiet &&
          frames.size() <= kMostFramesWithQuiet && outstanding_->size() < kMostOutstanding;
@@ -185,7 +185,7 @@ Status Requester::after_sending(Connection& connection, const Status& sent) {
     if (connection.has_queued()) watch();
     return sent.annotate(peer_.name);
   }
-  // What the peer said last tells more than that it does not listen.
+  // The peer's last frames explain more than the failed send.
   Status why = sent;
   if (connection.try_own()) {
     Status received;
@@ -211,18 +211,18 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
     {
       MutexLock lock(mutex_);
       if (!lost_.is_ok()) return lost_;
-      // Another thread may have taken the room.
+      // Another thread may have taken the space.
       if (!outstanding_->empty() && outstanding_bytes_ + bytes > window) continue;
       request.frame.tag = push_outstanding(request);
     }
-    // Queued where the stream is full: there are few, and a call that ends early leaves no gap.
+    // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
     const OutFrame out{request.frame, nullptr};
     MEMSPAN_PASS(after_sending(**connection, (*connection)->send({&out, 1}, SendMode::kQueue)));
     return request.frame.tag;
   }
 }
 
-// With issuing_ held until it is sent.
+// The caller holds issuing_ until it is sent.
 std::uint64_t Requester::push_outstanding(const Request& request) {
   const auto bytes = static_cast<std::uint32_t>(request.frame.length);
   outstanding_->push_back({++issued_, answer_to(request.frame.type), bytes, request.to,
@@ -237,7 +237,7 @@ Status Requester::receive(Waiting waiting, std::size_t& bytes) {
   const auto received = connection.receive(waiting);
   bytes = received.is_ok() ? received->bytes : 0;
   if (!received.is_ok() || !was_opening || connection.is_opening()) return received.status();
-  // The progress thread does not learn of what this one received.
+  // The progress thread does not see what this one received.
   connection.send_queued();
   watch();
   return Status::ok();
@@ -277,7 +277,7 @@ Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completio
       wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) { return completed_ >= number; });
   if (status.is_ok()) return status;
   if (abandoned != nullptr) abandon(abandoned);
-  // A connection that is lost leaves nobody's memory in use.
+  // After a loss, no memory of a call stays in use.
   MutexLock lock(mutex_);
   while (!lost_.is_ok() && is_pinned_) {
     ++waiting_;
@@ -287,7 +287,7 @@ Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completio
   return status;
 }
 
-// Afterwards nothing of the call is touched any more: its answers are thrown away.
+// After it the call's memory is not touched: its answers are discarded.
 void Requester::abandon(Completion* completion) {
   MutexLock lock(mutex_);
   if (outstanding_ == nullptr) return;  // there was no connection
@@ -353,7 +353,7 @@ void Requester::lose(const Status& why) {
 }
 
 void Requester::close() {
-  // In a child of fork(): the locks may be held by threads that are not there.
+  // In a child of fork(), threads that do not exist may hold the locks.
   if (core_.ends.load(std::memory_order_acquire)) return;
   Connection* connection = connection_.load(std::memory_order_acquire);
   if (connection != nullptr) {
@@ -368,7 +368,7 @@ void Requester::on_ready(std::uint32_t events) {
   if (connection == nullptr) return;
   Status status;
   if ((events & (EPOLLIN | EPOLLOUT)) != 0) connection->send_queued();
-  // At the end what came before it is handled. Who receives just now may stop before the end.
+  // At the end, handles what came before. A thread that is receiving may stop before the end.
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
     if (!connection->try_own()) return core_.progress->wake_at(watched_, Clock::now() + kAgain);
     status = receive_all(*connection);
@@ -381,7 +381,7 @@ void Requester::on_ready(std::uint32_t events) {
   watch();
 }
 
-// Whatever has come. Of who owns the receiving, and not afterwards.
+// Receives all that has arrived. The caller owns receiving; this gives it up.
 Status Requester::receive_all(Connection& connection) {
   Status status;
   std::size_t bytes = 1;
@@ -390,7 +390,7 @@ Status Requester::receive_all(Connection& connection) {
   return status;
 }
 
-// The progress thread's, or of who makes its calls: looks for signs of life and asks for another.
+// Any thread that makes progress calls it: checks for signs of life and requests another.
 Status Requester::beat(Connection& connection) {
   MutexLock lock(beating_);
   const auto now = Clock::now();

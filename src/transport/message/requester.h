@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requester's side of the connection to one peer: what is outstanding there, in the order in
-// which the owner answers, and waiting for it. Connects at the first use.
+// The requester's side of the connection to one peer. It keeps outstanding requests in the order in
+// which the owner answers, and waits for them. Connects at the first use.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace memspan {
 
-// Gets are asked for in pieces, and no more than ByteStream::window() at a time, so that the
-// answers which an owner has to queue are bounded.
+// Gets are requested in pieces, at most ByteStream::window() bytes at a time. This bounds the
+// answers that an owner queues.
 inline constexpr std::uint32_t kGetPiece = 128 << 10;
 inline constexpr std::size_t kMostOutstanding = 1024;
 
-// What a call waits for: on its stack, until the answer is here or the call gives up.
+// The result of a call, on its stack until the answer has arrived or the call gives up.
 struct Completion {
   Status status;
   std::uint64_t value = 0;
 };
 
-// A request with an answer. `completion` null: a failure is told by the quiet of `context`.
+// A request with an answer. `completion` null: the quiet of `context` reports a failure.
 struct Request {
   Frame frame;
   std::byte* to = nullptr;  // of a get
@@ -44,30 +44,30 @@ class Requester final : public PollClient,
  public:
   Requester(MessageCore& core, PeerAddress peer);
 
-  // Frames without an answer. Where the last quiet followed a single operation, the next operation
-  // brings the question of its quiet along, so that both take one exchange.
+  // Sends frames without an answer. If the last quiet followed a single operation, the next
+  // operation also carries its quiet, so that both take one round trip.
   Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
-  // Sends a request, once there is room in the window, and gives the number to wait for.
+  // Sends a request once the window has space, and returns the number to wait for.
   Result<std::uint64_t> request(Request request, const Deadline& deadline);
-  // Asks whether all operations posted before have been applied, or gives the number of the
-  // question that went with the last of them.
+  // Asks whether all earlier operations are applied. If the last of them carried this quiet, only
+  // returns its number.
   Result<std::uint64_t> request_quiet(std::uint64_t context, const Deadline& deadline);
-  // Waits until the answers up to that number are here. `abandoned`: what nobody may write to
-  // any more when the wait ends early.
+  // Waits until the answers up to that number have arrived. If the wait ends early, it calls
+  // abandon(abandoned).
   Status wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned);
-  // Afterwards no answer writes to memory of that call. wait() does it for its own.
+  // After it no answer writes to memory of that call. wait() does it for its own.
   void abandon(Completion* completion);
   // The first failure of a context's operations without an answer, once.
   Status take_failure(std::uint64_t context);
   void note_failure(std::uint64_t context, const Status& status);
 
-  // Waits until the owner has applied the puts and atomics that were posted before, where it may
-  // not have applied them all.
+  // Waits until the owner has applied all earlier puts and atomics, unless they are known to be
+  // applied.
   Status settle(const Deadline& deadline);
   // Ok, or why the peer is lost.
   Status lost();
 
-  // Ends the connection; kPeerLost from now on.
+  // Ends the connection; later calls return kPeerLost.
   void lose(const Status& why);
   // Says goodbye and ends it.
   void close();
@@ -75,7 +75,7 @@ class Requester final : public PollClient,
   const std::string& peer_name() const { return peer_.name; }
   MessageCore& core() { return core_; }
 
-  // Of the connection.
+  // For Progress and the connection.
   void on_ready(std::uint32_t events) override;
   Status begin(const Frame& frame) override;
   std::byte* pin() override;
@@ -108,13 +108,13 @@ class Requester final : public PollClient,
   Status beat(Connection& connection);
   template <typename Done>
   Status wait_until(const Deadline& deadline, Done done);
-  // Ends what is outstanding. What a person reads first is `why`.
+  // Ends outstanding requests. Only the first `why` counts.
   Status fail(const Status& why, bool is_told);
   void note_failure_locked(std::uint64_t context, const Status& status) MEMSPAN_REQUIRES(mutex_);
 
   MessageCore& core_;
   const PeerAddress peer_;
-  // Posts of puts and atomics, counted when each is over, and how many are known to be applied.
+  // Finished posts of puts and atomics, and how many of them are known to be applied.
   std::atomic<std::uint64_t> posted_{0};
   std::atomic<std::uint64_t> settled_{0};
 
@@ -124,27 +124,27 @@ class Requester final : public PollClient,
   Progress::Id watched_ = 0;
   Mutex beating_;
   Heartbeat heartbeat_ MEMSPAN_GUARDED_BY(beating_);
-  Mutex watching_;  // what is looked at and what is watched for go together
+  Mutex watching_;  // makes the check and the watch one step
 
-  std::mutex issuing_;  // a request and its place among the outstanding go together
+  std::mutex issuing_;  // keeps requests sent in the order of outstanding_
   Mutex mutex_;
   ConditionVariable changed_;
-  // Both are made with the connection: most links of a large job never have one.
+  // Both are made with the connection, which most links of a large job never have.
   std::unique_ptr<std::deque<Outstanding>> outstanding_ MEMSPAN_GUARDED_BY(mutex_);
   using Text = std::array<std::byte, kMostText>;
-  std::unique_ptr<Text> text_;  // of a refusal; of who receives
+  std::unique_ptr<Text> text_;  // of a refusal; for the receiving thread
   std::uint64_t outstanding_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t issued_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t completed_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::uint64_t operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // calls of post() with such
-  std::atomic<int> posting_{0};  // of them, those that may not have sent yet; grows under mutex_
+  std::uint64_t operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // posts of puts and atomics
+  std::atomic<int> posting_{0};  // of them, those that may be unsent; grows under mutex_
   std::uint64_t quiet_operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // before the last quiet
   bool expects_quiet_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::uint64_t early_quiet_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // asked with an operation; 0: none
+  std::uint64_t early_quiet_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // sent with an operation; 0: none
   std::uint64_t early_operations_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // up to that one
   int waiting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   bool is_pinned_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  bool is_text_ MEMSPAN_GUARDED_BY(mutex_) = false;  // what comes is a refusal's sentence
+  bool is_text_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the payload is a refusal's sentence
   bool said_goodbye_ MEMSPAN_GUARDED_BY(mutex_) = false;
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Status> failures_ MEMSPAN_GUARDED_BY(mutex_);  // by context

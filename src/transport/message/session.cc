@@ -76,7 +76,7 @@ Result<Frame> Session::open(Header header, std::uint32_t sequence) {
   const bool is_first = sequence == 0;
   if (is_first && !accepts_ && is_sealed({}, header, sequence)) {
     MEMSPAN_TRY_ASSIGN(Frame frame, decode(header), "receiving");
-    frame.flags = 0;  // it answers nothing that was asked
+    frame.flags = 0;  // it is not an answer
     if (frame.type == FrameType::kRefused && frame.kind == static_cast<int>(Refusal::kHello))
       return frame;
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a connection of the transport `message` one between two members and nobody else.
+// Restricts a connection of the transport `message` to two members.
 //
-// An owner tells the members its secret (through the store, which is encrypted). Who connects draws
-// a nonce, greets with it, and both derive a key for each direction from secret and nonce; the
+// An owner gives members its secret through the store, which is encrypted. The connecting side
+// draws a nonce and greets with it. Both derive a key for each direction from secret and nonce; the
 // secret itself is never sent. The last eight bytes of every header are its seal: a keyed hash of
-// the rest and of the number of the frame. So a frame that is forged, changed, repeated, or out of
-// its order ends the connection before anything of it is done. An owner takes each nonce once
-// (NonceLog): a greeting that somebody recorded opens nothing.
+// the rest and of the frame's number. A frame that is forged, changed, repeated or out of order
+// ends the connection before it has any effect. An owner accepts each nonce once (NonceLog): a
+// recorded greeting opens nothing.
 //
-// Payloads are neither sealed nor hidden.
+// Payloads are neither sealed nor encrypted.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@
 
 namespace memspan {
 
-// seal() may run beside open() from the second frame on. One thread at a time opens.
+// From the second frame on, seal() may run beside open(). One thread at a time calls open().
 class Session {
  public:
-  // Who connects, and draws the nonce.
+  // The side that draws the nonce.
   static Session connecting(const SipKey& secret);
-  // Who learns the nonce from the first frame.
+  // The side that learns the nonce from the first frame.
   static Session accepting(const SipKey& secret);
 
   const Nonce& nonce() const { return nonce_; }
-  // Of the `sequence`-th frame that this side sends. An accepting side that has opened nothing
-  // seals with a key that everybody knows.
+  // Seals the `sequence`-th frame that this side sends. An accepting side that has opened nothing
+  // uses the key 0.
   void seal(FrameHeader& header, std::uint32_t sequence) const;
-  // The `sequence`-th frame of the other side. kInvalidArgument: it is none, or not the one; kAuth:
-  // a greeting of who does not know the secret. Of an owner that takes us for a stranger the first
-  // frame may be a refusal of the greeting that nobody has sealed.
+  // Opens the `sequence`-th frame of the other side. kInvalidArgument: it is invalid or out of
+  // order; kAuth: a greeting by a side that does not know the secret. An owner that rejects this
+  // side's greeting may answer with a refusal under the key 0.
   Result<Frame> open(std::span<const std::byte, kFrameBytes> header, std::uint32_t sequence);
 
  private:
@@ -52,11 +52,10 @@ class Session {
   SipKey receives_;
 };
 
-// The nonces of the greetings that an owner has taken. Who does not know the secret adds none.
-// Thread-safe.
+// The nonces of accepted greetings. Only sides that know the secret add one. Thread-safe.
 class NonceLog {
  public:
-  // False when it is there already.
+  // False if it is already known.
   bool add(const Nonce& nonce) {
     MutexLock lock(mutex_);
     return seen_.insert({nonce.low, nonce.high}).second;

@@ -93,8 +93,8 @@ bool is_near(int socket) {
          info.tcpi_rtt <= kNearUs;
 }
 
-// A host that is gone is found out without a word from it. Small frames leave at once. Gives the
-// bytes that may be on their way; 0: as many as the kernel thinks fit.
+// Detects a lost host by keep-alive. Small frames are sent at once. Returns the bytes that may be
+// in flight; 0: the kernel decides.
 std::size_t tune(int socket, const SocketOptions& options) {
   timeval wait{};
   wait.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kStreamWait).count();
@@ -122,7 +122,7 @@ class SocketStream final : public ByteStream {
       : socket_(std::move(socket)), send_buffer_(tune(socket_.get(), options)) {}
 
   int descriptor() const override { return socket_.get(); }
-  // The other end's buffer is most likely as this one's.
+  // The peer's buffer most likely has this size.
   std::size_t window() const override {
     return send_buffer_ == 0 ? kFarWindow : std::max(send_buffer_, kNearSendBuffer);
   }
@@ -205,7 +205,7 @@ class SocketCarrier final : public Carrier {
     address.length = sizeof address.storage;
     if (::getsockname(socket.get(), address.get(), &address.length) != 0)
       return Status::from_errno("getsockname");
-    // The port is at the same place in both kinds of IP addresses.
+    // The port is at the same offset in both kinds of IP addresses.
     const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket),

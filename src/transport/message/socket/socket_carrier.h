@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over plain sockets: abstract Unix sockets between processes of one network namespace, TCP
-// else. An address says which of the two it is ("unix:NAME", "tcp:HOST:PORT"), so either kind
-// connects to both.
+// Streams over plain sockets: abstract Unix sockets between processes of one network namespace,
+// otherwise TCP. An address names its kind ("unix:NAME", "tcp:HOST:PORT"), so either kind connects
+// to both.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,18 @@ namespace memspan {
 
 struct SocketOptions {
   enum class Family { kUnix, kTcp } family = Family::kUnix;
-  // For TCP: the numeric address to listen at, which peers then connect to. It is bound to this
-  // address only.
+  // For TCP: the numeric address to which the listener binds and peers connect, and no other.
   std::string host = "127.0.0.1";
-  // For TCP: bytes that a connection may have on their way; 0: as many as the kernel thinks fit.
-  // Unset: kNearSendBuffer where the peer is near, else the kernel's.
+  // For TCP: bytes that a connection may have in flight; 0: the kernel decides. Unset:
+  // kNearSendBuffer if the peer is near, else the kernel decides.
   std::optional<std::size_t> send_buffer = std::nullopt;
 };
 
-// The round trip of a connection's first packets, up to which a peer is near.
+// A peer is near if the round trip of the connection's first packets is at most this.
 inline constexpr std::uint32_t kNearUs = 250;
-// The kernel lets what is on its way grow to megabytes, also where the answer to a byte comes in
-// microseconds: then every byte leaves the processor's caches between the two ends. So many are
-// enough for 10 Gbit/s at a round trip of 200 us and for 100 Gbit/s at 20 us, and stay in them.
+// The kernel lets bytes in flight grow to megabytes, even if a round trip takes microseconds. Then
+// every byte leaves the processor's caches between the two ends. So many stay in them, and are
+// enough for 10 Gbit/s at a round trip of 200 us and for 100 Gbit/s at 20 us.
 inline constexpr std::size_t kNearSendBuffer = std::size_t{256} << 10;
 
 std::unique_ptr<Carrier> make_socket_carrier(const SocketOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX sends or receives must stay until it is done: buffers of two sizes, used again and
-// again, so that a network registers them once.
+// Buffers of two sizes for bytes that must stay until UCX has sent or received them. They are
+// reused, so that a network registers them once.
 #pragma once
 
 #include <cstddef>

@@ -71,7 +71,7 @@ bool Channel::take(void* buffer, std::size_t bytes) {
       fail("it sends more than it was allowed to");
       break;
     }
-    // After a cut only the peer's end is waited for.
+    // After a cut only the peer's end matters.
     if (!is_cut_) queue_.push(at, here);
     payload_left_ -= here;
     at += here;
@@ -206,7 +206,7 @@ void Channel::cut() {
 }
 
 bool Channel::may_close(const Deadline& limit) const {
-  // UCX's buffers go back to their endpoint.
+  // UCX's buffers must first return to their endpoint.
   if (!is_cut_) return !failure_.empty() && queue_.is_empty();
   return is_finished() || limit.has_passed();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection: chunks over a stream of UCX (chunk.h), and large payloads beside it
-// (rendezvous.h).
+// One connection: chunks over a UCX stream (chunk.h), and large payloads beside it (rendezvous.h).
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -20,22 +19,22 @@
 
 namespace memspan::ucx {
 
-// What a channel needs of UCX.
+// The UCX functions for a channel.
 class ChannelWorker {
  public:
   virtual ~ChannelWorker() = default;
   // Sends a chunk with its payload; the bytes are copied. False when the endpoint has failed.
   virtual bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) = 0;
-  // Gives a buffer of the endpoint's stream back.
+  // Returns a buffer of the endpoint's stream to UCX.
   virtual void release(ucp_ep_h endpoint, void* buffer) = 0;
-  // As Rendezvous has them: send, fetch, drop.
+  // As in Rendezvous: send, fetch, drop.
   virtual bool post_large(ucp_ep_h endpoint, std::uint64_t number,
                           std::span<const iovec> payload) = 0;
   virtual void fetch(void* message, Landing& landing) = 0;
   virtual void drop(void* message) = 0;
 };
 
-// With the mutex of its worker held, but for descriptor().
+// The caller holds the worker's mutex, except for descriptor().
 class Channel {
  public:
   Channel(ChannelWorker& worker, PollSignal signal)
@@ -46,34 +45,34 @@ class Channel {
   ucp_ep_h endpoint() const { return endpoint_; }
   void set_endpoint(ucp_ep_h endpoint) { endpoint_ = endpoint; }
 
-  // Of the side that listens.
+  // For the listening side.
   void open();
-  // Of the side that connects: not writable until the other has said that it is open.
+  // For the connecting side: not writable until the peer has opened.
   void await_open() { signal_.set_writable(false); }
   bool is_open() const { return is_open_; }
   // From now on large payloads are sent by rendezvous.
   void use_rendezvous() { uses_rendezvous_ = true; }
 
-  // What came, in a buffer of UCX's. False when nothing of the buffer is needed any more.
+  // Takes received bytes in a UCX buffer. False if the buffer is no longer needed.
   bool take(void* buffer, std::size_t bytes);
-  // A large payload is offered. True when it is fetched, now or later.
+  // Takes the offer of a large payload. True if it is fetched, now or later.
   bool take_large(std::uint64_t number, void* message, std::size_t bytes);
-  // One that was fetched is here; or why not.
+  // A large payload has arrived; or why not.
   void landed(std::string_view failure);
-  // As ByteStream does it: 0 when there is nothing for now, or no credit.
+  // As in ByteStream: 0 if nothing has arrived or there is no credit.
   ssize_t read(std::span<const iovec> to);
   ssize_t write(std::span<const iovec> from);
 
-  // UCX says that the connection has failed, or the peer sent what is not allowed.
+  // UCX reports a failure, or the peer broke the protocol.
   void fail(std::string why);
   const std::string& failure() const { return failure_; }
-  // Tells the peer, and forgets what was not read.
+  // Notifies the peer and discards unread bytes.
   void cut();
   bool is_cut() const { return is_cut_; }
-  // Whether nothing comes from the peer any more.
+  // Whether the peer sends nothing more.
   bool is_finished() const { return !failure_.empty() || peer_ended_; }
-  // Whether the endpoint is not needed any more. After a cut it is until the peer has ended, or
-  // `limit`.
+  // Whether the endpoint is no longer needed. After a cut it is needed until the peer has ended, or
+  // until `limit`.
   bool may_close(const Deadline& limit) const;
 
  private:
@@ -94,17 +93,17 @@ class Channel {
   bool is_cut_ = false;
   bool uses_rendezvous_ = false;
   bool has_ended_ = false;  // an end was sent
-  bool peer_ends_ = false;  // but not all that it sent is here
+  bool peer_ends_ = false;  // but some bytes have not arrived
   bool peer_ended_ = false;
   std::string failure_;
 
   std::array<std::byte, kChunkBytes> header_{};
   std::size_t header_bytes_ = 0;
-  std::size_t payload_left_ = 0;  // of the chunk that is coming
+  std::size_t payload_left_ = 0;  // of the current chunk
   ReceiveQueue queue_;
   std::uint64_t large_sent_ = 0;
-  std::size_t uncredited_ = 0;    // read, and the peer does not know
-  std::size_t credit_ = kWindow;  // what may be sent
+  std::size_t uncredited_ = 0;    // read, not yet credited
+  std::size_t credit_ = kWindow;  // bytes that may be sent
 };
 
 }  // namespace memspan::ucx

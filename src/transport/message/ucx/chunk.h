@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection over UCX consists of: chunks in a stream, in both directions.
+// A connection over UCX is a stream of chunks in each direction.
 //
 //   chunk: kind (4 bytes), value (4 bytes), and for data `value` bytes of payload
 //
-//   open     the listener's side, first: the connection stands
+//   open     the listener's first chunk: the connection is ready
 //   data     bytes of the ByteStream; at most kWindow of them without a credit
-//   large    the next `value` bytes of the ByteStream, which come by rendezvous (rendezvous.h)
-//   credit   `value` bytes were taken by the receiver's caller
-//   end      nothing comes any more; it is answered by an end when all that was sent is here
+//   large    the next `value` bytes of the ByteStream, sent by rendezvous (rendezvous.h)
+//   credit   the receiver's caller took `value` bytes
+//   end      nothing follows; the peer answers with an end when all sent bytes have arrived
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace memspan::ucx {
 
 inline constexpr std::uint32_t kWindow = 4 << 20;
 inline constexpr std::uint32_t kMostInChunk = 256 << 10;
-// A rendezvous takes two turns of the network, some 4 us on a quick one; at 200 Gbit/s this many
-// bytes take 2.6 us, and several are on their way at a time.
+// A rendezvous takes two network round trips, about 4 us on a fast network. At 200 Gbit/s this
+// many bytes take 2.6 us, and several are in flight at a time.
 inline constexpr std::uint32_t kLargeFrom = 64 << 10;
 
 enum class ChunkKind : std::uint32_t {

@@ -14,12 +14,12 @@
 namespace memspan::ucx {
 namespace {
 
-// Whoever shares memory with this process is reached by the transport "mapped".
+// Processes that share memory with this one use the transport "mapped".
 constexpr const char* kTransports = "^posix,sysv,cma";
 
 thread_local int quiet = 0;  // QuietUcx
 
-// Never to stdout, which is the program's.
+// Never to stdout, which belongs to the program.
 ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_log_level_t,
                                 const ucs_log_component_config_t*, const char* format,
                                 va_list arguments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How UCX is set up: what the environment says (UCX_*), and defaults for what it does not.
+// Sets up UCX from the environment (UCX_*), with defaults for the rest.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,20 +11,20 @@
 
 namespace memspan::ucx {
 
-// The one translator of UCX's statuses: "`what`: Unreachable".
+// Translates UCX's statuses: "`what`: Unreachable".
 Status from_ucs(std::string_view what, ucs_status_t status);
 
-// With streams and wake-ups, and active messages if it `has_messages`: one-sided operations are not
-// asked for, so no handler of them listens. `device`: the only network device, unless
+// With streams and wake-ups, and active messages if it `has_messages`. It does not request
+// one-sided operations, so no handler of them listens. `device`: the only network device, unless
 // UCX_NET_DEVICES is set; empty: any.
 Result<ucp_context_h> create_context(const std::string& device, bool has_messages);
 
-// With one-sided operations and wake-ups only, on all devices and without TCP. kNotSupported where
-// UCX is to use nothing but TCP.
+// With only one-sided operations and wake-ups, on all devices and without TCP. kNotSupported if UCX
+// may use only TCP.
 Result<ucp_context_h> create_native_context();
 
-// While it lives, UCX's log says nothing in this thread: what is tried may fail, and who tries says
-// how it ended.
+// While it lives, UCX logs nothing in this thread: attempts may fail, and the caller reports the
+// result.
 class QuietUcx {
  public:
   QuietUcx();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of an endpoint, as UCX tells them.
+// The lanes of an endpoint, as UCX reports them.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -8,7 +8,7 @@
 
 namespace memspan::ucx {
 
-// With the mutex of its worker held.
+// The caller holds the worker's mutex.
 NativeLanes lanes_of(ucp_ep_h endpoint);
 
 }  // namespace memspan::ucx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the descriptor of a worker of UCX's in an epoll, which the progress thread watches, as long
-// as no thread waits in a call: that one sees to it.
+// Shows a UCX worker's descriptor in an epoll, which the progress thread watches, while no thread
+// waits in a call. A waiting thread serves the worker itself.
 #pragma once
 
 #include <sys/epoll.h>
@@ -9,10 +9,10 @@
 
 namespace memspan::ucx {
 
-// With the mutex of its worker held, but for start().
+// The caller holds the worker's mutex, except for start().
 class Gate {
  public:
-  // `epoll` outlives it.
+  // `epoll` must outlive it.
   void start(int epoll, int descriptor) {
     epoll_ = epoll;
     descriptor_ = descriptor;
@@ -28,7 +28,7 @@ class Gate {
   void open() {
     if (--waiting_ == 0) set(EPOLL_CTL_MOD, EPOLLIN);
   }
-  // Whether no other thread waits beside the one that does.
+  // Whether exactly one thread waits.
   bool is_last() const { return waiting_ == 1; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided access of a carrier, which sets UCX up for it at the first use: most jobs have no
-// network for it, or no large transfer.
+// One-sided access of a carrier. The first use sets up UCX for it: most jobs have no network for
+// it, or no large transfer.
 #pragma once
 
 #include <atomic>
@@ -15,24 +15,24 @@ namespace memspan::ucx {
 
 class LazyNative final : public NativeAccess {
  public:
-  // `streams`: whose gate tells the progress thread.
+  // The gate of `streams` wakes the progress thread.
   explicit LazyNative(std::shared_ptr<Worker> streams) : streams_(std::move(streams)) {}
 
   Result<std::string> key(std::byte* base, std::size_t bytes) override;
   void retract(std::byte* base, std::size_t bytes) override;
   Result<std::unique_ptr<NativeMemory>> open(std::string_view key) override;
   std::uint64_t registrations() const override;
-  // Of who serves the gate.
+  // For the thread that serves the gate.
   void progress();
 
  private:
   Result<NativeWorker*> worker() MEMSPAN_EXCLUDES(mutex_);
 
-  const std::shared_ptr<Worker> streams_;  // with the carrier, its listener and its streams
+  const std::shared_ptr<Worker> streams_;  // shared with the carrier, its listener and streams
   Mutex mutex_;
   Status failure_ MEMSPAN_GUARDED_BY(mutex_);
-  std::shared_ptr<NativeWorker> made_ MEMSPAN_GUARDED_BY(mutex_);  // with the pieces that it opened
-  std::atomic<NativeWorker*> worker_{nullptr};                     // made_, to be read without it
+  std::shared_ptr<NativeWorker> made_ MEMSPAN_GUARDED_BY(mutex_);  // shared with its pieces
+  std::atomic<NativeWorker*> worker_{nullptr};                     // made_, read without mutex_
 };
 
 }  // namespace memspan::ucx

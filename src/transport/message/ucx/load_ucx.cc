@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kModuleFile = "libmemspan_ucx.so";
 
-// UCX's constructor installs handlers of SIGSEGV, SIGHUP and others. They are the program's and
-// ours; who sets UCX_HANDLE_ERRORS wants UCX's.
+// UCX's constructor installs handlers of SIGSEGV, SIGHUP and others. This restores the program's
+// and ours, unless the user sets UCX_HANDLE_ERRORS.
 class KeptSignalHandlers {
  public:
   KeptSignalHandlers() {
@@ -27,7 +27,7 @@ class KeptSignalHandlers {
     for (int signal = 1; signal < kEnd; ++signal) {
       struct sigaction now = {};
       const struct sigaction& before = before_[static_cast<std::size_t>(signal)];
-      // A union: the same place for both kinds of handlers.
+      // A union: both kinds of handlers share it.
       if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != before.sa_handler)
         ::sigaction(signal, &before, nullptr);
     }
@@ -36,7 +36,7 @@ class KeptSignalHandlers {
   KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
 
  private:
-  static constexpr int kEnd = 32;  // signals for real time are nobody's errors
+  static constexpr int kEnd = 32;  // real-time signals are not errors
   std::array<struct sigaction, kEnd> before_{};
 };
 

@@ -7,7 +7,7 @@
 namespace memspan::ucx {
 namespace {
 
-// `ud` and `tcp` have no one-sided operations, `cma` none that UCX uses for its put and get.
+// `ud` and `tcp` lack one-sided operations; UCX does not put and get by those of `cma`.
 constexpr std::array<std::string_view, 3> kNetworks = {"rc_verbs", "rc_mlx5", "dc_mlx5"};
 constexpr std::array<std::string_view, 3> kShared = {"posix", "sysv", "xpmem"};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of UCX's transports reach memory of a peer without the peer's processor. UCX gives the same
-// calls on all others, by messages to handlers of its own that the peer has to run; those are never
-// used.
+// Finds the UCX transports that reach a peer's memory without its processor. On all others UCX
+// emulates the same calls, by messages to its own handlers in the peer; those are never used.
 #pragma once
 
 #include <string>
@@ -9,20 +8,20 @@
 
 namespace memspan::ucx {
 
-// What UCX_TLS says, without TCP: so nothing that is set up with it emulates over TCP. Empty when
-// nothing is left.
+// The value of UCX_TLS without TCP, so that UCX emulates nothing over TCP. Empty if nothing
+// remains.
 std::string without_tcp(std::string_view transports);
 
 // A value.
 struct NativeLanes {
-  // Of a network that writes to any registered memory; empty if there is none.
+  // A network that writes to any registered memory; or empty.
   std::string network;
-  // Of shared memory, which reaches memory of some kinds only; empty if there is none.
+  // Shared memory, which reaches only memory of some kinds; or empty.
   std::string shared;
 };
 
-// Of an endpoint, from what ucp_ep_print_info() says of it: UCX 1.13 has no other way to ask. A
-// line that is not understood names no lane, and a transport that is not known is not native.
+// Finds the lanes of an endpoint in the output of ucp_ep_print_info(): UCX 1.13 has no other
+// interface. Unreadable lines name no lane, and unknown transports are not native.
 NativeLanes native_lanes(std::string_view endpoint_info);
 
 }  // namespace memspan::ucx

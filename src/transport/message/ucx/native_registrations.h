@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of this process that peers reach by themselves: each range is registered with UCX once,
-// when its key is first asked for, and until it is retracted.
+// Memory of this process that peers reach by themselves. The first request for a range's key
+// registers it with UCX, once, until it is retracted.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -13,13 +13,13 @@
 
 namespace memspan::ucx {
 
-// Of one worker, with its mutex held.
+// For one worker; the caller holds its mutex.
 class NativeRegistrations {
  public:
-  // What a peer needs to open the memory: the worker's address, the range's, and UCX's key.
+  // The key for a peer: the worker's address, the range's, and UCX's key.
   Result<std::string> key(ucp_context_h context, const std::string& address, std::byte* base,
                           std::size_t bytes);
-  // Those that begin in the range.
+  // Ends those that begin in the range.
   void retract(ucp_context_h context, const std::byte* base, std::size_t bytes);
   void retract_all(ucp_context_h context);
   // Made so far.

@@ -13,11 +13,11 @@
 namespace memspan::ucx {
 namespace {
 
-// Who waits looks by itself for as long as a large piece takes at least; then it sleeps, and looks
-// around that often, for another thread may have seen what it waits for.
+// A waiting thread polls for at least the time of a large piece. Then it sleeps and checks at this
+// interval, because another thread may have handled its event.
 constexpr auto kLook = std::chrono::microseconds(100);
 constexpr int kSleepMs = 1;
-// What was begun on an endpoint ends when that is closed by force.
+// Closing an endpoint by force ends its operations.
 constexpr auto kCloseLimit = std::chrono::seconds(2);
 
 Status unreachable(std::string_view why) {
@@ -50,8 +50,8 @@ class NativeWorker::Piece final : public NativeMemory {
   std::string_view lane() const override { return lane_; }
 
  private:
-  const std::shared_ptr<NativeWorker> worker_;  // with the carrier
-  const std::shared_ptr<Endpoint> endpoint_;    // with the worker
+  const std::shared_ptr<NativeWorker> worker_;  // shared with the carrier
+  const std::shared_ptr<Endpoint> endpoint_;    // shared with the worker
   const ucp_rkey_h key_;
   const std::uint64_t base_;
   const std::string lane_;
@@ -75,8 +75,8 @@ Status NativeWorker::start(int gate) {
   MEMSPAN_TRY_ASSIGN(context_, create_native_context(), "starting UCX");
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // Our mutex serializes our calls. UCX has a thread of its own for the events of connections,
-  // which changes the flags of endpoints, and only in this mode does a call keep it out.
+  // Our mutex serializes our calls. But UCX's own thread for connection events changes the flags of
+  // endpoints, and only in this mode does a call keep it out.
   params.thread_mode = UCS_THREAD_MODE_MULTI;
   MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
   MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
@@ -93,7 +93,7 @@ Status NativeWorker::start(int gate) {
 }
 
 NativeWorker::~NativeWorker() {
-  // In a child of fork() what it stands for is the parent's.
+  // In a child of fork() the UCX objects are the parent's.
   if (is_foreign()) return;
   const QuietUcx quiet;
   MutexLock lock(mutex_);
@@ -129,7 +129,7 @@ void NativeWorker::on_failure(void* endpoint, ucp_ep_h, ucs_status_t status) {
 
 Result<std::shared_ptr<NativeWorker::Endpoint>> NativeWorker::connect(const std::string& address) {
   if (const auto found = endpoints_.find(address); found != endpoints_.end()) return found->second;
-  auto endpoint = std::make_shared<Endpoint>();  // with the pieces that use it
+  auto endpoint = std::make_shared<Endpoint>();  // shared with the pieces that use it
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -159,7 +159,7 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
   const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, packed.data(), &opened);
   if (status != UCS_OK) return unreachable(ucs_status_string(status));
   const NativeLanes lanes = lanes_of(endpoint.handle);
-  // A lane of shared memory reaches what was made for it; all else UCX would emulate over the lane.
+  // A shared-memory lane reaches only memory made for it; UCX would emulate the rest over it.
   void* mapped = nullptr;
   const bool is_shared = !lanes.shared.empty() && ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
   progress_and_arm();
@@ -172,15 +172,14 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
                               is_shared ? lanes.shared : lanes.network, is_shared));
 }
 
-// Keys of an endpoint that was closed by force stay with UCX: they point to it. The worker gets
-// them at its end.
+// Keys of an endpoint closed by force point to it, so they stay with UCX until the worker ends.
 void NativeWorker::release(const Endpoint& endpoint, ucp_rkey_h key) {
   if (is_foreign()) return;
   MutexLock lock(mutex_);
   if (endpoint.handle != nullptr) ucp_rkey_destroy(key);
 }
 
-// `begin` gives the requests that it began; with the mutex held.
+// `begin` runs with the mutex held and returns the requests that it began.
 template <typename Begin>
 Status NativeWorker::run(Endpoint& endpoint, const GiveUp& give_up, Begin begin) {
   if (is_foreign()) return {Code::kUnavailable, "this is another process"};
@@ -201,7 +200,7 @@ Status NativeWorker::put(Endpoint& endpoint, ucp_rkey_h key, std::uint64_t to, c
   return run(endpoint, give_up, [&](ucp_ep_h handle) {
     const ucp_request_param_t how{};
     Requests requests{ucp_put_nbx(handle, from, bytes, to, key, &how)};
-    // Its end is that the bytes are in the peer's memory.
+    // The flush ends when the bytes are in the peer's memory.
     if (!UCS_PTR_IS_ERR(requests[0])) requests[1] = ucp_ep_flush_nbx(handle, &how);
     return requests;
   });
@@ -229,7 +228,7 @@ Status NativeWorker::collect(const Endpoint& endpoint, const Requests& requests)
                       ucs_status_string(status))};
 }
 
-// With the gate closed.
+// The gate is closed.
 Status NativeWorker::finish(Endpoint& endpoint, Requests requests, const GiveUp& give_up) {
   const Deadline looks_until = Deadline::after(kLook);
   while (true) {
@@ -243,7 +242,7 @@ Status NativeWorker::finish(Endpoint& endpoint, Requests requests, const GiveUp&
       }
       may_sleep = may_sleep && ucp_worker_arm(worker_) == UCS_OK;
     }
-    // Without the mutex: it may run the program's code.
+    // Without the mutex: give_up() may run the program's code.
     if (Status why = give_up(); !why.is_ok()) {
       end_early(endpoint, requests);
       return why;
@@ -253,7 +252,7 @@ Status NativeWorker::finish(Endpoint& endpoint, Requests requests, const GiveUp&
   }
 }
 
-// The caller's memory is not to be touched any more, so the endpoint goes.
+// Closes the endpoint, so that nothing touches the caller's memory any more.
 void NativeWorker::end_early(Endpoint& endpoint, const Requests& requests) {
   const Deadline limit = Deadline::after(kCloseLimit);
   MutexLock lock(mutex_);
@@ -276,8 +275,8 @@ void NativeWorker::close(Endpoint& endpoint, const Deadline& limit) {
 }
 
 void NativeWorker::progress() {
-  // It is armed, so its descriptor tells. Who serves the streams comes here each time, and to arm
-  // it again would cost a small message some microseconds.
+  // The worker is armed, so its descriptor shows events. The thread that serves the streams calls
+  // this each time; arming again would cost a small message some microseconds.
   pollfd one{descriptor_, POLLIN, 0};
   if (is_foreign() || ::poll(&one, 1, 0) != 1) return;
   const QuietUcx quiet;

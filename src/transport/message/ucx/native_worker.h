@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-sided access by UCX: a context and a worker of their own, beside those of the streams.
+// One-sided access by UCX, with its own context and worker beside those of the streams.
 //
-// The context has no TCP, so an operation either goes by a network that reaches the peer's memory
-// by itself or cannot be begun. No port belongs to it: an endpoint is made from the address that a
-// key has in it, and keys travel over connections whose ends know each other.
+// The context has no TCP, so an operation either uses a network that reaches the peer's memory by
+// itself or cannot begin. It has no port: an endpoint is made from the address in a key, and keys
+// are sent over connections whose ends know each other.
 //
-// All calls of UCX are made with the mutex held, which is held for moments. The gate, which the
-// progress thread watches, shows the worker's descriptor while no thread waits in a call.
+// All UCX calls hold the mutex, always briefly. The gate, which the progress thread watches, shows
+// the worker's descriptor while no thread waits in a call.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -29,23 +29,23 @@ namespace memspan::ucx {
 // Thread-safe. Shared by the carrier and the pieces of memory that it opened.
 class NativeWorker final : public std::enable_shared_from_this<NativeWorker> {
  public:
-  // `gate`: an epoll, which outlives it.
+  // `gate`: an epoll, which must outlive it.
   static Result<std::shared_ptr<NativeWorker>> create(int gate);
   ~NativeWorker();
   NativeWorker(const NativeWorker&) = delete;
   NativeWorker& operator=(const NativeWorker&) = delete;
 
-  // As NativeAccess has them.
+  // As in NativeAccess.
   Result<std::string> key(std::byte* base, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   void retract(const std::byte* base, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   Result<std::unique_ptr<NativeMemory>> open(std::string_view key) MEMSPAN_EXCLUDES(mutex_);
   std::uint64_t registrations() MEMSPAN_EXCLUDES(mutex_);
-  // What came, when the gate shows it.
+  // Handles what the gate shows.
   void progress() MEMSPAN_EXCLUDES(mutex_);
 
  private:
   class Piece;
-  // To one peer. UCX calls back with its address.
+  // Leads to one peer. UCX passes its address to callbacks.
   struct Endpoint {
     ucp_ep_h handle = nullptr;  // null when it was closed
     std::string failure;
@@ -70,7 +70,7 @@ class NativeWorker final : public std::enable_shared_from_this<NativeWorker> {
   Status collect(const Endpoint& endpoint, const Requests& requests) MEMSPAN_REQUIRES(mutex_);
   void close(Endpoint& endpoint, const Deadline& limit) MEMSPAN_REQUIRES(mutex_);
   bool is_foreign() const;
-  // Progress until there is none, and the descriptor tells of more.
+  // Makes all possible progress; then the descriptor shows later events.
   void progress_and_arm() MEMSPAN_REQUIRES(mutex_);
   void open_gate() MEMSPAN_REQUIRES(mutex_);
 
@@ -83,7 +83,7 @@ class NativeWorker final : public std::enable_shared_from_this<NativeWorker> {
   Mutex mutex_;
   Gate gate_ MEMSPAN_GUARDED_BY(mutex_);
   NativeRegistrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
-  // By the peer's address; for as long as the worker, with the pieces that use them.
+  // By the peer's address. Shared with the pieces that use them; live as long as the worker.
   std::map<std::string, std::shared_ptr<Endpoint>> endpoints_ MEMSPAN_GUARDED_BY(mutex_);
 };
 

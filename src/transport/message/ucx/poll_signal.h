@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor for poll and epoll whose state is set by hand: one end of a pair of sockets.
+// A descriptor for poll and epoll whose state the owner sets: one end of a pair of sockets.
 //
 //   readable:      the other end has sent a byte
 //   not writable:  this end's small buffer is full
@@ -11,7 +11,7 @@
 
 namespace memspan::ucx {
 
-// One thread at a time, but for descriptor().
+// One thread at a time, except for descriptor().
 class PollSignal {
  public:
   // Writable and not readable.

@@ -45,7 +45,7 @@ std::string ReceiveQueue::offer(std::uint64_t number, void* message, std::size_t
     awaited_.erase(found);
     return fetch(landing, {message, bytes});
   }
-  // No more can be on their way.
+  // No more can be in flight.
   constexpr std::uint64_t kMostEarly = kWindow / kLargeFrom;
   if (number < announced_ || number - announced_ >= kMostEarly ||
       !early_.try_emplace(number, Message{message, bytes}).second)
@@ -88,13 +88,13 @@ std::size_t ReceiveQueue::read(std::span<const iovec> to) {
   return done;
 }
 
-// Gives the buffer that it was the last one in, or null.
+// Returns the buffer whose last range it was, or null.
 void* ReceiveQueue::forget_last() {
   Range last = std::move(ranges_.back());
   ranges_.pop_back();
   unread_ -= last.bytes;
   if (last.landing == nullptr && unkept_ > 0) --unkept_;
-  // UCX's callback has it.
+  // UCX's callback owns it.
   if (last.landing != nullptr && last.landing->is_fetching)
     last.landing.release()->channel = nullptr;
   return last.buffer;
@@ -120,7 +120,7 @@ void ReceiveQueue::forget_from(std::size_t first) {
     buffer = before;
   }
   if (buffer == nullptr) return;
-  // What stays may be in the buffer, too.
+  // Remaining ranges may use the buffer.
   if (first > 0 && ranges_.back().buffer == nullptr)
     ranges_.back().buffer = buffer;
   else

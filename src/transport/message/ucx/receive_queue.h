@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came on a connection and was not read yet, in the order of the stream. A large payload has
-// its place there as soon as it is announced, and comes later: nothing behind it is read before.
+// Unread bytes of a connection, in the order of the stream. A large payload gets its place when it
+// is announced and arrives later: nothing behind it is read before.
 //
 //   stream      [range][range][large 0: fetching][range][large 1: announced]
 //   messages    number 2, which is not announced yet
 //
-// Memory for large payloads is taken when they are announced, so the window bounds it.
+// Memory for a large payload is taken only after its announcement, so the window bounds it.
 #pragma once
 
 #include <sys/uio.h>
@@ -24,10 +24,10 @@ namespace memspan::ucx {
 
 class Channel;
 
-// Where a large payload is fetched to. Owned by the queue; while it is fetched, by UCX's callback
-// if the queue does not want it any more.
+// The destination of a large payload. Owned by the queue. If the queue drops it during a fetch,
+// UCX's callback owns it.
 struct Landing {
-  Channel* channel = nullptr;  // null: nobody wants it
+  Channel* channel = nullptr;  // null: dropped
   std::size_t bytes = 0;
   BufferPool::Buffer* buffer = nullptr;
   bool is_fetching = false;
@@ -46,32 +46,32 @@ class ReceiveQueue {
  public:
   explicit ReceiveQueue(Channel& channel) : channel_(channel) {}
 
-  // Bytes in a buffer of UCX's, which the queue has from keep() on.
+  // Adds bytes of a UCX buffer, which the queue owns from keep() on.
   void push(const std::byte* at, std::size_t bytes);
-  // The buffer of those pushed since the last call. False when none of them is wanted any more.
+  // Takes the buffer of the bytes pushed since the last call. False if none of them remain.
   bool keep(void* buffer);
-  // The next large payload is announced. Empty, or what is wrong with it.
+  // The next large payload is announced. Returns empty or an error.
   std::string announce(std::size_t bytes);
-  // Its message is here, which may be before. Empty: the queue has the message.
+  // Its message has arrived, perhaps before. Empty: the queue owns the message.
   std::string offer(std::uint64_t number, void* message, std::size_t bytes);
 
-  // How much was read; 0 when the next bytes are not here.
+  // Returns the bytes read; 0 if the next ones have not arrived.
   std::size_t read(std::span<const iovec> to);
   bool is_readable() const;
   bool is_empty() const { return ranges_.empty(); }
-  // Whether large payloads are announced and not here.
+  // Whether announced large payloads are missing.
   bool is_fetching() const { return !awaited_.empty() || fetching_ > 0; }
-  // One that was being fetched is, or will not be.
+  // A fetch has succeeded or failed.
   void note_landed() { --fetching_; }
   std::size_t unread() const { return unread_; }
 
-  // Nothing comes any more: what follows the first missing payload is forgotten, or everything.
+  // No more bytes come: discards all from the first missing payload on, or everything.
   void forget_missing();
   void clear();
 
  private:
   struct Range {
-    const std::byte* at;  // null: where the landing is
+    const std::byte* at;  // null: in the landing
     std::size_t bytes;
     void* buffer = nullptr;  // to release after it
     std::unique_ptr<Landing> landing = nullptr;

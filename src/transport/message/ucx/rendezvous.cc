@@ -61,7 +61,7 @@ ucs_status_t Rendezvous::on_message(void* self, const void* header, std::size_t 
   Channel* const channel = (how->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0
                                ? static_cast<Rendezvous*>(self)->find_(how->reply_ep)
                                : nullptr;
-  // Of who does not speak this protocol, or of a connection that has ended.
+  // The sender does not speak this protocol, or its connection has ended.
   if (channel == nullptr) return UCS_OK;
   if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 || header_bytes != sizeof(Number)) {
     channel->fail("it sends a message of another kind");
@@ -90,7 +90,7 @@ void Rendezvous::on_fetched(void* request, ucs_status_t status, std::size_t byte
   if (request != nullptr) ucp_request_free(request);
   auto* const fetched = static_cast<Landing*>(landing);
   fetched->is_fetching = false;
-  if (fetched->channel == nullptr) {  // the connection has ended meanwhile
+  if (fetched->channel == nullptr) {  // the connection has ended
     const std::unique_ptr<Landing> last(fetched);
     return;
   }

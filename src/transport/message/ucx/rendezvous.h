@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large payloads by rendezvous: the sender tells that it has one, and the receiver fetches it with
-// whatever the network does best, over several of its ports at once.
+// Large payloads by rendezvous: the sender announces one, and the receiver fetches it in the
+// network's best way, over several of its ports at once.
 //
 //   stream            ... data | large n | data ...      the place of the payload among the bytes
 //   active message    number, and n bytes to fetch       one for each "large", numbered from 0
 //
-// Sent from buffers of the carrier's own, so that a call may end before the peer has fetched, and
-// fetched into such buffers, so that a region may go before the network is done. Several are on
-// their way at a time.
+// Sends use the carrier's own buffers, so a call may end before the peer has fetched. Fetches also
+// do, so a region may be retracted before the network is done. Several are in flight at a time.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -22,7 +21,7 @@
 
 namespace memspan::ucx {
 
-// Of one worker, with its mutex held.
+// For one worker; the caller holds its mutex.
 class Rendezvous {
  public:
   // The channel of an endpoint, or null.
@@ -32,14 +31,14 @@ class Rendezvous {
 
   // False when the endpoint has failed.
   bool send(ucp_ep_h endpoint, std::uint64_t number, std::span<const iovec> payload);
-  // Whether something was sent that a peer has not fetched.
+  // Whether a peer has not fetched a sent payload.
   bool is_sending() const { return sends_.in_use() > 0; }
-  // Whether UCX has buffers of it.
+  // Whether UCX uses its buffers.
   bool is_busy() const { return is_sending() || landings_.in_use() > 0; }
 
-  // Begins to fetch what a message offers; Channel::landed() follows, or has been called already.
+  // Starts to fetch a message's payload; Channel::landed() follows, or has already been called.
   void fetch(void* message, Landing& landing);
-  // Of a message that nobody wants.
+  // Releases an unwanted message.
   void drop(void* message);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address of IP and a port, as UCX takes it.
+// An IP address and a port, as UCX takes them.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ namespace memspan::ucx {
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
-  // Of numeric texts.
+  // Takes numbers only.
   static Result<SocketAddress> parse(const std::string& host, const std::string& port);
   ucs_sock_addr_t view() const { return {reinterpret_cast<const sockaddr*>(&storage), length}; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over UCX, which uses what the network has (docs/design/0009-ucx-carrier.md). What is
-// linked with UCX is a module that is loaded when the first carrier is made.
+// Streams over UCX, which uses the network's features (docs/design/0009-ucx-carrier.md). Only a
+// module is linked with UCX; the first carrier loads it.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace memspan {
 
 struct UcxOptions {
   std::string host = "127.0.0.1";  // the numeric address to listen at
-  // UCX uses no other network device than this one; empty: those that it finds.
+  // The only network device that UCX uses; empty: all that it finds.
   std::string device = {};
-  TrustedNetworks trusted = {};  // peers elsewhere are not connected to
-  // Large transfers go natively where the network has one-sided access. Only without a `device`,
-  // for then the whole fabric is trusted: UCX picks the network for them.
+  TrustedNetworks trusted = {};  // no connections to peers elsewhere
+  // Large transfers are native if the network has one-sided access. Only without a `device`,
+  // because then the whole fabric is trusted: UCX picks the network for them.
   bool is_native = false;
-  // Large payloads of the streams by rendezvous: where a network reads or writes memory by itself,
-  // unless it is said.
+  // Whether streams send large payloads by rendezvous. Default: if a network reads or writes memory
+  // by itself.
   enum class Rendezvous : std::uint8_t { kNever, kWhereNative, kAlways };
   Rendezvous rendezvous = Rendezvous::kWhereNative;
 };
@@ -33,15 +33,15 @@ inline Status check_ucx_address(const TrustedNetworks& trusted, const std::strin
                        "MEMSPAN_CARRIER to socket");
 }
 
-// Whether the module is installed; nothing is loaded.
+// Whether the module is installed; loads nothing.
 bool has_ucx_module();
 
 // kNotSupported without the module or UCX itself.
 Result<std::unique_ptr<Carrier>> make_ucx_carrier(const UcxOptions& options);
 
-// What the module exports: a function of this type.
+// The module exports a function that returns this.
 struct UcxModule {
-  const char* version;  // MEMSPAN_VERSION of who made it
+  const char* version;  // MEMSPAN_VERSION of its build
   Result<std::unique_ptr<Carrier>> (*make)(const UcxOptions& options);
 };
 inline constexpr const char* kUcxModuleEntry = "memspan_ucx_module";

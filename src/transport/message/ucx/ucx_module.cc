@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carrier, and the one thing that libmemspan_ucx.so exports.
+// The carrier, and the only symbol that libmemspan_ucx.so exports.
 #include <fmt/format.h>
 
 #include "transport/message/ucx/lazy_native.h"
@@ -32,8 +32,8 @@ class UcxStream final : public ByteStream {
   void cut() override { worker_->cut(*channel_); }
 
  private:
-  const std::shared_ptr<Worker> worker_;    // with the carrier and the other streams
-  const std::shared_ptr<Channel> channel_;  // with the worker
+  const std::shared_ptr<Worker> worker_;    // shared with the carrier and other streams
+  const std::shared_ptr<Channel> channel_;  // shared with the worker
 };
 
 class UcxListener final : public Listener {
@@ -53,8 +53,8 @@ class UcxListener final : public Listener {
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;      // with the carrier and the streams
-  const std::shared_ptr<LazyNative> native_;  // with the carrier
+  const std::shared_ptr<Worker> worker_;      // shared with the carrier and the streams
+  const std::shared_ptr<LazyNative> native_;  // shared with the carrier
   const std::string address_;
 };
 
@@ -102,8 +102,8 @@ class UcxCarrier final : public Carrier {
 
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;      // with the listener and the streams
-  const std::shared_ptr<LazyNative> native_;  // with the listener
+  const std::shared_ptr<Worker> worker_;      // shared with the listener and the streams
+  const std::shared_ptr<LazyNative> native_;  // shared with the listener
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {

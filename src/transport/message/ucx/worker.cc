@@ -17,10 +17,10 @@
 namespace memspan::ucx {
 namespace {
 
-// A peer answers an end at once; one that does not is not there any more.
+// A peer answers an end at once; one that does not is lost.
 constexpr auto kCloseLimit = std::chrono::seconds(2);
 constexpr auto kGiveLimit = std::chrono::milliseconds(100);
-// Progress of one call before the other threads have their turn.
+// Progress of one call before the other threads get their turn.
 constexpr int kRounds = 64;
 constexpr std::size_t kEndpointsAtOnce = 16;
 
@@ -43,8 +43,8 @@ Status Worker::start(const std::string& device) {
   MEMSPAN_TRY_ASSIGN(context_, create_context(device, may_be_large), "starting UCX");
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // Our mutex serializes our calls. UCX has a thread of its own for the events of connections,
-  // which changes the flags of endpoints, and only in this mode does a call keep it out.
+  // Our mutex serializes our calls. But UCX's own thread for connection events changes the flags of
+  // endpoints, and only in this mode does a call keep it out.
   params.thread_mode = UCS_THREAD_MODE_MULTI;
   MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
   MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
@@ -63,7 +63,7 @@ Status Worker::start(const std::string& device) {
 
 Worker::~Worker() {
   if (is_foreign()) {
-    // The parent's objects: their memory is the child's, what they stand for is not.
+    // Leaks the channels: their memory is the child's, their connections are the parent's.
     for (auto& [address, channel] : channels_)
       static_cast<void>(new (std::nothrow) std::shared_ptr<Channel>(channel));
     return;
@@ -74,10 +74,10 @@ Worker::~Worker() {
   while (worker_ != nullptr && !channels_.empty() && !deadline.has_passed()) {
     progress();
     pollfd one{descriptor_, POLLIN, 0};
-    constexpr int kLookMs = 50;  // for the deadlines of what is being closed
+    constexpr int kLookMs = 50;  // for the deadlines of closing channels
     if (!channels_.empty()) ::poll(&one, 1, kLookMs);
   }
-  // UCX gives what a closed endpoint had in a later turn.
+  // UCX returns buffers of a closed endpoint in a later call.
   const Deadline given = Deadline::after(kGiveLimit);
   while ((buffers_.in_use() > 0 || rendezvous_.is_busy()) && !given.has_passed()) progress();
   if (listener_ != nullptr) ucp_listener_destroy(listener_);
@@ -96,7 +96,7 @@ Result<int> Worker::listen(const SocketAddress& at) {
   attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
   MEMSPAN_PASS(from_ucs("ucp_listener_query", ucp_listener_query(listener_, &attributes)));
   progress();
-  // The port is at the same place in both kinds of IP addresses.
+  // The port is at the same offset in both kinds of IP addresses.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&attributes.sockaddr)->sin_port);
 }
 
@@ -127,7 +127,7 @@ Result<std::shared_ptr<Channel>> Worker::make_channel(ucp_ep_params_t& params) {
   return channel;
 }
 
-// Where UCX would copy a payload in pieces, its streams do so, too, in fewer turns.
+// If UCX would copy a payload in pieces, its streams do that with fewer round trips.
 void Worker::choose_rendezvous(Channel& channel) const {
   using enum UcxOptions::Rendezvous;
   if (wanted_ == kAlways ||
@@ -210,8 +210,8 @@ ssize_t Worker::retry(const Channel& channel, short events, Waiting waiting, Try
         progress();
         done = attempt();
       }
-      // What UCX has not sent yet may need this process to go on: over shared memory nothing tells
-      // that the peer has made room.
+      // Unsent bytes may need progress of this process: over shared memory no event shows that the
+      // peer has freed space.
       if (done != 0 && (buffers_.in_use() > 0 || rendezvous_.is_sending())) progress();
       const bool is_late = deadline && deadline->has_passed();
       if (done != 0 || waiting == Waiting::kNo || is_late) {
@@ -265,7 +265,7 @@ void Worker::progress() {
     close_ended();
     if (moved != 0) continue;
     if (ucp_worker_arm(worker_) == UCS_ERR_BUSY) continue;
-    // The thread that accepts is to see what another thread has found.
+    // Wakes the accepting thread for what another thread has found.
     if (!accepted_.empty()) ucp_worker_signal(worker_);
     return;
   }

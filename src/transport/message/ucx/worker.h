@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // UCX of one carrier: a context, a worker, and the channels of its connections.
 //
-// All calls of UCX are made with the mutex held, which is held for moments. Whoever waits lets UCX
-// make progress, for all channels. Whenever the mutex is free the worker is armed: its descriptor
-// becomes readable when there is something to do, which the gate shows the progress thread.
+// All UCX calls hold the mutex, always briefly. A waiting thread makes UCX progress for all
+// channels. Whenever the mutex is free the worker is armed: its descriptor becomes readable when
+// there is work, which the gate shows the progress thread.
 #pragma once
 
 #include <deque>
@@ -29,19 +29,19 @@ namespace memspan::ucx {
 class Worker final : public ChannelWorker {
  public:
   static Result<std::shared_ptr<Worker>> create(const UcxOptions& options);
-  // Waits, for a bounded time, until the peers have what was sent to them.
+  // Waits, for a bounded time, until the peers have received all.
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Readable when accept() has something to do.
+  // Readable when accept() has work.
   int gate() const { return epoll_.get(); }
-  // In a child of fork() nothing may be touched.
+  // True in a child of fork(), which must touch nothing.
   bool is_foreign() const;
 
-  // Once. The port that was picked.
+  // Call it once. Returns the port.
   Result<int> listen(const SocketAddress& at) MEMSPAN_EXCLUDES(mutex_);
-  // Null when nobody is there.
+  // Null if no connection waits.
   std::shared_ptr<Channel> accept() MEMSPAN_EXCLUDES(mutex_);
   Result<std::shared_ptr<Channel>> connect(const SocketAddress& to, const std::string& name,
                                            const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
@@ -52,7 +52,7 @@ class Worker final : public ChannelWorker {
       MEMSPAN_EXCLUDES(mutex_);
   void cut(Channel& channel) MEMSPAN_EXCLUDES(mutex_);
 
-  // Of its channels, with the mutex held.
+  // For its channels, with the mutex held.
   bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) override;
   void release(ucp_ep_h endpoint, void* buffer) override;
   bool post_large(ucp_ep_h endpoint, std::uint64_t number,
@@ -89,7 +89,7 @@ class Worker final : public ChannelWorker {
   template <typename Try>
   ssize_t retry(const Channel& channel, short events, Waiting waiting, Try attempt)
       MEMSPAN_EXCLUDES(mutex_);
-  // Until the channel has one of `events` or the worker has something to do.
+  // Until the channel has one of `events` or the worker has work.
   void wait(const Channel& channel, short events, const Deadline& deadline) const;
 
   const int process_;
@@ -103,9 +103,9 @@ class Worker final : public ChannelWorker {
   Gate gate_ MEMSPAN_GUARDED_BY(mutex_);
   ucp_listener_h listener_ MEMSPAN_GUARDED_BY(mutex_) = nullptr;
   std::deque<std::shared_ptr<Channel>> accepted_ MEMSPAN_GUARDED_BY(mutex_);
-  // From here on guarded, too, and used by what UCX calls while the mutex is held.
+  // The rest is also guarded. UCX's callbacks use it while the mutex is held.
   std::vector<ucp_conn_request_h> requests_;
-  // Of all endpoints that are not closed: UCX calls back with a channel's address.
+  // The channels of all open endpoints: UCX passes a channel's address to callbacks.
   std::unordered_map<Channel*, std::shared_ptr<Channel>> channels_;
   std::unordered_map<ucp_ep_h, Channel*> by_endpoint_;
   std::vector<Closing> closing_;
