@@ -68,6 +68,8 @@ def problems() -> list[str]:
         if p["where"].endswith(".md"):
             if p["text"] not in (ROOT / p["where"]).read_text(encoding="utf-8"):
                 out.append(f"docs/promises.toml: {p['where']} does not say: {p['text']}")
+            if "](" in p["text"] and "/" not in p["where"]:
+                out.append(f"docs/promises.toml: {p['text']}: a link of {p['where']} leads nowhere in docs/; quote words without one")
         elif not any(p["where"] == section and p["text"] in row for section, row in rows):
             out.append(f"docs/promises.toml: docs/reliability.md has no such row in \"{p['where']}\": {p['text']}")
         if sum(kind in p for kind in KINDS) != 1:
