@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row 11: a store that stands alone is killed under traffic; memory goes on, control calls say so."""
+"""Row 11: a separate store is killed under traffic; memory goes on, control calls say so."""
 
 import os
 import signal
