@@ -210,6 +210,7 @@ class Claim {
                           mine_.layout, range.layout)};
     }
     next.state = NamedRange::State::kDropping;
+    next.mark = new_nonce();  // so that only one of several that drop it succeeds
     MEMSPAN_TRY_ASSIGN(const bool is_ours, swap(range, next, KeyLife::kLease), "dropping a range");
     if (!is_ours) return Status::ok();
     return store_.remove(key(range.base), Deadline::after(kRangeWithdrawal)).status();

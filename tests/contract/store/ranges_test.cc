@@ -4,10 +4,15 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
 #include <latch>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "store/recipes/change_queue.h"
 #include "stores.h"
@@ -98,6 +103,51 @@ TEST_P(RangesTest, AClaimThatIsNotConfirmedEndsWithItsMember) {
   EXPECT_EQ(registry.claim("a", 10, "some", take_any, brief()).code(), Code::kTimeout);
   ben->end();
   EXPECT_EQ(*registry.claim("a", 10, "some", take_any, soon()), 100U);
+}
+
+// A member that goes on only when both have found that nobody uses the range at 100, and counts its
+// removals.
+class Dropper final : public VerbsOnly {
+ public:
+  Dropper(std::unique_ptr<KeyValueStore> store, std::latch& both, std::atomic<int>& removed)
+      : VerbsOnly(std::move(store)), both_(both), removed_(removed) {}
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
+    auto listed = VerbsOnly::list(prefix, deadline);
+    if (prefix == "r/user/a/" && !std::exchange(has_met_, true)) both_.arrive_and_wait();
+    return listed;
+  }
+  Result<bool> remove(std::string_view key, Deadline deadline) override {
+    if (key == "r/range/0000000000000064") ++removed_;
+    return VerbsOnly::remove(key, deadline);
+  }
+
+ private:
+  std::latch& both_;
+  std::atomic<int>& removed_;
+  bool has_met_ = false;
+};
+
+// The second one would remove what the first one claims in its place.
+TEST_P(RangesTest, OfTwoMembersThatDropARangeAtOnceOneRemovesIt) {
+  auto anna = join("anna");
+  RangeRegistry before(*anna, "r", kBounds);
+  ASSERT_EQ(*before.claim("a", 20, "two of ten", take_any, soon()), 100U);
+  ASSERT_TRUE(before.release("a", soon()).is_ok());
+  std::latch both(2);
+  std::atomic<int> removed = 0;
+  std::array<std::uint64_t, 2> bases{};
+  std::vector<std::thread> threads;
+  for (std::uint64_t& base : bases)
+    threads.emplace_back([&] {
+      Dropper store(join("dropper"), both, removed);
+      RangeRegistry registry(store, "r", kBounds);
+      auto claimed = registry.claim("a", 30, "three of ten", take_any, soon());
+      ASSERT_TRUE(claimed.is_ok()) << claimed.status().to_string();
+      base = *claimed;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(removed, 1);
+  EXPECT_EQ(bases[0], bases[1]);
 }
 
 TEST_P(RangesTest, ManyMembersThatClaimAtOnceGetRangesThatDoNotOverlap) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recipes promise: ranks, all-gathers, barriers, groups, and who is there. They hold over
-// every store, whether it answers them itself or they go by the plain verbs.
+// What the recipes promise: ranks, all-gathers, barriers, groups. They hold over every store,
+// whether it answers them itself or they go by the plain verbs.
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -13,7 +12,6 @@
 
 #include "store/recipes/all_gather.h"
 #include "store/recipes/group.h"
-#include "store/recipes/membership.h"
 #include "store/recipes/ranks.h"
 #include "stores.h"
 
@@ -528,58 +526,6 @@ TEST_P(CreateGroupTest, ACreatedGroupIsLeftAsAnyOther) {
       EXPECT_TRUE(group.leave(soon()).is_ok());
     }
   });
-}
-
-using MembershipTest = StoreTest;
-MEMSPAN_FOR_ALL_STORES(MembershipTest);
-
-// Events as "+id=value" and "-id".
-class Events {
- public:
-  StoreMembership::Listener listener() {
-    return [this](const MembershipEvent& event) {
-      const std::lock_guard lock(mutex_);
-      seen_.insert(event.kind == MembershipEvent::Kind::kJoined ? "+" + event.id + "=" + event.value
-                                                                : "-" + event.id);
-      changed_.notify_all();
-    };
-  }
-  bool come(const std::string& event) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, soon().when(), [&] { return seen_.contains(event); });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::set<std::string> seen_;
-};
-
-TEST_P(MembershipTest, EveryMemberHearsWhoIsThereWhoJoinsAndWhoLeaves) {
-  Events of_anna, of_ben;
-  auto anna = join("anna");
-  auto ben = join("ben");
-  auto cleo = join("cleo");
-  auto first = StoreMembership::join(*anna, "pool", "a", "1", of_anna.listener(), soon());
-  ASSERT_TRUE(first.is_ok()) << first.status().to_string();
-  auto second = StoreMembership::join(*ben, "pool", "b", "2", of_ben.listener(), soon());
-  ASSERT_TRUE(second.is_ok()) << second.status().to_string();
-  EXPECT_TRUE(of_ben.come("+a=1"));
-  EXPECT_TRUE(of_ben.come("+b=2"));
-  EXPECT_TRUE(of_anna.come("+b=2"));
-  const auto ignore = [](const MembershipEvent&) {};
-  EXPECT_THAT(StoreMembership::join(*cleo, "pool", "b", "2", ignore, soon()).status().message(),
-              HasSubstr("another member is registered as \"b\""));
-  auto third = StoreMembership::join(*cleo, "pool", "c", "", ignore, soon());
-  ASSERT_TRUE(third.is_ok());
-  EXPECT_TRUE(of_anna.come("+c="));
-  EXPECT_EQ((*first)->members().size(), 3U);
-  EXPECT_TRUE((*second)->leave(soon()).is_ok());
-  EXPECT_EQ((*second)->leave(soon()).code(), Code::kNotFound);
-  EXPECT_TRUE(of_anna.come("-b"));
-  cleo->end();  // as a death does
-  EXPECT_TRUE(of_anna.come("-c"));
-  EXPECT_THAT((*first)->members(), ElementsAre(testing::Pair("a", "1")));
 }
 
 }  // namespace

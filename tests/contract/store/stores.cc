@@ -24,46 +24,6 @@ StoreSecurity plain() {
   return {.kind = StoreSecurity::Kind::kPlain};
 }
 
-// A member of whom recipes see the plain verbs only.
-class VerbsOnly final : public KeyValueStore {
- public:
-  explicit VerbsOnly(std::unique_ptr<KeyValueStore> store) : store_(std::move(store)) {}
-  Status set(std::string_view key, std::string_view value, Deadline deadline,
-             KeyLife life) override {
-    return store_->set(key, value, deadline, life);
-  }
-  Result<std::string> get(std::string_view key, Deadline deadline) override {
-    return store_->get(key, deadline);
-  }
-  Result<std::string> get_now(std::string_view key, Deadline deadline) override {
-    return store_->get_now(key, deadline);
-  }
-  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
-                                       std::string_view desired, Deadline deadline,
-                                       KeyLife life) override {
-    return store_->compare_and_swap(key, expected, desired, deadline, life);
-  }
-  Result<bool> remove(std::string_view key, Deadline deadline) override {
-    return store_->remove(key, deadline);
-  }
-  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
-    return store_->list(prefix, deadline);
-  }
-  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
-                              Deadline deadline) override {
-    return store_->watch(prefix, std::move(watcher), deadline);
-  }
-  Status unwatch(std::uint64_t watch, Deadline deadline) override {
-    return store_->unwatch(watch, deadline);
-  }
-  void end() override { store_->end(); }
-  std::uint64_t lease() const override { return store_->lease(); }
-  const std::string& member() const override { return store_->member(); }
-
- private:
-  const std::unique_ptr<KeyValueStore> store_;
-};
-
 class ServedStore final : public StoreUnderTest {
  public:
   explicit ServedStore(StoreKind kind) : kind_(kind) {
@@ -104,6 +64,8 @@ class StoreInMemory final : public StoreUnderTest {
 // etcd ends the leases of all its members.
 class StoreOnEtcd final : public StoreUnderTest {
  public:
+  // Here, since the processes of etcd end with the thread that started them.
+  StoreOnEtcd() { static_cast<void>(cluster()); }
   std::unique_ptr<KeyValueStore> join(const std::string& member) override {
     return must(connect_store({.endpoint = cluster().address(prefix_), .member = member}, soon()));
   }

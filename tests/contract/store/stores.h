@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/clock.h"
 #include "store/key_value_store.h"
@@ -30,6 +31,46 @@ inline Deadline soon() {
 inline Deadline brief() {
   return Deadline::after(std::chrono::milliseconds(60));
 }
+
+// A member of whom recipes see the plain verbs only.
+class VerbsOnly : public KeyValueStore {
+ public:
+  explicit VerbsOnly(std::unique_ptr<KeyValueStore> store) : store_(std::move(store)) {}
+  Status set(std::string_view key, std::string_view value, Deadline deadline,
+             KeyLife life) override {
+    return store_->set(key, value, deadline, life);
+  }
+  Result<std::string> get(std::string_view key, Deadline deadline) override {
+    return store_->get(key, deadline);
+  }
+  Result<std::string> get_now(std::string_view key, Deadline deadline) override {
+    return store_->get_now(key, deadline);
+  }
+  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
+                                       std::string_view desired, Deadline deadline,
+                                       KeyLife life) override {
+    return store_->compare_and_swap(key, expected, desired, deadline, life);
+  }
+  Result<bool> remove(std::string_view key, Deadline deadline) override {
+    return store_->remove(key, deadline);
+  }
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
+    return store_->list(prefix, deadline);
+  }
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override {
+    return store_->watch(prefix, std::move(watcher), deadline);
+  }
+  Status unwatch(std::uint64_t watch, Deadline deadline) override {
+    return store_->unwatch(watch, deadline);
+  }
+  void end() override { store_->end(); }
+  std::uint64_t lease() const override { return store_->lease(); }
+  const std::string& member() const override { return store_->member(); }
+
+ private:
+  const std::unique_ptr<KeyValueStore> store_;
+};
 
 // One store. Thread-safe.
 class StoreUnderTest {
