@@ -13,10 +13,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "core/dial.h"
 #include "core/environment.h"
-#include "core/poll.h"
 #include "core/remedy.h"
 #include "store/resolver.h"
 
@@ -109,24 +110,6 @@ Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) 
   return listener;
 }
 
-// 0 or an errno.
-int finish_connecting(int socket, const Deadline& deadline) {
-  pollfd entry{.fd = socket, .events = POLLOUT, .revents = 0};
-  if (!poll_ready({&entry, 1}, deadline, "").is_ok()) return ETIMEDOUT;
-  int error = 0;
-  socklen_t length = sizeof error;
-  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
-}
-
-// A client that calls a free ephemeral port repeatedly may be given that port for its own end. TCP
-// then connects it to itself.
-bool is_connected_to_itself(int socket) {
-  Address local;
-  Address remote;
-  return ::getsockname(socket, local.get(), &local.length) == 0 &&
-         ::getpeername(socket, remote.get(), &remote.length) == 0 && local == remote;
-}
-
 // Asks the kernel: only an address of this host can be bound.
 bool is_of_this_host(Address address) {
   if (is_loopback(address)) return true;
@@ -137,14 +120,10 @@ bool is_of_this_host(Address address) {
 
 Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& address,
                                  const Deadline& deadline) {
-  TcpConnection connection{.socket = open_socket(address), .peer = {}};
-  const int socket = connection.socket.get();
-  if (socket < 0) return unavailable(endpoint, "opening a socket for", errno);
-  int error = ::connect(socket, address.get(), address.length) == 0 ? 0 : errno;
-  if (error == EINPROGRESS || error == EINTR) error = finish_connecting(socket, deadline);
-  if (error == 0 && is_connected_to_itself(socket)) error = ECONNREFUSED;
-  if (error != 0) return unavailable(endpoint, "connecting to", error);
-  tune_connection(socket);
+  Dialled dialled = dial(address.get(), address.length, deadline);
+  if (dialled.error != 0) return unavailable(endpoint, "connecting to", dialled.error);
+  TcpConnection connection{.socket = std::move(dialled.socket), .peer = {}};
+  tune_connection(connection.socket.get());
   MEMSPAN_TRY_ASSIGN(connection.peer, to_endpoint(address), "connecting");
   connection.is_loopback = is_loopback(address);
   connection.is_local = is_of_this_host(address);

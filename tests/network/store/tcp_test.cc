@@ -2,9 +2,15 @@
 #include "store/tcp.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+
+#include <fstream>
+#include <future>
+#include <string>
 
 #include "support.h"
 
@@ -91,6 +97,38 @@ TEST(TcpTest, TheSamePortCanBeUsedAgainAtOnce) {
   first->socket.reset();
   auto second = listen_tcp(first->endpoint);
   EXPECT_TRUE(second.is_ok()) << second.status().to_string();
+}
+
+// The sockets of this host that have asked for a connection to this port of 127.0.0.1 and have no
+// answer.
+int unanswered(std::uint16_t port) {
+  const std::string asks = fmt::format(" 0100007F:{:04X} 02 ", port);
+  std::ifstream sockets("/proc/net/tcp");
+  int count = 0;
+  for (std::string line; std::getline(sockets, line);)
+    count += line.find(asks) != std::string::npos;
+  return count;
+}
+
+// While a listener's queue is full, the kernel drops what asks for a connection. The first attempt
+// would be repeated after a second only.
+TEST(TcpTest, AttemptsAgainWhereAFirstPacketIsLost) {
+  auto listener = listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(listener.is_ok());
+  ASSERT_EQ(::listen(listener->socket.get(), 0), 0);  // one may wait
+  auto waits = connect_tcp(listener->endpoint, soon());
+  ASSERT_TRUE(waits.is_ok());
+  auto connecting =
+      std::async(std::launch::async, [&] { return connect_tcp(listener->endpoint, soon()); });
+  for (const Deadline deadline = soon();
+       unanswered(listener->endpoint.port) < 2 && !deadline.has_passed();)
+    ::poll(nullptr, 0, 5);
+  EXPECT_GE(unanswered(listener->endpoint.port), 2);
+  pollfd next{.fd = listener->socket.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&next, 1, soon().remaining_poll_ms()), 1);
+  EXPECT_TRUE(Fd(::accept(listener->socket.get(), nullptr, nullptr)).is_valid());
+  auto connection = connecting.get();
+  EXPECT_TRUE(connection.is_ok()) << connection.status().to_string();
 }
 
 bool is_connected_to_itself(const Fd& socket) {

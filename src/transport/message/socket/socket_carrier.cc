@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/dial.h"
 #include "core/environment.h"
 #include "core/fd.h"
+#include "core/interrupt.h"
 #include "core/random.h"
 
 namespace memspan {
@@ -175,15 +177,17 @@ class SocketListener final : public Listener {
   const SocketOptions options_;
 };
 
-Status wait_for_connection(int socket, const std::string& address, const Deadline& deadline) {
-  pollfd one{socket, POLLOUT, 0};
-  while (::poll(&one, 1, deadline.remaining_poll_ms()) < 0 && errno == EINTR) continue;
-  int error = ETIMEDOUT;
-  socklen_t length = sizeof error;
-  if (one.revents != 0) ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error == 0) return Status::ok();
-  return {error == ETIMEDOUT ? Code::kTimeout : Code::kUnreachable,
-          fmt::format("{}: {}", address, std::strerror(error))};
+// Waits where the socket's queue of connections is full.
+Dialled dial_unix(const SocketAddress& to, const Deadline& deadline) {
+  while (true) {
+    Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket.is_valid() && ::connect(socket.get(), to.get(), to.length) == 0)
+      return {std::move(socket), 0};
+    if (errno != EAGAIN) return {Fd(), errno};
+    if (is_interrupted()) return {Fd(), EINTR};
+    if (deadline.has_passed()) return {Fd(), ETIMEDOUT};
+    ::poll(nullptr, 0, 1);
+  }
 }
 
 class SocketCarrier final : public Carrier {
@@ -217,25 +221,15 @@ class SocketCarrier final : public Carrier {
   Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
                                               const Deadline& deadline) override {
     MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address), "connecting");
-    while (true) {
-      Fd socket(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      if (!socket.is_valid()) return Status::from_errno("socket");
-      const int error = ::connect(socket.get(), to.get(), to.length) == 0 ? 0 : errno;
-      // A Unix socket whose queue of connections is full.
-      if (error == EAGAIN && !deadline.has_passed()) {
-        ::poll(nullptr, 0, 1);
-        continue;
-      }
-      if (error == EINPROGRESS)
-        MEMSPAN_PASS(wait_for_connection(socket.get(), address, deadline));
-      else if (error != 0)
-        return Status(error == EAGAIN ? Code::kTimeout : Code::kUnreachable,
-                      fmt::format("{}: {}", address, std::strerror(error)));
-      // From here on each call says whether it waits.
-      ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-      return std::unique_ptr<ByteStream>(
-          std::make_unique<SocketStream>(std::move(socket), options_));
-    }
+    auto [socket, error] =
+        to.family() == AF_UNIX ? dial_unix(to, deadline) : dial(to.get(), to.length, deadline);
+    if (error == ETIMEDOUT || error == EINTR)
+      return end_of_wait(fmt::format("{}: {}", address, std::strerror(ETIMEDOUT)));
+    if (error != 0)
+      return Status(Code::kUnreachable, fmt::format("{}: {}", address, std::strerror(error)));
+    // From here on each call says whether it waits.
+    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+    return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
   }
 
  private:
