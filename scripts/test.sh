@@ -401,6 +401,8 @@ part_newcomer() {
   if $long; then length=(--both); fi
   step_of_many 'newcomer' bash tests/systems/newcomer.sh "${length[@]}"
 }
+# What they print is marked, since it ends as this script's own output does.
+first_tier_on() { bash tests/systems/first_tier.sh "$1" 2>&1 | sed -u "s/^/$1: /"; }
 # The first tier elsewhere. Without --long on one of these systems, which the commit chooses.
 part_systems() {
   local each systems=(container-root container-user trixie noble) need
@@ -415,7 +417,7 @@ part_systems() {
     if lacks "$need"; then
       skip_for "$need" "$each"
     else
-      step_of_many "$each" bash tests/systems/first_tier.sh "$each"
+      step_of_many "$each" first_tier_on "$each"
     fi
   done
 }

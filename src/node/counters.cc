@@ -44,7 +44,7 @@ struct State {
   std::unique_ptr<CallTableFile> table MEMSPAN_GUARDED_BY(mutex);
   int listed MEMSPAN_GUARDED_BY(mutex) = 0;
 };
-constinit State state;
+constinit State published;
 
 // For threads without a slot: they overwrite each other's counts, which are never read.
 constinit ThreadCounters spilled{};
@@ -63,7 +63,7 @@ Status map_at(void* place, int fixed, int descriptor) {
 
 // Keeps the counts. No thread is in a call that counts, but threads may begin and end.
 Status put_at(CountersRegion& region, int descriptor) {
-  MutexLock lock(state.slots);
+  MutexLock lock(published.slots);
   const auto kept = std::make_unique<std::byte[]>(mapped_bytes());
   std::memcpy(kept.get(), static_cast<void*>(&region), mapped_bytes());
   MEMSPAN_PASS(map_at(&region, MAP_FIXED, descriptor));
@@ -73,38 +73,39 @@ Status put_at(CountersRegion& region, int descriptor) {
 
 // So that the child finds a consistent state.
 void lock_for_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  state.mutex.lock();
-  state.slots.lock();
+  published.mutex.lock();
+  published.slots.lock();
 }
 
 void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  state.slots.unlock();
-  state.mutex.unlock();
+  published.slots.unlock();
+  published.mutex.unlock();
 }
 
 // The child counts from zero and writes nothing into its parent's region.
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  state.pages.reset();
+  published.pages.reset();
   // Not destroyed: their threads do not exist in the child and may have left them half changed.
   [[maybe_unused]] static MetricsServer* metrics_of_parent = nullptr;
   [[maybe_unused]] static CallTableFile* table_of_parent = nullptr;
-  if (state.metrics != nullptr) (metrics_of_parent = state.metrics.release())->forget_in_child();
-  table_of_parent = state.table.release();
+  if (published.metrics != nullptr)
+    (metrics_of_parent = published.metrics.release())->forget_in_child();
+  table_of_parent = published.table.release();
   call_table().clear();
-  new (&state) State;
+  new (&published) State;
   own_thread_counters = nullptr;
   forget_trace_in_child();
   static_cast<void>(map_at(the_region.load(), MAP_FIXED, -1));
 }
 
-Status show(CountersRegion& region) MEMSPAN_REQUIRES(state.mutex) {
+Status show(CountersRegion& region) MEMSPAN_REQUIRES(published.mutex) {
   auto pages = Pages::create(mapped_bytes(), kCountersLabel);
   if (!pages.is_ok()) return pages.status();
   MEMSPAN_PASS(put_at(region, pages->descriptor()));
   region.header.version = kCountersVersion;
   region.header.process = getpid();
   region.header.magic = kCountersMagic;
-  state.pages = std::move(pages).value();
+  published.pages = std::move(pages).value();
   return Status::ok();
 }
 
@@ -133,7 +134,7 @@ struct ThreadEnd {
   ~ThreadEnd() {
     // The main thread runs on after this: it leaves its job in an exit handler, perhaps waiting.
     if (syscall(SYS_gettid) == getpid()) return;
-    MutexLock lock(state.slots);
+    MutexLock lock(published.slots);
     // A child of fork() may end without a slot of its own.
     if (own_thread_counters != nullptr && own_thread_counters != &spilled)
       own_thread_counters->thread.store(0, std::memory_order_relaxed);
@@ -172,7 +173,7 @@ ThreadCounters& take_thread_counters() {
   if (region == nullptr) return spilled;
   thread_local ThreadEnd end;  // whose destructor runs from here on
   static_cast<void>(&end);
-  MutexLock lock(state.slots);
+  MutexLock lock(published.slots);
   const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
     // The slot of an ended thread is reused, and its counts continue.
@@ -197,24 +198,24 @@ void count_stack_request() {
 
 Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank,
                                         int size) {
-  MutexLock lock(state.mutex);
+  MutexLock lock(published.mutex);
   if (the_region.load() == nullptr) {
     MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
     pthread_atfork(lock_for_fork, unlock_in_parent, forget_in_child);
   }
   CountersRegion& region = *the_region.load();
-  if (state.listed == 0) {
+  if (published.listed == 0) {
     MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
     MEMSPAN_PASS(read_settings(region, table != nullptr));
     MEMSPAN_PASS(answer_stack_requests(kind, rank));
     set_trace_owner(kind, name, rank);
-    MEMSPAN_TRY_ASSIGN(state.metrics, serve_own_metrics(), "serving metrics");
-    state.table = std::move(table);
-    if (Status shown = show(region); !shown.is_ok())
+    MEMSPAN_TRY_ASSIGN(published.metrics, serve_own_metrics(), "serving metrics");
+    published.table = std::move(table);
+    if (Status status = show(region); !status.is_ok())
       log_line(LogLevel::kWarn,
-               fmt::format("memspan-top will not see this process: {}", shown.message()));
+               fmt::format("memspan-top will not see this process: {}", status.message()));
   }
-  ++state.listed;
+  ++published.listed;
   const int slot = free_slot(region);
   if (slot < 0) return ListedMember(kUnlisted);
   MemberSlot& member = region.members[slot];
@@ -238,16 +239,16 @@ ListedMember& ListedMember::operator=(ListedMember&& other) noexcept {
 
 ListedMember::~ListedMember() {
   if (slot_ == kNone) return;
-  MutexLock lock(state.mutex);
+  MutexLock lock(published.mutex);
   CountersRegion& region = *the_region.load();
   if (slot_ >= 0) region.members[slot_].kind.store(MemberKind::kNone, std::memory_order_release);
-  if (state.listed == 0 || --state.listed > 0) return;
+  if (published.listed == 0 || --published.listed > 0) return;
   write_trace();
-  state.metrics.reset();
-  state.table.reset();
-  if (!state.pages) return;
+  published.metrics.reset();
+  published.table.reset();
+  if (!published.pages) return;
   static_cast<void>(put_at(region, -1));
-  state.pages.reset();
+  published.pages.reset();
 }
 
 void ListedMember::set_memory(std::uint64_t bytes, std::uint64_t used) const {

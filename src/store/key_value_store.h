@@ -73,8 +73,8 @@ class KeyValueStore {
   // kNotFound when the key does not exist.
   virtual Result<std::string> get_now(std::string_view key, Deadline deadline) = 0;
   // Sets the key to `desired` if its value is `expected`. Returns the value that the key has
-  // afterwards, which is `desired` also if another member has written the same: who must be the only
-  // one adds a nonce. A missing key counts as empty in both.
+  // afterwards: `desired` also if another member has written the same, so a caller that must be
+  // the only one adds a nonce. A missing key counts as empty in both.
   virtual Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                                std::string_view desired, Deadline deadline,
                                                KeyLife life = KeyLife::kPermanent) = 0;

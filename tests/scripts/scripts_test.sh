@@ -133,6 +133,26 @@ case_tidy() {
   said 'git says that no C\+\+ file of src, tools or python changed'
 }
 
+# .ci/run's last line is the sum of both tiers, and of nothing else that looks like one: a part that runs the tests on another
+# system prints their sum too.
+case_both_tiers() {
+  mkdir -p "$work/tree/.ci" "$work/tree/scripts"
+  cp "$root/.ci/run" "$work/tree/.ci/"
+  cat >"$work/tree/scripts/test.sh" <<'SH'
+[[ ${1-} == --all ]] || { printf '3 passed, %d failed, 1 skipped\n' "$FIRST" && exit "$FIRST"; }
+printf '100 passed, 0 failed, 2 skipped\n20 passed, %d failed, 4 skipped\n' "$REST" && exit "$REST"
+SH
+  local first rest
+  for first in 0 1; do
+    for rest in 0 1; do
+      gives $((first | rest)) env FIRST=$first REST=$rest bash "$work/tree/.ci/run"
+      [[ $(tail -n 1 "$work/out") == "23 passed, $((first + rest)) failed, 5 skipped" ]] || fail "it ended with $(tail -n 1 "$work/out")"
+    done
+  done
+  echo 'exit 0' >"$work/tree/scripts/test.sh" # no sum at all
+  gives 1 bash "$work/tree/.ci/run"
+}
+
 # What test.sh counts: a test that fails once and passes alone is borne and told, three times at most; a
 # sanitizer's finding, and what fails twice, is a failure.
 case_unsteady() {

@@ -68,6 +68,15 @@ waver() {
   unsteady+=("$1")
 }
 
+# repeat_of COMMAND...: what to type to run it again. A function of scripts/test.sh is a part's.
+repeat_of() {
+  if declare -F -- "$1" >/dev/null && [[ -n ${part-} ]]; then
+    printf 'bash scripts/test.sh %s' "$part"
+  else
+    printf '%q ' "$@"
+  fi
+}
+
 # step NAME COMMAND...: one pass or failure.
 step() {
   local name=$1
@@ -76,7 +85,7 @@ step() {
   if "$@" 2>&1 | tee -- "$results/step"; then
     passed=$((passed + 1))
   else
-    fail "$name" "$(printf '%q ' "$@")" <"$results/step"
+    fail "$name" "$(repeat_of "$@")" <"$results/step"
     return 1
   fi
 }
@@ -95,7 +104,7 @@ step_of_many() {
   if "$@" 2>&1 | tee -- "$results/step"; then
     waver "$name" <"$results/first"
   else
-    fail "$name" "$(printf '%q ' "$@")" <"$results/step"
+    fail "$name" "$(repeat_of "$@")" <"$results/step"
   fi
 }
 

@@ -31,7 +31,7 @@ constexpr char kEscape = '\033';
 constexpr std::array<std::pair<std::string_view, char>, 4> kSequences{
     {{"A", kLineUp}, {"B", kLineDown}, {"5~", kPageUp}, {"6~", kPageDown}}};
 
-termios before{};
+termios settings_before{};
 // The handled signals are blocked but in ppoll(): one that came just before it would be lost.
 sigset_t mask_of_waits;
 volatile std::sig_atomic_t is_asked_to_end = 0;
@@ -83,8 +83,8 @@ Status Screen::check() {
 }
 
 Screen::Screen() {
-  tcgetattr(STDIN_FILENO, &before);
-  termios raw = before;
+  tcgetattr(STDIN_FILENO, &settings_before);
+  termios raw = settings_before;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
@@ -102,7 +102,7 @@ Screen::Screen() {
 
 Screen::~Screen() {
   write_all(kLeave);
-  tcsetattr(STDIN_FILENO, TCSANOW, &before);
+  tcsetattr(STDIN_FILENO, TCSANOW, &settings_before);
   set_handlers(SIG_DFL);
   sigprocmask(SIG_SETMASK, &mask_of_waits, nullptr);
 }
