@@ -20,9 +20,8 @@
 #   hosts     the tests of simulated hosts once more, on three network namespaces
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan
 #   rows      the promises of docs/reliability.md, 50 rounds each
-#   newcomer  the README's first command in an empty Debian 12 with HOME elsewhere (--long: both commands)
-#   systems   the first tier on another system: in a container as root, in one as a user, on Debian 13 or on Ubuntu 24.04;
-#             one of them, chosen by the hash of the commit (--long: all)
+#   newcomer  the README's commands in an empty Debian 13 or Ubuntu 24.04 with HOME elsewhere; or the first one in an empty
+#             Debian 12, and the first tier in a container, as root or as a user; the hash of the commit chooses (--long: all)
 #   tidy      clang-tidy on the files changed since the main branch
 #   fuzz      the fuzz targets for 40 s over their corpora
 #   asan      a Debug build with the address and undefined-behaviour sanitizers, by clang, and every test
@@ -54,7 +53,7 @@ source tests/support/readme.sh
 source tests/support/counts.sh
 
 first=(dev example python)
-others=(format layers shell dev site run python hosts upstream rows newcomer systems tidy fuzz asan tsan)
+others=(format layers shell dev site run python hosts upstream rows newcomer tidy fuzz asan tsan)
 longest=(debug clang aarch64 engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
@@ -391,35 +390,40 @@ part_release() {
     step "release $each" bash tests/packages/release_test.sh "$each" || true
   done
 }
-# The README's commands, as somebody runs them who has nothing yet.
+# The README's commands on an empty system, and the first tier in containers. Without --long on one system, which the hash of the
+# commit chooses, and the first command on Debian 12 if that is a container.
 part_newcomer() {
+  local each need systems=(trixie)
   if lacks empty_systems; then
     skip_for empty_systems newcomer
     return 0
   fi
-  local length=()
-  if $long; then length=(--both); fi
-  step_of_many 'newcomer' bash tests/systems/newcomer.sh "${length[@]}"
-}
-# What they print is marked, since it ends as this script's own output does.
-first_tier_on() { bash tests/systems/first_tier.sh "$1" 2>&1 | sed -u "s/^/$1: /"; }
-# The first tier elsewhere. Without --long on one of these systems, which the commit chooses.
-part_systems() {
-  local each systems=(container-root container-user trixie noble) need
-  $long || systems=("${systems[16#$(git rev-parse --short=6 HEAD) % 4]}")
   step 'what other systems need' bash scripts/install_deps.sh --systems || return 0
-  for each in "${systems[@]}"; do
-    need=empty_systems
-    case $each in
-      container-*) need=containers ;;
-      noble) need=ubuntu ;;
-    esac
+  for each in noble containers; do
+    need=${each/noble/ubuntu}
     if lacks "$need"; then
       skip_for "$need" "$each"
+    elif [[ $each == containers ]]; then
+      systems+=(container-root container-user)
     else
-      step_of_many "$each" first_tier_on "$each"
+      systems+=("$each")
     fi
   done
+  $long || systems=("${systems[16#$(git rev-parse --short=6 HEAD) % ${#systems[@]}]}")
+  for each in "${systems[@]}"; do
+    step_of_many "$each" newcomer_on "$each" --both
+  done
+  if $long; then
+    step_of_many 'newcomer' newcomer_on bookworm --both
+  elif [[ ${systems[0]} == container-* ]]; then
+    step_of_many 'newcomer' newcomer_on bookworm
+  fi
+}
+# newcomer_on SYSTEM [--both]: what it prints is marked, since it ends as this script's own output does.
+newcomer_on() {
+  local command=(tests/systems/newcomer.sh "$@")
+  [[ $1 != container-* ]] || command=(tests/systems/container.sh "$1")
+  bash "${command[@]}" 2>&1 | sed -u "s/^/$1: /"
 }
 part_tidy() {
   need_dev || return 0

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The README's two commands, literally, in an empty Debian of this suite: a user without rights learns which packages are
-# missing, root runs the first command and, with --both, the user the second one. HOME is a folder of its own. Prints their times.
+# The README's two commands, literally, in an empty system: a user without rights learns which packages are missing, root
+# runs the first command and, with --both, the user the second one. HOME is a folder of its own. Prints their times.
+#
+#   newcomer.sh bookworm | trixie | noble [--both]    Debian 12, Debian 13, Ubuntu 24.04
 set -euo pipefail
 
 # shellcheck source=tests/systems/start.sh
@@ -12,6 +14,10 @@ fail() {
   exit 1
 }
 
+case ${1-} in
+  bookworm | trixie | noble) suite=$1 ;;
+  *) fail 'which system? bookworm, trixie or noble' ;;
+esac
 system=$work/system
 make_root "$system"
 tree=/home/newcomer/memspan
@@ -43,7 +49,7 @@ timed 'first command' root "$first"
 grep -q 'verified.*PASS' "$work/output" || fail 'the first command did not verify its result'
 ! grep -q 'warning' "$work/output" || fail 'the first command printed a warning'
 
-[[ ${1-} == --both ]] || exit 0
+[[ ${2-} == --both ]] || exit 0
 # What the tests need, by root; then all of it is done by the user.
 in_root "$system" bash -c "cd $tree && bash scripts/install_deps.sh --examples --tests --python"
 in_root "$system" chown -R newcomer "$tree"
