@@ -20,8 +20,8 @@
 #   hosts     the tests of simulated hosts once more, on three network namespaces
 #   upstream  PyTorch's own tests of torch.distributed over the backend memspan
 #   rows      the promises of docs/reliability.md, 50 rounds each
-#   newcomer  the README's commands in an empty Debian 13 or Ubuntu 24.04 with HOME elsewhere; or the first one in an empty
-#             Debian 12, and the first tier in a container, as root or as a user; the hash of the commit chooses (--long: all)
+#   newcomer  the README's two commands on an empty Debian 13 or Ubuntu 24.04, or in a container as root or as a user: on one
+#             that the hash of the commit chooses (--long: on all, and on Debian 12)
 #   tidy      clang-tidy on the files changed since the main branch
 #   fuzz      the fuzz targets for 40 s over their corpora
 #   asan      a Debug build with the address and undefined-behaviour sanitizers, by clang, and every test
@@ -390,41 +390,22 @@ part_release() {
     step "release $each" bash tests/packages/release_test.sh "$each" || true
   done
 }
-# The README's commands on an empty system, and the first tier in containers. Without --long on one system, which the hash of the
-# commit chooses, and the first command on Debian 12 if that is a container.
+# The README's commands on an empty system; without --long on one that the hash of the commit chooses.
 part_newcomer() {
-  local each need systems=(trixie)
-  if lacks empty_systems; then
-    skip_for empty_systems newcomer
-    return 0
-  fi
+  local each systems=()
   step 'what other systems need' bash scripts/install_deps.sh --systems || return 0
-  for each in noble containers; do
-    need=${each/noble/ubuntu}
-    if lacks "$need"; then
-      skip_for "$need" "$each"
-    elif [[ $each == containers ]]; then
-      systems+=(container-root container-user)
-    else
-      systems+=("$each")
-    fi
+  for each in trixie:empty_systems noble:ubuntu container-root:containers container-user:containers bookworm:empty_systems; do
+    if [[ $each == bookworm:* ]] && ! $long; then continue; fi # as the containers are
+    if lacks "${each#*:}"; then skip_for "${each#*:}" "${each%:*}"; else systems+=("${each%:*}"); fi
   done
+  ((${#systems[@]} > 0)) || return 0
   $long || systems=("${systems[16#$(git rev-parse --short=6 HEAD) % ${#systems[@]}]}")
   for each in "${systems[@]}"; do
-    step_of_many "$each" newcomer_on "$each" --both
+    step_of_many "newcomer on $each" newcomer_on "$each"
   done
-  if $long; then
-    step_of_many 'newcomer' newcomer_on bookworm --both
-  elif [[ ${systems[0]} == container-* ]]; then
-    step_of_many 'newcomer' newcomer_on bookworm
-  fi
 }
-# newcomer_on SYSTEM [--both]: what it prints is marked, since it ends as this script's own output does.
-newcomer_on() {
-  local command=(tests/systems/newcomer.sh "$@")
-  [[ $1 != container-* ]] || command=(tests/systems/container.sh "$1")
-  bash "${command[@]}" 2>&1 | sed -u "s/^/$1: /"
-}
+# What it prints is marked, since it ends as this script's own output does.
+newcomer_on() { bash tests/systems/newcomer.sh "$1" --both 2>&1 | sed -u "s/^/$1: /"; }
 part_tidy() {
   need_dev || return 0
   step 'clang-tidy' tidy || true
