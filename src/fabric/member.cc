@@ -37,7 +37,7 @@ Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline
   auto store = connect_store(access, deadline);
   if (!store.is_ok()) return store.status();
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
-                                            std::move(store).value(), nullptr, host_identity(),
+                                            std::move(store).value(), nullptr, Host::own(),
                                             access.endpoint.first()));
 }
 
@@ -57,7 +57,7 @@ Result<std::shared_ptr<Member>> Member::join_for_good(const StoreAccess& access,
   if (!store.is_ok()) return store.status();
   ReconnectingStore* const reconnecting = store->get();
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
-                                            std::move(store).value(), reconnecting, host_identity(),
+                                            std::move(store).value(), reconnecting, Host::own(),
                                             access.endpoint.first()));
 }
 
@@ -106,7 +106,7 @@ Status Member::be_reachable(Deadline deadline) {
 }
 
 Status Member::set_presence(KeyValueStore& store, const Deadline& deadline) const {
-  return store.set(presence_key(store_->lease()), host_, deadline, KeyLife::kLease);
+  return store.set(presence_key(store_->lease()), host_.name, deadline, KeyLife::kLease);
 }
 
 // If the store does not answer, no member is excluded, and no process can have taken the place.
@@ -151,7 +151,7 @@ Result<std::string> Member::ask_address(const MemberIdentity& who,
   auto address = store_->get_now(key, deadline);
   if (address.code() != Code::kNotFound) return address;
   const std::string wanted = wanted_key(who.session);
-  MEMSPAN_PASS(store_->set(wanted, host_, deadline, KeyLife::kLease));
+  MEMSPAN_PASS(store_->set(wanted, host_.name, deadline, KeyLife::kLease));
   Status there;
   do {
     there = check_presence(deadline);

@@ -68,7 +68,7 @@ class Member {
   }
   DescriptorBroker& broker() { return *broker_; }
   // Members with the same host can share memory.
-  const std::string& host() const { return host_; }
+  const Host& host() const { return host_; }
   MemberIdentity identity() const;
   const Endpoint& store_endpoint() const { return store_endpoint_; }
   bool is_near(const MemberIdentity& other) const { return other.host == host_; }
@@ -108,7 +108,7 @@ class Member {
 
  private:
   Member(AllowedTransports allowed, std::unique_ptr<DescriptorBroker> broker,
-         std::unique_ptr<KeyValueStore> store, ReconnectingStore* reconnecting, std::string host,
+         std::unique_ptr<KeyValueStore> store, ReconnectingStore* reconnecting, Host host,
          Endpoint store_endpoint)
       : allowed_(std::move(allowed)),
         host_(std::move(host)),
@@ -122,7 +122,7 @@ class Member {
                                   const Deadline& deadline);
 
   const AllowedTransports allowed_;
-  const std::string host_;
+  const Host host_;
   const Endpoint store_endpoint_;
   Services services_;
   std::unique_ptr<DescriptorBroker> broker_;

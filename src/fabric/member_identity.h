@@ -7,16 +7,18 @@
 #include <cstdint>
 #include <string>
 
+#include "node/host_identity.h"
+
 namespace memspan {
 
 // A value.
 struct MemberIdentity {
   std::uint64_t session = 0;  // at the store
   std::int64_t process = 0;
-  std::string host;
+  Host host;
 
   // For messages.
-  std::string name() const { return fmt::format("process {} on host {}", process, host); }
+  std::string name() const { return fmt::format("process {} on host {}", process, host.name); }
   bool operator==(const MemberIdentity&) const = default;
 };
 

@@ -27,7 +27,7 @@ struct Pool::Record {
     writer.u64(generation);
     writer.u64(who.session);
     writer.i64(who.process);
-    writer.text(who.host);
+    writer.text(who.host.encode());
     writer.text(broker_address);
     for (const std::uint64_t number : bytes) writer.u64(number);
     writer.u8(has_own_host_memory ? 1 : 0);
@@ -40,7 +40,7 @@ struct Pool::Record {
     record.generation = reader.u64();
     record.who.session = reader.u64();
     record.who.process = reader.i64();
-    record.who.host = reader.text();
+    record.who.host = Host::decode(reader.text());
     record.broker_address = reader.text();
     for (std::uint64_t& number : record.bytes) number = reader.u64();
     record.has_own_host_memory = reader.u8() != 0;

@@ -28,14 +28,14 @@ constexpr std::size_t kMostGatheredNames = 1024;
 struct Introduction {
   std::uint64_t bytes = 0;
   std::string device;
-  std::string host;
+  Host host;
   std::string broker_address;
 
   std::string encode() const {
     ByteWriter writer;
     writer.u64(bytes);
     writer.text(device);
-    writer.text(host);
+    writer.text(host.encode());
     writer.text(broker_address);
     return writer.take();
   }
@@ -44,7 +44,7 @@ struct Introduction {
     Introduction read;
     read.bytes = reader.u64();
     read.device = reader.text();
-    read.host = reader.text();
+    read.host = Host::decode(reader.text());
     read.broker_address = reader.text();
     if (!reader.is_finished())
       return Status(Code::kInvalidArgument, "what a member says of itself is malformed");

@@ -3,11 +3,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace memspan {
 
-// kernel_identity(), or MEMSPAN_HOST_ID when that is set.
-std::string host_identity();
+// A value: the host of a process, for its peers.
+struct Host {
+  std::string id;    // processes with the same one can share memory
+  std::string name;  // for messages; other hosts may have the same one
+
+  // Both are MEMSPAN_HOST_ID when that is set. Else kernel_identity(), and the host's name, with
+  // the network namespace behind a colon unless it is that of the first process.
+  static Host own();
+  // As one text, and back.
+  std::string encode() const { return id + '\n' + name; }
+  static Host decode(std::string_view text);
+  bool operator==(const Host& other) const { return id == other.id; }
+};
 
 // The kernel's boot id and the network namespace: processes with the same one reach each other's
 // abstract Unix sockets, even if MEMSPAN_HOST_ID separates them.

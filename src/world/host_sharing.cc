@@ -28,7 +28,7 @@ constexpr const char* kMemberKind = "PE";
 std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
   return fmt::format("{}|{}|{}|{}", ProcessIdentity::own().to_string(),
                      broker.address(joined.channel), kernel_identity(),
-                     joined.own_host.empty() ? host_identity() : joined.own_host);
+                     (joined.own_host ? *joined.own_host : Host::own()).encode());
 }
 
 Result<MemberAddress> read_introduction(const std::string& text) {
@@ -39,7 +39,8 @@ Result<MemberAddress> read_introduction(const std::string& text) {
     return Status(Code::kInvalidArgument, fmt::format("a member says of itself \"{}\"", text));
   MEMSPAN_TRY_ASSIGN(const ProcessIdentity process, ProcessIdentity::parse(text.substr(0, broker)),
                      "reading the process of a member");
-  return MemberAddress{text.substr(host + 1), text.substr(kernel + 1, host - kernel - 1), process,
+  return MemberAddress{Host::decode(std::string_view(text).substr(host + 1)),
+                       text.substr(kernel + 1, host - kernel - 1), process,
                        text.substr(broker + 1, kernel - broker - 1)};
 }
 
@@ -47,19 +48,21 @@ Result<MemberAddress> read_introduction(const std::string& text) {
 Status find_nodes(Membership& joined) {
   const std::string& own_kernel = joined.members[static_cast<std::size_t>(joined.rank)].kernel;
   std::vector<std::string> hosts;
+  std::vector<std::string> names;
   Reach reach = Reach::kOneKernel;
   for (const MemberAddress& member : joined.members) {
-    hosts.push_back(member.host);
+    hosts.push_back(member.host.id);
+    names.push_back(member.host.name);
     if (member.kernel != own_kernel) reach = Reach::kNetwork;
   }
-  joined.nodes = NodeMap::of_hosts(hosts);
+  joined.nodes = NodeMap::of_hosts(hosts, names);
   for (std::size_t rank = 0; rank < joined.members.size(); ++rank)
-    if (joined.members[rank].host == hosts[static_cast<std::size_t>(joined.rank)] &&
+    if (hosts[rank] == hosts[static_cast<std::size_t>(joined.rank)] &&
         joined.members[rank].kernel != own_kernel)
       return {Code::kInvalidArgument,
               fmt::format("PE {} and PE {} say that they are on one host ({}), and they are not; "
                           "MEMSPAN_HOST_ID has to differ",
-                          rank, joined.rank, joined.members[rank].host)};
+                          rank, joined.rank, names[rank])};
   if (joined.nodes.is_one()) return Status::ok();
   const auto store = joined.store_endpoint;
   MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, store), "choosing a carrier");
@@ -252,7 +255,7 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
 Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit,
                                     const std::string& host) {
   Membership joined(rank, size);
-  joined.own_host = host;
+  if (!host.empty()) joined.own_host = Host{host, host};
   joined.how = "met the others in the caller's way";
   MEMSPAN_TRY(share_host(joined, exchange, Channel::kOpen, Status::ok, Deadline::after(limit)),
               "joining the job");

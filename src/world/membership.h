@@ -22,6 +22,7 @@
 #include "core/status.h"
 #include "device/pages.h"
 #include "node/descriptor_broker.h"
+#include "node/host_identity.h"
 #include "node/process_identity.h"
 #include "node/process_watch.h"
 #include "node/segment.h"
@@ -62,7 +63,7 @@ struct Lifeline {
 
 // A member's address in a job that met by exchange. A value.
 struct MemberAddress {
-  std::string host;
+  Host host;
   std::string kernel;
   ProcessIdentity process;
   std::string broker;  // the broker's address for Membership::channel
@@ -93,7 +94,7 @@ struct Membership {
   std::unique_ptr<DescriptorBroker> broker;
   Channel channel = Channel::kPrivate;  // the channel that carried addresses
   std::vector<MemberAddress> members;
-  std::string own_host;  // instead of host_identity(), unless it is empty
+  std::optional<Host> own_host;  // instead of Host::own()
   Lifeline lifeline;
   std::unique_ptr<LauncherChannel> launcher;  // if MPI in this process may still need it
   // How this process joins again if another vendor's launcher published the store's address.
@@ -109,7 +110,7 @@ struct Membership {
 // kPeerLost (names the PE that died while joining), kAuth (the members do not trust each other).
 Result<Membership> join_launched(const Launch& launch);
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit);
-// `host` instead of host_identity(), unless it is empty.
+// `host` instead of this process's own (MEMSPAN_HOST_ID), unless it is empty.
 Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange, Duration limit,
                                     const std::string& host = {});
 // Over PE 0's store, whose address the launcher passes on; of one process: join_single().

@@ -9,8 +9,9 @@ namespace memspan {
 
 NodeMap::NodeMap(int peers, std::string host) : peers_(peers), hosts_{std::move(host)} {}
 
-NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts) {
-  NodeMap map(static_cast<int>(hosts.size()), hosts.empty() ? std::string() : hosts[0]);
+NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts,
+                          const std::vector<std::string>& names) {
+  NodeMap map(static_cast<int>(hosts.size()), names.empty() ? std::string() : names[0]);
   std::unordered_map<std::string, std::int32_t> nodes;
   for (const std::string& host : hosts) nodes.emplace(host, 0);
   if (nodes.size() <= 1) return map;
@@ -20,7 +21,7 @@ NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts) {
     const auto [found, is_new] =
         nodes.emplace(hosts[peer], static_cast<std::int32_t>(map.hosts_.size()));
     if (is_new) {
-      map.hosts_.push_back(hosts[peer]);
+      map.hosts_.push_back(names[peer]);
       map.peers_of_.emplace_back();
     }
     std::vector<std::int32_t>& peers = map.peers_of_[static_cast<std::size_t>(found->second)];

@@ -15,8 +15,11 @@ class NodeMap {
  public:
   // All on one node. `host` is for messages.
   explicit NodeMap(int peers = 1, std::string host = {});
-  // By the name of each PE's host: those with the same name are a node.
-  static NodeMap of_hosts(const std::vector<std::string>& hosts);
+  // By each PE's host: those with the same one are a node. `names`, of the same order, is for
+  // messages.
+  static NodeMap of_hosts(const std::vector<std::string>& hosts,
+                          const std::vector<std::string>& names);
+  static NodeMap of_hosts(const std::vector<std::string>& hosts) { return of_hosts(hosts, hosts); }
 
   int peers() const { return peers_; }
   int count() const { return static_cast<int>(hosts_.size()); }
@@ -40,6 +43,7 @@ class NodeMap {
   // The lowest PE of the node, living or not.
   int leader_of(int node) const { return peer_of(node, 0); }
 
+  // The host's name.
   const std::string& host_of_node(int node) const { return hosts_[static_cast<std::size_t>(node)]; }
   const std::string& host_of(int peer) const { return host_of_node(node_of(peer)); }
   // "PE 3", or "PE 3 on host sim-1" where there are several.
@@ -47,7 +51,7 @@ class NodeMap {
 
  private:
   int peers_;
-  std::vector<std::string> hosts_;  // by node
+  std::vector<std::string> hosts_;  // names, by node
   // Empty on one node.
   std::vector<std::int32_t> node_of_;                // by PE
   std::vector<std::int32_t> index_of_;               // by PE

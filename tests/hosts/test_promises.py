@@ -4,7 +4,9 @@ namespaces, real TCP; times go to the output."""
 
 import contextlib
 import os
+import re
 import signal
+import socket
 import threading
 import unittest
 
@@ -14,6 +16,7 @@ from namespace_jobs import NamespaceJobs
 
 UNITTEST = os.environ["MEMSPAN_UNITTEST"]
 BLOCKED = os.environ["MEMSPAN_BLOCKED"]
+NAME = re.escape(socket.gethostname())
 DEATH_BOUND_S = 1.0
 # Silence is borne for 2 s, looked for in fifths of that, and a launcher may know more for half a second.
 SILENCE_BOUND_S = 4.0
@@ -83,7 +86,7 @@ class PromisesTest(NamespaceJobs):
                     self.ready(processes)
                     since = jobs.Stopwatch()
                     with self.silence(0, 1):
-                        return self.expect_end(processes, [0, 1], SILENCE_BOUND_S, since, r"PE 2 on host")
+                        return self.expect_end(processes, [0, 1], SILENCE_BOUND_S, since, rf"PE 2 on host {NAME}(:\d+)? \(process")
 
             self.rounds(f"partition, idle in {call}", trial)
 

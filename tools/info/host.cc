@@ -71,8 +71,8 @@ Findings gather_host(const SystemFiles& files) {
   findings.push_back({.group = "host", .key = "name", .text = host_name(), .value = host_name()});
   findings.push_back({.group = "host",
                       .key = "identity",
-                      .text = host_identity() + " (processes with the same one share memory)",
-                      .value = host_identity()});
+                      .text = Host::own().id + " (processes with the same one share memory)",
+                      .value = Host::own().id});
   findings.push_back({.group = "host",
                       .key = "kernel",
                       .text = fmt::format("{} {} {}", about.sysname, about.release, about.machine),

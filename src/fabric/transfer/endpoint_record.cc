@@ -43,7 +43,7 @@ std::string encode(const EndpointRecord& record) {
   writer.text(record.broker_address);
   writer.u64(record.who.session);
   writer.i64(record.who.process);
-  writer.text(record.who.host);
+  writer.text(record.who.host.encode());
   writer.u32(record.renewals);
   return writer.take();
 }
@@ -58,7 +58,7 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
   record.broker_address = reader.text();
   record.who.session = reader.u64();
   record.who.process = reader.i64();
-  record.who.host = reader.text();
+  record.who.host = Host::decode(reader.text());
   record.renewals = reader.u32();
   if (!reader.is_finished() || format != kRecordFormat || role < 1 || role > 3)
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");

@@ -59,7 +59,7 @@ struct Slots {
 class ProcessGroup {
  public:
   // Collective. `limit` bounds this and every wait of the group.
-  // `host` is this process's, if not empty: else host_identity().
+  // `host` is this process's, if not empty: else MEMSPAN_HOST_ID, or the kernel's.
   static Result<std::unique_ptr<ProcessGroup>> join(int rank, int size, const Exchange& exchange,
                                                     Duration limit, const std::string& host = {});
   // For an existing job. The World has a heap of heap_bytes(size) bytes, which only the group uses.

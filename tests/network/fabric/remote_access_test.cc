@@ -21,7 +21,8 @@ struct Side {
   std::unique_ptr<RemoteAccess> access = {};
 
   explicit Side(std::uint64_t session)
-      : self{.session = session, .process = 1, .host = "h" + std::to_string(session)} {
+      : self{
+            .session = session, .process = 1, .host = Host::decode("h" + std::to_string(session))} {
     start();
   }
   void start() { access = RemoteAccess::create(services, self, CarrierOptions{}).value(); }

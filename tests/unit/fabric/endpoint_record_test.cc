@@ -11,7 +11,7 @@ EndpointRecord some_record() {
           .generation = "0123456789abcdef",
           .role = Role::kReceiver,
           .broker_address = "socket nonce",
-          .who = {.session = 12, .process = 4711, .host = "host"},
+          .who = {.session = 12, .process = 4711, .host = {"host", "its name"}},
           .renewals = 3};
 }
 
@@ -19,6 +19,7 @@ TEST(EndpointRecordTest, IsReadAsItWasWritten) {
   const auto read = decode_record(encode(some_record()));
   ASSERT_TRUE(read.is_ok());
   EXPECT_EQ(*read, some_record());
+  EXPECT_EQ(read->who.name(), "process 4711 on host its name");
 }
 
 TEST(EndpointRecordTest, NothingElseIsRead) {
