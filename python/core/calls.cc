@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.h"
 #include "in_lines.h"
+#include "names_in_python.h"
 
 #include <memspan/memspan.h>
 #include <nanobind/stl/string.h>
@@ -21,44 +22,6 @@ std::atomic<bool> raises_codes{false};
 // Other callers of the library in this process, which know no exceptions, end as ever.
 void on_end(const char* call, int reason, const char* message) {
   if (InCall::is_inside) throw EndedCall{reason, std::string(call) + ": " + message};
-}
-
-struct Name {
-  std::string_view c;
-  const char* python;
-};
-// Names of C that Python's differ from in more than a prefix. The start is one call in Python.
-constexpr Name kNames[] = {
-    {"aclshmemx_align", "shmem_align"},
-    {"aclshmemx_barrier_all_on_stream", "shmem_barrier_all_on_stream"},
-    {"aclshmemx_calloc", "shmem_calloc"},
-    {"aclshmemx_free", "shmem_free"},
-    {"aclshmemx_getmem_on_stream", "shmem_getmem_on_stream"},
-    {"aclshmemx_malloc", "shmem_malloc"},
-    {"aclshmemx_putmem_on_stream", "shmem_putmem_on_stream"},
-    {"aclshmemx_quiet_on_stream", "shmem_quiet_on_stream"},
-    {"aclshmemx_signal_op_on_stream", "shmem_signal_op_on_stream"},
-    {"aclshmemx_signal_wait_until_on_stream", "shmem_signal_wait_until_on_stream"},
-    {"shmem_get_uniqueid", "shmem_get_unique_id"},
-    {"shmem_init_attr", "shmem_init"},
-    {"shmem_set_attr", "shmem_init"},
-    {"shmem_set_attr_uniqueid_args", "shmem_init_using_unique_id"},
-    {"shmem_set_conf_store_tls", "set_conf_store_tls"},
-    {"shmem_set_config_store_tls_key", "set_conf_store_tls_key"},
-    {"shmem_set_extern_logger", "set_extern_logger"},
-    {"shmem_set_log_level", "set_log_level"},
-    {"shmem_team_destroy", "team_destroy"},
-    {"shmem_team_split_2d", "team_split_2d"},
-    {"shmem_team_split_strided", "team_split_strided"}};
-
-// Of a call that the package `shmem` makes: its functions have one prefix, whichever of C's they
-// use.
-const char* name_in_python(const char* call) {
-  if (!InCall::is_inside) return call;
-  const std::string_view name = call;
-  for (const Name& known : kNames)
-    if (known.c == name) return known.python;
-  return name.starts_with("aclshmem_") ? call + std::string_view("acl").size() : call;
 }
 
 // The exception `name` of memspan.errors.

@@ -158,6 +158,29 @@ def test_every_function_of_memfabric_has_a_name_here():
         assert inspect.getdoc(getattr(owner, name))
 
 
+def test_messages_name_what_python_calls():
+    core = os.path.join(os.path.dirname(__file__), "..", "..", "python", "core", "names_in_python.cc")
+    with open(core, encoding="utf-8") as file:
+        known = dict(re.findall(r'\{"(\w+)", "([\w.]+)"\}', file.read()))
+    for function, (owner, name) in PYTHON_OF.items():
+        if re.search("_config_init$|_get_(last|and|error)|check_flags", function):
+            continue  # these leave no message
+        wanted = name if owner is common else f"{owner.__name__.split('.')[-1]}.{name}"
+        assert known.get(function, function.removeprefix("smem_")) == wanted
+
+
+def test_a_message_begins_with_the_function_that_was_called():
+    common.get_and_clear_last_err_msg()
+    with pytest.raises(RuntimeError, match="bm.create: .*not initialized"):
+        bm.create(1, 4096, 0)
+    assert bm.initialize("nowhere", 2, 0, bm.BmConfig()) != 0
+    assert common.get_last_err_msg().startswith("bm.initialize: ")
+    assert common.create_config_store("nowhere") != 0
+    assert common.get_last_err_msg().startswith("create_config_store: ")
+    assert engine.TransferEngine().initialize("nowhere", "127.0.0.1:7000", "Prefill", 0) != 0
+    assert common.get_last_err_msg().startswith("TransferEngine.initialize: ")
+
+
 def test_the_packages_have_what_theirs_had():
     for name in """TransferEngine TransferOpcode create_config_store bm shm initialize uninitialize
             set_log_level set_extern_logger get_last_err_msg get_and_clear_last_err_msg
