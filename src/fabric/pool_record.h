@@ -27,7 +27,8 @@ struct Pool::Record {
     writer.u64(generation);
     writer.u64(who.session);
     writer.i64(who.process);
-    writer.text(who.host.encode());
+    writer.text(who.host.id);
+    writer.text(who.host.name);
     writer.text(broker_address);
     for (const std::uint64_t number : bytes) writer.u64(number);
     writer.u8(has_own_host_memory ? 1 : 0);
@@ -40,7 +41,8 @@ struct Pool::Record {
     record.generation = reader.u64();
     record.who.session = reader.u64();
     record.who.process = reader.i64();
-    record.who.host = Host::decode(reader.text());
+    record.who.host.id = reader.text();
+    record.who.host.name = reader.text();
     record.broker_address = reader.text();
     for (std::uint64_t& number : record.bytes) number = reader.u64();
     record.has_own_host_memory = reader.u8() != 0;

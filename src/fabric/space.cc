@@ -35,7 +35,8 @@ struct Introduction {
     ByteWriter writer;
     writer.u64(bytes);
     writer.text(device);
-    writer.text(host.encode());
+    writer.text(host.id);
+    writer.text(host.name);
     writer.text(broker_address);
     return writer.take();
   }
@@ -44,7 +45,8 @@ struct Introduction {
     Introduction read;
     read.bytes = reader.u64();
     read.device = reader.text();
-    read.host = Host::decode(reader.text());
+    read.host.id = reader.text();
+    read.host.name = reader.text();
     read.broker_address = reader.text();
     if (!reader.is_finished())
       return Status(Code::kInvalidArgument, "what a member says of itself is malformed");

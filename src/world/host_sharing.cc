@@ -157,7 +157,7 @@ class Arrivals {
 Status check_watching(const Membership& joined) {
   if (joined.nodes.peers_in(joined.nodes.node_of(joined.rank)) == 1) return Status::ok();
   const Status watched = open_pidfd(getpid()).status();
-  if (watched.is_ok()) return watched;
+  if (watched.is_ok()) return Status::ok();
   return {Code::kNotSupported,
           fmt::format("{}. The processes of a host notice each other's end by it: start them with "
                       "oshrun, or use a seccomp profile that allows pidfd_open (Linux 5.3)",

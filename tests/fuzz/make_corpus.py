@@ -178,8 +178,8 @@ def message():
     yield "region", b"\15" + struct.pack("<IIQB", 1, 7, 4096, 0) + text(b"key")
 
 
-def endpoint_record(role=1, format=3):
-    who = struct.pack("<qq", 5, 4711) + text(b"host-a")
+def endpoint_record(role=1, format=4):
+    who = struct.pack("<qq", 5, 4711) + text(b"f00d:1") + text(b"host-a")
     return bytes([format]) + text(b"10.0.0.1:6001") + text(b"g1") + bytes([role]) + text(b"memspan-1f") + who + struct.pack("<I", 0)
 
 

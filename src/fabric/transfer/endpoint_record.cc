@@ -6,7 +6,7 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kRecordFormat = 3;
+constexpr std::uint8_t kRecordFormat = 4;
 
 }  // namespace
 
@@ -43,7 +43,8 @@ std::string encode(const EndpointRecord& record) {
   writer.text(record.broker_address);
   writer.u64(record.who.session);
   writer.i64(record.who.process);
-  writer.text(record.who.host.encode());
+  writer.text(record.who.host.id);
+  writer.text(record.who.host.name);
   writer.u32(record.renewals);
   return writer.take();
 }
@@ -58,7 +59,8 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
   record.broker_address = reader.text();
   record.who.session = reader.u64();
   record.who.process = reader.i64();
-  record.who.host = Host::decode(reader.text());
+  record.who.host.id = reader.text();
+  record.who.host.name = reader.text();
   record.renewals = reader.u32();
   if (!reader.is_finished() || format != kRecordFormat || role < 1 || role > 3)
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
