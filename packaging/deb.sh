@@ -37,6 +37,9 @@ while (($# > 0)); do
   esac
   shift
 done
+needs=(--package)
+[[ $python == OFF ]] || needs+=(--python)
+bash "$root/scripts/install_deps.sh" "${needs[@]}"
 command -v dpkg-shlibdeps >/dev/null || fail 'dpkg-shlibdeps is missing (scripts/install_deps.sh --package)'
 SOURCE_DATE_EPOCH=$(bash "$root/packaging/source_date.sh")
 export SOURCE_DATE_EPOCH

@@ -106,7 +106,9 @@ done
 as_root=()
 if [[ $(id -u) != 0 ]]; then
   command -v sudo >/dev/null || fail "missing: ${missing[*]}; run this as root, because this system has no sudo"
-  sudo -n true 2>/dev/null || fail "missing: ${missing[*]}; run this as root, because sudo asks for a password"
+  # It asks for the password where somebody can type it.
+  sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; } ||
+    fail "missing: ${missing[*]}; run this as root, because sudo asks for a password"
   as_root=(sudo -n)
 fi
 log=$(mktemp)

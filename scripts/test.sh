@@ -282,9 +282,9 @@ part_example() {
 install_wheel() {
   local environment=build/wheel-env line torch_first=()
   if $torch; then torch_first=(torch==2.13.0 expecttest); fi
-  line=$(line_of_readme 'bash scripts/build_wheel.sh' | sed -e 's#dist/#build/dist/#g' -e 's#build_wheel.sh#& --out build/dist#') || return 1
+  line=$(line_of_readme 'bash scripts/build_wheel.sh' | sed -e 's#dist/#build/dist/#g' -e 's#build_wheel.sh#& --out build/dist#' -e "s#\.venv#$environment#g") || return 1
   rm -rf -- "$environment"
-  bash -euc "python3 -m venv '$environment' && source '$environment/bin/activate' && $line" || return 1
+  bash -euc "$line" || return 1
   "$environment/bin/python" -m pip install -q --disable-pip-version-check "${torch_first[@]}" prometheus-client pytest
 }
 # The tree that the install tests have installed.
@@ -403,6 +403,7 @@ part_newcomer() {
   for each in "${systems[@]}"; do
     step_of_many "newcomer on $each" newcomer_on "$each"
   done
+  if $long && ! lacks empty_systems; then step_of_many "the README's lines that install" bash tests/systems/install_lines.sh; fi
 }
 # What it prints is marked, since it ends as this script's own output does.
 newcomer_on() { bash tests/systems/newcomer.sh "$1" --both 2>&1 | sed -u "s/^/$1: /"; }

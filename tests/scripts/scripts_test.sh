@@ -71,6 +71,11 @@ case_dependencies() {
   gives 1 "${stranger[@]}" bash "$work/tree/scripts/install_deps.sh"
   said '^install_deps: missing: .*cmake.*; run this as root, because sudo asks for a password$'
   [[ $(wc -l <"$work/out") == 1 ]] || fail "more than one line: $(cat "$work/out")"
+  printf '#!/bin/sh\n[ "$1" = -n ] || echo "sudo $*"\nexit 1\n' >"$work/bin/sudo"
+  gives 1 script -qec "$(printf '%q ' "${stranger[@]}" bash "$work/tree/scripts/install_deps.sh")" /dev/null
+  said '^sudo -v' # there is a terminal, where it asks
+  gives 1 "${stranger[@]}" bash "$work/tree/packaging/deb.sh" --out "$work/tree/out"
+  said 'missing: .*python3-venv.*dpkg-dev|missing: .*dpkg-dev.*python3-venv'
   gives 0 "${stranger[@]}" MEMSPAN_DEPS=have bash "$work/tree/scripts/install_deps.sh"
   [[ ! -s $work/out ]] || fail "it printed $(cat "$work/out")"
   gives 1 "${stranger[@]}" MEMSPAN_DEPS=some bash "$work/tree/scripts/install_deps.sh"

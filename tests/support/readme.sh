@@ -9,10 +9,10 @@ no_such() {
   return 1
 }
 
-# program_of_readme WORDS FILE: the program in C or C++ that has the words.
+# program_of_readme WORDS FILE: the program in C, C++ or Python that has the words.
 program_of_readme() {
   awk -v words="$1" '
-    /^```c(pp)?$/ { program = ""; inside = 1; next }
+    /^```(c|cpp|python)$/ { program = ""; inside = 1; next }
     /^```$/ { if (inside && index(program, words)) { printf "%s", program; exit }; inside = 0 }
     inside { program = program $0 "\n" }' "$readme" >"$2"
   [[ -s $2 ]] || no_such "program with $1"
