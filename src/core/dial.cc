@@ -39,28 +39,33 @@ int outcome_of(int socket) {
 Dialled dial(const sockaddr* to, socklen_t length, const Deadline& deadline) {
   std::vector<Fd> sockets;
   std::vector<pollfd> attempts;
-  while (true) {
-    if (sockets.size() < kMostAttempts) {
+  int failure = 0;  // of the attempt that failed last
+  for (std::size_t begun = 0;;) {
+    if (begun < kMostAttempts) {
       Fd socket(::socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       int error = socket.is_valid() && ::connect(socket.get(), to, length) == 0 ? 0 : errno;
       if (error == 0) error = outcome_of(socket.get());
       if (error == 0) return {std::move(socket), 0};
-      // A further attempt that cannot begin is not the end of those before.
-      const bool has_begun = error == EINPROGRESS || error == EINTR;
-      if (!has_begun && sockets.empty()) return {Fd(), error};
-      if (has_begun) {
+      ++begun;
+      if (error == EINPROGRESS || error == EINTR) {
         attempts.push_back({.fd = socket.get(), .events = POLLOUT, .revents = 0});
         sockets.push_back(std::move(socket));
+      } else {
+        failure = error;
       }
     }
-    const bool is_last = sockets.size() == kMostAttempts;
-    const Deadline next = is_last ? deadline : deadline.within(kUntilNextAttempt);
+    // An attempt that fails is not the end of the others.
+    if (sockets.empty()) return {Fd(), failure};
+    const Deadline next = begun == kMostAttempts ? deadline : deadline.within(kUntilNextAttempt);
     const Status ready = poll_ready(attempts, next, "");
-    for (std::size_t i = 0; ready.is_ok() && i < attempts.size(); ++i) {
+    for (std::size_t i = attempts.size(); ready.is_ok() && i-- > 0;) {
       if (attempts[i].revents == 0) continue;
-      const int error = outcome_of(sockets[i].get());
-      return {error == 0 ? std::move(sockets[i]) : Fd(), error};
+      failure = outcome_of(sockets[i].get());
+      if (failure == 0) return {std::move(sockets[i]), 0};
+      sockets.erase(sockets.begin() + static_cast<std::ptrdiff_t>(i));
+      attempts.erase(attempts.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    if (sockets.empty()) return {Fd(), failure};
     if (!ready.is_ok() && ready.code() != Code::kTimeout) return {Fd(), EINTR};
     if (deadline.has_passed()) return {Fd(), ETIMEDOUT};
   }

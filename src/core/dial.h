@@ -4,8 +4,8 @@
 // If a first packet is lost, the kernel sends it again after a second. It takes that second for the
 // round trip, and so waits three seconds before it sends later packets again: longer than a peer
 // that lives may be silent (transport/message/heartbeat.h). Therefore a further attempt begins
-// after a quarter of a second without an answer, four times at most, and the first that succeeds
-// counts.
+// after a quarter of a second without an answer, four times at most. The first that succeeds
+// counts; there is an error when none is left.
 #pragma once
 
 #include <sys/socket.h>
