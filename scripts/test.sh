@@ -97,6 +97,10 @@ place=()
 ahead= # the process group that compiles what later parts need
 trap 'end_ahead; rm -rf -- "$results"' EXIT
 
+# Most tests wait for half of their time. What compiles ahead needs the other half in the second tier.
+at_once=$jobs
+[[ $tier != first ]] || at_once=$((jobs + jobs / 2))
+
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 

@@ -171,7 +171,7 @@ SH
   count() {
     rm -f -- "$work"/flag*
     gives "$1" bash -euo pipefail -c '
-      cd "$1" && results=$2/results jobs=2 && mkdir -p "$results" && source tests/support/counts.sh
+      cd "$1" && results=$2/results at_once=2 && mkdir -p "$results" && source tests/support/counts.sh
       run_ctest dev "$2/tests" && summary' sh "$root" "$work"
   }
   for i in 1 2 3; do add_test "t.$i"; done
@@ -208,7 +208,7 @@ case_skips() {
   }
   count() {
     gives "$1" env MEMSPAN_TEST_LACKS=gpu bash -euo pipefail -c '
-      cd "$1" && results=$2/results jobs=2 && mkdir -p "$results" && source tests/support/counts.sh && reasons[gpu]="a GPU"
+      cd "$1" && results=$2/results at_once=2 && mkdir -p "$results" && source tests/support/counts.sh && reasons[gpu]="a GPU"
       run_ctest dev "$2/tests" && summary' sh "$root" "$work"
     [[ $(tail -n 1 "$work/out") == "$2" ]] || fail "it ended with: $(tail -n 5 "$work/out")"
   }

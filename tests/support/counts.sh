@@ -3,7 +3,7 @@
 # Runs tests and counts their results, for scripts/test.sh. A script that sources this runs in the
 # project's root and has set
 #   results        a folder of its own
-#   jobs           how many tests run at a time
+#   at_once        how many tests run at a time
 #   place          words before what runs tests, which decide where: none for here
 #
 # A test that fails runs once more, alone. If it passes then it is *unsteady*: counted as passed, and
@@ -137,7 +137,7 @@ run_ctest() {
   local labels ctest=("${place[@]}" ctest --test-dir "$folder" --output-on-failure --test-output-size-passed 1000000)
   leave_out "$folder" "$@"
   rm -f -- "$report" "$report.again"
-  "${ctest[@]}" --no-tests=error --parallel "$jobs" --output-junit "$report" ${labels:+-LE "$labels"} "$@" ||
+  "${ctest[@]}" --no-tests=error --parallel "$at_once" --output-junit "$report" ${labels:+-LE "$labels"} "$@" ||
     again "${ctest[@]}" --tests-regex "$(failed_tests "$folder")" --output-junit "$report.again"
   count_report "$preset" "$report" "ctest --test-dir $folder --output-on-failure -R"
 }
