@@ -12,7 +12,7 @@
 #   life         the Debian packages, the .run package and the wheel are installed into empty systems, used, upgraded and
 #                removed; needs root
 #   dockerfile   the Dockerfile's steps are done in empty systems, and its command runs; needs root
-#   again        a second build in another folder, without the compiler's cache, has the same bytes
+#   again        a second build in another folder, with a compiler's cache that is empty, has the same bytes
 set -euo pipefail
 
 name=$1
@@ -156,7 +156,7 @@ case_again() {
   place=$(mktemp -d -p /var/tmp "memspan-elsewhere.XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf -- '$place'" EXIT
-  CCACHE_DISABLE=1 bash "$root/scripts/release.sh" --out "$place/out" --work "$place/work"
+  CCACHE_DIR=$place/cache bash "$root/scripts/release.sh" --out "$place/out" --work "$place/work"
   while read -r _ file; do
     cmp -- "$first/$file" "$place/out/$file" || fail "$file differs between two builds of one commit"
   done <"$first/SHA256SUMS"
