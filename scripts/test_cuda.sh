@@ -118,5 +118,5 @@ else
 fi
 
 printf '\nCUDA on %s, 2 PEs on one GPU, %d s\n\n' "$gpu" $((SECONDS - began))
-printf '%s\n' "| name | result | target | |" "|---|---|---|---|" "${rows[@]}"
+printf '%s\n' "| test | result | target | verdict |" "|---|---|---|---|" "${rows[@]}"
 exit $failed

@@ -180,7 +180,7 @@ class Bench {
 
   void run() {
     if (shmem_my_pe() == 0)
-      std::printf("| CUDA, 2 PEs, %d rounds | result | target | |\n|---|---:|---:|---|\n",
+      std::printf("| CUDA, 2 PEs, %d rounds | result | target | verdict |\n|---|---:|---:|---|\n",
                   sizes_.rounds);
     for (const std::size_t bytes : {std::size_t{256} << 10, std::size_t{4} << 20, kMostBytes})
       measure_put(bytes);

@@ -83,7 +83,7 @@ class Bench {
       barriers_.push_back(time_barriers());
     }
     if (shmem_my_pe() != 0) return;
-    std::printf("| %d rounds, 2 PEs | | target |\n|---|---:|---|\n", sizes_.rounds);
+    std::printf("| %d rounds, 2 PEs | median | target |\n|---|---:|---|\n", sizes_.rounds);
     row("launch + synchronize, 1 block, us", launches_, "5");
     row("launch + synchronize, 4 blocks, us", wide_launches_, "");
     row("launch until the kernel runs, nobody waiting for the stream, us", hand_offs_, "reported");

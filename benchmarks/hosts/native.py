@@ -61,7 +61,7 @@ def main():
         for side in SIDES:
             for row, value in run(options.build, side, options.quick).items():
                 found.setdefault(row, {}).setdefault(side, []).append(value)
-    print("| | " + " | ".join(SIDES) + " |")
+    print("| operation | " + " | ".join(SIDES) + " |")
     print("|---|" + "---|" * len(SIDES))
     for (name, size, unit), sides in found.items():
         of = f" of {size_text(size)}" if size else ""

@@ -155,7 +155,7 @@ def main():
             order = list(sides)
             order = order[number % len(order) :] + order[: number % len(order)]
             rounds.append({name: sides[name]() for name in order})
-    print(f"| | memspan, GB/s | {' | '.join(f'{name}, GB/s | memspan / {name}' for name in ['iperf3', *names[1:]])} |")
+    print(f"| direction | memspan, GB/s | {' | '.join(f'{name}, GB/s | memspan / {name}' for name in ['iperf3', *names[1:]])} |")
     print("|---" * (2 + 2 * len(names)) + "|")
     for way in ("write", "read"):
         cells = [f"{statistics.median(r['memspan'][way] for r in rounds):.3g}"]

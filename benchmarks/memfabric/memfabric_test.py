@@ -77,7 +77,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(found["memspan / bare"], "1.500")
         self.assertEqual(found["Mooncake"], "600 ms (0.050)")
         self.assertEqual(found["result"], "100 ns, met; met")
-        self.assertEqual(found[""], "0.853 GB/s")
+        self.assertEqual(found["rate"], "0.853 GB/s")
 
     def test_the_document_names_what_failed(self):
         facts = {"date": "d", "machine": {"cpu": "c", "kernel": "k"}, "cores": 2, "memspan": "1"}

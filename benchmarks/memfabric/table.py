@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compare"))
 import report
 from workloads import RIVALS, Result, Row, Target
 
-HEADINGS = ["operation", "size", "memspan", "", "bare", "memspan / bare", *RIVALS, "target", "result"]
+HEADINGS = ["operation", "size", "memspan", "rate", "bare", "memspan / bare", *RIVALS, "target", "result"]
 
 
 def value_text(row: Row, value: float | None) -> str:

@@ -123,10 +123,10 @@ def other_rows() -> list[Row]:
             Row(churn + what, figure, 10_000, (Target("count", most),), unit=unit, is_short=True)
             for what, figure, most, unit in (
                 ("wrong bytes", "churn_wrong_bytes", 0, "bytes"),
-                ("memory more, who stays", "churn_memory_who_stays", 512, "KiB"),
-                ("memory more, who leaves", "churn_memory_who_leaves", 512, "KiB"),
-                ("descriptors more, who stays", "churn_descriptors_who_stays", 0, ""),
-                ("descriptors more, who leaves", "churn_descriptors_who_leaves", 0, ""),
+                ("more memory, remaining member", "churn_memory_who_stays", 512, "KiB"),
+                ("more memory, leaving member", "churn_memory_who_leaves", 512, "KiB"),
+                ("more descriptors, remaining member", "churn_descriptors_who_stays", 0, ""),
+                ("more descriptors, leaving member", "churn_descriptors_who_leaves", 0, ""),
             )
         ),
     ]

@@ -214,7 +214,7 @@ def collectives_table(title, lines, least_target=LEAST_RATIO, least_mean=LEAST_M
         f"{title}: least ratio {float(least[6]):.1f} ({least[1]}, {size_name(int(least[2]))}; target {least_target:g}: "
         f"{'met' if min(ratios) >= least_target else 'missed'}), geometric mean {mean:.1f}{mean_target}.",
         "",
-        f"| | size | gloo, us | memspan, us | {bare}, us | gloo / memspan |",
+        f"| collective | size | gloo, us | memspan, us | {bare}, us | gloo / memspan |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for _, name, size, gloo, ours, limit, ratio in rows:
@@ -231,8 +231,8 @@ def steps_table(lines):
     return "\n".join(
         [
             f"A step of DistributedDataParallel, {int(count):,} parameters, 2 processes of one thread: {float(alone) * 1e3:.0f} ms "
-            f"without communication, {float(gloo) * 1e3:.0f} ms with gloo, {float(ours) * 1e3:.0f} ms with memspan. What the "
-            f"communication adds: {ratio:.2f} of gloo's (target {MOST_STEP:g}: {'met' if ratio <= MOST_STEP else 'missed'}).",
+            f"without communication, {float(gloo) * 1e3:.0f} ms with gloo, {float(ours) * 1e3:.0f} ms with memspan. Time added "
+            f"by communication: {ratio:.2f} of gloo's (target {MOST_STEP:g}: {'met' if ratio <= MOST_STEP else 'missed'}).",
         ]
     )
 

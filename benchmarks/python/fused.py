@@ -156,8 +156,8 @@ def run_job(ranks):
 
 
 def table(lines, rounds, ranks):
-    names = ["", "bare", "fused", "fused / bare", "with gloo", "gloo / fused", "gloo / bare"]
-    names += ["with memspan", "memspan / fused", ""]
+    names = ["operation, size", "bare", "fused", "fused / bare", "with gloo", "gloo / fused", "gloo / bare"]
+    names += ["with memspan", "memspan / fused", "result"]
     return "\n".join(
         [
             f"{datetime.date.today()}, {platform.processor() or platform.machine()}, PyTorch "

@@ -128,7 +128,7 @@ def table(figures, rounds):
         f"{platform.python_version()}, numpy {np.__version__}, memspan {__version__}; medians of "
         f"{rounds} alternating rounds.",
         "",
-        "| | measured | target | |",
+        "| operation | measured | target | result |",
         "|---|---:|---:|---|",
     ]
     lines += [

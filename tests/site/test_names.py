@@ -63,9 +63,9 @@ def is_of_python(name: str) -> bool:
 
 
 def tables():
-    """(page, name) of all names in the column `here`."""
+    """(page, name) of all names in the column `memspan`."""
     for page in sorted((ROOT / "docs/port").glob("*.md")):
-        for row in re.findall(r"^\|(?! there|---)(.*)\|$", page.read_text(), re.M):
+        for row in re.findall(r"^\|(?!---)(.*)\|$", page.read_text(), re.M):
             cells = re.split(r"(?<!\\)\|", row)
             for name in re.findall(r"`([^`]+)`", cells[1]):
                 yield page.name, name

@@ -61,9 +61,9 @@ class Promises(unittest.TestCase):
         rows = [["", "", "", result, ""] for result in ("shown: 1 passed", "shown in part: 1 passed, 1 skipped", "**not shown**: 1 failed", "not run", "[figures](a.md)", "not run here: 1 skipped")]
         self.assertEqual(
             promises.count_of(rows),
-            "Of the 6 promises below 3 have been run here (1 are shown, 1 in part, 1 not shown), 1 are figures of another page, and 2 have no result here yet.",
+            "3 of the 6 promises below have been run here (1 are shown, 1 in part, 1 not shown), 1 are figures of another page, and 2 have no result here yet.",
         )
-        self.assertIn("0 have been run here (0 are shown), 0 are figures of another page, 1 were tried by hand, ", promises.count_of([["", "", "", "by hand: one host", ""]]))
+        self.assertIn("0 of the 1 promises below have been run here (0 are shown), 0 are figures of another page, 1 were tried by hand, ", promises.count_of([["", "", "", "by hand: one host", ""]]))
 
     def test_the_commands_run_something(self):
         if not (ROOT / "build/tests/CTestTestfile.cmake").is_file():

@@ -26,9 +26,9 @@ import xml.etree.ElementTree as tree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST, PAGE = ROOT / "docs" / "promises.toml", ROOT / "docs" / "promises.md"
 BEGIN, END = "<!-- promises:begin -->", "<!-- promises:end -->"
-COUNT = re.compile(r"^Of the [^\n]*\.$", re.M)
+COUNT = re.compile(r"^\d+ of the \d+ promises [^\n]*\.$", re.M)
 KINDS = ("ctest", "rows", "part", "measured", "by_hand")
-TABLES = ("What is promised", "Pools, spaces and transfers", "Between hosts")
+TABLES = ("Promises", "Pools, spaces and transfers", "Between hosts")
 
 
 def promises() -> list[dict]:
@@ -106,7 +106,7 @@ def count_of(rows: list[list[str]]) -> str:
     for word, text in (("shown in part", "in part"), ("**not shown**", "not shown")):
         shown_of_them += f", {words.count(word)} {text}" if word in words else ""
     return (
-        f"Of the {len(rows)} promises below {ran} have been run here ({shown_of_them}), {figures} are figures of another page, "
+        f"{ran} of the {len(rows)} promises below have been run here ({shown_of_them}), {figures} are figures of another page, "
         f"{f'{by_hand} were tried by hand, ' if by_hand else ''}"
         f"and {not_run} have no result here yet."
     )
