@@ -123,7 +123,8 @@ function(memspan_add_library_objects target)
   if(NOT MEMSPAN_TAKES_OBJECTS)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
       C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:Clang>>:-Wexit-time-destructors>) # core/lifetime.h
   endif()
 endfunction()
 

@@ -10,14 +10,18 @@
 #include <utility>
 
 #include "capi/failures.h"
+#include "core/lifetime.h"
 #include "core/log.h"
 
 namespace memspan::capi {
 namespace {
 
 constinit std::atomic<NameHandler> name_handler{nullptr};
-thread_local std::string kept;
-thread_local std::string taken;
+
+struct LastError {
+  std::string kept;
+  std::string taken;
+};
 
 // A failure's codes in the API bindings: the only such table.
 struct Row {
@@ -103,21 +107,22 @@ const char* shown_name(const char* call) {
 }
 
 void remember_error(const char* call, std::string_view message) {
-  kept = std::string(shown_name(call)) + ": " + std::string(message);
+  thread_object<LastError>().kept = std::string(shown_name(call)) + ": " + std::string(message);
 }
 
 const char* last_error() {
-  return kept.c_str();
+  return thread_object<LastError>().kept.c_str();
 }
 
 const char* take_last_error() {
+  auto& [kept, taken] = thread_object<LastError>();
   taken = std::exchange(kept, {});
   return taken.c_str();
 }
 
 int shmem_failure(const char* call, ShmemCode code, std::string_view message) {
   remember_error(call, message);
-  log_line(LogLevel::kError, kept);
+  log_line(LogLevel::kError, last_error());
   return static_cast<int>(code);
 }
 

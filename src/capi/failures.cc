@@ -11,6 +11,7 @@
 
 #include "capi/errors.h"
 #include "capi/process_state.h"
+#include "core/exit.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
@@ -74,7 +75,8 @@ Status not_started() {
 
 [[noreturn]] void exit_at_once(int code) {
   write_trace();
-  std::fflush(nullptr);
+  if (!process_state.is_forked) flush_and_exit(code);
+  std::fflush(nullptr);  // its only thread holds no stream
   _exit(code);
 }
 

@@ -3,9 +3,8 @@
 
 #include <sched.h>
 
-#include <memory>
-
 #include "core/clock.h"
+#include "core/lifetime.h"
 #include "node/poll_detector.h"
 
 namespace memspan::capi {
@@ -14,13 +13,8 @@ namespace {
 // Much longer than a process that polls itself keeps the core, and less than a time slice.
 constexpr auto kLongYield = std::chrono::microseconds(500);
 
-// One for each thread. On the heap, because a library that is loaded later has little room for
-// thread-local data.
-thread_local std::unique_ptr<PollDetector> detector_of_thread;
-
 PollDetector& detector() {
-  if (detector_of_thread == nullptr) detector_of_thread = std::make_unique<PollDetector>();
-  return *detector_of_thread;
+  return thread_object<PollDetector>();
 }
 
 }  // namespace

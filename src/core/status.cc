@@ -54,8 +54,8 @@ Status::Status(Code code, std::string message)
     : failure_(code == Code::kOk ? nullptr : new Failure{code, std::move(message)}) {}
 
 const std::string& Status::message() const {
-  static const std::string none;
-  return failure_ ? failure_->message : none;
+  static const auto& kNone = *new std::string;
+  return failure_ ? failure_->message : kNone;
 }
 
 std::string Status::to_string() const {

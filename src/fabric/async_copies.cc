@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/interrupt.h"
+#include "core/lifetime.h"
 
 namespace memspan {
 namespace {
@@ -23,7 +24,10 @@ AsyncCopies::AsyncCopies()
 // Shared by the thread and the copies that are under way; an entry of an object that is gone has no
 // other user and is dropped.
 std::shared_ptr<AsyncCopies::Pending> AsyncCopies::pending_of_this_thread(bool is_to_be_made) {
-  thread_local std::map<std::uint64_t, std::shared_ptr<Pending>> of_this_thread;
+  struct PendingOfThread {
+    std::map<std::uint64_t, std::shared_ptr<Pending>> of_object;
+  };
+  auto& of_this_thread = thread_object<PendingOfThread>().of_object;
   const auto found = of_this_thread.find(number_);
   if (found != of_this_thread.end()) return found->second;
   if (!is_to_be_made) return nullptr;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "core/environment.h"
+#include "core/lifetime.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "device/pages.h"
@@ -44,7 +46,7 @@ struct State {
   std::unique_ptr<CallTableFile> table MEMSPAN_GUARDED_BY(mutex);
   int listed MEMSPAN_GUARDED_BY(mutex) = 0;
 };
-constinit State published;
+State& published = *new State;
 
 // For threads without a slot: they overwrite each other's counts, which are never read.
 constinit ThreadCounters spilled{};
@@ -129,18 +131,23 @@ int free_slot(const CountersRegion& region) {
   return -1;
 }
 
-// Gives the slot back when the thread ends.
-struct ThreadEnd {
-  ~ThreadEnd() {
-    // The main thread runs on after this: it leaves its job in an exit handler, perhaps waiting.
-    if (syscall(SYS_gettid) == getpid()) return;
-    MutexLock lock(published.slots);
-    // A child of fork() may end without a slot of its own.
-    if (own_thread_counters != nullptr && own_thread_counters != &spilled)
-      own_thread_counters->thread.store(0, std::memory_order_relaxed);
-    own_thread_counters = &spilled;  // for what its other destructors call
-  }
-};
+// When the thread ends.
+void give_slot_back() {
+  // The main thread runs on after this: it leaves its job in an exit handler, perhaps waiting.
+  if (syscall(SYS_gettid) == getpid()) return;
+  MutexLock lock(published.slots);
+  // A child of fork() may end without a slot of its own.
+  if (own_thread_counters != nullptr && own_thread_counters != &spilled)
+    own_thread_counters->thread.store(0, std::memory_order_relaxed);
+  own_thread_counters = &spilled;  // for what its other destructors call
+}
+
+// The table is written once more when a process ends without leaving its jobs.
+void end_at_exit() {
+  MutexLock lock(published.mutex);
+  published.metrics.reset();
+  published.table.reset();
+}
 
 }  // namespace
 
@@ -171,8 +178,7 @@ void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
 ThreadCounters& take_thread_counters() {
   CountersRegion* const region = the_region.load(std::memory_order_acquire);
   if (region == nullptr) return spilled;
-  thread_local ThreadEnd end;  // whose destructor runs from here on
-  static_cast<void>(&end);
+  at_thread_end(give_slot_back);
   MutexLock lock(published.slots);
   const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
   for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
@@ -202,6 +208,7 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
   if (the_region.load() == nullptr) {
     MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
     pthread_atfork(lock_for_fork, unlock_in_parent, forget_in_child);
+    std::atexit(end_at_exit);
   }
   CountersRegion& region = *the_region.load();
   if (published.listed == 0) {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/process_watch.h"
 
-#include <unistd.h>
-
 #include <array>
-#include <cstdio>
 #include <utility>
 
+#include "core/exit.h"
 #include "node/process_image.h"
 
 namespace memspan {
 void follow_exit_request(const NodeSegment& segment) {
   if (segment.header().exit_requested.load(std::memory_order_acquire) != 2) return;
-  std::fflush(nullptr);
-  _exit(segment.header().exit_code.load(std::memory_order_relaxed));
+  flush_and_exit(segment.header().exit_code.load(std::memory_order_relaxed));
 }
 
 // Its address stays the same while the ProcessWatch moves.

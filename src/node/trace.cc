@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/environment.h"
+#include "core/lifetime.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/output_file.h"
@@ -69,24 +70,21 @@ State& state() {
 constinit thread_local Ring* own_ring = nullptr;
 constinit thread_local bool has_no_ring = false;  // and gets none
 
-struct ThreadEnd {
-  ~ThreadEnd() {
-    has_no_ring = true;  // what other destructors do is not kept
-    if (own_ring == nullptr) return;
-    MutexLock lock(state().mutex);
-    Ring& ring = *std::exchange(own_ring, nullptr);
-    ring.has_ended = true;
-    if (const std::uint64_t count = ring.count.load(); count < ring.events.size()) {
-      ring.events.resize(std::max<std::size_t>(count, 1));
-      ring.events.shrink_to_fit();
-    }
+void end_ring() {
+  has_no_ring = true;  // what destructors do after this is not kept
+  if (own_ring == nullptr) return;
+  MutexLock lock(state().mutex);
+  Ring& ring = *std::exchange(own_ring, nullptr);
+  ring.has_ended = true;
+  if (const std::uint64_t count = ring.count.load(); count < ring.events.size()) {
+    ring.events.resize(std::max<std::size_t>(count, 1));
+    ring.events.shrink_to_fit();
   }
-};
+}
 
 // If there are too many, drops the oldest ring of an ended thread with its unwritten events.
 Ring* make_ring() {
-  thread_local const ThreadEnd end;
-  static_cast<void>(&end);
+  at_thread_end(end_ring);
   State& its = state();
   MutexLock lock(its.mutex);
   if (its.rings.size() >= kMostRings) {

@@ -24,7 +24,7 @@ class SharedText {
   operator std::string_view() const { return text(); }    // NOLINT(google-explicit-constructor)
 
   const std::string& text() const {
-    static const std::string kEmpty;
+    static const auto& kEmpty = *new std::string;
     return text_ == nullptr ? kEmpty : *text_;
   }
   std::size_t size() const { return text_ == nullptr ? 0 : text_->size(); }

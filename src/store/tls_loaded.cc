@@ -31,7 +31,7 @@ Result<const TlsFactory*> load() {
 }
 
 const Result<const TlsFactory*>& factory() {
-  static const Result<const TlsFactory*> loaded = load();
+  static const auto& loaded = *new Result<const TlsFactory*>(load());
   return loaded;
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PE 1 of three kills itself; the others are told, go on in a team of their own, and end well. */
+ * PE 1 of three kills itself; the others are told, go on in a team of their own, and end well. With
+ * an argument they leave as soon as they are told: from main without shmem_finalize, with "thread"
+ * by exit() in another thread, with "handler" with an exit handler that calls shmem_finalize, which
+ * fails once more. */
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -24,8 +28,27 @@ static void check(int holds, const char* what) {
   _exit(4);
 }
 
-int main(void) {
-  shmem_init();
+static void leave(void) {
+  shmem_barrier_all();
+  check(told == 1, "the barrier tells of the death");
+  printf("left %d\n", shmem_my_pe());
+}
+
+static void* leave_by_exit(void* unused) {
+  (void)unused;
+  leave();
+  exit(0);
+}
+
+static void leave_in_thread(void) {
+  pthread_t thread;
+  check(pthread_create(&thread, NULL, leave_by_exit, NULL) == 0, "a thread starts");
+  pthread_join(thread, NULL);
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   const int me = shmem_my_pe();
   long* word = shmem_calloc(2, sizeof(long));
   shmem_team_t outer = SHMEM_TEAM_INVALID;
@@ -33,6 +56,12 @@ int main(void) {
   shmemx_set_error_handler(remember);
   shmem_barrier_all();
   if (me == 1) raise(SIGKILL);
+  if (argc > 1 && strcmp(argv[1], "thread") == 0) leave_in_thread();
+  if (argc > 1) {
+    if (strcmp(argv[1], "handler") == 0) atexit(shmem_finalize);
+    leave();
+    return 0;
+  }
 
   shmem_barrier_all();
   check(told == 1 && strcmp(told_call, "shmem_barrier_all") == 0, "the barrier tells of the death");

@@ -8,7 +8,7 @@ import jobs
 
 class GlobalExitTest(unittest.TestCase):
     def test_under_oshrun(self):
-        for what in ("global-exit", "compute-exit"):
+        for what in ("global-exit", "compute-exit", "read-exit"):
             for ranks in (1, 2, 4):
                 with self.subTest(what=what, ranks=ranks):
                     watch = jobs.Stopwatch()
@@ -18,7 +18,7 @@ class GlobalExitTest(unittest.TestCase):
                     self.assertLess(watch.seconds(), 10)
 
     def test_by_hand(self):
-        for what in ("global-exit", "compute-exit"):
+        for what in ("global-exit", "compute-exit", "read-exit"):
             with self.subTest(what):
                 for process in jobs.by_hand(3, what, "7"):
                     code, _, errors = jobs.finish(process)

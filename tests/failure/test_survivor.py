@@ -21,6 +21,20 @@ class SurvivorTest(unittest.TestCase):
             self.assertEqual(job.returncode, 137, errors)
         self.assertEqual(jobs.traces(), before)
 
+    def test_leaves_without_finalize(self):
+        before = jobs.traces()
+        # Without its cache malloc sees whatever is freed twice.
+        strict = ["env", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0"]
+        for how in ("main", "thread", "handler"):
+            for _ in range(3):
+                with self.subTest(how):
+                    job = jobs.start([*strict, jobs.OSHRUN, "--keep-going", "--timeout", "30", "-n", "3", SURVIVOR, how])
+                    out, errors = job.communicate(timeout=60)
+                    self.assertEqual(sorted(out.split("\n")), ["", "left 0", "left 2"], errors)
+                    self.assertEqual(job.returncode, 137, errors)
+                    self.assertNotIn("killed by signal 6", errors)
+        self.assertEqual(jobs.traces(), before)
+
     def test_shrinks_until_one_is_left(self):
         before = jobs.traces()
         for seed in range(1, 16):

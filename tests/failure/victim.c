@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program that does what its first argument says, for tests that watch how it ends:
- *   busy             says "ready RANK PID", then synchronises, signals and reduces until it is
- * ended hello            says "hello RANK of SIZE" and ends properly global-exit C    rank 1 (or 0
- * of one) ends the job with code C while the others wait compute-exit C   the same while the others
- * compute and never call the library exit-early       the last rank ends with code 5 without
- * finalising, the others wait (anything else)  one wrong call, see misuse()
+ *
+ * - busy: says "ready RANK PID", then synchronises, signals and reduces until it is ended.
+ * - hello: says "hello RANK of SIZE" and ends properly.
+ * - global-exit C: rank 1 (or 0 of one) ends the job with code C while the others wait.
+ * - compute-exit C: the same while the others compute and never call the library.
+ * - read-exit C: the same while a thread of each waits for a line of its standard input.
+ * - exit-early: the last rank ends with code 5 without finalising, the others wait.
+ * - Anything else is one wrong call, see misuse().
  */
+#include <pthread.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +49,22 @@ static void end_job(int code, int others_compute) {
   for (volatile unsigned long counter = 0; others_compute; ++counter) {
   }
   shmem_barrier_all();
+}
+
+static void* read_line(void* unused) {
+  char line[16];
+  while (fgets(line, sizeof line, stdin) == NULL) {
+  }
+  return unused;
+}
+
+// Returns once a thread waits for a line that nobody writes.
+static void begin_to_read(void) {
+  int ends[2];
+  pthread_t thread;
+  if (pipe(ends) != 0 || dup2(ends[0], STDIN_FILENO) < 0) abort();
+  if (pthread_create(&thread, NULL, read_line, NULL) != 0) abort();
+  while (ftrylockfile(stdin) == 0) funlockfile(stdin);
 }
 
 static void exit_early(void) {
@@ -97,6 +117,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "hello") == 0) printf("hello %d of %d\n", shmem_my_pe(), shmem_n_pes());
   if (strcmp(what, "global-exit") == 0) end_job(atoi(argv[2]), 0);
   if (strcmp(what, "compute-exit") == 0) end_job(atoi(argv[2]), 1);
+  if (strcmp(what, "read-exit") == 0) {
+    begin_to_read();
+    end_job(atoi(argv[2]), 1);
+  }
   if (strcmp(what, "exit-early") == 0) exit_early();
   misuse(what);
   shmem_finalize();

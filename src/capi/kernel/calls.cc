@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "capi/rma.h"
 #include "capi/strided.h"
 #include "capi/wait_sets.h"
+#include "core/lifetime.h"
 #include "device/host/grid.h"
 #include "device/stream.h"
 #include "pgas/order.h"
@@ -98,7 +98,6 @@ Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t
 struct alignas(64) Scratch {
   std::byte bytes[MEMSPAN_KERNEL_SCRATCH_BYTES];
 };
-thread_local std::unique_ptr<Scratch> scratch;
 
 }  // namespace
 }  // namespace memspan::capi
@@ -227,8 +226,7 @@ MEMSPAN_EXPORT void memspan_kernel_quiet(void) {
 }
 
 MEMSPAN_EXPORT void* memspan_kernel_scratch(void) {
-  if (scratch == nullptr) scratch = std::make_unique_for_overwrite<Scratch>();
-  return scratch->bytes;
+  return thread_object<Scratch>().bytes;
 }
 MEMSPAN_EXPORT void memspan_kernel_let_others_begin(void) {
   require("a kernel's start", let_other_blocks_run());

@@ -11,6 +11,7 @@
 #include "capi/aclshmem/attributes.h"
 #include "capi/aclshmem/export.h"
 #include "core/environment.h"
+#include "core/lifetime.h"
 #include "core/log.h"
 #include "device/host/grid.h"
 
@@ -63,9 +64,10 @@ bool is_counted(int frame) {
 
 // When this thread began each frame; made for threads that count.
 std::int64_t& begun(int frame) {
-  using Times = std::array<std::int64_t, ACLSHMEM_CYCLE_PROF_FRAME_CNT>;
-  thread_local const auto times = std::make_unique<Times>();
-  return (*times)[static_cast<std::size_t>(frame)];
+  struct Times {
+    std::array<std::int64_t, ACLSHMEM_CYCLE_PROF_FRAME_CNT> of_frame{};
+  };
+  return thread_object<Times>().of_frame[static_cast<std::size_t>(frame)];
 }
 
 void print_counts() {

@@ -79,7 +79,7 @@ Result<Functions> load() {
 }
 
 const Result<Functions>& loaded() {
-  static const Result<Functions> functions = load();
+  static const auto& functions = *new Result<Functions>(load());
   return functions;
 }
 

@@ -69,7 +69,7 @@ Status HostRange::map(std::size_t at, const DeviceMemory& memory, std::size_t by
 }
 
 Device& host_device() {
-  static HostDevice device;
+  static HostDevice& device = *new HostDevice;
   return device;
 }
 

@@ -29,7 +29,7 @@ Result<const EtcdModule*> load() {
 }  // namespace
 
 Result<std::unique_ptr<KeyValueStore>> connect_etcd(const StoreAccess& access, Deadline deadline) {
-  static const Result<const EtcdModule*> module = load();
+  static const auto& module = *new Result<const EtcdModule*>(load());
   if (!module.is_ok()) return module.status();
   const EtcdHost host{.is_interrupted = [] { return is_interrupted(); },
                       .interruption = interruption,

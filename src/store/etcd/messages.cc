@@ -23,7 +23,7 @@ Status malformed(std::string_view what) {
 
 // A member of an object; null if the member or the object is missing.
 const Json& member(const Json& object, const char* name) {
-  static const Json kNone;
+  static const auto& kNone = *new Json;
   if (!object.is_object()) return kNone;
   const auto found = object.find(name);
   return found == object.end() ? kNone : *found;

@@ -59,7 +59,7 @@ bool has_ucx_module() {
 }
 
 Result<std::unique_ptr<Carrier>> make_ucx_carrier(const UcxOptions& options) {
-  static const Result<const UcxModule*> module = load();
+  static const auto& module = *new Result<const UcxModule*>(load());
   if (!module.is_ok()) return module.status();
   return (*module)->make(options);
 }

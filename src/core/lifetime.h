@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that outlive what uses them. Exit handlers and threads that still run may call the
+// library after the destructors of its global and thread-local objects: none of these has one.
+// clang checks that (-Wexit-time-destructors); a function's own object is made with `new` and
+// stays.
+#pragma once
+
+#include <utility>
+
+namespace memspan {
+
+// Calls `end` once when the calling thread ends; in the main thread, before the exit handlers. At
+// most eight functions.
+void at_thread_end(void (*end)());
+
+template <typename T>
+struct ThreadObject {
+  static inline constinit thread_local T* own = nullptr;
+  static void destroy() { delete std::exchange(own, nullptr); }
+};
+
+// The calling thread's T, made at its first use and destroyed with the thread; a later use makes
+// another one. One for each type: the caller declares a type of its own. On the heap, because a
+// library that is loaded later has little room for thread-local data.
+template <typename T>
+T& thread_object() {
+  T*& own = ThreadObject<T>::own;
+  if (own == nullptr) [[unlikely]] {
+    own = new T;
+    at_thread_end(ThreadObject<T>::destroy);
+  }
+  return *own;
+}
+
+}  // namespace memspan
