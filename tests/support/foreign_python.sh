@@ -6,7 +6,7 @@
 # make_foreign_python "SUITE..." FOLDER PACKAGE...: FOLDER/bin/python, of the first of these Debians and with the libraries
 # of the last one, these packages and what they need, and the programs of memspan's wheel.
 make_foreign_python() {
-  local suites=$1 folder=$2 system=$2/system suite deb name minor
+  local suites=$1 folder=$2 system=$2/system suite deb name minor minor_of_glibc
   shift 2
   rm -rf -- "$folder"
   mkdir -p -- "$folder/bin"
@@ -26,11 +26,13 @@ make_foreign_python() {
   foreign_program "$system" "$folder/bin/python" "$system/usr/bin/python3.$minor"
   printf 'home = %s\ninclude-system-site-packages = false\n' "$system/usr/bin" >"$folder/pyvenv.cfg"
   local packages=$folder/lib/python3.$minor/site-packages python
+  # pip takes a platform's name as it is, and wheels have that of the oldest glibc they run with.
+  local platforms=(--platform manylinux2014_aarch64)
+  for minor_of_glibc in {17..36}; do platforms+=(--platform "manylinux_2_${minor_of_glibc}_aarch64"); done
   # pip asks the Python that it runs in what else a package of this version needs.
   python=$(bash "$(dirname -- "${BASH_SOURCE[0]}")/../../packaging/pythons.sh" "$minor" | cut -d ' ' -f 2-)
   "${python:-python3}" -m pip install -q --disable-pip-version-check --root-user-action ignore --target "$packages" --only-binary=:all: \
-    --implementation cp --python-version "3.$minor" --platform manylinux_2_36_aarch64 --platform manylinux_2_28_aarch64 \
-    --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64 "$@" || return 1
+    --implementation cp --python-version "3.$minor" "${platforms[@]}" "$@" || return 1
   # The programs of the wheel stay where it put them; their libraries are found from there.
   for name in "$packages"/memspan/bin/*; do
     mv -- "$name" "$name.aarch64"
