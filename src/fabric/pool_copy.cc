@@ -50,18 +50,20 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
-  MEMSPAN_PASS(find(piece));
-  if (is_remote_ || device_ != nullptr) [[unlikely]]
-    return is_remote_ ? copy_remote(piece) : move_by_device(piece);
-  return move_guarded(piece);
+  const auto way = find(piece);
+  if (!way.is_ok()) return way.status();
+  if (*way == Way::kByMessages) [[unlikely]]
+    return copy_remote(piece);
+  return device_ != nullptr ? move_by_device(piece) : move_guarded(piece);
 }
 
 // Both ends are held as a whole for each part.
 Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
     give_a_turn();
-    MEMSPAN_PASS(find(piece));
-    if (is_remote_) return copy_remote(piece);
+    const auto way = find(piece);
+    if (!way.is_ok()) return way.status();
+    if (*way == Way::kByMessages) return copy_remote(piece);
     MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
                             static_cast<std::byte*>(piece.to) + done,
                             std::min(kBytesAtOnce, piece.bytes - done)}));
@@ -74,26 +76,26 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
   if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
   remote_->begun.push_back(piece);
-  Status status = begin_remote(piece);
+  Status status = begin(Way::kByMessages, piece);
   const bool may_wait = completion_ == CopyCompletion::kTogether && from_.is_empty() &&
                         to_.is_empty() && remote_->begun.size() < kMostBegun;
   return status.is_ok() && may_wait ? status : settle(std::move(status));
 }
 
 // Begins a piece that passed await_end(). A window that cannot be held now was mapped a moment ago.
-Status PoolCopier::begin_remote(const CopyPiece& piece) {
-  while (is_remote_) {
+Status PoolCopier::begin(Way way, const CopyPiece& piece) {
+  while (way == Way::kByMessages) {
     auto from = place_of(piece.from);
     if (!from.is_ok()) return from.status().annotate("src");
     auto to = place_of(piece.to);
     if (!to.is_ok()) return to.status().annotate("dest");
     if (hold_end(piece.from, piece.bytes, *from, from_) &&
-        hold_end(piece.to, piece.bytes, *to, to_)) {
-      is_remote_ = false;
+        hold_end(piece.to, piece.bytes, *to, to_))
       return remote_->copies.begin(
           plan_copy(std::move(from).value(), std::move(to).value(), piece.bytes));
-    }
-    MEMSPAN_PASS(find_late(piece));
+    const auto found = find_late(piece);
+    if (!found.is_ok()) return found.status();
+    way = *found;
   }
   return move_here(piece);
 }
@@ -120,8 +122,9 @@ Status PoolCopier::settle(Status status) {
 
 Status PoolCopier::copy_again() {
   for (const CopyPiece& piece : remote_->begun) {
-    MEMSPAN_PASS(find_late(piece));
-    const Status status = begin_remote(piece);
+    const auto way = find_late(piece);
+    if (!way.is_ok()) return way.status();
+    const Status status = begin(*way, piece);
     const Status settled = remote_->copies.settle();
     MEMSPAN_PASS(status);
     MEMSPAN_PASS(settled);
@@ -210,17 +213,18 @@ bool PoolCopier::hold(const CopyPiece& piece) {
 }
 
 // Holds both ends, or says what is wrong with them.
-Status PoolCopier::find(const CopyPiece& piece) {
+Result<PoolCopier::Way> PoolCopier::find(const CopyPiece& piece) {
   using Found = HeldWindows::Found;
   if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
   if (pool_.is_restricted()) MEMSPAN_PASS(check_reachability(piece));
-  if (hold(piece)) return Status::ok();
+  if (hold(piece)) return Way::kHere;
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
   const bool is_mistake = from == Found::kLocal
                               ? ends_.from == CopyEnd::kPool || to == Found::kLocal
                               : to == Found::kLocal && ends_.to == CopyEnd::kPool;
-  return is_mistake ? check(piece) : find_late(piece);
+  if (is_mistake) return check(piece);
+  return find_late(piece);
 }
 
 void PoolCopier::give_a_turn() {
@@ -260,16 +264,16 @@ Status PoolCopier::check_reachability(const CopyPiece& piece) {
 }
 
 // The rare cases: a mistake, or a member whose memory cannot be reached yet.
-Status PoolCopier::find_late(const CopyPiece& piece) {
+Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
   do {
     MEMSPAN_PASS(await_ends(piece));
-    is_remote_ = pool_.is_spread() && (is_remote(pool_, piece.from) || is_remote(pool_, piece.to));
-    if (is_remote_) return Status::ok();
+    if (pool_.is_spread() && (is_remote(pool_, piece.from) || is_remote(pool_, piece.to)))
+      return Way::kByMessages;
     if (from_.find(piece.from, piece.bytes) != HeldWindows::Found::kNot &&
         to_.find(piece.to, piece.bytes) != HeldWindows::Found::kNot)
-      return Status::ok();
+      return Way::kHere;
   } while (!deadline_->has_passed());
-  return {Code::kTimeout, "a member came and went all the time"};
+  return Status(Code::kTimeout, "a member came and went all the time");
 }
 
 }  // namespace memspan

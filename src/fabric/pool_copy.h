@@ -131,7 +131,8 @@ class PoolCopier {
     return true;
   }
   bool hold(const CopyPiece& piece);
-  Status find(const CopyPiece& piece);
+  enum class Way { kHere, kByMessages };  // the latter with an end on another host
+  Result<Way> find(const CopyPiece& piece);
   void move(void* to, const void* from, std::uint64_t bytes) const {
     if (is_non_temporal_)
       copy_past_caches(to, from, bytes);
@@ -147,10 +148,10 @@ class PoolCopier {
   void give_a_turn();
   Status await_ends(const CopyPiece& piece);
   Status check_reachability(const CopyPiece& piece);
-  Status find_late(const CopyPiece& piece);
+  Result<Way> find_late(const CopyPiece& piece);
   Status copy_in_parts(const CopyPiece& piece);
   [[gnu::cold]] Status copy_remote(const CopyPiece& piece);
-  Status begin_remote(const CopyPiece& piece);
+  Status begin(Way way, const CopyPiece& piece);
   Status settle(Status status);
   Status copy_again();
   Result<CopyPlace> place_of(const void* pointer);
@@ -174,7 +175,6 @@ class PoolCopier {
   const bool is_non_temporal_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait
   std::uint64_t left_;
-  bool is_remote_ = false;  // find() has found a piece with an end on another host
   HeldWindows from_;
   HeldWindows to_;
   std::unique_ptr<RemotePieces> remote_;  // once there was such a piece; ends before what is held

@@ -230,6 +230,37 @@ SCENARIO(a_stuck_member_delays_nobody, 3, int number) {
   meet(members);
 }
 
+/* A piece whose rank does not answer fails alone, also before one that is copied in parts. */
+SCENARIO(a_lost_piece_spares_the_next, 2, int number) {
+  enum { kLarge = 40 << 20 };
+  smem_bm_config_t impatient = config(number);
+  impatient.controlOperationTimeout = 2;
+  CHECK(smem_bm_init(page->url, (uint32_t)members, 0, &impatient) == SMEM_OK);
+  smem_bm_t pool = plain_pool(1, kLarge, 0);
+  CHECK(pool != NULL);
+  meet(members);
+  if (number == 1) {
+    await_word(0, 1);
+    return;
+  }
+  char* const bytes = malloc(kLarge);
+  fill(bytes, kLarge, 5);
+  void* from[] = {bytes, bytes};
+  void* to[] = {host_of(pool, 1), host_of(pool, 0)};
+  uint64_t sizes[] = {8, kLarge};
+  int32_t codes[] = {1, 1};
+  smem_batch_copy_params batch = {from, to, sizes, 2};
+  smem_batch_copy_result results = {codes, 2};
+  CHECK(kill(page->members[1], SIGSTOP) == 0);
+  const int32_t code =
+      smem_bm_copy_batch_partial_succeed(pool, &batch, SMEMB_COPY_H2G, 0, &results);
+  CHECK(kill(page->members[1], SIGCONT) == 0);
+  CHECK(codes[1] == SMEM_OK && is_filled(host_of(pool, 0), kLarge, 5));
+  CHECK(is_near(0, 1) == (code == SMEM_OK) && (codes[0] == SMEM_OK) == (code == SMEM_OK));
+  atomic_store(&page->words[0], 1);
+  free(bytes);
+}
+
 /* The store is killed: those who have each other go on, and what needs the store fails at once. */
 SCENARIO(goes_on_without_the_store, 3, int number) {
   begin(number);
