@@ -25,6 +25,14 @@ Function find(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
+// An object of the library. The linker may have put it into the program, which the library then
+// uses: that one is the first of the global scope.
+void* find_object(void* library, const char* name) {
+  void* const original = dlsym(library, name);
+  void* const first = original == nullptr ? nullptr : dlsym(RTLD_DEFAULT, name);
+  return first == nullptr ? original : first;
+}
+
 // The launcher's MPI comes first.
 std::vector<std::string> names_to_try() {
   if (const auto named = environment(MpiJob::kLibraryVariable)) return {*named};
@@ -80,10 +88,11 @@ Result<MpiJob> MpiJob::join(const void* communicator) {
   const auto ask_size = find<int (*)(Handle, int*)>(library, "MPI_Comm_size");
   if (job.broadcast_ == nullptr || ask_rank == nullptr || ask_size == nullptr)
     return Status(Code::kNotSupported, "the MPI library has no MPI_Bcast, rank or size");
-  void* const world = dlsym(library, "ompi_mpi_comm_world");
+  void* const world = find_object(library, "ompi_mpi_comm_world");
   const bool is_open_mpi = world != nullptr;
   job.communicator_ = is_open_mpi ? reinterpret_cast<Handle>(world) : kMpichWorld;
-  job.byte_ = is_open_mpi ? reinterpret_cast<Handle>(dlsym(library, "ompi_mpi_byte")) : kMpichByte;
+  job.byte_ =
+      is_open_mpi ? reinterpret_cast<Handle>(find_object(library, "ompi_mpi_byte")) : kMpichByte;
   if (communicator != nullptr) {
     job.communicator_ = 0;
     std::memcpy(&job.communicator_, communicator, is_open_mpi ? sizeof(void*) : sizeof(int));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program of CANN SHMEM that starts by MPI: cann_by_mpi (alone | LIBRARY) [wrong]. With a LIBRARY
- * it initializes MPI itself, and gives the communicator of all where that is an address.
+ * it initializes MPI itself, and gives the communicator of all where that is an address. With
+ * OPEN_MPI it is linked with Open MPI, as mpicc links, uses MPI_COMM_WORLD, and gives no
+ * communicator.
  */
 #include <aclshmem.h>
 #include <dlfcn.h>
@@ -8,6 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef OPEN_MPI
+/* The linker puts MPI_COMM_WORLD into the program, and the library uses that one. */
+struct communicator;
+extern struct communicator ompi_mpi_comm_world;
+int MPI_Init(int* argc, char*** argv);
+int MPI_Barrier(struct communicator* of);
+int MPI_Finalize(void);
+#endif
 
 static int number_of(const char* first, const char* second) {
   const char* text = getenv(first);
@@ -19,6 +30,10 @@ int main(int argc, char** argv) {
   const char* name = argc > 1 ? argv[1] : "alone";
   int (*finalize)(void) = NULL;
   void* world = NULL;
+#ifdef OPEN_MPI
+  if (MPI_Init(&argc, &argv) != 0 || MPI_Barrier(&ompi_mpi_comm_world) != 0) return 5;
+  finalize = MPI_Finalize;
+#endif
   if (strcmp(name, "alone") != 0) {
     void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL) {

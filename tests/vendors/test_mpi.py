@@ -9,6 +9,7 @@ from vendors import Session, hydra, open_mpi
 
 WITH_MPI = os.environ["MEMSPAN_WITH_MPI"]
 CANN_BY_MPI = os.environ["MEMSPAN_CANN_BY_MPI"]
+CANN_WITH_OPEN_MPI = os.environ.get("MEMSPAN_CANN_WITH_OPEN_MPI")
 MPICH_LIBRARY = "libmpich.so.12"
 
 
@@ -26,6 +27,11 @@ class MpiTest(Session):
     def test_cann_shmem_starts_by_open_mpi(self):
         self.expect_well(*open_mpi(2), CANN_BY_MPI, "alone")
         self.expect_well(*open_mpi(3), CANN_BY_MPI, "libmpi.so.40")
+
+    @needs("openmpi")
+    def test_cann_shmem_starts_in_a_program_that_is_linked_with_open_mpi(self):
+        self.assertIsNotNone(CANN_WITH_OPEN_MPI, "Open MPI was installed after the build; run cmake again")
+        self.expect_well(*open_mpi(3), CANN_WITH_OPEN_MPI)
 
     @needs("openmpi")
     def test_cann_shmem_that_disagrees_with_mpi_is_told(self):
