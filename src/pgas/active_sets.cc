@@ -15,6 +15,16 @@ Team::Id id_of(const TeamShape& shape) {
          static_cast<Team::Id>(shape.stride) << 16 | static_cast<Team::Id>(shape.size);
 }
 
+constexpr std::uint64_t kNoRoom = std::uint64_t{1} << 62;
+
+// A sync word of another value than 0 or what a member is told: other libraries begin with -1.
+Status not_initialized(std::uint64_t value) {
+  return {Code::kInvalidArgument,
+          fmt::format("pSync[0] is {}, and must be SHMEM_SYNC_VALUE, 0, before a collective; "
+                      "a program that sets it was compiled with another library's shmem.h",
+                      static_cast<std::int64_t>(value))};
+}
+
 }  // namespace
 
 Team* ActiveSets::find(const TeamShape& shape) {
@@ -46,12 +56,12 @@ Result<Team*> ActiveSets::find_or_make(const char* what, const TeamShape& shape,
 // plus one, or kNoRoom.
 Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamShape& shape,
                                                  long* sync) {
-  constexpr std::uint64_t kNoRoom = ~std::uint64_t{0};
   static_assert(sizeof(long) == sizeof(std::uint64_t));
   auto* word = reinterpret_cast<std::uint64_t*>(sync);
   std::uint64_t told = kNoRoom;
   const int first = shape.peer_of(first_near_member(world_, shape));
   if (first == world_.rank()) {
+    if (*word != 0) return not_initialized(*word);
     if (const auto place = Team::make_area(world_, shape.size)) told = *place + 1;
     const RouteTable& table = world_.routes();
     for (int member = 0; member < shape.size; ++member) {
@@ -67,6 +77,7 @@ Result<std::uint64_t> ActiveSets::agree_on_place(const char* what, const TeamSha
         [&] { return (told = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != 0; },
         Needs{[&] { return world_.waiting().is_gone(first) ? first : -1; },
               [&] { return first; }}));
+    if (told > kNoRoom) return not_initialized(told);
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
   }
   if (told == kNoRoom) return Status(Code::kOutOfMemory, "no room for another active set");

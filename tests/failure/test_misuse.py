@@ -14,6 +14,7 @@ CASES = {
     "free-interior": ["shmem_free", "allocated"],
     "free-twice": ["shmem_free", "allocated"],
     "bad-comparison": ["shmem_long_wait_until", "17"],
+    "sync-not-set": ["shmem_broadcast64", "pSync[0] is -1", "SHMEM_SYNC_VALUE, 0"],
     "before-init": ["shmem_barrier_all", "shmem_init"],
     "after-finalize": ["shmem_long_p", "shmem_init"],
 }

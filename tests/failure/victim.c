@@ -98,6 +98,12 @@ static void misuse(const char* what) {
     if (shmem_my_pe() == 0) shmem_sync_all();
     shmem_barrier_all();
   }
+  if (strcmp(what, "sync-not-set") == 0) {
+    long* sync = shmem_malloc(SHMEM_BCAST_SYNC_SIZE * sizeof *sync);
+    for (int i = 0; i < SHMEM_BCAST_SYNC_SIZE; ++i) sync[i] = -1;
+    shmem_barrier_all();
+    shmem_broadcast64(word, word, 1, 0, 0, 0, 2, sync);
+  }
   if (strcmp(what, "other-end") == 0) {
     shmem_barrier_all();
     if (shmem_my_pe() == 0) shmem_barrier_all();

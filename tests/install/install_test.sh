@@ -141,7 +141,12 @@ case_oshcc_asked() {
   ask -link-info "cc -L$library -Wl,-rpath,$library -lshmem"
   ask -showme "cc -I$prefix/include -L$library -Wl,-rpath,$library -lshmem"
   "$wrapper" -showme:version | grep -q "oshcc (memspan) $(cat "$prefix/share/doc/memspan/VERSION")" || fail "no version"
-  grep -q '^cc ring.c -o ring -I' <<<"$("$wrapper" ring.c -o ring -show)" || fail "-show after other words"
+  grep -q '^cc -I.* ring.c -o ring -lshmem$' <<<"$("$wrapper" ring.c -o ring -show)" || fail "-show after other words"
+  # Ours is found before another library's, in one step and in two.
+  mkdir -p "$work/other"
+  echo '#error another shmem.h' | tee "$work/other/shmem.h" >"$work/other/pshmem.h"
+  "$wrapper" -I"$work/other" "$here/consumer/ring.c" -o "$work/ours" && ring "$work/ours"
+  "$wrapper" -I"$work/other" -c "$here/consumer/ring.c" -o "$work/ours.o"
   ! "$wrapper" -showme:nonsense >"$work/out" 2>&1 || fail "-showme:nonsense is accepted"
   grep -q 'allowed is command' "$work/out" || fail "-showme:nonsense: $(cat "$work/out")"
   # The wrapper's own lines, then the compiler's.
