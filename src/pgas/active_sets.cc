@@ -17,7 +17,8 @@ Team::Id id_of(const TeamShape& shape) {
 
 constexpr std::uint64_t kNoRoom = std::uint64_t{1} << 62;
 
-// A sync word of another value than 0 or what a member is told: other libraries begin with -1.
+// The sync word begins with another value than 0 or the one that a member receives. Other libraries
+// begin with -1.
 Status not_initialized(std::uint64_t value) {
   return {Code::kInvalidArgument,
           fmt::format("pSync[0] is {}, and must be SHMEM_SYNC_VALUE, 0, before a collective; "

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -502,6 +503,27 @@ def test_what_is_compiled_is_kept(pieces, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CXX", "/nowhere/c++")
     assert native.build("tiny") == path and os.stat(path).st_ino == before
+
+
+@needs_compiler
+def test_without_a_home_it_is_kept_among_temporary_files(pieces, monkeypatch, tmp_path):
+    monkeypatch.delenv("MEMSPAN_TORCH_BUILD_DIR")
+    public = tmp_path / "tmp"
+    public.mkdir()
+    public.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(public))
+    own = public / f"memspan-{os.geteuid()}"
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file" / "home"))
+    assert native.build("tiny").startswith(f"{own}/torch-") and own.stat().st_mode & 0o777 == 0o700
+    # Neither HOME nor a line in the passwd file.
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert native.build("tiny").startswith(f"{own}/torch-")
+    own.chmod(0o770)
+    assert nothing() == f"{own} can be written to by others"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    assert "MEMSPAN_TORCH_BUILD_DIR" in nothing()
 
 
 @needs_compiler

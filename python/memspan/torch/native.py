@@ -5,7 +5,8 @@ interface for it.
 Each piece is a file of ``csrc`` and becomes one shared library. It is kept in a folder whose name
 says for which PyTorch, Python, sources and memspan it is, beside its checksum:
 
-    $MEMSPAN_TORCH_BUILD_DIR, or memspan in $XDG_CACHE_HOME or ~/.cache
+    $MEMSPAN_TORCH_BUILD_DIR, or memspan in $XDG_CACHE_HOME or ~/.cache; memspan-UID in $TMPDIR or
+    /tmp for users who cannot write there
       torch-2.13.0+cpu-cpython-311-x86_64-linux-gnu-0123456789abcdef
         libaclshmem_torch.so, libaclshmem_torch.so.sha256, libaclshmem_torch.so.lock
 
@@ -111,7 +112,9 @@ def build(name, base=None):
             _make_folder(folder, 0o700 if base is None else 0o755)
             _compile_once(name, piece, path, compiler)
     except OSError as error:
-        raise CannotBuild(f"{error.filename or name}: {error.strerror}") from error
+        raise CannotBuild(
+            f"{error.filename or name}: {error.strerror} (MEMSPAN_TORCH_BUILD_DIR names the folder)"
+        ) from error
     return path
 
 
@@ -160,8 +163,16 @@ def _base():
         return os.path.abspath(chosen)
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
-        cache = os.path.expanduser("~/.cache")
-    return os.path.join(cache, "memspan")
+        cache = os.path.expanduser("~/.cache")  # unchanged if the user has no home
+    if os.path.isabs(cache) and _can_be_made(cache):
+        return os.path.join(cache, "memspan")
+    return os.path.join(tempfile.gettempdir(), f"memspan-{os.geteuid()}")
+
+
+def _can_be_made(folder):
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _folder_name():
@@ -185,7 +196,15 @@ def _make_folder(folder, mode):
 
 
 def _check_folder(folder):
-    """Checks that only this user and root can write to the folder, whose files will be run."""
+    """Checks that only this user and root can write to the folder, whose files will be run, and to
+    the one above it where others may have made that."""
+    above = os.path.dirname(folder)
+    if os.stat(os.path.dirname(above)).st_mode & stat.S_IWOTH:
+        _check_owner(above)
+    _check_owner(folder)
+
+
+def _check_owner(folder):
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise CannotBuild(f"{folder} is not a folder")
