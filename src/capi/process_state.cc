@@ -138,7 +138,7 @@ void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {
 Status join(const Start& how) {
   MEMSPAN_PASS(check_log_environment());
   StartStory story(how.what);
-  MEMSPAN_TRY_ASSIGN(std::size_t heap_bytes, how.heap_bytes(),
+  MEMSPAN_TRY_ASSIGN(const HeapSize heap_size, how.heap_size(),
                      "reading the size of the symmetric heap");
   MEMSPAN_TRY_ASSIGN(Membership membership, how.join(), "joining the job");
   set_log_identity(fmt::format("PE {}", membership.rank));
@@ -146,7 +146,7 @@ Status join(const Start& how) {
   story.step("joining");
   MEMSPAN_TRY_ASSIGN(
       auto world,
-      World::create(std::move(membership), heap_bytes,
+      World::create(std::move(membership), heap_size,
                     process_state.instance == 0 ? StaticVariables::kShared : StaticVariables::kOwn),
       "connecting to the peers");
   story.step("mapping");
@@ -237,10 +237,13 @@ void choose_instance(std::uint64_t number) {
   exchange_current(number);
 }
 
-Result<std::size_t> heap_bytes_from_environment() {
+Result<HeapSize> heap_size_from_environment() {
   for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"})
-    if (auto text = environment(name)) return parse_size(name, *text);
-  return kDefaultHeapBytes;
+    if (auto text = environment(name)) {
+      const auto bytes = parse_size(name, *text);
+      return bytes.is_ok() ? Result<HeapSize>(*bytes) : bytes.status();
+    }
+  return HeapSize::by_default(kDefaultHeapBytes);
 }
 
 }  // namespace memspan::capi

@@ -83,7 +83,7 @@ inline bool is_started() {
 struct Start {
   const char* what;  // the call, for messages
   std::function<Result<Membership>()> join;
-  std::function<Result<std::size_t>()> heap_bytes;
+  std::function<Result<HeapSize>()> heap_size;
   // The longest that a call may wait for peers; zero: as long as they live.
   Duration call_limit = Duration::zero();
 };
@@ -112,7 +112,7 @@ bool has_instance(std::uint64_t number);
 // Makes a number current, whether there is such a job or not. No thread is in another call.
 void choose_instance(std::uint64_t number);
 
-// SHMEM_SYMMETRIC_SIZE (or the deprecated SMA_SYMMETRIC_SIZE), 1 GiB when not set.
-Result<std::size_t> heap_bytes_from_environment();
+// SHMEM_SYMMETRIC_SIZE (or the deprecated SMA_SYMMETRIC_SIZE), 1 GiB by default.
+Result<HeapSize> heap_size_from_environment();
 
 }  // namespace memspan::capi

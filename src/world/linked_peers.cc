@@ -129,7 +129,7 @@ Status LinkedPeers::check_same(const Introduction& mine) const {
     if (its.heap_bytes != mine.heap_bytes)
       return {Code::kInvalidArgument,
               fmt::format("this process asks for a symmetric heap of {} bytes, {} for {}; all must "
-                          "ask for the same",
+                          "ask for the same (SHMEM_SYMMETRIC_SIZE)",
                           mine.heap_bytes, name, its.heap_bytes)};
     if (its.commit_mode != mine.commit_mode)
       return {Code::kInvalidArgument,

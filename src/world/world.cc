@@ -9,10 +9,8 @@
 
 #include "core/check.h"
 #include "core/environment.h"
-#include "core/remedy.h"
 #include "device/choice.h"
 #include "memory/address_plan.h"
-#include "memory/budget.h"
 #include "node/futex.h"
 #include "node/trace.h"
 #include "transport/mapped/mapped_transport.h"
@@ -33,47 +31,6 @@ constexpr auto kEndLimit = std::chrono::seconds(5);
 constexpr auto kDeviceLimit = std::chrono::seconds(60);
 constexpr auto kNoticeLimit = std::chrono::seconds(2);  // on a loaded machine
 
-constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
-constexpr const char* kCommitNames[] = {"allocation", "touch"};  // by CommitMode
-
-Result<CommitMode> commit_mode_from_environment() {
-  const std::string text = environment_or(kCommitVariable, kCommitNames[0]);
-  for (const CommitMode mode : {CommitMode::kAtAllocation, CommitMode::kAtTouch})
-    if (text == kCommitNames[static_cast<int>(mode)]) return mode;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are {} and {}", kCommitVariable, text,
-                            kCommitNames[0], kCommitNames[1]));
-}
-
-// Allocation is a barrier of all PEs if it also takes the memory.
-Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
-  std::uint32_t agreed = 0;
-  const auto mine = static_cast<std::uint32_t>(mode) + 1;
-  if (segment.header().commit_mode.compare_exchange_strong(agreed, mine) || agreed == mine)
-    return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("{} is {} in this process and {} in another one of the job; all must have "
-                      "the same",
-                      kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed == 1 ? 0 : 1])};
-}
-
-MEMSPAN_REMEDY(kHeapTooLarge, "heap-too-large",
-               "One symmetric heap is larger than the memory of the host or control group.",
-               "Set a smaller SHMEM_SYMMETRIC_SIZE (local_mem_size); raise `docker run --memory`.");
-
-// One heap larger than all memory can never be filled: refuse it by name, before reserving.
-Status check_heap_size(std::size_t heap_bytes, std::uint64_t stride) {
-  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t most, most_heap_bytes(budget.total, stride),
-                     "making the symmetric heap");
-  if (heap_bytes <= most) return Status::ok();
-  return {Code::kOutOfMemory,
-          fmt::format("a symmetric heap of {} ({} bytes) is more than the {} ({} bytes) of memory "
-                      "that this host has ({}){}",
-                      format_size(heap_bytes), heap_bytes, format_size(most), most, budget.source,
-                      kHeapTooLarge)};
-}
-
 // The transports to PEs of this node and of other nodes, the best first.
 constexpr std::string_view kCandidates[] = {"mapped", "message"};
 
@@ -90,38 +47,20 @@ Status check_same_transport(const NodeSegment& segment, std::string_view chosen)
                       chosen, kCandidates[agreed - 1])};
 }
 
-Status check_same_heap_size(const NodeSegment& segment, std::size_t heap_bytes) {
-  std::uint64_t agreed = 0;
-  if (segment.header().heap_bytes.compare_exchange_strong(agreed, heap_bytes) ||
-      agreed == heap_bytes)
-    return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("this process asks for a symmetric heap of {} bytes, another one of the "
-                      "job for {}; all must ask for the same",
-                      heap_bytes, agreed)};
-}
-
 }  // namespace
 
-// A heap whose memory is taken at the first use may never be filled.
-Result<std::uint64_t> most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride) {
-  MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
-                     "making the symmetric heap");
-  const std::uint64_t most = stride - kInternalBytes - kStaticSegmentBytes;
-  return mode == CommitMode::kAtAllocation ? std::min(memory_bytes, most) : most;
-}
-
-Result<std::unique_ptr<World>> World::create(Membership membership, std::size_t heap_bytes,
+Result<std::unique_ptr<World>> World::create(Membership membership, HeapSize heap,
                                              StaticVariables variables) {
-  std::uint64_t stride = membership.segment->header().heap_stride;
-  heap_bytes = align_up(std::max(heap_bytes, std::size_t{1}), kHeapGranularity);
   MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
                      "making the symmetric heap");
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
                      "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
-  MEMSPAN_TRY(check_heap_size(heap_bytes, stride), "making the symmetric heap");
-  MEMSPAN_TRY(check_same_heap_size(*membership.segment, heap_bytes), "making the symmetric heap");
+  const int node = membership.nodes.node_of(membership.rank);
+  MEMSPAN_TRY_ASSIGN(
+      const std::size_t heap_bytes,
+      agree_on_heap_size(*membership.segment, heap, membership.nodes.peers_in(node), mode),
+      "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
   MEMSPAN_PASS(world->list());
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");

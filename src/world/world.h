@@ -24,6 +24,7 @@
 #include "transport/transport.h"
 #include "world/device_heap.h"
 #include "world/device_routes.h"
+#include "world/heap_size.h"
 #include "world/linked_peers.h"
 #include "world/membership.h"
 #include "world/messages.h"
@@ -35,18 +36,13 @@ namespace memspan {
 // Whether a World shares the main program's variables; one World of a process can.
 enum class StaticVariables { kShared, kOwn };
 
-// The largest symmetric heap allowed on a host with this much memory under MEMSPAN_COMMIT; `stride`
-// is heap_file_stride(). kInvalidArgument if MEMSPAN_COMMIT is invalid.
-Result<std::uint64_t> most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride);
-
 // Member order is destruction order: links before transport before mappings before descriptors.
 class World {
  public:
   // Maps the heap (`heap_bytes` > 0, the same in every process) and connects to every peer of
   // `membership`. Touches no heap memory.
   static Result<std::unique_ptr<World>> create(
-      Membership membership, std::size_t heap_bytes,
-      StaticVariables variables = StaticVariables::kShared);
+      Membership membership, HeapSize heap, StaticVariables variables = StaticVariables::kShared);
   // Maps the variables of all peers that run the same program. Call it once all have made their
   // World. Before it, and for other programs' peers, they are not symmetric.
   Status connect_static_segments();

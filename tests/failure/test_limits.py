@@ -17,6 +17,25 @@ class LimitsTest(unittest.TestCase):
         self.assertIn("8 GiB", errors)
         self.assertIn("1 GiB", errors)
 
+    def test_a_default_heap_gets_smaller_where_there_is_less(self):
+        for limit, size in (("700m", "512 MiB"), ("300m", "256 MiB"), ("40m", "32 MiB")):
+            for processes in ([jobs.oshrun(2, "hello", MEMSPAN_MEMORY_LIMIT=limit, MEMSPAN_LOG_LEVEL="INFO")],
+                              jobs.by_hand(2, "hello", MEMSPAN_MEMORY_LIMIT=limit, MEMSPAN_LOG_LEVEL="INFO")):
+                ended = [jobs.finish(each) for each in processes]
+                errors = "".join(each[2] for each in ended)
+                self.assertTrue(all(code == 0 for code, _, _ in ended), errors)
+                self.assertIn(f"heap has {size} instead of 1 GiB, since MEMSPAN_MEMORY_LIMIT allows no more", errors)
+        code, _, errors = jobs.finish(jobs.oshrun(2, "hello", MEMSPAN_MEMORY_LIMIT="300m", SHMEM_SYMMETRIC_SIZE="1g"))
+        self.assertNotEqual(code, 0)
+        self.assertIn("a symmetric heap of 1 GiB", errors)
+
+    @unittest.skipIf(os.environ["MEMSPAN_SANITIZE"], "does not apply: a sanitizer needs more addresses than the limit leaves")
+    def test_a_default_heap_fits_the_addresses(self):
+        for kib in (700_000, 300_000):
+            limited = ["sh", "-c", f'ulimit -v {kib} && exec "$@"', "sh", jobs.OSHRUN, "-n", "2", "--timeout", "60"]
+            code, out, errors = jobs.finish(jobs.start([*limited, jobs.VICTIM, "hello"]))
+            self.assertEqual((code, out.count("hello")), (0, 2), errors)
+
     def test_a_wrong_size_is_an_error(self):
         for size in ("lots", "0", "-5", "nan"):
             code, _, errors = jobs.finish(jobs.oshrun(1, "hello", SHMEM_SYMMETRIC_SIZE=size))

@@ -80,6 +80,10 @@ class LimitsTest(unittest.TestCase):
         size = re.search(r"do: export SHMEM_SYMMETRIC_SIZE=(\d+m)", out)[1]
         self.assertEqual(found(SHMEM_SYMMETRIC_SIZE=size)["memory"]["heap"]["judgement"], "good")
 
+    def test_a_default_heap_is_what_a_start_takes(self):
+        heap = found(MEMSPAN_MEMORY_LIMIT="300m")["memory"]["heap"]
+        self.assertEqual((heap["value"], heap["judgement"]), (256 << 20, "good"))
+
     @unittest.skipIf(IS_SANITIZED, "does not apply: this Python cannot load a library with a sanitizer")
     def test_the_largest_heap_is_the_starts(self):
         wanted = found(SHMEM_SYMMETRIC_SIZE="1000t")["memory"]["heap"]["wanted"]

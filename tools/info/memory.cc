@@ -95,26 +95,29 @@ Finding dev_shm_finding(const SystemFiles& files) {
 // Judges by all of memory: a start does not refuse a heap because less is free now.
 Finding heap_finding(std::uint64_t memory_bytes) {
   Finding size{.group = "memory", .key = "heap"};
-  const auto heap = capi::heap_bytes_from_environment();
-  if (!heap.is_ok()) {
-    size.text = heap.status().message();
+  const auto wanted = capi::heap_size_from_environment();
+  if (!wanted.is_ok()) {
+    size.text = wanted.status().message();
     return judged(std::move(size), Judgement::kProblem, "a size such as 512m or 4g",
                   "export SHMEM_SYMMETRIC_SIZE=1g");
   }
-  size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), reserved and taken by allocations",
-                          format_size(*heap));
-  size.value = *heap;
-  const auto most = most_heap_bytes(memory_bytes, heap_file_stride(memory_bytes));
-  if (!most.is_ok()) {
-    size.text = most.status().message();
+  const auto mode = commit_mode_from_environment();
+  if (!mode.is_ok()) {
+    size.text = mode.status().message();
     return judged(std::move(size), Judgement::kProblem, "allocation or touch",
                   "unset MEMSPAN_COMMIT");
   }
+  const std::uint64_t most = most_heap_bytes(memory_bytes, heap_file_stride(memory_bytes), *mode);
   // As a start rounds the one up, the other has to be rounded down.
-  const std::uint64_t allowed = *most / kHeapGranularity * kHeapGranularity;
-  if (*heap <= allowed) return size;
+  const std::uint64_t allowed = most / kHeapGranularity * kHeapGranularity;
+  const std::size_t heap =
+      wanted->is_default ? fitting_default(wanted->bytes, allowed) : wanted->bytes;
+  size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), reserved and taken by allocations",
+                          format_size(heap));
+  size.value = heap;
+  if (heap <= allowed) return size;
   size.text = fmt::format("{} a PE (SHMEM_SYMMETRIC_SIZE), more than a start takes on this host",
-                          format_size(*heap));
+                          format_size(heap));
   return judged(std::move(size), Judgement::kProblem,
                 fmt::format("at most {} ({} bytes)", format_size(allowed), allowed),
                 allowed == 0 ? "raise MEMSPAN_MEMORY_LIMIT, or the control group's limit"

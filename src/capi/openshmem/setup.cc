@@ -62,7 +62,7 @@ Status start_by_environment(const char* call, int threads) {
   if (is_debugging) set_log_level(LogLevel::kDebug);
   bool was_started = is_started();
   Status status =
-      start(Start{call, join_by_environment, heap_bytes_from_environment}, Sharing::kCounted);
+      start(Start{call, join_by_environment, heap_size_from_environment}, Sharing::kCounted);
   if (!status.is_ok()) return status;
   // While one thread of such a program waits, no other one makes a call, unless kernels ask for it.
   std::atomic<bool>& has_threads = process_state.world->waiting().has_threads;

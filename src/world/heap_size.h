@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The size of a job's symmetric heaps, and when their memory is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/status.h"
+#include "memory/symmetric_heap.h"
+#include "node/segment.h"
+
+namespace memspan {
+
+struct HeapSize {
+  HeapSize(std::size_t size) : bytes(size) {}  // NOLINT: a size that was asked for
+  static HeapSize by_default(std::size_t size) {
+    HeapSize made(size);
+    made.is_default = true;
+    return made;
+  }
+  std::size_t bytes;
+  bool is_default = false;
+};
+
+// MEMSPAN_COMMIT. kInvalidArgument if it is invalid.
+Result<CommitMode> commit_mode_from_environment();
+// kInvalidArgument: another process of this node has another mode.
+Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode);
+
+// The largest heap on a host with this much memory; `stride` is heap_file_stride().
+std::uint64_t most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride, CommitMode mode);
+
+// A default size, halved until it is at most that, but for 16 MiB.
+std::size_t fitting_default(std::size_t bytes, std::uint64_t most);
+
+// The size for this node's `processes`, a multiple of kHeapGranularity. A default fits
+// the memory of the host or control group and the addresses that this process may use
+// (ulimit -v), and is what another process of the node has taken. kOutOfMemory: larger than the
+// memory; kInvalidArgument: another process asked for another size.
+Result<std::size_t> agree_on_heap_size(const NodeSegment& segment, HeapSize wanted, int processes,
+                                       CommitMode mode);
+
+}  // namespace memspan
