@@ -42,16 +42,12 @@ Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline
 }
 
 Result<std::shared_ptr<Member>> Member::join_for_good(const StoreAccess& access,
-                                                      std::function<void()> before_attempt,
                                                       Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
   MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
   auto first = connect_store(access, deadline);
   if (!first.is_ok()) return first.status();
-  const auto again = [access, before_attempt = std::move(before_attempt)](Deadline until) {
-    if (before_attempt) before_attempt();
-    return connect_store_once(access, until);
-  };
+  const auto again = [access](Deadline until) { return connect_store_once(access, until); };
   auto store = ReconnectingStore::start(std::move(first).value(),
                                         {.connect = again, .where = access.endpoint.to_string()});
   if (!store.is_ok()) return store.status();

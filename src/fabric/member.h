@@ -46,9 +46,7 @@ class Member {
   // transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
   // As join(), but reconnects whenever the store is lost: store() is a ReconnectingStore.
-  // `before_attempt` is called before each attempt, on its thread.
   static Result<std::shared_ptr<Member>> join_for_good(const StoreAccess& access,
-                                                       std::function<void()> before_attempt,
                                                        Deadline deadline);
   ~Member();
   Member(const Member&) = delete;

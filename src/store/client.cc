@@ -89,6 +89,7 @@ class StoreClient::Attempts {
   // Tries the addresses in order. Prefers a failure after which a retry may succeed. Each address
   // has until `opening` to shake hands.
   Result<std::unique_ptr<StoreClient>> attempt(const Deadline& opening, const Deadline& deadline) {
+    if (access_.before_attempt) access_.before_attempt();
     const auto& places = access_.endpoint.endpoints;
     Status last;
     for (const Endpoint& place : places) {

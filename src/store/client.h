@@ -44,6 +44,9 @@ struct StoreAccess {
   // hosts.
   std::optional<Duration> silence = {};
   std::uint64_t epoch = 0;  // of the expected store; 0: any
+  // Called before each attempt to connect, on its thread: a process that may host the store tries
+  // to.
+  std::function<void()> before_attempt = {};
 };
 
 // Thread-safe. In a child made by fork() every call returns kForked.

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Big Memory among real processes: copies of all kinds, and pools of all kinds. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -267,6 +269,30 @@ LONE_SCENARIO(somebody_hosts, 4, int number) {
     CHECK(copy(pool, &byte, device_of(pool, i) + rank, 1, SMEMB_COPY_L2G, 0) == SMEM_OK);
   meet(members);
   for (int i = 0; i < members; ++i) CHECK(load_byte(pool, device_of(pool, (int)rank) + i) == 1);
+  meet(members);
+}
+
+/* Another listener has the store's port at first, until the members have tried. */
+LONE_SCENARIO(hosts_once_the_port_is_free, 3, int number) {
+  smem_bm_config_t made = config(-1);
+  made.startConfigStoreServer = number != 0;
+  if (number == 0) {
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)atoi(strrchr(page->url, ':') + 1)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int on = 1; /* as the one who chose the port has bound it */
+    CHECK(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
+    CHECK(bind(listener, (struct sockaddr*)&address, sizeof address) == 0);
+    CHECK(listen(listener, 8) == 0);
+    atomic_store(&page->words[0], 1);
+    for (int tries = 1; tries < members; ++tries) CHECK(accept(listener, NULL, NULL) >= 0);
+    close(listener);
+  }
+  await_word(0, 1);
+  CHECK(smem_bm_init(page->url, (uint32_t)members, 0, &made) == SMEM_OK);
+  meet(members);
+  smem_bm_uninit(0);
   meet(members);
 }
 

@@ -113,14 +113,16 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
   if (hosting == Hosting::kWhenPossible) hosted = host_store(*endpoint, *security);
   // No other attempt can fix an error in our own certificates.
   if (hosted.code() == Code::kInvalidArgument) return hosted;
+  // Again while no store answers: the listener that has the port now may be a store that is ending.
   const StoreAccess access{.endpoint = *endpoint,
                            .security = *security,
-                           .member = fmt::format("process {}", ::getpid())};
-  const auto host_again = [place, address = *endpoint, security = *security] {
-    if (place->may_host) static_cast<void>(host_store_again(address, security));
-  };
-  auto member = reconnects ? Member::join_for_good(access, host_again, deadline)
-                           : Member::join(access, deadline);
+                           .member = fmt::format("process {}", ::getpid()),
+                           .before_attempt = [place, address = *endpoint, security = *security] {
+                             if (place->may_host)
+                               static_cast<void>(host_store_again(address, security));
+                           }};
+  auto member =
+      reconnects ? Member::join_for_good(access, deadline) : Member::join(access, deadline);
   if (!member.is_ok()) {
     if (hosted.is_ok() || hosted.code() == Code::kUnavailable) return member.status();
     return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",
