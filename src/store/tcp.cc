@@ -18,6 +18,7 @@
 
 #include "core/dial.h"
 #include "core/environment.h"
+#include "core/log.h"
 #include "core/remedy.h"
 #include "store/resolver.h"
 
@@ -98,6 +99,24 @@ MEMSPAN_REMEDY(kCannotListen, "cannot-listen",
                "The port is in use, or the address does not belong to this host.",
                "Look at `ss -ltnp` and `ip -brief addr`, and choose another port or address.");
 
+MEMSPAN_REMEDY(
+    kNameIsLoopback, "name-is-loopback",
+    "The line of /etc/hosts for the store's host has a loopback address (127.0.1.1 on Debian).",
+    "Pass the address or interface that other hosts reach, or correct /etc/hosts.");
+
+// As opposed to an address, and to the names of every host's own loopback address.
+bool is_host_name(const std::string& host) {
+  in6_addr address;
+  return ::inet_pton(AF_INET, host.c_str(), &address) != 1 &&
+         ::inet_pton(AF_INET6, host.c_str(), &address) != 1 &&
+         host.find("localhost") == std::string::npos && host.find("loopback") == std::string::npos;
+}
+
+std::string host_of(const Address& address) {
+  const auto endpoint = to_endpoint(address);
+  return endpoint.is_ok() ? endpoint->host : "a loopback address";
+}
+
 Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) {
   TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
@@ -136,6 +155,13 @@ Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
   std::vector<Address> addresses = addresses_of_interface(endpoint);
   if (addresses.empty()) {
     MEMSPAN_TRY_ASSIGN(addresses, resolve(endpoint, Deadline::after(kNamePatience)), "listening");
+    // /etc/hosts may have this host's name at 127.0.1.1, which other hosts cannot reach.
+    std::stable_partition(addresses.begin(), addresses.end(),
+                          [](const Address& address) { return !is_loopback(address); });
+    if (is_loopback(addresses.front()) && is_host_name(endpoint.host))
+      log_line(LogLevel::kWarn,
+               fmt::format("{} is {} on this host, so that no other host can connect{}",
+                           endpoint.host, host_of(addresses.front()), kNameIsLoopback));
   }
   // With SO_REUSEADDR the kernel may pick a port at which another process starts to listen first.
   // Then try again.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/resolver.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -12,9 +13,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <string>
 
+#include "core/log.h"
+#include "store/tcp.h"
 #include "support.h"
 #include "support/needs.h"
 #include "unit/support/private_folder.h"
@@ -53,23 +57,39 @@ bool write_file(const char* path, const std::string& text) {
   return file.good();
 }
 
-// A network of its own, whose name server takes every question and answers none.
-[[noreturn]] void resolve_without_an_answer(const std::string& folder) {
+void enter_network() {
   const std::string ids = "0 " + std::to_string(::geteuid()) + " 1\n";
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) ::_exit(1);
   write_file("/proc/self/setgroups", "deny");
   if (!write_file("/proc/self/uid_map", ids)) ::_exit(2);
+}
+
+// Its second address stands for one that other hosts reach.
+void start_loopback() {
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  std::snprintf(request.ifr_name, sizeof request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) ::_exit(5);
+  std::snprintf(request.ifr_name, sizeof request.ifr_name, "lo:1");
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  ::inet_pton(AF_INET, "192.0.2.9", &address.sin_addr);
+  std::memcpy(&request.ifr_addr, &address, sizeof address);
+  if (::ioctl(socket.get(), SIOCSIFADDR, &request) != 0) ::_exit(7);
+}
+
+// A network of its own, whose name server takes every question and answers none.
+[[noreturn]] void resolve_without_an_answer(const std::string& folder) {
+  enter_network();
   const std::string servers = folder + "/resolv.conf";
   const std::string order = folder + "/nsswitch.conf";
   write_file(servers.c_str(), "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n");
   write_file(order.c_str(), "hosts: dns\n");
   if (::mount(servers.c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
   if (::mount(order.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(4);
+  start_loopback();
   const Fd server(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq loopback = {};
-  std::snprintf(loopback.ifr_name, sizeof loopback.ifr_name, "lo");
-  loopback.ifr_flags = IFF_UP | IFF_RUNNING;
-  if (::ioctl(server.get(), SIOCSIFFLAGS, &loopback) != 0) ::_exit(5);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(53);
@@ -89,6 +109,55 @@ bool write_file(const char* path, const std::string& text) {
                                                                                    : kFailed);
 }
 
+// A network of its own, whose hosts file has this host's names as Debian's does.
+[[noreturn]] void listen_by_name(const std::string& folder) {
+  enter_network();
+  const std::string hosts = folder + "/hosts";
+  const std::string order = folder + "/nsswitch.conf";
+  write_file(hosts.c_str(), "127.0.0.1 localhost\n127.0.1.1 both only-here\n192.0.2.9 both\n");
+  write_file(order.c_str(), "hosts: files\n");
+  if (::mount(hosts.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
+  if (::mount(order.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(4);
+  start_loopback();
+  static int warnings;
+  set_log_sink([](int, const char* line) {
+    if (std::strstr(line, "no other host can connect") != nullptr) ++warnings;
+  });
+  const auto listens_at = [](const char* host, const char* address, int warned) {
+    const auto listener = listen_tcp({host, 0});
+    std::printf(
+        "%s: %s, %d warnings\n", host,
+        listener.is_ok() ? listener->endpoint.host.c_str() : listener.status().message().c_str(),
+        warnings);
+    return listener.is_ok() && listener->endpoint.host == address && warnings == warned;
+  };
+  const bool is_right =
+      listens_at("both", "192.0.2.9", 0) && listens_at("localhost", "127.0.0.1", 0) &&
+      listens_at("127.0.1.1", "127.0.1.1", 0) && listens_at("only-here", "127.0.1.1", 1);
+  std::fflush(stdout);
+  ::_exit(is_right ? kPassed : kFailed);
+}
+
+void expect_child_passes(void (*run)(const std::string&)) {
+  const PrivateFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) run(folder.path());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "it ended by signal " << WTERMSIG(status);
+  const int step = WEXITSTATUS(status);
+  EXPECT_EQ(step, kPassed) << "below " << kFailed << ": the step that this system does not allow";
+}
+
+TEST(ResolverTest, AListenerPrefersWhatOtherHostsReach) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "does not apply: as below";
+#endif
+  MEMSPAN_NEEDS("user_namespaces");
+  expect_child_passes(listen_by_name);
+}
+
 TEST(ResolverTest, AnAnswerThatIsLostCostsNoMoreThanTheDeadline) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP()
@@ -96,15 +165,7 @@ TEST(ResolverTest, AnAnswerThatIsLostCostsNoMoreThanTheDeadline) {
          "namespaces to processes of one thread only";
 #endif
   MEMSPAN_NEEDS("user_namespaces");
-  const PrivateFolder folder;
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) resolve_without_an_answer(folder.path());
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << "it ended by signal " << WTERMSIG(status);
-  const int step = WEXITSTATUS(status);
-  EXPECT_EQ(step, kPassed) << "below " << kFailed << ": the step that this system does not allow";
+  expect_child_passes(resolve_without_an_answer);
 }
 
 }  // namespace
