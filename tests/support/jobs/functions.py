@@ -98,7 +98,7 @@ class _Rank:
                 self._pid = self._receive(seconds)
             if self.code is None:
                 self.code = self._receive(seconds)
-        except TimeoutError:
+        except (TimeoutError, socket.timeout):  # before Python 3.10 the latter was none
             return False
         return True
 
