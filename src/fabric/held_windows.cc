@@ -18,7 +18,7 @@ bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
 
 void HeldWindows::release(Held& held) {
   if (held.mapped == 0) return;
-  held.windows->release(held.rank);
+  pool_.release(*held.windows, held.rank);
   held.mapped = 0;
 }
 

@@ -57,7 +57,7 @@ class HeldWindows {
     }
   };
   Found look(const void* pointer, std::uint64_t bytes);
-  static void release(Held& held);
+  void release(Held& held);
 
   Pool& pool_;
   std::array<Held, 4> held_;  // each at the place that its rank gives it

@@ -8,7 +8,8 @@
 //
 // When a join returns, the members on this host have mapped this process's memory, and when a leave
 // returns, none of them has it mapped (node/mapper_table.h). Neither waits longer than a second for
-// a stopped member. Such a member does its part when it runs again, and only copies to it wait.
+// a member that is stopped or copies from or to that memory. Such a member does its part later, and
+// only copies between the two wait.
 #pragma once
 
 #include <array>
@@ -88,7 +89,12 @@ class Pool {
   Device* other_device() const { return other_device_; }
   // kNotSupported if the system refused to place the host contribution on its NUMA node.
   const Status& placement() const { return placement_; }
+  // A window that was held is released with release().
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
+  void release(RankWindows& windows, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
+    if (windows.release(rank)) [[unlikely]]
+      unmap({&windows}, rank);
+  }
 
   // Waits until the contribution of `rank` to an address range can be reached, and returns its
   // bytes. kPeerLost: the rank is not in the pool. kTimeout: it does not hand its memory over.
@@ -136,7 +142,8 @@ class Pool {
     MemberIdentity who = {};
     std::array<std::uint64_t, kRanges> bytes = {};
     std::string tag = {};
-    std::optional<MapperTable> mappers = {};  // its own; kMapped
+    std::optional<MapperTable> mappers = {};  // its own; until its memory is unmapped
+    std::string next = {};                    // record of a join, while memory of the last is held
     RemoteWindows windows = {};               // kRemote, once they were asked for
     std::uint64_t asked = 0;                  // which attempt; an answer to another one is dropped
     std::uint64_t fetch = 0;                  // at the broker, under way
@@ -150,6 +157,8 @@ class Pool {
     return options_.name + "/" + std::to_string(rank);
   }
   static Status gone(std::uint32_t rank);
+  static constexpr const char* kIsHeld =
+      "joined again, but a copy of this process still uses its old memory";
   Status list();
   Status give(RangeKind kind);
   Status give_pages(RangeKind kind, std::uint64_t bytes);
@@ -159,6 +168,11 @@ class Pool {
   void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_joined(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_left(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
+  std::vector<RankWindows*> retire(std::uint32_t rank);
+  void unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
+  bool is_unmapped(std::uint32_t rank) const {
+    return host_.is_free(rank) && device_.is_free(rank);
+  }
   void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_);
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);

@@ -38,8 +38,8 @@ struct CopyPiece {
   std::uint64_t bytes = 0;
 };
 
-// Does one copy after the other. One thread at a time. The pool must outlive it, and waits for its
-// end before unmapping anything of it.
+// Does one copy after the other. One thread at a time. The pool must outlive it, and unmaps nothing
+// that it uses.
 class PoolCopier {
  public:
   // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
@@ -114,7 +114,8 @@ class PoolCopier {
 
   // How many pieces ahead the copier prefetches.
   static constexpr std::size_t kAhead = 4;
-  // After so many bytes, a thread that waits to unmap a window gets a turn.
+  // After so many bytes, the copier releases its windows, so that those of absent ranks are
+  // unmapped.
   static constexpr std::uint64_t kBytesAtOnce = std::uint64_t{16} << 20;
 
   // With a device no row of pieces is copied by the processor.

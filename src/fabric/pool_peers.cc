@@ -34,13 +34,17 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   if (!record) return;
   {
     MutexLock lock(mutex_);
-    if (peers_[rank].generation == record->generation) return;
+    if (peers_[rank].generation == record->generation || peers_[rank].next == text) return;
   }
   on_peer_left(rank);  // an earlier one, whose end we have not heard of yet
   MutexLock lock(mutex_);
   Peer& peer = peers_[rank];
   // The events and the list of a join may bring the same record at the same time.
   if (!is_joined_ || peer.stage != Peer::Stage::kAbsent) return;
+  if (!is_unmapped(rank)) {
+    peer.next = text;
+    return;
+  }
   peer.generation = record->generation;
   peer.bytes = record->bytes;
   peer.tag = record->tag;
@@ -73,20 +77,23 @@ void Pool::fetch(std::uint32_t rank, const Record& record) {
 
 void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
                       Result<FetchedDescriptors> answer) {
-  MutexLock lock(mutex_);
-  Peer& peer = peers_[rank];
-  if (peer.asked != attempt) return;
-  peer.fetch = 0;
-  // If the broker is closed, or no longer offers the memory, the member ends or leaves.
-  Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
-                                 : Status(Code::kPeerLost, answer.status().message());
-  peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
-  if (!status.is_ok())
-    for (const RangeKind kind : kRangeKinds) static_cast<void>(windows(kind).unmap(rank));
-  const bool is_gone = status.code() == Code::kPeerLost;
-  peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, record.who.process,
-                                         is_gone ? ", is not in the pool (any more)" : ""));
-  changed_.notify_all();
+  std::vector<RankWindows*> unused;
+  {
+    MutexLock lock(mutex_);
+    Peer& peer = peers_[rank];
+    if (peer.asked != attempt) return;
+    peer.fetch = 0;
+    // If the broker is closed, or no longer offers the memory, the member ends or leaves.
+    Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
+                                   : Status(Code::kPeerLost, answer.status().message());
+    peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
+    if (!status.is_ok()) unused = retire(rank);
+    const bool is_gone = status.code() == Code::kPeerLost;
+    peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, record.who.process,
+                                           is_gone ? ", is not in the pool (any more)" : ""));
+    changed_.notify_all();
+  }
+  unmap(unused, rank);
 }
 
 Status Pool::map_contributions(std::uint32_t rank, const Record& record,
@@ -112,31 +119,56 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   return Status::ok();
 }
 
-// Waits for copies that hold the peer's memory. A fetch under way is forgotten without the lock,
-// because its answer may be waiting for the lock.
+// Copies that hold the peer's memory unmap it later. A fetch under way is forgotten without the
+// lock, because its answer may be waiting for the lock.
 void Pool::on_peer_left(std::uint32_t rank) {
   if (rank == options_.rank) return;
   std::uint64_t under_way = 0;
   std::optional<MemberIdentity> remote;
+  std::vector<RankWindows*> unused;
   {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
-    if (peer.stage == Peer::Stage::kAbsent) return;
+    if (peer.stage == Peer::Stage::kAbsent && peer.next.empty()) return;
     if (peer.stage == Peer::Stage::kRemote && is_joined_) remote = peer.who;
     under_way = std::exchange(peer.fetch, 0);
-    for (const RangeKind kind : kRangeKinds) static_cast<void>(windows(kind).unmap(rank));
-    if (peer.mappers) peer.mappers->set_mapped(options_.rank, false);
-    peer = {.events = peer.events + 1};
+    unused = retire(rank);
+    peer = {.events = peer.events + 1, .mappers = std::move(peer.mappers)};
     changed_.notify_all();
     mappers_.notify();
   }
+  unmap(unused, rank);
   if (under_way != 0) member_->broker().forget(under_way);
   if (remote) member_->exclude_if_ended(*remote);
 }
 
+// Those of the rank's windows that no copy holds, for unmap().
+std::vector<RankWindows*> Pool::retire(std::uint32_t rank) {
+  std::vector<RankWindows*> unused;
+  for (const RangeKind kind : kRangeKinds)
+    if (windows(kind).retire(rank)) unused.push_back(&windows(kind));
+  return unused;
+}
+
+// By the last user, without the lock. The rank may be in the pool again by then.
+void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
+  for (RankWindows* const each : unused) each->unmap(rank);
+  std::string next;
+  {
+    MutexLock lock(mutex_);
+    Peer& peer = peers_[rank];
+    if (peer.stage != Peer::Stage::kAbsent || !is_unmapped(rank)) return;
+    if (peer.mappers) peer.mappers->set_mapped(options_.rank, false);
+    peer.mappers.reset();
+    next = std::exchange(peer.next, {});
+  }
+  if (!next.empty()) on_peer_joined(rank, next);
+}
+
 bool Pool::is_fetching() const {
-  return std::any_of(peers_.begin(), peers_.end(),
-                     [](const Peer& peer) { return peer.stage == Peer::Stage::kFetching; });
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
+  });
 }
 
 // ---- for copies
@@ -282,7 +314,9 @@ Status Pool::await_event(std::uint32_t rank, const Deadline& deadline) {
   if (record.code() != Code::kStale) return record;
   while (peers_[rank].events == events && is_joined_)
     if (!wait_interruptibly(changed_, mutex_, deadline))
-      return end_of_wait(fmt::format("no news of rank {} came in time", rank));
+      return end_of_wait(peers_[rank].next.empty()
+                             ? fmt::format("no news of rank {} came in time", rank)
+                             : fmt::format("rank {} {}", rank, kIsHeld));
   return Status::ok();
 }
 

@@ -43,7 +43,8 @@ Status Pool::await_member(std::uint32_t rank, const Deadline& deadline) {
       return Status::ok();
     return Status(Code::kTimeout,
                   fmt::format("rank {} {} after {:.3f} s", rank,
-                              stage == Peer::Stage::kFetching
+                              !peers_[rank].next.empty() ? kIsHeld
+                              : stage == Peer::Stage::kFetching
                                   ? "is in the pool, but did not hand over its memory"
                                   : "is not in the pool",
                               to_seconds(waited)));

@@ -6,7 +6,8 @@
 //        | mapped |.........| mapped   |.......|         . reserved, nothing there
 //
 // A copy holds a window while it uses it, and a held window is not unmapped. Holding takes two
-// atomic instructions and no lock.
+// atomic instructions and no lock, and no thread waits for holders: retire() refuses new ones, and
+// the last user unmaps.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +15,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <thread>
 
+#include "core/mutex.h"
 #include "core/status.h"
 #include "device/memory.h"
 #include "device/pages.h"
 
 namespace memspan {
 
-// Thread-safe, but only one thread at a time maps and unmaps. An empty range has no addresses.
+// Thread-safe. An empty range has no addresses.
 class RankWindows {
  public:
   // The range must outlive it; null: a range of no bytes.
@@ -47,44 +48,57 @@ class RankWindows {
   std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
     return address - base_ - rank * stride_;
   }
-  // The bytes of `rank` that are mapped here; 0 if nothing is.
-  std::uint64_t mapped(std::uint32_t rank) const {
-    return windows_[rank].mapped.load(std::memory_order_acquire);
-  }
 
   // Holds the window and returns its bytes, mapped until release(). 0: nothing is mapped or held.
   std::uint64_t hold(std::uint32_t rank) {
     Window& window = windows_[rank];
-    // Sequentially consistent, as in unmap(): either it sees this holder, or this sees nothing
-    // mapped.
-    window.holders.fetch_add(1, std::memory_order_seq_cst);
-    const std::uint64_t mapped = window.mapped.load(std::memory_order_seq_cst);
-    if (mapped == 0) release(rank);
-    return mapped;
+    std::uint32_t users = window.users.load(std::memory_order_relaxed);
+    do {
+      if ((users & kOpen) == 0) return 0;
+    } while (!window.users.compare_exchange_weak(users, users + 1,  // pairs with map()
+                                                 std::memory_order_acquire,
+                                                 std::memory_order_relaxed));
+    return window.bytes;
   }
-  void release(std::uint32_t rank) {
-    windows_[rank].holders.fetch_sub(1, std::memory_order_release);  // pairs with unmap()
+  // True: the caller was the last user of a retired window, and calls unmap().
+  [[nodiscard]] bool release(std::uint32_t rank) {
+    // Pairs with itself: the last user comes after the copies of all others.
+    return windows_[rank].users.fetch_sub(1, std::memory_order_acq_rel) == 2;
+  }
+  // Refuses new holders. True: no copy holds the window, and the caller calls unmap(). False: the
+  // last holder does, or nothing was mapped.
+  [[nodiscard]] bool retire(std::uint32_t rank) {
+    return windows_[rank].users.fetch_and(~kOpen, std::memory_order_acq_rel) == (kOpen | 1);
+  }
+  // Whether nothing is mapped, so that map() may be called.
+  bool is_free(std::uint32_t rank) const {
+    return windows_[rank].users.load(std::memory_order_acquire) == 0;  // pairs with unmap()
   }
 
-  // Maps `bytes` > 0 of the memory that `rank` gives. Nothing may be mapped in its window yet.
-  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes) {
+  // Maps `bytes` > 0 of the memory that `rank` gives. The window must be free.
+  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes)
+      MEMSPAN_EXCLUDES(mutex_) {
+    Window& window = windows_[rank];
     const auto whole = std::min<std::size_t>(memory.bytes(), align_up(bytes, kDeviceGranularity));
+    MutexLock lock(mutex_);
     MEMSPAN_PASS(range_->map(rank * stride_, memory, whole));
-    windows_[rank].mapped.store(bytes, std::memory_order_release);
+    window.bytes = bytes;
+    window.users.store(kOpen | 1, std::memory_order_release);  // pairs with hold()
     return Status::ok();
   }
-  // Waits for the holders. Does nothing if nothing is mapped.
-  Status unmap(std::uint32_t rank) {
-    Window& window = windows_[rank];
-    if (window.mapped.exchange(0, std::memory_order_seq_cst) == 0) return Status::ok();
-    while (window.holders.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-    return range_->unmap(rank * stride_, stride_);
+  // Only after release() or retire() returned true.
+  void unmap(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    static_cast<void>(range_->unmap(rank * stride_, stride_));
+    windows_[rank].users.store(0, std::memory_order_release);  // pairs with is_free()
   }
 
  private:
+  static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
   struct Window {
-    std::atomic<std::uint64_t> mapped{0};
-    std::atomic<std::uint32_t> holders{0};
+    std::uint64_t bytes = 0;  // while it is mapped
+    // The holders, and 1 while it is mapped; kOpen while it can be held.
+    std::atomic<std::uint32_t> users{0};
   };
 
   DeviceRange* const range_;
@@ -92,6 +106,7 @@ class RankWindows {
   const std::uint64_t stride_;
   const std::uint64_t bytes_;
   const std::unique_ptr<Window[]> windows_;
+  Mutex mutex_;  // of the range's mappings
 };
 
 }  // namespace memspan

@@ -67,9 +67,9 @@ int32_t smem_bm_join(smem_bm_t handle, uint32_t flags);
 int32_t smem_bm_join(smem_bm_t handle, uint32_t flags,
                      void** localGvaAddress) __asm__("smem_bm_join_at");
 #endif
-/* When it returns no other process maps its memory (except members that are stuck); this process
- * may use it until smem_bm_destroy(). The process may join again. SMEM_NOT_STARTED when not
- * joined. */
+/* When it returns no other process maps its memory (except members that are stuck, or copy longer
+ * than a second); this process may use it until smem_bm_destroy(). The process may join again.
+ * SMEM_NOT_STARTED when not joined. */
 int32_t smem_bm_leave(smem_bm_t handle, uint32_t flags);
 
 /* Bytes that this process gave (device or host, LOCAL_ or not); 0 for a bad handle or type. */

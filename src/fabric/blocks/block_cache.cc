@@ -19,20 +19,21 @@ constexpr auto kRest = std::chrono::seconds(5);
 // Holds the window of a rank while it lives.
 class HeldWindow {
  public:
-  HeldWindow(RankWindows& windows, std::uint32_t rank)
-      : windows_(windows), rank_(rank), mapped_(windows.hold(rank)) {}
+  HeldWindow(Pool& pool, std::uint32_t rank)
+      : pool_(pool), rank_(rank), mapped_(windows().hold(rank)) {}
   ~HeldWindow() {
-    if (mapped_ != 0) windows_.release(rank_);
+    if (mapped_ != 0) pool_.release(windows(), rank_);
   }
   HeldWindow(const HeldWindow&) = delete;
   HeldWindow& operator=(const HeldWindow&) = delete;
 
   std::optional<BlockShare> share() const {
-    return mapped_ == 0 ? std::nullopt : BlockShare::open(windows_.begin_of(rank_), mapped_);
+    return mapped_ == 0 ? std::nullopt : BlockShare::open(windows().begin_of(rank_), mapped_);
   }
 
  private:
-  RankWindows& windows_;
+  RankWindows& windows() const { return pool_.windows(RangeKind::kHost); }
+  Pool& pool_;
   const std::uint32_t rank_;
   const std::uint64_t mapped_;
 };
@@ -81,10 +82,8 @@ Result<std::unique_ptr<BlockCache>> BlockCache::create(Pool& pool, std::uint32_t
 
 template <typename Action>
 bool BlockCache::any_share(Action action) {
-  RankWindows& windows = pool_.windows(RangeKind::kHost);
   for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    if (windows.mapped(rank) == 0) continue;
-    const HeldWindow held(windows, rank);
+    const HeldWindow held(pool_, rank);
     auto share = held.share();
     if (share && action(*share, rank)) return true;
   }
@@ -168,7 +167,7 @@ std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, cons
     seen = share->claim(key, bytes, room, evicted);
   add(counters_.evicted, evicted);
   if (seen) return Claimed{*seen, rank};
-  windows.release(rank);
+  pool_.release(windows, rank);
   return std::nullopt;
 }
 
@@ -191,7 +190,7 @@ Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uin
   auto share = BlockShare::open(windows.begin_of(claimed->rank), windows.stride());
   if (share && status.is_ok()) share->publish(claimed->seen);
   if (share && !status.is_ok()) share->abandon(claimed->seen);
-  windows.release(claimed->rank);
+  pool_.release(windows, claimed->rank);
   if (status.is_ok()) return Outcome::kDone;
   return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
 }

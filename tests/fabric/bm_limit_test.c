@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Big Memory among real processes: how long copies wait, and what does not wait for copies. */
+#define _GNU_SOURCE
+#include <memspan/pool.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fabric/pools.h"
+
+/* ---- a copy that does not end: the last page of its source is given when word 15 says so */
+
+enum { kHeldBytes = 1 << 18, kHeldPage = 1 << 16, kInCopy = 14, kGoOn = 15 };
+static char* held_source;
+
+static void give_the_page(int number, siginfo_t* info, void* context) {
+  (void)context;
+  const char* const page_at = held_source + kHeldBytes - kHeldPage;
+  const char* const fault = info->si_addr;
+  if (fault < page_at || fault >= page_at + kHeldPage) {
+    signal(number, SIG_DFL);
+    return;
+  }
+  atomic_store(&page->words[kInCopy], 1);
+  await_word(kGoOn, 1);
+  mprotect(held_source, kHeldBytes, PROT_READ | PROT_WRITE);
+}
+
+static void make_held_source(void) {
+  struct sigaction action = {.sa_flags = SA_SIGINFO};
+  action.sa_sigaction = give_the_page;
+  held_source = mmap(NULL, kHeldBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(held_source != MAP_FAILED && sigaction(SIGSEGV, &action, NULL) == 0);
+  fill(held_source, kHeldBytes, 7);
+  CHECK(mprotect(held_source + kHeldBytes - kHeldPage, kHeldPage, PROT_NONE) == 0);
+}
+
+static void* copy_held_source(void* pool) {
+  CHECK(copy(pool, held_source, host_of(pool, 2), kHeldBytes, SMEMB_COPY_H2G, 0) == SMEM_OK);
+  return NULL;
+}
+
+/* Member 0 copies to member 2, which leaves and joins again meanwhile. Events of other pools, joins
+ * and leaves do not wait for the copy; copies to member 2 do. */
+SCENARIO(nothing_waits_for_a_copy, 3, int number) {
+  begin(number);
+  smem_bm_t pool = plain_pool(1, kSize, 0);
+  smem_bm_t other = smem_bm_create(2, 0, SMEMB_DATA_OP_SDMA, kSize, 0, 0);
+  if (number != 1) CHECK(smem_bm_join(other, 0, NULL) == SMEM_OK);
+  fill(host_of(pool, number), kHeldBytes, number);
+  meet(members);
+  pthread_t thread;
+  if (number == 0) {
+    make_held_source();
+    CHECK(pthread_create(&thread, NULL, copy_held_source, pool) == 0);
+    await_word(kInCopy, 1);
+  }
+  meet(members);
+  double before = now();
+  if (number == 2) {
+    CHECK(smem_bm_leave(pool, 0) == SMEM_OK);
+    CHECK(now() - before < 5);
+  }
+  meet(members);
+  if (number == 1) CHECK(smem_bm_join(other, 0, NULL) == SMEM_OK);
+  before = now();
+  static char bytes[kHeldBytes];
+  if (number == 0) {
+    CHECK(memspan_pool_wait_rank(other, 1, 20000) == SMEM_OK);
+    CHECK(smem_bm_join(pool, 0, NULL) == SMEM_OK);
+    CHECK(smem_bm_join(other, 0, NULL) == SMEM_OK);
+    CHECK(copy(other, bytes, host_of(other, 1), 1000, SMEMB_COPY_H2G, 0) == SMEM_OK);
+    FAILS(copy(pool, bytes, host_of(pool, 2), 1000, SMEMB_COPY_H2G, 0), SMEM_NOT_CONNECTED,
+          "rank 2 is not in the pool");
+    CHECK(now() - before < 5);
+  }
+  meet(members);
+  before = now();
+  if (number == 2) {
+    CHECK(smem_bm_join(pool, 0, NULL) == SMEM_OK);
+    CHECK(now() - before < 5);
+  }
+  meet(members);
+  if (number == 0) {
+    FAILS(memspan_pool_wait_rank(pool, 2, 100), SMEM_TIMEOUT, "rank 2 joined again");
+    /* So does a leave of this process. */
+    before = now();
+    CHECK(smem_bm_leave(pool, 0) == SMEM_OK);
+    CHECK(smem_bm_join(pool, 0, NULL) == SMEM_OK);
+    CHECK(now() - before < 5);
+    atomic_store(&page->words[kGoOn], 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(memspan_pool_wait_rank(pool, 2, 20000) == SMEM_OK);
+    CHECK(copy(pool, host_of(pool, 2), bytes, kHeldBytes, SMEMB_COPY_G2H, 0) == SMEM_OK);
+    CHECK(is_filled(bytes, kHeldBytes, 7));
+  }
+  meet(members);
+  /* Nothing is held any more: the leave does not wait. */
+  before = now();
+  if (number == 2) CHECK(smem_bm_leave(pool, 0) == SMEM_OK && now() - before < 1);
+  meet(members);
+}
