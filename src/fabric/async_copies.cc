@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/async_copies.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <thread>
@@ -35,29 +38,32 @@ std::shared_ptr<AsyncCopies::Pending> AsyncCopies::pending_of_this_thread(bool i
   if (of_this_thread.size() >= kMany)
     std::erase_if(of_this_thread, [](const auto& entry) {
       MutexLock lock(entry.second->mutex);
-      return entry.second->left == 0 && entry.second->failure.is_ok();
+      return entry.second->left.empty() && entry.second->failure.is_ok();
     });
   return of_this_thread[number_] = std::make_shared<Pending>();
 }
 
-void AsyncCopies::Pending::finish(const Status& status) {
+void AsyncCopies::Pending::finish(std::list<std::set<std::uint32_t>>::iterator copy,
+                                  const Status& status) {
   MutexLock lock(mutex);
   if (failure.is_ok()) failure = status;
-  if (--left == 0) changed.notify_all();
+  left.erase(copy);
+  if (left.empty()) changed.notify_all();
 }
 
-Status AsyncCopies::begin(std::function<Status()> copy) {
+Status AsyncCopies::begin(std::set<std::uint32_t> ranks, std::function<Status()> copy) {
   const std::shared_ptr<Pending> pending = pending_of_this_thread(true);
+  std::list<std::set<std::uint32_t>>::iterator place;
   {
     MutexLock lock(pending->mutex);
-    ++pending->left;
+    place = pending->left.insert(pending->left.end(), std::move(ranks));
   }
   Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
-  Status status = stream.submit([pending, work = std::move(copy)] {
-    pending->finish(work());
+  Status status = stream.submit([pending, place, work = std::move(copy)] {
+    pending->finish(place, work());
     return Status::ok();
   });
-  if (!status.is_ok()) pending->finish(Status::ok());
+  if (!status.is_ok()) pending->finish(place, Status::ok());
   return status;
 }
 
@@ -65,9 +71,11 @@ Status AsyncCopies::wait(Deadline deadline) {
   const std::shared_ptr<Pending> pending = pending_of_this_thread(false);
   if (pending == nullptr) return Status::ok();
   MutexLock lock(pending->mutex);
-  while (pending->left > 0)
-    if (!wait_interruptibly(pending->changed, pending->mutex, deadline) && pending->left > 0)
-      return end_of_wait("copies of this thread are still under way");
+  while (!pending->left.empty())
+    if (!wait_interruptibly(pending->changed, pending->mutex, deadline) && !pending->left.empty())
+      return end_of_wait(
+          fmt::format("copies of this thread are still under way, the oldest with rank {}",
+                      fmt::join(pending->left.front(), ", ")));
   return std::exchange(pending->failure, Status::ok());
 }
 

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <set>
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -22,10 +24,10 @@ class AsyncCopies {
   AsyncCopies(const AsyncCopies&) = delete;
   AsyncCopies& operator=(const AsyncCopies&) = delete;
 
-  // Not ordered with earlier copies.
-  Status begin(std::function<Status()> copy);
+  // Not ordered with earlier copies. `ranks`: whose memory it copies, for messages.
+  Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy);
   // Waits until all copies of this thread are done. Returns their first failure and forgets it.
-  // kTimeout leaves the copies running. Ok if the thread has none.
+  // kTimeout names the ranks and leaves the copies running. Ok if the thread has none.
   Status wait(Deadline deadline);
 
  private:
@@ -33,10 +35,11 @@ class AsyncCopies {
   struct Pending {
     Mutex mutex;
     ConditionVariable changed;
-    std::uint64_t left MEMSPAN_GUARDED_BY(mutex) = 0;
+    std::list<std::set<std::uint32_t>> left MEMSPAN_GUARDED_BY(mutex);  // their ranks
     Status failure MEMSPAN_GUARDED_BY(mutex);
 
-    void finish(const Status& status) MEMSPAN_EXCLUDES(mutex);
+    void finish(std::list<std::set<std::uint32_t>>::iterator copy, const Status& status)
+        MEMSPAN_EXCLUDES(mutex);
   };
   std::shared_ptr<Pending> pending_of_this_thread(bool is_to_be_made);
 

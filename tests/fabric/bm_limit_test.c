@@ -101,3 +101,29 @@ SCENARIO(nothing_waits_for_a_copy, 3, int number) {
   if (number == 2) CHECK(smem_bm_leave(pool, 0) == SMEM_OK && now() - before < 1);
   meet(members);
 }
+
+enum { kLimit = 2 }; /* s */
+
+/* In all members when it returns. */
+static smem_bm_t impatient_pool(int number, uint64_t bytes) {
+  smem_bm_config_t impatient = config(number);
+  impatient.controlOperationTimeout = kLimit;
+  CHECK(smem_bm_init(page->url, (uint32_t)members, 0, &impatient) == SMEM_OK);
+  smem_bm_t pool = plain_pool(1, bytes, 0);
+  meet(members);
+  return pool;
+}
+
+/* smem_bm_wait names the rank of a copy that does not end. */
+SCENARIO(a_wait_for_copies_names_the_rank, 3, int number) {
+  smem_bm_t pool = impatient_pool(number, kSize);
+  if (number == 0) {
+    make_held_source();
+    CHECK(copy(pool, held_source, host_of(pool, 2), kHeldBytes, SMEMB_COPY_H2G, ASYNC_COPY_FLAG) ==
+          SMEM_OK);
+    FAILS(smem_bm_wait(pool), SMEM_TIMEOUT, "rank 2");
+    atomic_store(&page->words[kGoOn], 1);
+    CHECK(smem_bm_wait(pool) == SMEM_OK);
+  }
+  meet(members);
+}

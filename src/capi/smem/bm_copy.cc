@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -74,6 +76,18 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
   return status.annotate(fmt::format("element {} of {}", i, count));
 }
 
+// The ranks that the pieces wait for: those of their ends, but this one only with no other.
+std::set<std::uint32_t> ranks_of(Pool& pool, std::span<const CopyPiece> pieces) {
+  std::set<std::uint32_t> ranks;
+  PoolPlace place;
+  for (const CopyPiece& piece : pieces) {
+    if (find_place(pool, piece.from, place)) ranks.insert(place.rank);
+    if (find_place(pool, piece.to, place)) ranks.insert(place.rank);
+  }
+  if (ranks.size() > 1) ranks.erase(pool.rank());
+  return ranks;
+}
+
 Status copy_one(BigMemory& memory, const CopyEnds& ends, const CopyPiece& piece, Duration limit) {
   PoolCopier copier(*memory.pool, ends, limit, piece.bytes);
   MEMSPAN_PASS(copier.copy(piece));
@@ -117,11 +131,12 @@ Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const
 Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
   std::vector<CopyPiece> pieces(params.batchSize);
   for (std::uint32_t i = 0; i < params.batchSize; ++i) pieces[i] = piece_of(params, i);
-  return memory.copies.begin(
-      [&memory, ends, all = std::move(pieces), deadline = Deadline::after(memory.limit)] {
-        return copy_all(memory, ends, deadline.remaining(), all.size(),
-                        [&](std::size_t i) { return all[i]; });
-      });
+  auto ranks = ranks_of(*memory.pool, pieces);
+  return memory.copies.begin(std::move(ranks), [&memory, ends, all = std::move(pieces),
+                                                deadline = Deadline::after(memory.limit)] {
+    return copy_all(memory, ends, deadline.remaining(), all.size(),
+                    [&](std::size_t i) { return all[i]; });
+  });
 }
 
 }  // namespace
@@ -144,6 +159,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
     if ((flags & ASYNC_COPY_FLAG) == 0)
       return smem_result(kCall, recorded.ends(copy_one(memory, ends, piece, memory.limit)));
     return smem_result(kCall, recorded.ends(memory.copies.begin(
+                                  ranks_of(*memory.pool, {&piece, 1}),
                                   [&memory, piece, ends, deadline = Deadline::after(memory.limit)] {
                                     return copy_one(memory, ends, piece, deadline.remaining());
                                   })));

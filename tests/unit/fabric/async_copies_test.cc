@@ -23,10 +23,11 @@ TEST(AsyncCopiesTest, WaitsForAllThatWasBegun) {
   std::atomic<int> done{0};
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(copies
-                    .begin([&] {
-                      ++done;
-                      return Status::ok();
-                    })
+                    .begin({2},
+                           [&] {
+                             ++done;
+                             return Status::ok();
+                           })
                     .is_ok());
   EXPECT_TRUE(copies.wait(soon()).is_ok());
   EXPECT_EQ(done, 100);
@@ -34,7 +35,7 @@ TEST(AsyncCopiesTest, WaitsForAllThatWasBegun) {
 
 TEST(AsyncCopiesTest, TellsTheFirstFailureOnce) {
   AsyncCopies copies;
-  ASSERT_TRUE(copies.begin([] { return Status(Code::kPeerLost, "gone"); }).is_ok());
+  ASSERT_TRUE(copies.begin({2}, [] { return Status(Code::kPeerLost, "gone"); }).is_ok());
   EXPECT_EQ(copies.wait(soon()).code(), Code::kPeerLost);
   EXPECT_TRUE(copies.wait(soon()).is_ok());
 }
@@ -43,12 +44,15 @@ TEST(AsyncCopiesTest, ATimeOutLeavesAllAsItIs) {
   AsyncCopies copies;
   std::promise<void> gate;
   ASSERT_TRUE(copies
-                  .begin([&] {
-                    gate.get_future().get();
-                    return Status(Code::kStale, "late");
-                  })
+                  .begin({2},
+                         [&] {
+                           gate.get_future().get();
+                           return Status(Code::kStale, "late");
+                         })
                   .is_ok());
-  EXPECT_EQ(copies.wait(Deadline::after(std::chrono::milliseconds(1))).code(), Code::kTimeout);
+  const Status late = copies.wait(Deadline::after(std::chrono::milliseconds(1)));
+  EXPECT_EQ(late.code(), Code::kTimeout);
+  EXPECT_NE(late.message().find("the oldest with rank 2"), std::string::npos) << late.message();
   gate.set_value();
   EXPECT_EQ(copies.wait(soon()).code(), Code::kStale);
 }
@@ -58,10 +62,11 @@ TEST(AsyncCopiesTest, AThreadWaitsForItsOwnOnly) {
   std::promise<void> gate, begun;
   std::thread other([&] {
     EXPECT_TRUE(others
-                    .begin([&] {
-                      gate.get_future().get();
-                      return Status(Code::kPeerLost, "theirs");
-                    })
+                    .begin({2},
+                           [&] {
+                             gate.get_future().get();
+                             return Status(Code::kPeerLost, "theirs");
+                           })
                     .is_ok());
     begun.set_value();
     EXPECT_EQ(others.wait(soon()).code(), Code::kPeerLost);
