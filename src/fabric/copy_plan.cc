@@ -49,9 +49,8 @@ CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes) {
 RemoteCopies::Route& RemoteCopies::route_to(const std::shared_ptr<const RemoteWindow>& window) {
   for (const auto& route : routes_)
     if (route->window == window) return *route;
-  auto route = std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}});
-  route->context->set_limit(limit_);
-  return *routes_.emplace_back(std::move(route));
+  return *routes_.emplace_back(
+      std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}}));
 }
 
 // A region is retracted when its owner leaves.
@@ -85,8 +84,8 @@ Status RemoteCopies::begin(const CopyPlan& plan) {
 
 Status RemoteCopies::put(Route& route, const CopyPlan& plan) {
   MEMSPAN_PASS(check_local(plan.from.mapped, plan.bytes, MemoryAccess::kRead));
-  return result_of(
-      route, route.link().put(*route.context, place_in(plan.to), plan.from.mapped, plan.bytes));
+  return result_of(route, route.link().put(route.until(deadline_), place_in(plan.to),
+                                           plan.from.mapped, plan.bytes));
 }
 
 // Gets are collected, so that many are under way at once. A get that has ended writes no more.
@@ -102,7 +101,7 @@ Status RemoteCopies::get(Route& route, const CopyPlan& plan) {
 
 Status RemoteCopies::flush_gets(Route& route) {
   if (route.gets.empty()) return Status::ok();
-  const Status status = route.link().move(*route.context, MoveDirection::kGet, route.gets);
+  const Status status = route.link().move(route.until(deadline_), MoveDirection::kGet, route.gets);
   route.gets.clear();
   route.bytes = 0;
   return result_of(route, status);
@@ -123,23 +122,23 @@ Status RemoteCopies::relay(const CopyPlan& plan) {
 Status RemoteCopies::read(const CopyPlace& place, std::uint64_t at, std::span<std::byte> into) {
   if (place.remote == nullptr) return device_.copy(into.data(), place.mapped + at, into.size());
   Route& route = route_to(place.remote);
-  return result_of(route,
-                   route.link().get(*route.context, into.data(), place_in(place, at), into.size()));
+  return result_of(route, route.link().get(route.until(deadline_), into.data(), place_in(place, at),
+                                           into.size()));
 }
 
 Status RemoteCopies::write(const CopyPlace& place, std::uint64_t at,
                            std::span<const std::byte> from) {
   if (place.remote == nullptr) return device_.copy(place.mapped + at, from.data(), from.size());
   Route& route = route_to(place.remote);
-  return result_of(route,
-                   route.link().put(*route.context, place_in(place, at), from.data(), from.size()));
+  return result_of(route, route.link().put(route.until(deadline_), place_in(place, at), from.data(),
+                                           from.size()));
 }
 
 Status RemoteCopies::settle() {
   Status first;
   for (const auto& route : routes_) {
     Status status = flush_gets(*route);
-    if (status.is_ok()) status = result_of(*route, route->context->quiet());
+    if (status.is_ok()) status = result_of(*route, route->until(deadline_).quiet());
     if (first.is_ok()) first = std::move(status);
   }
   routes_.clear();

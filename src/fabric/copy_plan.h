@@ -53,15 +53,12 @@ CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes);
 // Carries out the plans that have a remote end. One thread at a time.
 class RemoteCopies {
  public:
-  // No call of a link takes longer than `limit`. The device is that of the places.
-  RemoteCopies(Device& device, Duration limit) : device_(device), limit_(limit) {}
+  // All waits for peers end at the deadline. The device is that of the places.
+  RemoteCopies(Device& device, const Deadline& deadline) : device_(device), deadline_(deadline) {}
   RemoteCopies(const RemoteCopies&) = delete;
   RemoteCopies& operator=(const RemoteCopies&) = delete;
   // Afterwards no copy touches local memory.
   ~RemoteCopies() { static_cast<void>(settle()); }
-
-  // For copies that begin later with a window that has none under way.
-  void set_limit(Duration limit) { limit_ = limit; }
 
   // Begins a copy. The caller may change a local source afterwards; a local destination is written
   // by settle() at the latest. kInvalidArgument: a local end has no memory. kPeerLost names the
@@ -82,6 +79,11 @@ class RemoteCopies {
     std::vector<MovePiece> gets;  // not asked for yet
     std::uint64_t bytes = 0;      // of those
     Link& link() const { return window->peer->link(); }
+    // For one call of the link.
+    OperationContext& until(const Deadline& deadline) const {
+      context->set_limit(deadline.remaining());
+      return *context;
+    }
   };
   Route& route_to(const std::shared_ptr<const RemoteWindow>& window);
   Status put(Route& route, const CopyPlan& plan);
@@ -94,7 +96,7 @@ class RemoteCopies {
   Status result_of(const Route& route, const Status& status);
 
   Device& device_;
-  Duration limit_;
+  const Deadline deadline_;
   std::vector<std::unique_ptr<Route>> routes_;
   std::shared_ptr<const RemoteWindow> retracted_;
 };

@@ -74,7 +74,7 @@ Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
 // An end on this host stays held until its bytes arrive. If that end is another rank's memory, the
 // copy therefore finishes at once.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
-  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), limit_);
+  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), *deadline_);
   remote_->begun.push_back(piece);
   Status status = begin(Way::kByMessages, piece);
   const bool may_wait = completion_ == CopyCompletion::kTogether && from_.is_empty() &&
@@ -110,7 +110,6 @@ Status PoolCopier::settle(Status status) {
     to_.release();
     const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
     if (again.is_ok() && !deadline_->has_passed()) {
-      remote_->copies.set_limit(deadline_->remaining());
       status = copy_again();
     } else if (!again.is_ok() && again.code() != Code::kPeerLost) {
       status = again;

@@ -161,7 +161,7 @@ class PoolCopier {
 
   // The pieces with an end on another host.
   struct RemotePieces {
-    RemotePieces(Device& device, Duration limit) : copies(device, limit) {}
+    RemotePieces(Device& device, const Deadline& deadline) : copies(device, deadline) {}
     RemoteCopies copies;
     std::vector<CopyPiece> begun;  // and not settled
   };

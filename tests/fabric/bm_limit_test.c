@@ -127,3 +127,125 @@ SCENARIO(a_wait_for_copies_names_the_rank, 3, int number) {
   }
   meet(members);
 }
+
+/* ---- a stopped member of another host, and one limit for each call */
+
+enum { kLarge = 40 << 20, kMany = 5000 };
+
+static smem_batch_copy_params* pieces(char* from, char* to, size_t bytes, uint32_t count) {
+  static void *sources[kMany], *targets[kMany];
+  static uint64_t sizes[kMany];
+  static smem_batch_copy_params batch = {sources, targets, sizes, 0};
+  batch.batchSize = count;
+  for (uint32_t i = 0; i < count; ++i) {
+    sources[i] = from + i * bytes;
+    targets[i] = to + i * bytes;
+    sizes[i] = bytes;
+  }
+  return &batch;
+}
+
+/* The code of its last piece. */
+static int32_t copy_some(smem_bm_t pool, char* from, char* to) {
+  enum { kSome = 8 };
+  int32_t codes[kSome];
+  smem_batch_copy_result results = {codes, kSome};
+  smem_bm_copy_batch_partial_succeed(pool, pieces(from, to, kMiB, kSome), SMEMB_COPY_H2G, 0,
+                                     &results);
+  return codes[kSome - 1];
+}
+
+static int32_t then_wait(int32_t code, smem_bm_t pool) {
+  CHECK(code == SMEM_OK);
+  return smem_bm_wait(pool);
+}
+
+enum { kCalls = 8 };
+static int32_t call_number(int which, smem_bm_t pool, char* bytes) {
+  char* const mine = host_of(pool, 0);
+  char* const far = host_of(pool, 1);
+  switch (which) {
+    case 0:
+      return copy(pool, bytes, far, kLarge, SMEMB_COPY_H2G, 0);
+    case 1:
+      return copy(pool, far, bytes, kLarge, SMEMB_COPY_G2H, 0);
+    case 2:
+      return copy(pool, mine, far, kLarge, SMEMB_COPY_G2G, 0);
+    case 3:
+      return copy(pool, far, far + kLarge, kLarge, SMEMB_COPY_G2G, 0);
+    case 4:
+      return smem_bm_copy_batch(pool, pieces(bytes, far, 1000, kMany), SMEMB_COPY_H2G, 0);
+    case 5:
+      return smem_bm_copy_batch(pool, pieces(far, bytes, 1000, kMany), SMEMB_COPY_G2H, 0);
+    case 6:
+      return copy_some(pool, bytes, far);
+    default:
+      return then_wait(copy(pool, bytes, far, kLarge, SMEMB_COPY_H2G, ASYNC_COPY_FLAG), pool);
+  }
+}
+
+SCENARIO(a_call_has_one_limit, 2, int number) {
+  smem_bm_t pool = impatient_pool(number, 2 * (size_t)kLarge);
+  if (number == 1) {
+    await_word(0, 1);
+    return;
+  }
+  const int may_be_lost = getenv("MEMSPAN_TEST_HOLDERS") != NULL;
+  char* const bytes = calloc(1, kLarge);
+  CHECK(copy(pool, bytes, host_of(pool, 1), 8, SMEMB_COPY_H2G, 0) == SMEM_OK); /* connects */
+  CHECK(kill(page->members[1], SIGSTOP) == 0);
+  for (int which = 0; which < kCalls; ++which) {
+    const double before = now();
+    const int32_t code = call_number(which, pool, bytes);
+    const double took = now() - before;
+    if (is_near(0, 1)) {
+      CHECK(code == SMEM_OK);
+      continue;
+    }
+    fprintf(stderr, "call %d: code %d after %.2f s\n", which, code, took);
+    /* Between real hosts it is lost after some seconds. */
+    CHECK(code == SMEM_TIMEOUT || (may_be_lost && code == SMEM_NOT_CONNECTED));
+    CHECK(strstr(smem_get_last_err_msg(), "rank 1") != NULL && took < 1.75 * kLimit);
+    CHECK(code != SMEM_TIMEOUT || took >= kLimit - 0.1);
+  }
+  CHECK(kill(page->members[1], SIGCONT) == 0);
+  while (smem_bm_wait(pool) != SMEM_OK) {
+  }
+  atomic_store(&page->words[0], 1);
+  free(bytes);
+}
+
+/* Elements of ranks that answer are copied, whoever does not. */
+SCENARIO(a_stopped_rank_spares_the_others, 4, int number) {
+  enum { kPieces = 6 };
+  smem_bm_t pool = impatient_pool(number, kSize);
+  if (number == 0) {
+    static char bytes[kPieces * 1000];
+    void *sources[kPieces], *targets[kPieces];
+    uint64_t sizes[kPieces];
+    int32_t codes[kPieces];
+    fill(bytes, sizeof bytes, 5);
+    for (int i = 0; i < kPieces; ++i) {
+      sources[i] = bytes + i * 1000;
+      targets[i] = host_of(pool, i % 3 + 1) + i * 1000;
+      sizes[i] = 1000;
+    }
+    smem_batch_copy_params batch = {sources, targets, sizes, kPieces};
+    smem_batch_copy_result results = {codes, kPieces};
+    CHECK(kill(page->members[1], SIGSTOP) == 0);
+    const double before = now();
+    smem_bm_copy_batch_partial_succeed(pool, &batch, SMEMB_COPY_H2G, 0, &results);
+    CHECK(now() - before < 1.75 * kLimit);
+    CHECK(kill(page->members[1], SIGCONT) == 0);
+    for (int i = 0; i < kPieces; ++i)
+      CHECK(codes[i] == (i % 3 == 0 && !is_near(0, 1) ? SMEM_TIMEOUT : SMEM_OK));
+  }
+  meet(members);
+  if (number > 1)
+    for (int i = number - 1; i < kPieces; i += 3) {
+      static char all[kPieces * 1000];
+      fill(all, sizeof all, 5);
+      CHECK(memcmp(host_of(pool, number) + i * 1000, all + i * 1000, 1000) == 0);
+    }
+  meet(members);
+}

@@ -93,7 +93,8 @@ int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_ty
 int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_params* params, smem_bm_copy_type t,
                            uint32_t flags);
 /* The same, but every element that can be copied is, and results->results[i] (batchSize of them)
- * is the code of element i. SMEM_PARTIAL_FAILED when some failed. Not with ASYNC_COPY_FLAG. */
+ * is the code of element i. SMEM_PARTIAL_FAILED when some failed. The elements of a rank that does
+ * not answer take a part of controlOperationTimeout. Not with ASYNC_COPY_FLAG. */
 int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle, smem_batch_copy_params* params,
                                            smem_bm_copy_type t, uint32_t flags,
                                            smem_batch_copy_result* results);

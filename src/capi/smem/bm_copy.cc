@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
@@ -127,6 +128,34 @@ Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const
                   [&](std::size_t i) { return piece_of(params, i); });
 }
 
+// Copies all pieces that can be copied. The pieces of each rank get a part of the time, so that one
+// that does not answer leaves some for the others.
+template <typename Failed>
+Status copy_each(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends,
+                 Failed failed) {
+  const auto piece_at = [&](std::size_t i) { return piece_of(params, i); };
+  if (!memory.pool->is_spread())
+    return copy_pieces(memory, ends, memory.limit, params.batchSize, piece_at,
+                       CopyCompletion::kEach, failed);
+  std::map<std::set<std::uint32_t>, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < params.batchSize; ++i) {
+    const CopyPiece piece = piece_at(i);
+    groups[ranks_of(*memory.pool, {&piece, 1})].push_back(i);
+  }
+  const Deadline deadline = Deadline::after(memory.limit);
+  Status first;
+  std::size_t left = groups.size();
+  for (const auto& group : groups) {
+    const std::vector<std::size_t>& places = group.second;
+    const Status status = copy_pieces(
+        memory, ends, deadline.remaining() / left--, places.size(),
+        [&](std::size_t i) { return piece_at(places[i]); }, CopyCompletion::kEach,
+        [&](std::size_t i, const Status& why) { return failed(places[i], why); });
+    if (first.is_ok()) first = status;
+  }
+  return first;
+}
+
 // The arrays are the caller's again when it returns, so they are copied.
 Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
   std::vector<CopyPiece> pieces(params.batchSize);
@@ -191,13 +220,13 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
     RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
+    std::size_t first_at = params->batchSize;
     Status first;
-    const Status last = copy_pieces(
-        memory, kEnds[t], memory.limit, params->batchSize,
-        [&](std::size_t at) { return piece_of(*params, at); }, CopyCompletion::kEach,
-        [&](std::size_t at, const Status& why) {
+    const Status last =
+        copy_each(memory, *params, kEnds[t], [&](std::size_t at, const Status& why) {
           results->results[at] = smem_code(why);
-          if (failures++ == 0) first = name_element(why, at, params->batchSize);
+          ++failures;
+          if (at < first_at) first = name_element(why, first_at = at, params->batchSize);
           return true;
         });
     static_cast<void>(recorded.ends(failures == 0 ? last : first));
