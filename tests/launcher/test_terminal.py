@@ -1,55 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """oshrun in a terminal: rank 0 reads what is typed, Ctrl-C ends the job, Ctrl-Z stops it."""
 import os
-import pty
-import select
 import signal
 import time
 import unittest
 
-from jobs.launcher import OSHRUN
-
-
-class Terminal:
-    """A job whose controlling terminal we hold the other end of."""
-
-    def __init__(self, *arguments):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execv(OSHRUN, [OSHRUN, *arguments])
-        self.seen = b""
-
-    def type(self, keys):
-        os.write(self.fd, keys)
-
-    def read_until(self, text, seconds=20):
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], max(0.0, end - time.monotonic()))
-            if not ready:
-                raise AssertionError(f"no {text!r} in {self.seen!r}")
-            try:
-                self.seen += os.read(self.fd, 4096)
-            except OSError:  # everybody closed the terminal
-                if text not in self.seen:
-                    raise AssertionError(f"no {text!r} in {self.seen!r}") from None
-        return self.seen
-
-    def code(self, seconds=20):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.01)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError(f"the job did not end; {self.seen!r}")
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
+from jobs.terminal import Terminal, state_of
 
 
 class TerminalTest(unittest.TestCase):

@@ -132,7 +132,7 @@ Status Agent::start(Guard guard, const std::string& text) {
   if (!job.is_ok()) return job.status();
   job_.emplace(std::move(*job));
   told_.resize(static_cast<std::size_t>(job_->count()), PeerState::kAbsent);
-  auto executor = LocalExecutor::make(*job_, signals_, std::move(guard));
+  auto executor = LocalExecutor::make(*job_, std::move(guard));
   if (!executor.is_ok()) return executor.status();
   executor_ = std::move(*executor);
   Status started = executor_->start();
@@ -153,8 +153,7 @@ void Agent::wait() {
 
 bool Agent::is_asked_to_end() const {
   while (const std::optional<int> number = signals_.next())
-    for (const int ending : {SIGINT, SIGQUIT, SIGTERM, SIGHUP})
-      if (*number == ending) return true;
+    if (ends_a_job(*number)) return true;
   return false;
 }
 

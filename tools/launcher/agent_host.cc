@@ -11,6 +11,7 @@
 #include "core/remedy.h"
 #include "launcher/job.h"
 #include "launcher/remote_shell.h"
+#include "launcher/signals.h"
 #include "launcher/spawn.h"
 
 namespace memspan::launcher {
@@ -45,8 +46,7 @@ std::string describe_shell(const AgentHost& host) {
 }  // namespace
 
 Status call_agent(AgentHost& host, const Options& options,
-                  const std::vector<std::string>& environment, const Signals& signals,
-                  Processes& shells) {
+                  const std::vector<std::string>& environment, Processes& shells) {
   const auto words = agent_command(options, host.name);
   if (!words.is_ok()) return words.status();
   host.command = fmt::format("{}", fmt::join(*words, " "));
@@ -57,7 +57,7 @@ Status call_agent(AgentHost& host, const Options& options,
   if (!to.is_ok() || !from.is_ok()) return to.is_ok() ? from.status() : to.status();
   rlimit open_files{};
   if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) return Status::from_errno("getrlimit");
-  Spawner spawner(*file, *words, "", signals.original(), open_files);
+  Spawner spawner(*file, *words, "", open_files);
   Start start;
   start.environment = environment;
   start.input = to->reader.get();

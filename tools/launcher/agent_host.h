@@ -11,7 +11,6 @@
 #include "launcher/message_channel.h"
 #include "launcher/options.h"
 #include "launcher/processes.h"
-#include "launcher/signals.h"
 
 namespace memspan::launcher {
 
@@ -46,8 +45,7 @@ struct AgentHost {
 
 // Starts the remote shell of `host`, among `shells` by its number, and opens the channel.
 Status call_agent(AgentHost& host, const Options& options,
-                  const std::vector<std::string>& environment, const Signals& signals,
-                  Processes& shells);
+                  const std::vector<std::string>& environment, Processes& shells);
 
 // Why the agent of `host` is gone, from the state that it was in and how the remote shell ended.
 std::string explain_loss(const AgentHost& host);

@@ -15,23 +15,21 @@
 
 namespace memspan::launcher {
 
-Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(const Job& job, const Signals& signals,
-                                                           Guard guard) {
+Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(const Job& job, Guard guard) {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
   auto forwarding = Forwarding::make(job.options(), job.channel());
   if (!forwarding.is_ok()) return forwarding.status();
   auto executor = std::unique_ptr<LocalExecutor>(
-      new LocalExecutor(job, signals, std::move(guard), std::move(epoll), std::move(*forwarding)));
+      new LocalExecutor(job, std::move(guard), std::move(epoll), std::move(*forwarding)));
   MEMSPAN_TRY(executor->watch(executor->forwarding_->descriptor(), EPOLLIN, Source::kOutput, 0),
               "watching the output");
   return executor;
 }
 
-LocalExecutor::LocalExecutor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
+LocalExecutor::LocalExecutor(const Job& job, Guard guard, Fd epoll,
                              std::unique_ptr<Forwarding> forwarding)
     : job_(job),
-      signals_(signals),
       epoll_(std::move(epoll)),
       store_(job.count()),
       forwarding_(std::move(forwarding)),
@@ -41,8 +39,7 @@ Status LocalExecutor::start() {
   const std::vector<Program>& programs = job_.options().programs;
   int rank = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    Spawner spawner(job_.file(i), programs[i].command, programs[i].folder, signals_.original(),
-                    job_.open_files());
+    Spawner spawner(job_.file(i), programs[i].command, programs[i].folder, job_.open_files());
     for (int count = 0; count < programs[i].processes; ++count, ++rank)
       if (job_.has(rank)) MEMSPAN_PASS(start_one(spawner, i, rank));
   }

@@ -10,7 +10,6 @@
 #include "launcher/forwarding.h"
 #include "launcher/job.h"
 #include "launcher/processes.h"
-#include "launcher/signals.h"
 #include "launcher/stack_request.h"
 #include "launcher/store_desk.h"
 #include "launcher/terminal_input.h"
@@ -19,9 +18,8 @@ namespace memspan::launcher {
 
 class LocalExecutor final : public Executor {
  public:
-  // The job and the signals must outlive it.
-  static Result<std::unique_ptr<LocalExecutor>> make(const Job& job, const Signals& signals,
-                                                     Guard guard);
+  // The job must outlive it.
+  static Result<std::unique_ptr<LocalExecutor>> make(const Job& job, Guard guard);
 
   Status start() override;
   int descriptor() const override { return epoll_.get(); }
@@ -46,8 +44,7 @@ class LocalExecutor final : public Executor {
   // A member that will not answer for its stacks: SIGUSR2 may end it.
   enum class Mute { kSpared, kSignalled };
 
-  LocalExecutor(const Job& job, const Signals& signals, Guard guard, Fd epoll,
-                std::unique_ptr<Forwarding> forwarding);
+  LocalExecutor(const Job& job, Guard guard, Fd epoll, std::unique_ptr<Forwarding> forwarding);
   PeerState state_of(int rank) const;
   void ask_for_stacks(Mute mute);
   Status start_one(Spawner& spawner, std::size_t program, int rank);
@@ -60,7 +57,6 @@ class LocalExecutor final : public Executor {
   int index_of(int rank) const { return rank - job_.first_rank(); }
 
   const Job& job_;
-  const Signals& signals_;
   Fd epoll_;
   StoreDesk store_;  // by index on this host
   std::unique_ptr<Forwarding> forwarding_;

@@ -41,7 +41,7 @@ Result<int> run_here(Options options, const Signals& signals) {
   if (!job.is_ok()) return job.status();
   auto guard = Guard::start();
   if (!guard.is_ok()) return guard.status();
-  auto executor = LocalExecutor::make(*job, signals, std::move(*guard));
+  auto executor = LocalExecutor::make(*job, std::move(*guard));
   if (!executor.is_ok()) return executor.status();
   return supervise(job->options(), job->nodes(), signals, **executor);
 }
@@ -51,7 +51,7 @@ Result<int> run_on_hosts(const Options& options, const Signals& signals) {
   if (!mirror.is_ok()) return mirror.status();
   auto guard = Guard::start();
   if (!guard.is_ok()) return guard.status();
-  auto executor = RemoteExecutor::make(options, *mirror, signals, std::move(*guard));
+  auto executor = RemoteExecutor::make(options, *mirror, std::move(*guard));
   if (!executor.is_ok()) return executor.status();
   return supervise(options, *mirror, signals, **executor);
 }

@@ -17,6 +17,7 @@
 #include "launcher/job_store.h"
 #include "launcher/rendezvous.h"
 #include "launcher/say.h"
+#include "launcher/signals.h"
 
 namespace memspan::launcher {
 namespace {
@@ -34,28 +35,22 @@ std::vector<std::string> own_environment() {
   return settings;
 }
 
-bool ends_a_job(int number) {
-  return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RemoteExecutor>> RemoteExecutor::make(const Options& options,
-                                                             const Nodes& mirror,
-                                                             const Signals& signals, Guard guard) {
+                                                             const Nodes& mirror, Guard guard) {
   const auto limits = AgentLimits::from_environment();
   if (!limits.is_ok()) return limits.status();
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
   return std::unique_ptr<RemoteExecutor>(
-      new RemoteExecutor(options, mirror, signals, std::move(guard), std::move(epoll), *limits));
+      new RemoteExecutor(options, mirror, std::move(guard), std::move(epoll), *limits));
 }
 
-RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, const Signals& signals,
-                               Guard guard, Fd epoll, const AgentLimits& limits)
+RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard, Fd epoll,
+                               const AgentLimits& limits)
     : options_(options),
       mirror_(mirror),
-      signals_(signals),
       epoll_(std::move(epoll)),
       limits_(limits),
       output_(options.hosts.size(), options.label),
@@ -111,7 +106,7 @@ Status RemoteExecutor::open_store() {
 }
 
 Status RemoteExecutor::call(AgentHost& host) {
-  MEMSPAN_PASS(call_agent(host, options_, order_.environment, signals_, shells_));
+  MEMSPAN_PASS(call_agent(host, options_, order_.environment, shells_));
   return watch(host.channel->in(), EPOLLIN, true);
 }
 

@@ -19,16 +19,15 @@
 #include "launcher/host_output.h"
 #include "launcher/job_order.h"
 #include "launcher/launcher_input.h"
-#include "launcher/signals.h"
 #include "store/server.h"
 
 namespace memspan::launcher {
 
 class RemoteExecutor final : public Executor {
  public:
-  // All must outlive it. `mirror` is of Nodes::make_one().
+  // Both must outlive it. `mirror` is of Nodes::make_one().
   static Result<std::unique_ptr<RemoteExecutor>> make(const Options& options, const Nodes& mirror,
-                                                      const Signals& signals, Guard guard);
+                                                      Guard guard);
   ~RemoteExecutor() override;
 
   Status start() override;
@@ -50,8 +49,8 @@ class RemoteExecutor final : public Executor {
   std::size_t pending_output() const override { return output_.pending(); }
 
  private:
-  RemoteExecutor(const Options& options, const Nodes& mirror, const Signals& signals, Guard guard,
-                 Fd epoll, const AgentLimits& limits);
+  RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard, Fd epoll,
+                 const AgentLimits& limits);
   Status open_store();
   Status call(AgentHost& host);
   Status watch(int descriptor, std::uint32_t events, bool is_wanted);
@@ -69,7 +68,6 @@ class RemoteExecutor final : public Executor {
 
   const Options& options_;
   const Nodes& mirror_;
-  const Signals& signals_;
   Fd epoll_;
   AgentLimits limits_;
   Deadline start_ = Deadline::never();

@@ -8,25 +8,37 @@
 #include <cstring>
 
 namespace memspan::launcher {
+namespace {
+
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
 
 std::string describe_signal(int number) {
   return fmt::format("{} ({})", number, strsignal(number));
 }
 
+bool ends_a_job(int number) {
+  return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+}
+
 Result<Signals> Signals::block() {
   // A parent that ignores SIGCHLD would have the kernel reap our children before we see them end.
-  std::signal(SIGCHLD, SIG_DFL);
+  // SIGCONT continues us in any case, and then the processes.
+  for (const int number : {SIGCHLD, SIGCONT}) std::signal(number, SIG_DFL);
   sigset_t handled;
   sigemptyset(&handled);
   for (int number : {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT})
-    sigaddset(&handled, number);
+    if (!is_ignored(number)) sigaddset(&handled, number);  // blocked ones arrive though ignored
   Fd descriptor(signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor.is_valid()) return Status::from_errno("signalfd");
   sigset_t blocked = handled;
   sigaddset(&blocked, SIGPIPE);  // a write to a closed pipe is an error there, not the end of us
-  sigset_t original;
-  if (sigprocmask(SIG_BLOCK, &blocked, &original) != 0) return Status::from_errno("sigprocmask");
-  return Signals(std::move(descriptor), original);
+  if (sigprocmask(SIG_SETMASK, &blocked, nullptr) != 0) return Status::from_errno("sigprocmask");
+  return Signals(std::move(descriptor));
 }
 
 std::optional<int> Signals::next() const {

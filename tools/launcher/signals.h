@@ -14,6 +14,9 @@ namespace memspan::launcher {
 // "9 (Killed)"
 std::string describe_signal(int number);
 
+// Those after which a program usually ends.
+bool ends_a_job(int number);
+
 // Blocks the signals that the launcher handles, in the calling thread and those it starts. Signals
 // that were ignored at its start (nohup) stay ignored, also in the processes.
 class Signals {
@@ -21,16 +24,12 @@ class Signals {
   static Result<Signals> block();
 
   int descriptor() const { return descriptor_.get(); }
-  // The mask as it was, for the processes.
-  const sigset_t& original() const { return original_; }
   // The next pending signal, or nullopt.
   std::optional<int> next() const;
 
  private:
-  Signals(Fd descriptor, const sigset_t& original)
-      : descriptor_(std::move(descriptor)), original_(original) {}
+  explicit Signals(Fd descriptor) : descriptor_(std::move(descriptor)) {}
   Fd descriptor_;
-  sigset_t original_;
 };
 
 }  // namespace memspan::launcher

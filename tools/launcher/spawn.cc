@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "command_line/arguments.h"
 #include "core/fd.h"
@@ -45,7 +46,6 @@ struct Orders {
   char* const* environment;
   const char* folder;  // null: ours
   const Start* start;
-  const sigset_t* signals;
   const rlimit* open_files;
   const cpu_set_t* cores;  // null: not bound
   pid_t launcher;
@@ -80,7 +80,9 @@ __attribute__((no_sanitize("address"))) int enter_program(void* argument) {
   if (setrlimit(RLIMIT_NOFILE, orders.open_files) != 0) return give_up(orders, "setrlimit");
   if (orders.folder != nullptr && chdir(orders.folder) != 0)
     return give_up(orders, "entering its folder");
-  sigprocmask(SIG_SETMASK, orders.signals, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(orders.program, orders.arguments, orders.environment);
   if (errno == ENOEXEC) execve("/bin/sh", orders.shell_arguments, orders.environment);
   return give_up(orders, "starting it");
@@ -89,11 +91,10 @@ __attribute__((no_sanitize("address"))) int enter_program(void* argument) {
 }  // namespace
 
 Spawner::Spawner(std::string program, std::vector<std::string> arguments, std::string folder,
-                 const sigset_t& signals, const rlimit& open_files)
+                 const rlimit& open_files)
     : program_(std::move(program)),
       arguments_(std::move(arguments)),
       folder_(std::move(folder)),
-      signals_(signals),
       open_files_(open_files),
       stack_(std::make_unique<std::byte[]>(kStackBytes)) {}
 
@@ -116,7 +117,6 @@ Result<pid_t> Spawner::spawn(const Start& start) {
                 environment.data(),
                 folder_.empty() ? nullptr : folder_.c_str(),
                 &start,
-                &signals_,
                 &open_files_,
                 start.core >= 0 ? &mask : nullptr,
                 getpid(),

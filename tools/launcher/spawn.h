@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -26,14 +25,15 @@ struct Start {
   int core = -1;               // -1: not bound
 };
 
-// The settings of all processes of one program: the file, its working directory (empty: ours), the
-// signal mask and the limit on open files that they get back. One thread at a time.
+// The settings of all processes of one program: the file, its working directory (empty: ours) and
+// the limit on open files that they get back. One thread at a time.
 class Spawner {
  public:
   Spawner(std::string program, std::vector<std::string> arguments, std::string folder,
-          const sigset_t& signals, const rlimit& open_files);
+          const rlimit& open_files);
 
-  // The new process leads a process group of its own and is killed when the launcher dies.
+  // The new process leads a process group of its own, has no signal blocked, and is killed when the
+  // launcher dies.
   // Returns after its exec: kNotFound when that failed, so a bad program is an error here and
   // not a strange exit later. All signals that the launcher handles must be blocked.
   Result<pid_t> spawn(const Start& start);
@@ -42,7 +42,6 @@ class Spawner {
   std::string program_;
   std::vector<std::string> arguments_;
   std::string folder_;
-  sigset_t signals_;
   rlimit open_files_;
   std::unique_ptr<std::byte[]> stack_;  // of the child
 };
