@@ -211,6 +211,8 @@ void Agent::report() {
   pass_on_output();
   for (std::string& note : executor_->take_notes())
     channel_.send({.kind = Kind::kNote, .text = std::move(note)});
+  for (const Stop& stop : executor_->take_stops())
+    channel_.send({.kind = Kind::kStopped, .rank = stop.rank, .value = stop.number});
   if (!endings.empty() || !replaced.empty()) report_states();
   for (const Ending& ending : replaced)
     channel_.send({.kind = Kind::kReplaced,

@@ -43,6 +43,8 @@ class Executor {
   // Lines for the user, since the last call.
   virtual std::vector<std::string> take_notes() = 0;
 
+  // The stops and continuations since the last call, without waiting.
+  virtual std::vector<Stop> take_stops() = 0;
   // The endings since the last call, without waiting.
   virtual std::vector<Ending> reap() = 0;
   // Processes that run another program than the one that joined.

@@ -30,6 +30,7 @@ class LocalExecutor final : public Executor {
   void signal_all(int number) override;
   void ask_for_stacks() override { ask_for_stacks(Mute::kSpared); }
   std::vector<std::string> take_notes() override { return stacks_.take_notes(); }
+  std::vector<Stop> take_stops() override { return processes_.take_stops(); }
   std::vector<Ending> reap() override;
   std::vector<Ending> take_replaced() override;
   std::optional<ExitRequest> exit_request() override { return job_.nodes().exit_request(); }

@@ -25,6 +25,7 @@ enum class Kind : std::uint8_t {
   kFailed,    // value: what the launcher returns; text: why
   kState,     // rank, process, value: PeerState
   kLibrary,   // a process has loaded memspan
+  kStopped,   // rank, value: as Stop::number
   kEnded,     // rank, process, value: of wait(2)
   kReplaced,  // rank, process
   kOutput,    // rank: the stream (1 or 2); text

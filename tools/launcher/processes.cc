@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "launcher/signals.h"
+
 namespace memspan::launcher {
 
 std::string format_ranks(const std::vector<int>& ranks) {
@@ -56,8 +58,23 @@ std::vector<Ending> Processes::reap() {
   return endings;
 }
 
+std::vector<Stop> Processes::take_stops() {
+  std::vector<Stop> stops;
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 || info.si_pid == 0)
+      return stops;
+    const auto found = ranks_.find(info.si_pid);
+    if (found == ranks_.end()) continue;
+    stops.push_back({found->second, info.si_code == CLD_CONTINUED ? 0 : info.si_status});
+  }
+}
+
 void Processes::signal_all(int number) const {
-  for (auto [pid, rank] : ranks_) kill(-pid, number);
+  for (auto [pid, rank] : ranks_) {
+    kill(-pid, number);
+    if (ends_a_job(number)) kill(-pid, SIGCONT);
+  }
 }
 
 void Processes::signal_one(pid_t process, int number) const {

@@ -25,6 +25,12 @@ struct Ending {
   int wait_status = 0;
 };
 
+// One process that has been stopped by a signal, or continued.
+struct Stop {
+  int rank = 0;
+  int number = 0;  // of the signal; 0: continued
+};
+
 // "0-2, 5": for messages.
 std::string format_ranks(const std::vector<int>& ranks);
 
@@ -39,7 +45,10 @@ class Processes {
   Status start(Spawner& spawner, int rank, const Start& start);
   // The ones that ended since the last call, without waiting.
   std::vector<Ending> reap();
-  // Everything that was started here and what it started in its groups.
+  // The last stop or continuation of each since the last call, without waiting.
+  std::vector<Stop> take_stops();
+  // Everything that was started here and what it started in its groups. A signal that ends a job
+  // also continues stopped processes.
   void signal_all(int number) const;
   // One process of these groups; another one that has the number by now gets no signal.
   void signal_one(pid_t process, int number) const;

@@ -201,6 +201,8 @@ void RemoteExecutor::handle_process(const Message& message) {
     // Losses are ours to note.
     const auto state = static_cast<PeerState>(message.value);
     if (state != PeerState::kLost && slot.state.load() != PeerState::kLost) slot.state.store(state);
+  } else if (message.kind == Kind::kStopped) {
+    stops_.push_back({message.rank, message.value});
   } else if (message.kind == Kind::kEnded) {
     running_.erase(message.rank);
     ended_.push_back(ending);
@@ -335,6 +337,7 @@ void RemoteExecutor::signal_all(int number) {
     breakdown_ = Breakdown{
         fmt::format("the job was ended by signal {} while it started", describe_signal(number)),
         128 + number};
+  if (ends_a_job(number)) shells_.signal_all(SIGCONT);
   send_to_all({.kind = Kind::kSignal, .value = number});
 }
 

@@ -39,6 +39,7 @@ class RemoteExecutor final : public Executor {
   void signal_all(int number) override;
   void ask_for_stacks() override { send_to_all({.kind = Kind::kStacks}); }
   std::vector<std::string> take_notes() override { return std::exchange(notes_, {}); }
+  std::vector<Stop> take_stops() override { return std::exchange(stops_, {}); }
   std::vector<Ending> reap() override;
   std::vector<Ending> take_replaced() override { return std::exchange(replaced_, {}); }
   std::optional<ExitRequest> exit_request() override { return exit_request_; }
@@ -80,6 +81,7 @@ class RemoteExecutor final : public Executor {
   LauncherInput input_;
   bool is_input_watched_ = false;
   std::set<int> running_;
+  std::vector<Stop> stops_;
   std::vector<Ending> ended_;
   std::vector<Ending> replaced_;
   std::vector<std::string> notes_;

@@ -37,6 +37,7 @@ Result<Signals> Signals::block() {
   if (!descriptor.is_valid()) return Status::from_errno("signalfd");
   sigset_t blocked = handled;
   sigaddset(&blocked, SIGPIPE);  // a write to a closed pipe is an error there, not the end of us
+  sigaddset(&blocked, SIGTTOU);  // a message to the terminal does not stop us (stty tostop)
   if (sigprocmask(SIG_SETMASK, &blocked, nullptr) != 0) return Status::from_errno("sigprocmask");
   return Signals(std::move(descriptor));
 }

@@ -23,8 +23,14 @@ using std::chrono::milliseconds;
 constexpr Duration kSurvivorsPatience = milliseconds(600);
 constexpr Duration kGlobalExitPatience = milliseconds(200);
 constexpr Duration kTerminatePatience = milliseconds(200);
+// After a signal that ends the job, for a process that is still or again stopped.
+constexpr Duration kStoppedPatience = milliseconds(1000);
 // How long, after --timeout, a reader may take to read what the job printed.
 constexpr Duration kReaderPatience = milliseconds(2000);
+
+Deadline earlier(const Deadline& one, const Deadline& other) {
+  return other.when() < one.when() ? other : one;
+}
 
 MEMSPAN_REMEDY(kJobTimeout, "job-timeout",
                "The time of --timeout passed before all processes ended, so oshrun ends them.",
@@ -68,6 +74,7 @@ int Supervisor::run() {
   while (!executor_.is_empty()) {
     wait_and_serve(next_deadline());
     handle_endings();
+    handle_stops();
     check_timeout();
     if (escalation_.has_passed()) escalate();
   }
@@ -81,11 +88,8 @@ int Supervisor::run() {
 
 void Supervisor::wait_and_serve(Deadline deadline) {
   std::array<epoll_event, 2> events{};
-  const Deadline earlier = std::min(deadline, executor_.deadline(), [](auto& one, auto& other) {
-    return one.when() < other.when();
-  });
   epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-             earlier.remaining_poll_ms());
+             earlier(deadline, executor_.deadline()).remaining_poll_ms());
   handle_signals();
   executor_.serve();
   say_notes();
@@ -109,31 +113,40 @@ void Supervisor::handle_signals() {
 }
 
 void Supervisor::handle_signal(int number) {
+  note_stops();  // as they were before the signal
   executor_.signal_all(number);
-  switch (number) {
-    case SIGINT:
-    case SIGQUIT:
-    case SIGTERM:
-    case SIGHUP:
-      // A process that catches the signal may finish its work; a second one ends the job.
-      is_impatient_ = asked_ != 0 || executor_.is_empty();
-      if (asked_ != 0 && phase_ == Phase::kRunning) {
-        result_ = 128 + number;
-        end_job(Phase::kTerminating, kTerminatePatience);
-      }
-      asked_ = number;
-      break;
-    case SIGTSTP:
-      raise(SIGSTOP);
-      break;
-    default:
-      break;
+  if (number == SIGTSTP) raise(SIGSTOP);
+  if (!ends_a_job(number)) return;
+  // A process that catches the signal may finish its work; a second one ends the job.
+  is_impatient_ = asked_ != 0 || executor_.is_empty();
+  if (asked_ == 0) stopped_then_ = stops_.clause(Stops::Tense::kPast);
+  if (asked_ != 0 && phase_ == Phase::kRunning) {
+    result_ = 128 + number;
+    end_job(Phase::kTerminating, kTerminatePatience);
+  }
+  asked_ = number;
+}
+
+void Supervisor::note_stops() {
+  for (const Stop& stop : executor_.take_stops()) stops_.note(stop);
+}
+
+// A process that stops again before it handles the signal, as by a write to the terminal, ends only
+// by SIGKILL.
+void Supervisor::handle_stops() {
+  note_stops();
+  if (phase_ != Phase::kRunning) return;
+  if (asked_ == 0) {
+    if (const auto note = stops_.take_note()) say(*note);
+  } else if (escalation_.is_never() && !stops_.is_empty()) {
+    escalation_ = Deadline::after(kStoppedPatience);
   }
 }
 
 void Supervisor::handle_endings() {
   const std::vector<Ending> endings = executor_.reap();
   const std::vector<Ending> replaced = executor_.take_replaced();
+  for (const Ending& ending : endings) stops_.note({ending.rank, 0});
   if (phase_ != Phase::kRunning) return;
   for (const Ending& ending : replaced)
     fail({ending, 1, "left the job without shmem_finalize, as exec() does"});
@@ -167,11 +180,15 @@ void Supervisor::fail(const Failure& failure) {
   executor_.mark_lost(failure.ending);
   if (result_ == 0) result_ = failure.code;
   if (asked_ != 0 && failure.code == 128 + asked_)
-    say(fmt::format("the job was ended by signal {}", describe_signal(asked_)));
+    say_end();
   else
     say(fmt::format("PE {} (process {}) {}", failure.ending.rank, failure.ending.pid,
                     failure.description));
   if (options_.on_failure == OnFailure::kEndJob) end_job(Phase::kSurviving, kSurvivorsPatience);
+}
+
+void Supervisor::say_end() const {
+  say(fmt::format("the job was ended by signal {}{}", describe_signal(asked_), stopped_then_));
 }
 
 void Supervisor::end_job(Phase phase, Duration patience) {
@@ -182,10 +199,15 @@ void Supervisor::end_job(Phase phase, Duration patience) {
 }
 
 void Supervisor::escalate() {
-  if (phase_ == Phase::kSurviving)
-    end_job(Phase::kTerminating, kTerminatePatience);
-  else
-    end_job(Phase::kKilling, Duration::zero());
+  if (phase_ == Phase::kSurviving) return end_job(Phase::kTerminating, kTerminatePatience);
+  if (phase_ == Phase::kRunning) {
+    escalation_ = Deadline::never();
+    if (stops_.is_empty()) return;
+    stopped_then_ = stops_.clause(Stops::Tense::kPast);
+    result_ = 128 + asked_;
+    say_end();
+  }
+  end_job(Phase::kKilling, Duration::zero());
 }
 
 void Supervisor::check_timeout() {
@@ -194,9 +216,9 @@ void Supervisor::check_timeout() {
   if (phase_ != Phase::kRunning || executor_.is_empty()) return;
   const std::vector<int> running = executor_.running();
   say(fmt::format(
-      "the job did not end within {} s (--timeout); {}{}", to_seconds(*options_.timeout),
+      "the job did not end within {} s (--timeout); {}{}{}", to_seconds(*options_.timeout),
       running.empty() ? "it has not started" : "still running: PE " + format_ranks(running),
-      kJobTimeout));
+      stops_.clause(Stops::Tense::kPresent), kJobTimeout));
   result_ = 124;
   if (options_.on_timeout == OnTimeout::kEndJob)
     return end_job(Phase::kTerminating, kTerminatePatience);
@@ -211,7 +233,7 @@ void Supervisor::say_notes() {
 
 Deadline Supervisor::next_deadline() const {
   if (phase_ != Phase::kRunning) return escalation_;
-  return timeout_;
+  return earlier(timeout_, asked_ == 0 ? stops_.deadline() : escalation_);
 }
 
 }  // namespace memspan::launcher

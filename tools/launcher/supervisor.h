@@ -6,8 +6,8 @@
 //      |                                   |
 //      |  \--(--stacks-on-timeout)----> surviving, 1 s: they print their stacks
 //      +--(--timeout, second signal)--> terminating: SIGTERM has been sent
-//                                          |
-//                                       killing: SIGKILL has been sent
+//      |                                   |
+//      +--(stopped 1 s after a signal)-> killing: SIGKILL has been sent
 //
 // Then the rest of the processes' output is passed on, as long as its reader takes it.
 //
@@ -16,12 +16,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/clock.h"
 #include "launcher/executor.h"
 #include "launcher/options.h"
 #include "launcher/signals.h"
+#include "launcher/stops.h"
 #include "launcher/verdict.h"
 
 namespace memspan::launcher {
@@ -49,7 +51,10 @@ class Supervisor {
   void pass_on_the_rest();
   void handle_signals();
   void handle_signal(int number);
+  void note_stops();
+  void handle_stops();
   void handle_endings();
+  void say_end() const;
   void fail(const Failure& failure);
   void end_job(Phase phase, Duration patience);
   void escalate();
@@ -62,11 +67,13 @@ class Supervisor {
   Executor& executor_;
   Fd epoll_;
   Judge judge_;
+  Stops stops_;
   Deadline timeout_ = Deadline::never();
 
   Phase phase_ = Phase::kRunning;
   Deadline escalation_ = Deadline::never();
   int asked_ = 0;              // the signal that asked us to end the job
+  std::string stopped_then_;   // Stops::clause() when it came
   bool is_impatient_ = false;  // asked again, or when there was nothing to end but our own wait
   int result_ = 0;
 };
