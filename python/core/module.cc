@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   bind_openshmem(shmem);
   auto typed = module.def_submodule("typed", "SHMEM's functions for each type and size.");
   bind_typed_moves(typed);
+  bind_typed_waits(typed);
   bind_typed_words(typed);
   bind_sized_signals(typed);
   auto device = module.def_submodule(

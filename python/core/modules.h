@@ -9,7 +9,8 @@ namespace memspan::python {
 void bind_shmem(nanobind::module_& module);          // CANN SHMEM
 void bind_openshmem(nanobind::module_& module);      // what only OpenSHMEM has
 void bind_typed_moves(nanobind::module_& module);    // for each type: elements
-void bind_typed_words(nanobind::module_& module);    // waits, atomics, reductions
+void bind_typed_waits(nanobind::module_& module);    // waits and tests
+void bind_typed_words(nanobind::module_& module);    // atomics, reductions
 void bind_sized_signals(nanobind::module_& module);  // elements of each size with a signal
 void bind_device(nanobind::module_& module);         // memory and streams of a GPU
 void bind_smem(nanobind::module_& module);           // MemFabric: common

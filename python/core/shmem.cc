@@ -317,20 +317,11 @@ void bind_shmem(nb::module_& module) {
              "Where the peer's copy can be used directly, or None.");
 
   module.def(
-      "address_of", [](const Place& place) { return place.address(); }, "place"_a,
-      "The address itself, or where the object's buffer begins.");
-  module.def(
       "load",
       [](const Place& place, std::size_t bytes) {
         return nb::bytes(place.get_local("ivars", bytes), bytes);
       },
       "place"_a, "bytes"_a, "So many bytes as they are now.");
-  module.def(
-      "store",
-      [](const char* name, const Place& place, const nb::bytes& value) {
-        std::memcpy(place.get_local_writable(name, value.size()), value.c_str(), value.size());
-      },
-      "name"_a, "place"_a, "value"_a, "Writes the bytes to memory of this process.");
   module.def(
       "heap_base", [] { return handle_of(memspan_heap_base()); },
       "Where this process's symmetric heap begins; 0 in no job.");

@@ -23,12 +23,19 @@ inline std::size_t bytes_of(std::size_t count, std::size_t size) {
   return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
 }
 
-// One of them, "int32_put", with what help() says.
+// A function under its full name, "shmem_int32_put", with what help() says.
+template <typename Function, typename... Arguments>
+void def_named(nb::module_& module, const std::string& full, const std::string& says,
+               Function&& function, const Arguments&... arguments) {
+  module.def(full.c_str(), std::forward<Function>(function), arguments..., in_lines(says).c_str());
+}
+
+// One of both names, "int32_put".
 template <typename Function, typename... Arguments>
 void def_typed(nb::module_& module, const std::string& name, const std::string& says,
                Function&& function, const Arguments&... arguments) {
   const std::string full = "shmem_" + name;
-  module.def(full.c_str(), std::forward<Function>(function), arguments..., in_lines(says).c_str());
+  def_named(module, full, says, std::forward<Function>(function), arguments...);
   module.attr(("acl" + full).c_str()) = module.attr(full.c_str());
 }
 
@@ -54,6 +61,9 @@ struct Typed {
 // How the sentences speak of an element: "4 bytes", "1 byte".
 inline std::string bytes_in_words(std::size_t bytes) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+inline std::string word_of(std::size_t bytes) {
+  return "word of " + bytes_in_words(bytes);
 }
 
 }  // namespace memspan::python

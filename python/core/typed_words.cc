@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits, tests, atomics and reductions of each type.
+// Atomics and reductions of each type.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <shmem.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "calls.h"
 #include "modules.h"
@@ -20,140 +17,6 @@ namespace memspan::python {
 namespace {
 
 using namespace nb::literals;
-
-std::string word_of(std::size_t bytes) {
-  return "word of " + bytes_in_words(bytes);
-}
-
-// ---- waits and tests
-
-// The status array of waits and tests: None, or one int for each variable, not 0 to leave it out.
-class Status {
- public:
-  Status(const std::optional<Place>& place, std::size_t count)
-      : flags_(place ? place->get_local<const int>("status", bytes_of(count, sizeof(int)))
-                     : nullptr) {}
-  const int* get() const { return flags_; }
-
- private:
-  const int* flags_;
-};
-
-nb::typed<nb::list, std::size_t> indices_of(const std::vector<std::size_t>& indices,
-                                            std::size_t count) {
-  nb::typed<nb::list, std::size_t> list;
-  for (std::size_t i = 0; i < count; ++i) list.append(indices[i]);
-  return list;
-}
-
-// What a wait compares with: one value, or one for each variable.
-template <typename T>
-T compared(T value, std::size_t) {
-  return value;
-}
-template <typename T>
-const T* compared(const Place& values, std::size_t count) {
-  return values.get_local<T>("cmp_values", bytes_of(count, sizeof(T)));
-}
-
-// The forms for many variables, which take a Given (a T, or a Place of as many): `all` gives what
-// the function gives, `some` its indices.
-template <typename T, typename Given>
-struct WaitForms {
-  Typed<T> typed;
-  const char* given_name;
-  std::string says;  // how the words compare
-
-  template <typename Function>
-  void all(const char* rest, const char* does, Function function) {
-    bind(rest, does,
-         [=](auto... arguments) { return wait([&] { return function(arguments...); }); });
-  }
-  template <typename Function>
-  void some(const char* rest, const char* does, Function function) {
-    bind(rest, does, [=](T* at, std::size_t count, const int* flags, int compare, auto wanted) {
-      std::vector<std::size_t> indices(count);
-      const std::size_t found =
-          wait([&] { return function(at, count, indices.data(), flags, compare, wanted); });
-      return indices_of(indices, found);
-    });
-  }
-
- private:
-  template <typename Run>
-  void bind(const char* rest, const char* does, Run run) {
-    typed.def(
-        rest, does + says,
-        [=](const Place& words, std::size_t count, const std::optional<Place>& status, int compare,
-            const Given& given) {
-          T* const at = Typed<T>::words(words, "ivars", count);
-          const Status flags(status, count);
-          return run(at, count, flags.get(), compare, compared<T>(given, count));
-        },
-        "ivars"_a, "nelems"_a, "status"_a.none(), "cmp"_a, nb::arg(given_name));
-  }
-};
-
-template <typename T>
-std::string many_words(const char* with) {
-  return " of the ``nelems`` words of " + bytes_in_words(sizeof(T)) +
-         " at ``ivars`` here compare so (``CmpOp``) with " + with +
-         ". ``status``: one C int for each, not 0 to leave it out, or None.";
-}
-
-template <typename T, auto wait_until, auto test>
-void bind_waits(Typed<T> typed) {
-  const std::string compares = "the " + word_of(sizeof(T)) +
-                               " at ``ivar`` here, which others change, compares so (``CmpOp``) "
-                               "with ``cmp_value``.";
-  typed.def(
-      "_wait_until", "Until " + compares,
-      [](const Place& word, int compare, T value) {
-        T* const at = Typed<T>::words(word, "ivar", 1);
-        wait([&] { wait_until(at, compare, value); });
-      },
-      "ivar"_a, "cmp"_a, "cmp_value"_a);
-  typed.def(
-      "_test", "1 when " + compares + " Else 0.",
-      [](const Place& word, int compare, T value) {
-        T* const at = Typed<T>::words(word, "ivar", 1);
-        return call([&] { return test(at, compare, value); });
-      },
-      "ivar"_a, "cmp"_a, "cmp_value"_a);
-}
-
-constexpr const char* kUntilAll = "Until all";
-constexpr const char* kUntilAny =
-    "The index of one that holds, or 2**64 - 1 when all are left out. Until any";
-constexpr const char* kUntilSome = "The indices of those that hold. Until some";
-constexpr const char* kTestAll = "1 when all, else 0,";
-constexpr const char* kTestAny = "The index of one that holds, or 2**64 - 1. Whether any";
-constexpr const char* kTestSome = "The indices of those that hold, maybe none. Whether some";
-
-void bind_synchronization(nb::module_& module) {
-#define MEMSPAN_WAITS(name, type)                                                            \
-  {                                                                                          \
-    const Typed<type> typed{module, #name};                                                  \
-    bind_waits<type, shmem_##name##_wait_until, shmem_##name##_test>(typed);                 \
-    WaitForms<type, type> one{typed, "cmp_value", many_words<type>("``cmp_value``")};        \
-    one.all("_wait_until_all", kUntilAll, shmem_##name##_wait_until_all);                    \
-    one.all("_wait_until_any", kUntilAny, shmem_##name##_wait_until_any);                    \
-    one.some("_wait_until_some", kUntilSome, shmem_##name##_wait_until_some);                \
-    one.all("_test_all", kTestAll, shmem_##name##_test_all);                                 \
-    one.all("_test_any", kTestAny, shmem_##name##_test_any);                                 \
-    one.some("_test_some", kTestSome, shmem_##name##_test_some);                             \
-    WaitForms<type, Place> each{typed, "cmp_values",                                         \
-                                many_words<type>("their own of ``cmp_values``, as many")};   \
-    each.all("_wait_until_all_vector", kUntilAll, shmem_##name##_wait_until_all_vector);     \
-    each.all("_wait_until_any_vector", kUntilAny, shmem_##name##_wait_until_any_vector);     \
-    each.some("_wait_until_some_vector", kUntilSome, shmem_##name##_wait_until_some_vector); \
-    each.all("_test_all_vector", kTestAll, shmem_##name##_test_all_vector);                  \
-    each.all("_test_any_vector", kTestAny, shmem_##name##_test_any_vector);                  \
-    each.some("_test_some_vector", kTestSome, shmem_##name##_test_some_vector);              \
-  }
-  MEMSPAN_WORD_TYPES(MEMSPAN_WAITS)
-#undef MEMSPAN_WAITS
-}
 
 // ---- atomics
 
@@ -288,7 +151,6 @@ void bind_reductions(nb::module_& module) {
 }  // namespace
 
 void bind_typed_words(nb::module_& module) {
-  bind_synchronization(module);
   bind_atomics(module);
   bind_reductions(module);
 }

@@ -23,10 +23,13 @@ For each T of int32, int64, uint32 and uint64:
 For all but char, ``shmem_T_sum_reduce``, ``_prod``, ``_min`` and ``_max`` (dest, source, nreduce, team); for
 integers ``_and``, ``_or`` and ``_xor``.
 
-Each also has the name ``aclshmem_...``; for all T but double so do waits and tests with the results
-that the later generation writes (``shmem.typed_waits``). Elements, ``nelems`` and strides count
-elements of the type, not bytes. ``shmem.moves`` describes arguments and exceptions.
+Each also has the name ``aclshmem_...``, except waits and tests. Those of that name exist for all T but
+double, and also store what they return if you pass ``res_out`` (a C int for ``_test`` and
+``_test_all``, a size_t for the others) and ``indices`` (a size_t for each word, before ``status``).
+``aclshmem_T_wait(ivar, cmp_value)`` waits until the word is another value.
+
+Elements, ``nelems`` and strides count elements of the type, not bytes. ``shmem.moves`` describes
+arguments and exceptions.
 """
 
 from memspan._core.typed import *  # noqa: F403
-from shmem.typed_waits import *  # noqa: F403

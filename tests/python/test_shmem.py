@@ -2,6 +2,7 @@
 """`shmem` alone, its codes, words and objects."""
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -542,13 +543,46 @@ def test_waits_that_write_their_result(alone, name):
     call("wait_until_all", words, 5, skipped, flag, 7)
     call("wait_until_all_vector", words, 5, skipped, flag, values)
     call("wait_until", words[1:], flag, 7)
-    call("wait", words[3:], 7)
+    words[4] = -1 if name in ("char", "float", "int8", "int16", "int32", "int64") else 200
+    call("wait_until", words[4:], shmem.CmpOp.CMP_EQ, int(words[4]))
+    if name == "char":
+        words[4] = ord("m")
+        call("wait_until", words[4:], shmem.CmpOp.CMP_EQ, "m")
     with pytest.raises(ValueError, match="res_out is 8"):
         call("test", words, flag, 7, 8)
-    with pytest.raises(TypeError, match="needed are ivars, nelems, indices, status"):
+    with pytest.raises(TypeError, match="indices: .*status: "):
         call("wait_until_some", words, 5, None, flag)
     with pytest.raises(ValueError, match="symmetric heap"):
         call("wait_until", np.zeros(1, of), flag, 0)
+    del words
+
+
+@pytest.mark.parametrize("name", "char float int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_wait_ends_when_the_word_is_another(alone, name):
+    wait = getattr(shmem, f"aclshmem_{name}_wait")
+    words = shmem.tensor(3, {"char": "int8", "float": "float32"}.get(name, name))
+    words[:] = 7
+    alarms = []
+
+    def change(*_):
+        alarms.append(len(alarms))
+        words[1] = 8
+
+    previous = signal.signal(signal.SIGALRM, change)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        wait(words[1:], 7)
+        assert alarms == [0] and words.tolist() == [7, 8, 7]
+        wait(words, 6)
+        wait(words, 8)
+        assert alarms == [0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    with pytest.raises(ValueError, match="symmetric heap"):
+        wait(np.zeros(1, words.dtype), 7)
+    with pytest.raises(TypeError):
+        wait(words, None)
     del words
 
 

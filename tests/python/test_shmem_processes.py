@@ -264,7 +264,8 @@ def wait_for_shorts(rank, ranks):
     words = shmem.tensor(3, "int16")
     if rank == 0:
         assert shmem.aclshmem_int16_wait_until_any(words, 3, None, shmem.CmpOp.CMP_EQ, -2) == 1
-        shmem.aclshmem_int16_wait(words[2:], 5)
+        shmem.aclshmem_int16_wait(words[2:], 0)
+        assert words[2] == 5
     else:
         shmem.shmem_int16_p(words[1:], -2, 0)
         shmem.shmem_quiet()

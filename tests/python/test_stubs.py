@@ -57,7 +57,6 @@ MODULES = PACKAGES + [
     "shmem.streams",
     "shmem.teams",
     "shmem.typed",
-    "shmem.typed_waits",
     "shmem.types",
 ]
 if importlib.util.find_spec("torch") is not None:
