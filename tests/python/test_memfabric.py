@@ -3,6 +3,7 @@
 
 import array
 import ctypes
+import mmap
 import os
 import random
 import signal
@@ -18,7 +19,7 @@ import mf_smem
 import numpy as np
 import pytest
 from jobs import hosts
-from memspan import mooncake
+from memspan import Error, mooncake
 from memspan.fabric.engine import TransferRequest
 from needs import needs
 
@@ -323,6 +324,17 @@ def adopted_arrays(rank, ranks):
     places = [other.ctypes.data, small.ctypes.data + 1], [other.nbytes, 1]
     assert engine.batch_register_memory(*places, adopt=True) < 0
     assert engine.register_memory(other.ctypes.data + 1, 100) == 0, "nothing is left of it"
+    assert engine.unregister_memory(other.ctypes.data + 1) == 0
+    mf_smem.raise_on_error(True)
+    try:
+        with pytest.raises(Error, match="only the very same range"):
+            engine.batch_register_memory(*places, adopt=True)
+    finally:
+        mf_smem.raise_on_error(False)
+    with pytest.raises(TypeError):
+        engine.batch_register_memory([other.ctypes.data, None], [other.nbytes, 1], adopt=True)
+    assert engine.register_memory(other.ctypes.data + 1, 100) == 0, "nothing is left of it"
+    assert engine.batch_register_memory([], [], adopt=True) == engine.batch_register_memory([], []) < 0
     memory[5] = 99
     mine = f"{engine.session_id} {memory.ctypes.data}".encode().ljust(64)
     everybody = space.all_gather(mine)
@@ -355,6 +367,85 @@ def adopted_arrays(rank, ranks):
 @needs("userfaultfd")
 def test_adopted_arrays():
     jobs.run(adopted_arrays, 2, MEMSPAN_TRANS_WAIT="0")
+
+
+def unregister_many(rank, ranks):
+    engine = memfabric_hybrid.TransferEngine()
+    assert engine.initialize(url(), "127.0.0.1", "Both", 0, store_server_role="Both") == 0
+    memory = np.zeros(1 << 20, np.uint8)
+    begin = memory.ctypes.data
+
+    def read(address):
+        return engine.transfer_sync_read(engine.session_id, begin + 9000, address, 64)
+
+    for raises in (False, True):
+        assert engine.batch_register_memory([begin, begin + 4096], [64, 64]) == 0
+        assert read(begin) == read(begin + 4096) == 0
+        mf_smem.raise_on_error(raises)
+        try:
+            if raises:
+                with pytest.raises(Error, match="address"):
+                    engine.batch_unregister_memory([begin, 0, begin + 4096])
+            else:
+                assert engine.batch_unregister_memory([begin, 0, begin + 4096]) == -2000
+        finally:
+            mf_smem.raise_on_error(False)
+        assert read(begin) < 0 and read(begin + 4096) < 0
+
+
+def test_a_batch_unregisters_all_it_can():
+    jobs.run(unregister_many, 1, MEMSPAN_TRANS_WAIT="0")
+
+
+class Layer:
+    """Of a tensor, what KvWorker.register uses."""
+
+    shape = (64,)
+
+    def __init__(self, address):
+        self._address = address
+
+    def data_ptr(self):
+        return self._address
+
+    def stride(self):
+        return (1,)
+
+    def element_size(self):
+        return 1
+
+    def untyped_storage(self):
+        return self
+
+
+def register_no_cache(rank, ranks):
+    from memspan.connectors import paged
+
+    paged.regions_of = lambda tensor, *_: [paged.Region(tensor.data_ptr(), 1, 0, 1, 1, 0)]
+    worker = paged.KvWorker(url(), "127.0.0.1", True)
+    memory = np.zeros(1 << 20, np.uint8)
+    begin = memory.ctypes.data
+    worker.register_memory(begin + 9000, 64)
+    for raises in (True, False):
+        mf_smem.raise_on_error(raises)
+        with pytest.raises(Error, match="address"):
+            worker.register({"good": Layer(begin), "bad": Layer(0)}, 64)
+        assert worker.layers == {}
+        with pytest.raises(ValueError, match="registered no cache yet"):
+            worker.directory
+        with pytest.raises(Error):
+            worker.read_bytes(worker.name, begin + 9000, begin, 64)
+        # Memory that cannot be adopted is registered as it is: a page of a file.
+        with open("/proc/self/exe", "rb") as file, mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ) as page:
+            worker.register_memory(np.frombuffer(page, np.uint8).ctypes.data, 64, adopt=True)
+    mf_smem.raise_on_error(False)
+    worker.register({"good": Layer(begin)}, 64)
+    worker.read_bytes(worker.name, begin + 9000, begin, 64)
+    assert list(worker.layers) == ["good"] and worker.directory
+
+
+def test_a_worker_registers_all_its_caches_or_none():
+    jobs.run(register_no_cache, 1, MEMSPAN_TRANS_WAIT="0")
 
 
 def streams_and_memory(rank, ranks):

@@ -9,6 +9,7 @@ store find it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -99,7 +100,10 @@ class KvWorker:
         and by copies of the operating system if memory cannot be adopted. A system that refuses to
         adopt is asked once. ``memspan.Error``."""
         if adopt and self._may_adopt:
-            code = self._engine.register_memory(address, size, adopt=True)
+            try:
+                code = self._engine.register_memory(address, size, adopt=True)
+            except Error as error:  # after raise_on_error(True)
+                code = error.code
             if code == 0:
                 return
             self._may_adopt = code != _SMEM_ERROR
@@ -120,29 +124,33 @@ class KvWorker:
     ) -> None:
         """The layers' tensors of so many blocks, by name; from now on other workers may read and write
         them. ``shards``: which share of a layer's heads this worker has (0). ValueError as
-        ``regions_of``, ``memspan.Error`` when they cannot be registered."""
+        ``regions_of``, ``memspan.Error`` when they cannot be registered; none of them is then."""
         spans: dict[int, tuple[int, int]] = {}  # of each allocation, what is used
-        self._blocks = blocks
+        layers = dict(self.layers)
         for name, tensor in caches.items():
-            self.layers[name] = regions_of(tensor, blocks, (shards or {}).get(name, 0))
+            layers[name] = regions_of(tensor, blocks, (shards or {}).get(name, 0))
             storage = tensor.untyped_storage().data_ptr()
             start = tensor.data_ptr()
             last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
             end = start + (last + 1) * tensor.element_size()
             known = spans.get(storage, (start, end))
             spans[storage] = (min(known[0], start), max(known[1], end))
-        for start, end in spans.values():
-            self.register_memory(start, end - start, adopt)
         directory = {
             "description": self._description,
             "digest": self._digest,
-            "layers": self.layers,
+            "layers": layers,
             "blocks": blocks,
             "note": self._note.ctypes.data,
             "tables": self._tables,
         }
-        self._directory = np.frombuffer(json.dumps(directory).encode(), np.uint8).copy()
-        self.register_memory(self._directory.ctypes.data, self._directory.nbytes)
+        text = np.frombuffer(json.dumps(directory).encode(), np.uint8).copy()
+        with contextlib.ExitStack() as undo:
+            for start, end in spans.values():
+                self.register_memory(start, end - start, adopt)
+                undo.callback(self._engine.unregister_memory, start)
+            self.register_memory(text.ctypes.data, text.nbytes)
+            undo.pop_all()
+        self.layers, self._blocks, self._directory = layers, blocks, text
 
     @property
     def directory(self) -> Place:

@@ -13,6 +13,7 @@ may call anything; the GIL is released while a call waits.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import random
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from typing import Any, SupportsInt
 
 from memspan import _core
+from memspan.errors import Error
 from memspan.fabric import common
 from memspan.owner import Owner
 from memspan.types import Buffer, Memory, Numbers
@@ -252,31 +254,33 @@ class TransferEngine(Owner):
                 f"there are {addresses} addresses and {sizes} capacities; allowed are up to "
                 f"{_MOST_REGISTERED}, as many of both"
             )
-        if adopt:
+        if adopt and addresses > 0:
             return self._adopt_all(buffer_addrs, capacities)
         return self._do(_c.trans_batch_register_mem, buffer_addrs, capacities, 0)
 
     def _adopt_all(self, addresses: Any, sizes: Any) -> int:
-        done: list[int] = []
-        code = -1
-        try:
+        with contextlib.ExitStack() as undo:
             for address, size in zip(addresses, sizes):
                 code = self.register_memory(int(address), int(size), adopt=True)
                 if code != 0:
-                    break
-                done.append(int(address))
-        finally:
-            if code != 0:
-                for address in done:
-                    _c.trans_deregister_mem(self._handle, address)
-        return code
+                    return code
+                undo.callback(_c.trans_deregister_mem, self._handle, int(address))
+            undo.pop_all()
+        return 0
 
     def batch_unregister_memory(self, buffer_addrs: Numbers) -> int:
         """``unregister_memory`` of all of them. Returns 0, or the code of the first that failed."""
         first = 0
+        failure: Error | None = None
         addresses: Any = buffer_addrs
         for address in addresses:
-            first = first or self.unregister_memory(int(address))
+            try:
+                code = self.unregister_memory(int(address))
+                first = first or code
+            except Error as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
         return first
 
     def trans_malloc(self, capacity: int) -> int:
