@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <smem/host/smem_bm.h>
 
 #include <cstring>
@@ -225,13 +226,11 @@ void bind_bm(nb::module_& module) {
         smem_batch_copy_params params = params_of(sources, targets, sizes, count);
         std::vector<std::int32_t> results(count);
         smem_batch_copy_result result = {results.data(), params.batchSize};
-        const int code = smem_code(wait([&] {
+        const int code = wait([&] {
           return smem_bm_copy_batch_partial_succeed(pointer_of(pool), &params,
                                                     as<smem_bm_copy_type>(type), flags, &result);
-        }));
-        nb::list codes;
-        for (const std::int32_t of_piece : results) codes.append(of_piece);
-        return std::tuple(code, codes);
+        });
+        return std::tuple(smem_code(code, &results), results);
       },
       nb::sig("def bm_copy_batch_partial_succeed(pool: int, src_addrs: Sequence[int] | Buffer | "
               "Array, dst_addrs: Sequence[int] | Buffer | Array, sizes: Sequence[int] | Buffer | "

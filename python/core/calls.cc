@@ -5,6 +5,7 @@
 
 #include <memspan/memspan.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <smem/host/smem.h>
 
 #include <atomic>
@@ -25,9 +26,11 @@ void on_end(const char* call, int reason, const char* message) {
 }
 
 // The exception `name` of memspan.errors.
-void raise(const char* name, const std::string& message, int code) {
+void raise(const char* name, const std::string& message, int code,
+           const std::vector<std::int32_t>* results = nullptr) {
   nb::object type = nb::module_::import_("memspan.errors").attr(name);
   nb::object error = type(message, code);
+  if (results != nullptr) error.attr("results") = nb::cast(*results);
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 
@@ -79,9 +82,9 @@ int shmem_code(int code) {
   throw nb::python_error();
 }
 
-int smem_code(int code) {
+int smem_code(int code, const std::vector<std::int32_t>* results) {
   if (code == SMEM_OK || !is_raising()) return code;
-  raise(name_of_smem_code(code), smem_get_last_err_msg(), code);
+  raise(name_of_smem_code(code), smem_get_last_err_msg(), code, results);
   throw nb::python_error();
 }
 

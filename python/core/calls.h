@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "interpreter.h"
 
@@ -76,8 +77,8 @@ void move(std::size_t bytes, Function function) {
 // The result of functions of `shmem` that return a code: the code, or an exception with the text
 // when shmem.errors.raise_on_error() asked for that.
 int shmem_code(int code);
-// The same for MemFabric's codes.
-int smem_code(int code);
+// The same for MemFabric's codes. `results`: of each element of a batch, for the exception.
+int smem_code(int code, const std::vector<std::int32_t>* results = nullptr);
 // For NULL: raises when codes raise.
 void on_null();
 

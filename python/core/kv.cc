@@ -44,11 +44,11 @@ std::tuple<int, Results> move_pieces(Move move, Handle pool, const nb::bytes& ke
                            " pieces")
                               .c_str());
   Results results(count);
-  const int code = smem_code(wait([&] {
+  const int code = wait([&] {
     return move(pointer_of(pool), all, count, addresses.pointers(), sizes.data(), sizes.size(),
                 results.data());
-  }));
-  return {code, results};
+  });
+  return {smem_code(code, &results), results};
 }
 
 std::tuple<int, std::int32_t> move_one(Move move, Handle pool, const nb::bytes& key, void* memory,

@@ -4,11 +4,13 @@ text."""
 
 
 class Error(RuntimeError):
-    """A call failed. `code` is the number that the C interface has for it."""
+    """A call failed. `code` is the number that the C interface has for it. If the call was a batch that
+    has a result for each element, `results` has them in their order; else it is None."""
 
     def __init__(self, message: str = "", code: int = -1) -> None:
         super().__init__(message)
         self.code = code
+        self.results: list[int] | None = None
 
     @property
     def msg(self) -> str:

@@ -19,7 +19,8 @@ import hashlib
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from memspan import _core
 from memspan.errors import Error, InvalidArgument
@@ -40,6 +41,7 @@ _LARGEST_SHARE = 64 << 30
 _MEMBERS = 64
 _POOL_ID = 74  # of the pools of Big Memory at that store
 _INVALID_PARAM = -2000
+_ABSENT, _NO_ROOM = 0, -1
 _TIMEOUT_S = 30
 
 # Processes are members of Big Memory once, whatever pools they have.
@@ -47,10 +49,12 @@ _users_lock = threading.Lock()
 _users = 0
 
 
-def _check(code: int, doing: str) -> None:
+def _check(code: int, doing: str, results: list[int] | None = None) -> None:
     if code != 0:
         kind = InvalidArgument if code == _INVALID_PARAM else Error
-        raise kind(f"{doing}: {common.get_last_err_msg()}", code)
+        error = kind(f"{doing}: {common.get_last_err_msg()}", code)
+        error.results = results
+        raise error
 
 
 def _digest(keys: Sequence[bytes]) -> bytes:
@@ -181,35 +185,36 @@ class KvPool(Owner):
     def put(self, keys: Sequence[bytes], sources: Sequence[Buffer | Array]) -> list[bool]:
         """Puts each key's entry from an object with a buffer: whether it is present now, or another
         member is putting it. False if no slot is free: all that could hold it are in use, or too
-        small. ValueError for objects without a buffer."""
-        self._check_count(keys, sources)
-        results = []
-        for key, source in zip(keys, sources):
-            code, result = _c.kv_put_from(
-                self._handle, _digest([key]), source, memoryview(source).nbytes  # type: ignore[arg-type]
-            )
-            _check(code, "putting KV blocks")
-            results.append(result > 0)
-        return results
+        small. ValueError for objects without a buffer. ``results`` of a ``memspan.Error``: as
+        ``put_pieces_outcomes``."""
+        return self._each(_c.kv_put_from, "putting KV blocks", keys, sources, _NO_ROOM)
 
     def get(self, keys: Sequence[bytes], targets: Sequence[Buffer | Array]) -> list[bool]:
         """Copies each key's entry into an object with a buffer of its size: whether it was present.
         The object of a missing entry has undefined contents. ValueError for other sizes and for
-        objects that may not be written to."""
-        self._check_count(keys, targets)
-        results = []
-        for key, target in zip(keys, targets):
-            code, result = _c.kv_get_into(
-                self._handle, _digest([key]), target, memoryview(target).nbytes  # type: ignore[arg-type]
-            )
-            _check(code, "getting KV blocks")
-            results.append(result > 0)
-        return results
+        objects that may not be written to. ``results`` of a ``memspan.Error``: 1 copied, 0 not."""
+        return self._each(_c.kv_get_into, "getting KV blocks", keys, targets, _ABSENT)
 
-    @staticmethod
-    def _check_count(keys: Sequence[bytes], memory: Sequence[Buffer | Array]) -> None:
+    def _each(
+        self,
+        move: Callable[[int, bytes, Any, int], tuple[int, int]],
+        doing: str,
+        keys: Sequence[bytes],
+        memory: Sequence[Buffer | Array],
+        unmoved: int,
+    ) -> list[bool]:
         if len(keys) != len(memory):
             raise ValueError(f"there are {len(keys)} keys and {len(memory)} buffers")
+        results = [unmoved] * len(keys)
+        for i, (key, place) in enumerate(zip(keys, memory)):
+            size = memoryview(place).nbytes  # type: ignore[arg-type]
+            try:
+                code, results[i] = move(self._handle, _digest([key]), place, size)
+                _check(code, doing)
+            except Error as error:
+                error.results = results
+                raise
+        return [result > 0 for result in results]
 
     def put_pieces(self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers) -> list[bool]:
         """``put`` of entries in pieces: key i's are the bytes at the i-th ``len(sizes)`` of the
@@ -219,15 +224,16 @@ class KvPool(Owner):
     def put_pieces_outcomes(
         self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers
     ) -> list[int]:
-        """As ``put_pieces``, and each result: 1 put, 2 already present, -1 no free slot."""
+        """As ``put_pieces``, and each result: 1 put, 2 already present, -1 no free slot. A
+        ``memspan.Error`` has the same in ``results``; it is -1 from the key that failed on."""
         code, results = _c.kv_put(self._handle, _digest(keys), addresses, sizes)
-        _check(code, "putting KV blocks")
+        _check(code, "putting KV blocks", results)
         return results
 
     def get_pieces(self, keys: Sequence[bytes], addresses: Numbers, sizes: Numbers) -> list[bool]:
         """``get`` into pieces, as ``put_pieces`` has them."""
         code, results = _c.kv_get(self._handle, _digest(keys), addresses, sizes)
-        _check(code, "getting KV blocks")
+        _check(code, "getting KV blocks", results)
         return [result > 0 for result in results]
 
     def remove(self, keys: Sequence[bytes]) -> int:

@@ -67,6 +67,22 @@ def share_blocks(rank, ranks):
             pool.get([key(7)], [bytes(BLOCK)])
         with pytest.raises(InvalidArgument, match="the entry has 60000 bytes, and the pieces 5"):
             pool.get([key(7)], [bytearray(5)])
+        assert pool.put([b"small%d" % rank], [bytes(5)]) == [True]
+        wrong = [key(7), b"small%d" % rank, key(5)]
+        for raises in (False, True):
+            mf_smem.raise_on_error(raises)
+            failed = pytest.raises(InvalidArgument, match="has 5 bytes, and the pieces 60000")
+            with failed as raised:
+                pool.get(wrong, [np.zeros(BLOCK, np.uint8) for _ in wrong])
+            assert raised.value.results == [1, 0, 0]
+            with failed as raised:
+                pool.get_pieces(wrong, addresses * 3, [half, half])
+            assert raised.value.results == [1, 0, 0]
+            new = [b"%d new %d %d" % (i, rank, raises) for i in range(3)]
+            with pytest.raises(InvalidArgument) as raised:
+                pool.put_pieces(new, [*addresses, 16, 16, *addresses], [half, half])
+            assert raised.value.results == [1, -1, -1] and pool.lookup(new) == 1
+        mf_smem.raise_on_error(False)
         with pytest.raises(InvalidArgument, match="one store for all pools"):
             KvPool("tcp://127.0.0.1:9")
         assert space.barrier() == 0

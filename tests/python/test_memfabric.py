@@ -76,6 +76,16 @@ def use_pool(rank, ranks):
         sources[:2], [targets[0], 5], [400] * 2, 2, bm.BmCopyType.H2G
     )
     assert code != 0 and codes[0] == 0 and codes[1] != 0
+    mf_smem.raise_on_error(True)
+    with pytest.raises(Error) as raised:
+        pool.copy_data_batch_partial_succeed(
+            sources[:2], [targets[0], 5], [400] * 2, 2, bm.BmCopyType.H2G
+        )
+    assert (raised.value.code, raised.value.results) == (code, codes)
+    with pytest.raises(Error) as raised:
+        pool.copy_data(5, targets[0], 400, bm.BmCopyType.H2G)
+    assert raised.value.results is None
+    mf_smem.raise_on_error(False)
     assert space.barrier() == 0
     rows = bm.CopyData2DParams(here + 8192, 400, got.ctypes.data, 100, 100, 10)
     assert pool.copy_data_2d(rows, bm.BmCopyType.G2H) == 0

@@ -303,7 +303,8 @@ class BigMemory(Owner):
         type: BmCopyType | int,
         flags: int = 0,
     ) -> tuple[int, list[int]]:
-        """``copy_data_batch``, whatever becomes of single copies: (code, codes of each)."""
+        """``copy_data_batch``, whatever becomes of single copies: (code, codes of each). If it raises
+        (``raise_on_error``), the exception's ``results`` has the codes."""
         return _c.bm_copy_batch_partial_succeed(
             self._handle, src_addrs, dst_addrs, sizes, count, int(type), flags
         )
