@@ -44,9 +44,11 @@ _INVALID_PARAM = -2000
 _ABSENT, _NO_ROOM = 0, -1
 _TIMEOUT_S = 30
 
-# Processes are members of Big Memory once, whatever pools they have.
+# Processes are members of Big Memory once, whatever pools they have. The membership ends with the
+# last of the pools, unless it is the program's own.
 _users_lock = threading.Lock()
 _users = 0
+_is_programs_own = False
 
 
 def _check(code: int, doing: str, results: list[int] | None = None) -> None:
@@ -83,7 +85,7 @@ def _size(name: str, given: int | str) -> int:
 
 
 def _join_members(store_url: str, members: int, hosts_store: bool, timeout_s: int) -> None:
-    global _users
+    global _users, _is_programs_own
     with _users_lock:
         known = bm.store_url()
         if known and known != store_url:
@@ -92,8 +94,8 @@ def _join_members(store_url: str, members: int, hosts_store: bool, timeout_s: in
                 f"allowed is one store for all pools of a process{_OTHER_STORE}",
                 _INVALID_PARAM,
             )
-        if known and _users == 0:
-            _users = 1  # the program's own, which is not ended here
+        if _users == 0 or not known:
+            _is_programs_own = bool(known)
         if not known:
             config = bm.BmConfig(
                 init_timeout=timeout_s,
@@ -111,7 +113,7 @@ def _leave_members() -> None:
     global _users
     with _users_lock:
         _users -= 1
-        if _users == 0:
+        if _users == 0 and not _is_programs_own:
             bm.uninitialize()
 
 

@@ -11,7 +11,7 @@ import jobs
 import mf_smem
 import numpy as np
 import pytest
-from memspan import InvalidArgument
+from memspan import Error, InvalidArgument
 from memspan.kv_pool import KvPool, bytes_of
 
 SHARE, BLOCK = 8 << 20, 60_000
@@ -91,6 +91,35 @@ def share_blocks(rank, ranks):
 @pytest.mark.one_host("puts into the shares of others", instead=lambda: None)
 def test_what_one_puts_all_find():
     jobs.run(share_blocks, 3)
+
+
+def ends_its_membership(rank, ranks):
+    bm = mf_smem.bm
+    settings = {"largest_share": SHARE, "members": 8}
+    with pytest.raises(InvalidArgument, match="sections"):
+        KvPool(url(), SHARE, sections=1000, **settings)
+    assert bm.store_url() == "", "a pool that cannot be made leaves no membership"
+    for sections in (0, 1000):
+        # The program's own membership, which pools use and leave as it is.
+        assert bm.initialize(url(), 8, 0, bm.BmConfig()) == 0
+        if sections:
+            with pytest.raises(InvalidArgument, match="sections"):
+                KvPool(url(), SHARE, sections=sections, **settings)
+        else:
+            KvPool(url(), SHARE, **settings).destroy()
+        assert bm.store_url() == url()
+        bm.uninitialize()
+        # That of the pools, until the last of them ends.
+        first = KvPool(url(), SHARE, **settings)
+        with pytest.raises(Error, match="has a pool of that id"):
+            KvPool(url(), SHARE, **settings)
+        assert bm.store_url() == url() and first.put([key(1)], [block(1)]) == [True]
+        first.destroy()
+        assert bm.store_url() == ""
+
+
+def test_the_last_pool_of_a_process_ends_its_membership():
+    jobs.run(ends_its_membership, 1)
 
 
 def press(rank, ranks):
