@@ -6,6 +6,9 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
+
+#include "interpreter.h"
 
 namespace memspan::python {
 
@@ -15,6 +18,7 @@ namespace nb = nanobind;
 // nothing once the interpreter ends.
 template <typename... Arguments>
 nb::object call_back(PyObject* function, const char* whose, Arguments&&... arguments) {
+  const CalledBack called_back;
   try {
     // Held while it runs, since another thread may set the next one.
     const nb::object held = nb::borrow(function);

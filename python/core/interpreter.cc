@@ -11,6 +11,9 @@
 #include <thread>
 
 namespace memspan::python {
+
+thread_local bool CalledBack::is_inside = false;
+
 namespace {
 
 constexpr auto kPatienceAtExit = std::chrono::seconds(1);
@@ -34,6 +37,7 @@ int on_wait() {
   if (must_not_return()) return 1;
   if (!is_main_thread() || !Py_IsInitialized()) return 0;
   const nb::gil_scoped_acquire held;
+  const CalledBack called_back;
   runs_signal_functions = true;
   const bool has_raised = PyErr_CheckSignals() != 0;  // kept for raise_if_interrupted()
   runs_signal_functions = false;

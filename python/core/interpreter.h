@@ -6,6 +6,8 @@
 #include <memspan/memspan.h>
 #include <nanobind/nanobind.h>
 
+#include <utility>
+
 namespace memspan::python {
 
 namespace nb = nanobind;
@@ -24,6 +26,20 @@ class WithoutGil {
  private:
   memspan_interrupt_handler_t interrupt_handler_before_;
   PyThreadState* state_;
+};
+
+// While one lives, the library calls Python on this thread: a callback, or a signal handler during
+// a wait.
+class CalledBack {
+ public:
+  CalledBack() : was_inside_(std::exchange(is_inside, true)) {}
+  ~CalledBack() { is_inside = was_inside_; }
+  CalledBack(const CalledBack&) = delete;
+  CalledBack& operator=(const CalledBack&) = delete;
+  static thread_local bool is_inside;
+
+ private:
+  const bool was_inside_;
 };
 
 // Throws what a signal handler raised during the last wait.

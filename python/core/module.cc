@@ -38,6 +38,9 @@ NB_MODULE(_core, module) {
   bind_shm(smem);
   bind_trans(smem);
   bind_kv(smem);
+  module.def(
+      "is_called_back", [] { return CalledBack::is_inside; },
+      "Whether the library called the function that runs on this thread, so that calls may fail.");
   // For atexit, while there is an interpreter to call back.
   module.def(
       "end_interpreter",

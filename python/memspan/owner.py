@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 from types import TracebackType
 from typing import NoReturn, TypeVar
+
+from memspan import _core
 
 _Self = TypeVar("_Self", bound="Owner")
 
 
 class Owner:
-    """Ends what it owns by ``destroy()``, at the latest with its last reference; works as a context
-    manager."""
+    """Ends what it owns by ``destroy()``, at the latest with its last reference, or soon after it if the
+    library called the function that dropped it; works as a context manager."""
 
     def destroy(self) -> object:
         """Ends what it owns; again is nothing."""
@@ -34,4 +38,9 @@ class Owner:
         self.destroy()
 
     def __del__(self) -> None:
-        self.destroy()
+        if not _core.is_called_back():
+            self.destroy()
+            return
+        # A callback cannot end what called it. A thread of the module threading would need its locks.
+        with contextlib.suppress(RuntimeError):  # the interpreter ends, and the library with it
+            _thread.start_new_thread(self.destroy, ())

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import jobs
 import memfabric_hybrid
@@ -405,6 +406,55 @@ def unregister_many(rank, ranks):
 
 def test_a_batch_unregisters_all_it_can():
     jobs.run(unregister_many, 1, MEMSPAN_TRANS_WAIT="0")
+
+
+def drop_engines_in_callbacks(rank, ranks):
+    space = shared_space(rank, ranks)
+    engine = memfabric_hybrid.TransferEngine()
+    assert engine.initialize(url(), "127.0.0.1", "Both", 0) == 0
+    name = engine.session_id
+    peer = space.all_gather(name.encode().ljust(64))[64 * (1 - rank) :][:64].decode().strip()
+    if rank == 1:
+        assert space.barrier() == 0
+        engine.destroy()
+        assert space.barrier() == 0
+        return
+    assert engine.probe(peer) == 0
+    engines, dropped = [engine], threading.Event()
+
+    def drop(*_):
+        engines.clear()
+        dropped.set()
+
+    def drop_and_raise(*_):
+        drop()
+        raise InterruptedError
+
+    def is_free():
+        end = time.monotonic() + 30
+        successor = memfabric_hybrid.TransferEngine()
+        while successor.initialize(url(), name, "Both", 0) != 0:
+            assert time.monotonic() < end, memfabric_hybrid.get_last_err_msg()
+        return successor
+
+    assert engine.set_peer_down_callback(drop) == 0
+    del engine
+    assert space.barrier() == 0
+    assert dropped.wait(30)
+    # By a signal's function, which runs while another call waits.
+    engines.append(is_free())
+    other = memfabric_hybrid.TransferEngine()
+    assert other.initialize(url(), "127.0.0.1", "Both", 0) == 0
+    signal.signal(signal.SIGALRM, drop_and_raise)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with pytest.raises(InterruptedError):
+        other.wait_counter(0, 1)
+    is_free().destroy()
+    assert space.barrier() == 0
+
+
+def test_an_engine_ends_that_is_dropped_in_a_callback():
+    jobs.run(drop_engines_in_callbacks, 2)
 
 
 class Layer:
