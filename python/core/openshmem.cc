@@ -13,6 +13,7 @@
 #include "modules.h"
 #include "places.h"
 #include "team_handles.h"
+#include "typed.h"
 
 namespace memspan::python {
 namespace {
@@ -58,7 +59,7 @@ int pes_of(int team) {
 std::size_t each(std::size_t bytes, int team) {
   const int pes = pes_of(team);
   if (pes < 0) throw nb::value_error(("team " + std::to_string(team) + " is no team").c_str());
-  return bytes * static_cast<std::size_t>(pes);
+  return bytes_of(bytes, static_cast<std::size_t>(pes));
 }
 
 int broadcast(const Place& to, const Place& from, std::size_t bytes, int root, int team) {

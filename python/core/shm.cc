@@ -38,21 +38,16 @@ smem_shm_config_t shm_config_of(nb::handle from) {
   return config;
 }
 
-// What all `ranks` gave, in their order, by `all_gather(received)`; empty with a code.
+// What all `ranks` gave, in their order, by `all_gather(bytes, received)`; empty with a code.
 template <typename AllGather>
 std::tuple<int, nb::bytes> gather(const nb::bytes& mine, std::uint32_t ranks,
                                   AllGather all_gather) {
-  std::string received(mine.size() * (ranks == UINT32_MAX ? 0 : ranks), '\0');
-  const int code = smem_code(wait([&] { return all_gather(received); }));
+  constexpr std::size_t kMostSent = 65536;  // the library refuses more, which needs no memory here
+  const std::uint32_t bytes = c_size("local_data", mine.size());
+  std::string received(bytes > kMostSent || ranks == UINT32_MAX ? 0 : bytes * ranks, '\0');
+  const int code = smem_code(wait([&] { return all_gather(bytes, received); }));
   if (code != SMEM_OK) received.clear();
   return {code, nb::bytes(received.data(), received.size())};
-}
-
-std::uint32_t size_of(const std::string& text) {
-  return static_cast<std::uint32_t>(text.size());
-}
-std::uint32_t size_of(const nb::bytes& bytes) {
-  return static_cast<std::uint32_t>(bytes.size());
 }
 
 }  // namespace
@@ -94,9 +89,9 @@ void bind_shm(nb::module_& module) {
   module.def(
       "shm_set_extra_context",
       [](Handle space, const nb::bytes& context) {
-        return smem_code(wait([&] {
-          return smem_shm_set_extra_context(pointer_of(space), context.c_str(), size_of(context));
-        }));
+        const std::uint32_t bytes = c_size("context", context.size());
+        return smem_code(wait(
+            [&] { return smem_shm_set_extra_context(pointer_of(space), context.c_str(), bytes); }));
       },
       nb::sig("def shm_set_extra_context(space: int, context: bytes, /) -> int"));
   module.def(
@@ -138,9 +133,9 @@ void bind_shm(nb::module_& module) {
       [](Handle space, const nb::bytes& mine) {
         const std::uint32_t ranks =
             wait([&] { return smem_shm_get_global_rank_size(pointer_of(space)); });
-        return gather(mine, ranks, [&](std::string& received) {
-          return smem_shm_control_allgather(pointer_of(space), mine.c_str(), size_of(mine),
-                                            received.data(), size_of(received));
+        return gather(mine, ranks, [&](std::uint32_t bytes, std::string& received) {
+          return smem_shm_control_allgather(pointer_of(space), mine.c_str(), bytes, received.data(),
+                                            static_cast<std::uint32_t>(received.size()));
         });
       },
       nb::sig("def shm_control_allgather(space: int, local_data: bytes, /) -> "
@@ -161,10 +156,10 @@ void bind_shm(nb::module_& module) {
         if (ranks > SMEM_WORLD_SIZE_MAX)
           throw nb::value_error(
               ("rank_size is " + std::to_string(ranks) + ", allowed are 1 to 1024").c_str());
-        return gather(mine, ranks, [&](std::string& received) {
+        return gather(mine, ranks, [&](std::uint32_t bytes, std::string& received) {
           return smem_shm_subgroup_allgather(pointer_of(space), c_text("key", key), ranks, rank,
-                                             mine.c_str(), size_of(mine), received.data(),
-                                             size_of(received));
+                                             mine.c_str(), bytes, received.data(),
+                                             static_cast<std::uint32_t>(received.size()));
         });
       },
       nb::sig("def shm_subgroup_allgather(space: int, key: str, rank_size: int, "

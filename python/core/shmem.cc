@@ -102,7 +102,8 @@ nb::object malloc_(std::size_t size) {
 }
 
 nb::object calloc_(std::size_t count, std::size_t size) {
-  return allocate(count * size, wait([&] { return aclshmemx_calloc(count, size, HOST_SIDE); }));
+  return allocate(bytes_of(count, size),
+                  wait([&] { return aclshmemx_calloc(count, size, HOST_SIDE); }));
 }
 
 nb::object align(std::size_t alignment, std::size_t size) {
@@ -231,10 +232,9 @@ void bind_shmem(nb::module_& module) {
   module.def(
       "set_conf_store_tls",
       [](bool enable, const std::string& text) {
-        return shmem_code(call([&] {
-          return shmem_set_conf_store_tls(enable, text.c_str(),
-                                          static_cast<std::uint32_t>(text.size()));
-        }));
+        const std::uint32_t bytes = c_size("tls_info", text.size());
+        return shmem_code(
+            call([&] { return shmem_set_conf_store_tls(enable, text.c_str(), bytes); }));
       },
       nb::sig("def set_conf_store_tls(enable: bool, tls_info: str, /) -> int"),
       "How the store is protected. Returns 0 or a code.");
@@ -249,11 +249,12 @@ void bind_shmem(nb::module_& module) {
   module.def(
       "set_conf_store_tls_key",
       [](const std::string& key, const std::string& password, nb::handle function) {
+        const std::uint32_t key_bytes = c_size("key", key.size());
+        const std::uint32_t password_bytes = c_size("password", password.size());
         const auto decrypter = set_decrypter(function);
         return shmem_code(call([&] {
-          return shmem_set_config_store_tls_key(
-              key.c_str(), static_cast<std::uint32_t>(key.size()), password.c_str(),
-              static_cast<std::uint32_t>(password.size()), decrypter);
+          return shmem_set_config_store_tls_key(key.c_str(), key_bytes, password.c_str(),
+                                                password_bytes, decrypter);
         }));
       },
       nb::arg(), nb::arg(), nb::arg().none(),

@@ -20,13 +20,11 @@ namespace {
 
 using namespace nb::literals;
 
-std::uint32_t bytes_of(const std::string& text) {
-  return static_cast<std::uint32_t>(text.size());
-}
-
 int set_key(const std::string& key, const std::string& password, nb::handle function) {
-  return smem_code(smem_set_config_store_tls_key(key.c_str(), bytes_of(key), password.c_str(),
-                                                 bytes_of(password), set_decrypter(function)));
+  const std::uint32_t key_bytes = c_size("key", key.size());
+  const std::uint32_t password_bytes = c_size("password", password.size());
+  return smem_code(smem_set_config_store_tls_key(key.c_str(), key_bytes, password.c_str(),
+                                                 password_bytes, set_decrypter(function)));
 }
 
 }  // namespace
@@ -51,7 +49,8 @@ void bind_smem(nb::module_& module) {
   module.def(
       "set_conf_store_tls",
       [](bool enable, const std::string& text) {
-        return smem_code(smem_set_conf_store_tls(enable, text.c_str(), bytes_of(text)));
+        return smem_code(
+            smem_set_conf_store_tls(enable, text.c_str(), c_size("tls_info", text.size())));
       },
       nb::sig("def set_conf_store_tls(enable: bool, tls_info: str, /) -> int"));
   module.def("set_config_store_tls_key", set_key, nb::arg(), nb::arg(), nb::arg().none(),

@@ -253,10 +253,10 @@ void bind_trans(nb::module_& module) {
                                  " addresses and " + std::to_string(sizes.size()) +
                                  " capacities; their numbers must be equal")
                                     .c_str());
+        const std::uint32_t count = c_size("buffer_addrs", addresses.size(), "addresses");
         return smem_code(wait([&] {
           return smem_trans_batch_register_mem(pointer_of(endpoint), addresses.pointers(),
-                                               sizes_of(sizes),
-                                               static_cast<std::uint32_t>(addresses.size()), flags);
+                                               sizes_of(sizes), count, flags);
         }));
       },
       nb::sig("def trans_batch_register_mem(endpoint: int, buffer_addrs: Sequence[int] | Buffer | "

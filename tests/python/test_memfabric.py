@@ -199,6 +199,16 @@ def use_space(rank, ranks):
     space = shm.create(0, ranks, rank, 4096)
     assert (space.local_rank, space.rank_size) == (rank, ranks)
     assert space.query_support_data_operation() & shm.ShmDataOpType.MTE
+    many = bytes(2**32 + 8)  # not one that a number of 32 bits makes of it
+    with pytest.raises(ValueError, match="context has 4294967304 bytes"):
+        space.set_context(many)
+    with pytest.raises(ValueError, match="local_data has 4294967304 bytes"):
+        space.all_gather(many)
+    with pytest.raises(ValueError, match="local_data has 4294967304 bytes"):
+        space.subgroup_all_gather("many", 1, 0, many)
+    with pytest.raises(Error, match="must be 1~65536, not 65537"):
+        space.all_gather(bytes(65537))
+    del many
     assert space.all_gather(bytes([rank] * 3)) == b"".join(bytes([r] * 3) for r in range(ranks))
     assert space.barrier() == 0
     mte = shm.ShmDataOpType.MTE

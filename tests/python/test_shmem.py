@@ -215,6 +215,8 @@ def test_codes_or_exceptions(alone):
             shmem.set_log_level(9)
         with pytest.raises(shmem.errors.Error):
             shmem.shmem_malloc(2 * HEAP)
+        with pytest.raises(shmem.errors.Error):
+            shmem.shmem_calloc(2**33, 2**31)
     finally:
         shmem.errors.raise_on_error(False)
 
