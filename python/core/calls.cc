@@ -84,6 +84,10 @@ int shmem_code(int code) {
 
 int smem_code(int code, const std::vector<std::int32_t>* results) {
   if (code == SMEM_OK || !is_raising()) return code;
+  raise_smem(code, results);
+}
+
+void raise_smem(int code, const std::vector<std::int32_t>* results) {
   raise(name_of_smem_code(code), smem_get_last_err_msg(), code, results);
   throw nb::python_error();
 }

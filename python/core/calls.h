@@ -79,6 +79,8 @@ void move(std::size_t bytes, Function function) {
 int shmem_code(int code);
 // The same for MemFabric's codes. `results`: of each element of a batch, for the exception.
 int smem_code(int code, const std::vector<std::int32_t>* results = nullptr);
+// Raises for MemFabric's code, whatever the program asked for.
+[[noreturn]] void raise_smem(int code, const std::vector<std::int32_t>* results = nullptr);
 // For NULL: raises when codes raise.
 void on_null();
 

@@ -199,7 +199,11 @@ void bind_trans(nb::module_& module) {
   module.def(
       "trans_destroy",
       [](Handle endpoint, std::uint32_t flags) {
+        // The function of C returns nothing, and refuses only in a callback.
+        if (CalledBack::is_inside) smem_get_and_clear_last_err_msg();
         wait([&] { smem_trans_destroy(pointer_of(endpoint), flags); });
+        if (CalledBack::is_inside && smem_get_last_err_code() != SMEM_OK)
+          raise_smem(smem_get_last_err_code());
         const auto kept = down_functions().find(endpoint);
         if (kept == down_functions().end()) return;
         kept->second.set(nb::none());

@@ -117,6 +117,11 @@ def _leave_members() -> None:
             bm.uninitialize()
 
 
+def _leave(handle: int) -> None:
+    _c.bm_destroy(handle)
+    _leave_members()
+
+
 class KvPool(Owner):
     """This process as a member of the pool at ``store_url``. Thread-safe. ``destroy()`` leaves it,
     and the others lose the entries in this process's share. See ``Owner`` for its end.
@@ -162,10 +167,7 @@ class KvPool(Owner):
 
     def destroy(self) -> None:
         """Leaves the pool; again is nothing."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _c.bm_destroy(handle)
-            _leave_members()
+        self._end(_leave)
 
     def lookup(self, keys: Sequence[bytes]) -> int:
         """The number of keys, from the first on, that are present without a gap. Marks all present

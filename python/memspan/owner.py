@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+from collections.abc import Callable
 from types import TracebackType
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from memspan import _core
 
@@ -20,6 +21,20 @@ class Owner:
     def destroy(self) -> object:
         """Ends what it owns; again is nothing."""
         raise NotImplementedError
+
+    _handle = 0
+
+    def _end(self, function: Callable[[int], Any]) -> Any:
+        """Calls ``function`` with the handle, once. It stays if it cannot end in this callback."""
+        handle, self._handle = self._handle, 0
+        if not handle:
+            return None
+        try:
+            return function(handle)
+        except RuntimeError:
+            if _core.is_called_back():
+                self._handle = handle
+            raise
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -38,9 +38,7 @@ class Stream(Owner):
 
     def destroy(self) -> None:
         """Waits for its work and ends it."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _core.smem.stream_destroy(handle)
+        self._end(_core.smem.stream_destroy)
 
     close = destroy
 

@@ -19,6 +19,7 @@ import mf_adapter
 import mf_smem
 import numpy as np
 import pytest
+import shmem
 from jobs import hosts
 from memspan import Error, mooncake
 from memspan.fabric.engine import TransferRequest
@@ -418,6 +419,11 @@ def test_a_batch_unregisters_all_it_can():
     jobs.run(unregister_many, 1, MEMSPAN_TRANS_WAIT="0")
 
 
+def shared_pool():
+    assert mf_smem.bm.initialize(url(), 8, 0, mf_smem.bm.BmConfig()) == 0
+    return mf_smem.bm.create(0, 1 << 20, 0)
+
+
 def drop_engines_in_callbacks(rank, ranks):
     space = shared_space(rank, ranks)
     engine = memfabric_hybrid.TransferEngine()
@@ -437,6 +443,7 @@ def drop_engines_in_callbacks(rank, ranks):
         dropped.set()
 
     def drop_and_raise(*_):
+        destroy()
         drop()
         raise InterruptedError
 
@@ -447,10 +454,24 @@ def drop_engines_in_callbacks(rank, ranks):
             assert time.monotonic() < end, memfabric_hybrid.get_last_err_msg()
         return successor
 
-    assert engine.set_peer_down_callback(drop) == 0
+    refused = []
+
+    def destroy(*_):
+        for owner in engines:
+            try:
+                owner.destroy()
+            except RuntimeError as error:
+                refused.append(str(error))
+
+    def destroy_and_drop(*_):
+        destroy()
+        drop()
+
+    assert engine.set_peer_down_callback(destroy_and_drop) == 0
     del engine
     assert space.barrier() == 0
     assert dropped.wait(30)
+    assert len(refused) == 1 and "cannot be destroyed by its own callback" in refused[0]
     # By a signal's function, which runs while another call waits.
     engines.append(is_free())
     other = memfabric_hybrid.TransferEngine()
@@ -459,7 +480,24 @@ def drop_engines_in_callbacks(rank, ranks):
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     with pytest.raises(InterruptedError):
         other.wait_counter(0, 1)
+    assert len(refused) == 2 and "in a signal's function" in refused[1]
     is_free().destroy()
+    # What a signal's function may not end stays, whatever it is.
+    request = other.prepare(memfabric_hybrid.TransferOpcode.Read, peer, [4096], [4096], [1])
+    engines += [shared_pool(), shmem.Stream(), request, space]
+    handles = [owner._handle for owner in engines]
+    kept = []
+
+    def destroy_and_raise(*_):
+        destroy()
+        kept.extend(owner._handle for owner in engines)
+        raise InterruptedError
+
+    signal.signal(signal.SIGALRM, destroy_and_raise)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with pytest.raises(InterruptedError):
+        other.wait_counter(0, 1)
+    assert len(refused) == 6 and kept == handles and 0 not in kept
     assert space.barrier() == 0
 
 

@@ -213,9 +213,7 @@ class BigMemory(Owner):
 
     def destroy(self) -> None:
         """Ends it in this process; other members continue."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _c.bm_destroy(handle)
+        self._end(_c.bm_destroy)
 
     def join(self, flags: int = 0) -> int:
         """From now on others reach what this process gives. Returns 0 or a code."""

@@ -113,9 +113,7 @@ class TransferRequest(Owner):
 
     def destroy(self) -> None:
         """Cancels it, and ends it."""
-        handle, self._handle = getattr(self, "_handle", 0), 0
-        if handle:
-            _c.transfer_destroy(handle)
+        self._end(_c.transfer_destroy)
 
     def set_message(self, message: bytes | Buffer) -> int:
         """Up to 256 bytes that the peer receives after the data. Returns 0 or a code."""
@@ -217,10 +215,9 @@ class TransferEngine(Owner):
         return self._name
 
     def destroy(self) -> None:
-        """Ends the endpoint; others' transfers to it fail from now on."""
-        handle, self._handle = getattr(self, "_handle", 0), 0
-        if handle:
-            _c.trans_destroy(handle, 0)
+        """Ends the endpoint; others' transfers to it fail from now on. Raises ``memspan.Error`` in its own
+        callback."""
+        self._end(lambda handle: _c.trans_destroy(handle, 0))
         reserved, self._reserved = getattr(self, "_reserved", None), None
         if reserved is not None:
             reserved.close()

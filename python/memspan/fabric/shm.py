@@ -93,8 +93,8 @@ class ShareMemory(Owner):
 
     def destroy(self, flags: int = 0) -> int:
         """Ends it here. Returns 0 or a code."""
-        handle, self._handle = self._handle, 0
-        return _c.shm_destroy(handle, flags) if handle else 0
+        code: int | None = self._end(lambda handle: _c.shm_destroy(handle, flags))
+        return code or 0
 
     @property
     def local_rank(self) -> int:
