@@ -319,14 +319,14 @@ class TransferEngine:
         """1: the batch is over; 0: not yet; -1: it failed; -2: it takes too long. It is known no longer
         after 1 and -1."""
         with self._lock:
-            batch = self._batches.get(batch_id)
+            batch = self._batches.pop(batch_id, None)
             if batch is None:
                 return fail(f"there is no batch {batch_id}")
             request, end = batch
             code = request.test()
             if code == _PENDING:
+                self._batches[batch_id] = batch
                 return 0 if time.monotonic() < end else -2
-            del self._batches[batch_id]
         request.destroy()
         return 1 if code == _OVER else -1
 

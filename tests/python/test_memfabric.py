@@ -674,6 +674,14 @@ def in_background(rank, ranks):
         while (state := engine.transfer_check_status(nowhere)) == 0:
             pass
         assert state == -1
+        nowhere = engine.transfer_submit_write(peer, memory, 4096, 8)
+        mf_smem.raise_on_error(True)
+        with pytest.raises(Error, match="registered"):
+            while engine.transfer_check_status(nowhere) == 0:
+                pass
+        with pytest.raises(Error, match="no batch"):
+            engine.transfer_check_status(nowhere)
+        mf_smem.raise_on_error(False)
         assert engine.batch_transfer_async_write(peer, [memory], [there], []) == 0
         # Who is told sees the bytes.
         told = mooncake.TransferNotify("request 7", "layer 3: ü")
