@@ -119,7 +119,7 @@ class StacksTest(unittest.TestCase):
             self.assertIn("does not wait in a call of memspan", read_until(job, "PE 1 thread"))
             # It has answered the first request late, and answers this one.
             job.send_signal(signal.SIGUSR2)
-            read_until(job, "PE 1 thread")
+            read_until(job, r"PE 1 \(process")  # the first line of an answer
             code, rest = end(job)
             self.assertEqual(code, 0)
             self.assertNotIn("no stacks of", rest)
