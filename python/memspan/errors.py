@@ -4,8 +4,8 @@ text."""
 
 
 class Error(RuntimeError):
-    """A call failed. `code` is the number that the C interface has for it. If the call was a batch that
-    has a result for each element, `results` has them in their order; else it is None."""
+    """A call failed. `code` is its number in the C interface. `results`: the codes of a batch's elements
+    in their order, if the call has one for each; else None."""
 
     def __init__(self, message: str = "", code: int = -1) -> None:
         super().__init__(message)
