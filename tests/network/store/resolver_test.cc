@@ -64,6 +64,14 @@ void enter_network() {
   if (!write_file("/proc/self/uid_map", ids)) ::_exit(2);
 }
 
+// For this process, by a file in the folder.
+void replace_in_etc(const std::string& folder, const std::string& name, const std::string& text) {
+  const std::string ours = folder + "/" + name;
+  const std::string theirs = "/etc/" + name;
+  write_file(ours.c_str(), text);
+  if (::mount(ours.c_str(), theirs.c_str(), nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
+}
+
 // Its second address stands for one that other hosts reach.
 void start_loopback() {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -82,12 +90,8 @@ void start_loopback() {
 // A network of its own, whose name server takes every question and answers none.
 [[noreturn]] void resolve_without_an_answer(const std::string& folder) {
   enter_network();
-  const std::string servers = folder + "/resolv.conf";
-  const std::string order = folder + "/nsswitch.conf";
-  write_file(servers.c_str(), "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n");
-  write_file(order.c_str(), "hosts: dns\n");
-  if (::mount(servers.c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
-  if (::mount(order.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(4);
+  replace_in_etc(folder, "resolv.conf", "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n");
+  replace_in_etc(folder, "nsswitch.conf", "hosts: dns\n");
   start_loopback();
   const Fd server(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
@@ -112,12 +116,9 @@ void start_loopback() {
 // A network of its own, whose hosts file has this host's names as Debian's does.
 [[noreturn]] void listen_by_name(const std::string& folder) {
   enter_network();
-  const std::string hosts = folder + "/hosts";
-  const std::string order = folder + "/nsswitch.conf";
-  write_file(hosts.c_str(), "127.0.0.1 localhost\n127.0.1.1 both only-here\n192.0.2.9 both\n");
-  write_file(order.c_str(), "hosts: files\n");
-  if (::mount(hosts.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) ::_exit(3);
-  if (::mount(order.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) != 0) ::_exit(4);
+  replace_in_etc(folder, "hosts",
+                 "127.0.0.1 localhost\n127.0.1.1 both only-here\n192.0.2.9 both\n");
+  replace_in_etc(folder, "nsswitch.conf", "hosts: files\n");
   start_loopback();
   static int warnings;
   set_log_sink([](int, const char* line) {
