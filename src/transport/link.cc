@@ -41,8 +41,4 @@ std::uint64_t apply_atomic(void* word, const AtomicOp& op) {
   return apply(static_cast<std::uint64_t*>(word), op);
 }
 
-Status Link::send(const MessageTag&, std::span<const std::byte>) {
-  return {Code::kNotSupported, "this transport carries no messages"};
-}
-
 }  // namespace memspan

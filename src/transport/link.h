@@ -104,7 +104,9 @@ class Link {
 
   // Sends a message to the peer's handler, after all earlier puts of this thread. Returns when
   // `bytes` may be changed. Handlers may call it. kNotSupported: no messages.
-  virtual Status send(const MessageTag& tag, std::span<const std::byte> bytes);
+  virtual Status send(const MessageTag&, std::span<const std::byte>) {
+    return {Code::kNotSupported, "this transport carries no messages"};
+  }
 
  protected:
   // A link must outlive the contexts that used it.

@@ -38,12 +38,20 @@ class OperationContext {
 
  private:
   friend class Link;
+  struct Use {
+    Link* link;
+    std::uint64_t count;  // calls so far
+  };
+
   void use(Link& link);
+  std::vector<Use> uses();
+  // Forgets the link, unless it was used again.
+  void forget(const Use& use);
 
   const std::uint64_t id_;
   Duration limit_ = Duration::max();
   Mutex mutex_;
-  std::vector<Link*> used_ MEMSPAN_GUARDED_BY(mutex_);
+  std::vector<Use> used_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan
