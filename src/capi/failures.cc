@@ -45,6 +45,15 @@ constinit thread_local EndHandler thread_end_handler = nullptr;
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
 }
 
+// A link's failure names its peer.
+bool names_a_noted_death(const WaitContext& waiting, const std::string& message) {
+  for (int rank = 0; rank < waiting.segment->peers(); ++rank)
+    if (waiting.segment->peer(rank).death.load(std::memory_order_acquire) != 0 &&
+        message.find(waiting.name_of(rank)) != std::string::npos)
+      return true;
+  return false;
+}
+
 // Between hosts a connection breaks before the death is noted. Waits for the note: the job's result
 // and the handler's argument come from the PE that died first.
 Status with_cause(const char* call, const Status& status) {
@@ -56,7 +65,7 @@ Status with_cause(const char* call, const Status& status) {
     return waiting.segment->header().alarms.load(std::memory_order_acquire) !=
            waiting.known_alarms.load(std::memory_order_relaxed);
   };
-  if (is_noted()) return status;
+  if (is_noted() || names_a_noted_death(waiting, status.message())) return status;
   const Status noted = wait_for(waiting, WaitsFor::kSync, call, Deadline::after(kPatience),
                                 is_noted, [] { return -1; });
   const int dead = first_dead_peer(*waiting.segment);

@@ -89,10 +89,11 @@ WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count,
   return {words, count, status, checked_compare(call, cmp), values};
 }
 
+// False when a peer's death ended it.
 template <typename Ready>
-void wait_until(const char* call, Ready ready) {
-  require(call, wait_for(process_state.world->waiting(), WaitsFor::kData, call, Deadline::never(),
-                         ready));
+bool wait_until(const char* call, Ready ready) {
+  return require(call, wait_for(process_state.world->waiting(), WaitsFor::kData, call,
+                                Deadline::never(), ready));
 }
 
 // By copies of the word, as often as a wait looks; the value that made it true.
@@ -146,7 +147,7 @@ auto test_set(const void* words, Look look) {
 template <typename Set>
 void wait_all(const char* call, const Set& set) {
   for (std::size_t i = 0; i < set.count; ++i)
-    if (set.counts(i)) wait_until(call, [&] { return set.holds_at(i); });
+    if (set.counts(i) && !wait_until(call, [&] { return set.holds_at(i); })) return;
 }
 
 template <typename Set>
