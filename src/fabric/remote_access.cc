@@ -233,9 +233,11 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
   if (--answering_ == 0) answered_.notify_all();
 }
 
-// A caller that is gone needs no answer.
+// A caller that is gone needs no answer. Its name is not known here, and the messages of later
+// calls to it have this one.
 void RemoteAccess::reply_to(int peer, const std::string& address, std::string_view reply) {
-  auto caller = connect(peer, "a caller", address);
+  const std::string where = address.substr(address.find('/') + 1);  // after the secret
+  auto caller = connect(peer, fmt::format("the process at {}", where), address);
   if (!caller.is_ok()) return;
   static_cast<void>(
       (*caller)->link().send({static_cast<std::uint64_t>(MessageKind::kReply)}, bytes_of(reply)));

@@ -164,6 +164,8 @@ const char* name_of(Ends ends) {
   switch (ends) {
     case Ends::kAtOnce:
       return "at-once";
+    case Ends::kSoon:
+      return "soon";
     case Ends::kWithPeer:
       return "with-peer";
     case Ends::kInTime:

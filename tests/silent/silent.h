@@ -25,6 +25,7 @@ enum Rank { kCaller, kSilent, kNear, kFar };
 // What ends a call if the silent process stays silent.
 enum class Ends {
   kAtOnce,    // it does not need that process
+  kSoon,      // it gives that process a second
   kWithPeer,  // nothing but that process
   kInTime,    // its own time-out, kTimeout
   kLost,      // the process is given up as lost (MEMSPAN_SILENCE_LIMIT)

@@ -81,6 +81,8 @@ Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadlin
   auto answer = remote_->call(record().published_name(), encode(request), deadline);
   if (answer.code() == Code::kPeerLost) note_lost();
   if (answer.code() == Code::kNotFound) end(End::kEnded);
+  if (answer.code() == Code::kTimeout)
+    return answer.status().annotate(fmt::format("endpoint {}", record().name));
   if (answer.is_ok() || !has_ended()) return answer;
   return why_not_live();
 }
