@@ -267,7 +267,7 @@ def make_call(silence, face, call):
             check(code == PENDING or names_the_silent_one(reason) or "wait" in call.name, f"whom it needs is not named: {reason}")
         if not call.is_end:
             # The end of such a job is a call with a time-out, too.
-            most = TIMEOUT_S + SLACK_S if face == "cann" and not needs_no_peer else SLACK_S / 2
+            most = TIMEOUT_S + SLACK_S if face == "cann" and not needs_no_peer else SLACK_S
             check_rest(caller, processes, go_on, needs_no_peer, most)
 
 
