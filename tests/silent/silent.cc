@@ -69,8 +69,7 @@ class Others {
   void stop() {
     is_over_ = true;
     thread_.join();
-    say("others " + std::to_string(longest_) + " " + std::to_string(count_));
-    if (!failure_.empty()) say("others-failed " + failure_);
+    say("others " + std::to_string(longest_) + " " + std::to_string(count_) + " " + failure_);
   }
 
   static void block_signals() {

@@ -10,8 +10,10 @@
 //   handled             a handler of a signal ran
 //   returned CODE MS    the call is over; CODE 0 is success
 //   reason TEXT
-//   others MS COUNT     the longest of COUNT operations that another thread had with 2 and 3
-//   meanwhile ended CODE MS       and the face is shut down, after another line on stdin
+//   others MS COUNT [RANK TEXT]
+//                       the longest of COUNT operations that another thread had with 2 and 3,
+//                       and the first that failed
+//   ended CODE MS       and the face is shut down, after another line on stdin
 #pragma once
 
 #include <functional>
