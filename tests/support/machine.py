@@ -308,6 +308,13 @@ def try_advice():
         raise Lacking("madvise accepts advice that does not exist")
 
 
+def try_seccomp():
+    get_seccomp = 21
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(get_seccomp, 0, 0, 0, 0) != 0:
+        raise Lacking(f"prctl(PR_GET_SECCOMP): {os.strerror(ctypes.get_errno())}")
+
+
 def try_descriptors():
     least = 4096
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -397,6 +404,7 @@ CAPABILITIES = {
     "mlock": ("locking memory (mlock)", try_mlock),
     "huge_pages": ("huge pages of shared memory", try_huge_pages),
     "advice": ("advice about memory (madvise)", try_advice),
+    "seccomp": ("filters of system calls (seccomp)", try_seccomp),
     "dev_shm": ("a /dev/shm with 1 GiB free", try_dev_shm),
     "memory_16g": ("16 GiB of available memory", try_large_memory),
     "memory_group": ("memory control groups", try_memory_group),

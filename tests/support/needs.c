@@ -15,6 +15,15 @@ static int has_word(const char* list, const char* word) {
   return 0;
 }
 
+int emulator_lacks(const char* name) {
+#ifdef MEMSPAN_TEST_IS_EMULATED
+  return has_word("advice huge_pages seccomp user_namespaces ", name);
+#else
+  (void)name;
+  return 0;
+#endif
+}
+
 int machine_lacks(const char* name) {
   const char* const known = getenv("MEMSPAN_TEST_LACKS");
   if (known != NULL) return has_word(known, name);

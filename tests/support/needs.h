@@ -13,10 +13,19 @@ extern "C"
     int
     machine_lacks(const char* name);
 
+#ifdef __cplusplus
+extern "C"
+#endif
+    /* 1: the test runs in QEMU's user mode, which lacks it. */
+    int
+    emulator_lacks(const char* name);
+
 /* At the beginning of a test, or of SetUp(). */
-#define MEMSPAN_NEEDS(name)                                         \
-  do {                                                              \
-    if (machine_lacks(name) != 0) GTEST_SKIP() << "needs=" << name; \
+#define MEMSPAN_NEEDS(name)                                            \
+  do {                                                                 \
+    if (emulator_lacks(name) != 0)                                     \
+      GTEST_SKIP() << "does not apply: the emulator lacks " << (name); \
+    if (machine_lacks(name) != 0) GTEST_SKIP() << "needs=" << (name);  \
   } while (false)
 
 #endif

@@ -129,6 +129,7 @@ TEST_F(MappedCommitTest, PopulatedPagesAreMapped) {
 
 // As a container may refuse it: the pages are taken, and mapped at the first touch.
 TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
+  MEMSPAN_NEEDS("seccomp");
   for (const int error : {EPERM, ENOSYS})
     std::thread([&] {
       constexpr long kMadvise = SYS_madvise;

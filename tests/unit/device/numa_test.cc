@@ -12,6 +12,7 @@
 
 #include "device/pages.h"
 #include "support/forbidden_syscalls.h"
+#include "support/needs.h"
 
 namespace memspan {
 namespace {
@@ -38,6 +39,7 @@ TEST(NumaTest, WithSeveralNodesTheRefusedCallIsNamed) {
 
 // A filter of system calls, which is the thread's that ends with the test.
 TEST(NumaTest, ARefusedMbindIsNoFailure) {
+  MEMSPAN_NEEDS("seccomp");
   for (const int error : {EPERM, ENOSYS})
     std::thread([error] {
       constexpr long kMbind = SYS_mbind;

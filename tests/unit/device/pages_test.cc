@@ -15,6 +15,7 @@
 
 #include "device/reservation.h"
 #include "support/forbidden_syscalls.h"
+#include "support/needs.h"
 
 namespace memspan {
 namespace {
@@ -32,6 +33,7 @@ TEST(PagesTest, AreReservedButNotTaken) {
 }
 
 TEST(PagesTest, ARefusedMemfdIsNamed) {
+  MEMSPAN_NEEDS("seccomp");
   std::thread([] {
     constexpr long kMemfd = SYS_memfd_create;
     ASSERT_EQ(forbid_syscalls(&kMemfd, 1, EPERM), 0);
