@@ -294,4 +294,4 @@ def test_settings_that_are_not_known_are_refused():
         pool_settings.PoolSettings.of(transfer)
     transfer.kv_connector_extra_config = {"share": "3M"}
     settings = pool_settings.PoolSettings.of(transfer)
-    assert (settings.share, settings.loads, settings.stores) == (3 << 20, True, False)
+    assert (settings.share, settings.loads, settings.stores) == ("3M", True, False)
