@@ -35,9 +35,6 @@ bool may_come_later(Code code) {
   return code == Code::kUnavailable || code == Code::kStoreLost || code == Code::kTimeout;
 }
 
-// A store that refuses connections for this long is considered to refuse for good. One that starts,
-// ends or is overloaded may refuse for a moment.
-constexpr Duration kPatienceInVain = std::chrono::milliseconds(800);
 // For one of several addresses, before the next one is tried.
 constexpr Duration kPlacePatience = std::chrono::seconds(1);
 // For a member or a store on another host.
@@ -172,7 +169,7 @@ class StoreClient::Attempts {
 
   // A process listens but refuses this one: kUnavailable at first, kAuth if that persists.
   Status in_vain(const Endpoint& place, std::string_view why) {
-    if (patience_.is_never()) patience_ = Deadline::after(kPatienceInVain);
+    if (patience_.is_never()) patience_ = Deadline::after(access_.refusal_patience);
     return {
         patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
         fmt::format("a process listens at {}, but {}{}", place.to_string(), why, kStoreRefuses)};

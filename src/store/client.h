@@ -44,6 +44,9 @@ struct StoreAccess {
   // hosts.
   std::optional<Duration> silence = {};
   std::uint64_t epoch = 0;  // of the expected store; 0: any
+  // A process that listens at the address but is not a store of this job's is taken for one that
+  // ends, or is about to be replaced, for this long.
+  Duration refusal_patience = std::chrono::milliseconds(800);
   // Called before each attempt to connect, on its thread: a process that may host the store tries
   // to.
   std::function<void()> before_attempt = {};

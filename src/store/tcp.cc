@@ -39,10 +39,9 @@ bool is_loopback(const Address& address) {
   return address.storage.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-Status unavailable(const Endpoint& endpoint, std::string_view what, int error,
-                   const char* remedy = "") {
+Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
   const Status why = Status::from_errno(fmt::format("{} {}", what, endpoint.to_string()), error);
-  return {Code::kUnavailable, why.message() + remedy};
+  return {Code::kUnavailable, why.message()};
 }
 
 void set_port(Address& address, std::uint16_t port) {
@@ -120,8 +119,13 @@ std::string host_of(const Address& address) {
 Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) {
   TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
-  if (int error = bind_and_listen(listener.socket.get(), address); error != 0)
-    return unavailable(endpoint, "listening at", error, kCannotListen);
+  if (int error = bind_and_listen(listener.socket.get(), address); error != 0) {
+    const Status failed = Status::from_errno("listening at " + endpoint.to_string(), error);
+    const Code code = error == EADDRINUSE      ? Code::kUnavailable
+                      : error == EADDRNOTAVAIL ? Code::kUnreachable
+                                               : failed.code();
+    return Status(code, failed.message() + kCannotListen);
+  }
   Address local;
   if (::getsockname(listener.socket.get(), local.get(), &local.length) != 0)
     return Status::from_errno("getsockname");

@@ -31,7 +31,8 @@ struct TcpConnection {
   bool is_loopback = false;
 };
 
-// kUnavailable when the endpoint is taken, or its name is unknown or not resolved within 10 s.
+// kUnavailable when the port is taken, or the name is unknown or not resolved within 10 s;
+// kUnreachable for an address of another host.
 Result<TcpListener> listen_tcp(const Endpoint& endpoint);
 
 // Makes one attempt at each of the endpoint's addresses; the deadline includes resolving its name.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rendezvous over the store: the members meet there, then all become a job.
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <memory>
 #include <set>
 #include <string>
 
+#include "core/interrupt.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/group.h"
 #include "store/recipes/ranks.h"
@@ -14,6 +17,12 @@
 namespace memspan {
 namespace {
 
+// How long PE 0 tries to listen at a port that another process has: a job that ends, or a
+// connection that happens to use the port.
+constexpr Duration kPortPatience = std::chrono::seconds(5);
+// The other PEs, which find that process at the address, wait a second longer than PE 0.
+constexpr Duration kStrangerPatience = kPortPatience + std::chrono::seconds(1);
+
 // Every rank enters once, and all must agree on the size.
 Status enter(KeyValueStore& store, const Rendezvous& rendezvous, Deadline deadline) {
   return take_freed_rank(store, rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
@@ -22,12 +31,12 @@ Status enter(KeyValueStore& store, const Rendezvous& rendezvous, Deadline deadli
 }
 
 // The prefix of a key of each member, which vanishes with the member.
-std::string here_prefix(const Membership& joined) {
-  return joined.job + "/here/";
+std::string here_prefix(const std::string& job) {
+  return job + "/here/";
 }
 
 Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(const StoreListing here, store.list(here_prefix(joined), deadline),
+  MEMSPAN_TRY_ASSIGN(const StoreListing here, store.list(here_prefix(joined.job), deadline),
                      "listing the members");
   std::set<std::string> ranks;
   for (const auto& [key, value] : here) ranks.insert(value);
@@ -59,13 +68,43 @@ Status wait_to_leave(Membership& member, const Deadline& deadline) {
                     : Status::ok();
 }
 
-Status host_store(Membership& joined, const Rendezvous& rendezvous) {
+StoreAccess access_to(const Rendezvous& rendezvous) {
+  StoreAccess access{.endpoint = rendezvous.store,
+                     .security = rendezvous.security,
+                     .member = fmt::format("PE {}", rendezvous.rank),
+                     .rank = rendezvous.rank};
+  if (rendezvous.host == Rendezvous::Host::kRankZero) access.refusal_patience = kStrangerPatience;
+  return access;
+}
+
+// Whether a store of the job answers at the address, and has a PE 0.
+bool has_another_zero(const Rendezvous& rendezvous) {
+  constexpr Duration kLook = std::chrono::milliseconds(250);
+  const Deadline deadline = Deadline::after(kLook);
+  auto store = connect_store_once(access_to(rendezvous), deadline);
+  return store.is_ok() && (*store)->get_now(here_prefix(rendezvous.job) + "0", deadline).is_ok();
+}
+
+Result<std::shared_ptr<StoreServer>> listen_when_free(const Rendezvous& rendezvous,
+                                                      const Deadline& deadline) {
+  constexpr int kPauseMs = 20;
+  for (;;) {  // the port may be free a moment later
+    auto server = listen_for_job(rendezvous, rendezvous.store.first());
+    if (server.is_ok()) return std::shared_ptr<StoreServer>(std::move(server).value());
+    if (server.code() != Code::kUnavailable || deadline.has_passed()) return server.status();
+    if (has_another_zero(rendezvous)) return server.status().annotate("another process is PE 0");
+    ::poll(nullptr, 0, kPauseMs);
+    if (is_interrupted()) return interruption().annotate(server.status().message());
+  }
+}
+
+Status host_store(Membership& joined, const Rendezvous& rendezvous, const Deadline& deadline) {
   joined.server = rendezvous.hosted;
   if (joined.rank != 0 || joined.server != nullptr ||
       rendezvous.host == Rendezvous::Host::kElsewhere)
     return Status::ok();
   MEMSPAN_PASS(rendezvous.store.check_may_be_hosted());
-  MEMSPAN_TRY_ASSIGN(joined.server, listen_for_job(rendezvous, rendezvous.store.first()),
+  MEMSPAN_TRY_ASSIGN(joined.server, listen_when_free(rendezvous, deadline.within(kPortPatience)),
                      "hosting the job's store");
   return Status::ok();
 }
@@ -88,18 +127,13 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
       rendezvous.host == Rendezvous::Host::kElsewhere ? "a store of its own" : "a store of PE 0");
   joined.job = rendezvous.job;
   joined.host = rendezvous.host;
-  MEMSPAN_TRY(host_store(joined, rendezvous), "joining the job");
-  MEMSPAN_TRY_ASSIGN(joined.store,
-                     connect_store({.endpoint = rendezvous.store,
-                                    .security = rendezvous.security,
-                                    .member = fmt::format("PE {}", rendezvous.rank),
-                                    .rank = rendezvous.rank},
-                                   deadline),
+  MEMSPAN_TRY(host_store(joined, rendezvous, deadline), "joining the job");
+  MEMSPAN_TRY_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline),
                      "joining the job");
   KeyValueStore& store = *joined.store;
   MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
   const std::string rank = std::to_string(joined.rank);
-  MEMSPAN_TRY(store.set(here_prefix(joined) + rank, rank, deadline, KeyLife::kLease),
+  MEMSPAN_TRY(store.set(here_prefix(joined.job) + rank, rank, deadline, KeyLife::kLease),
               "joining the job");
   joined.store_endpoint = rendezvous.store.first();
   MEMSPAN_TRY(name_group(joined, deadline), "joining the job");

@@ -124,7 +124,9 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
   auto member =
       reconnects ? Member::join_for_good(access, deadline) : Member::join(access, deadline);
   if (!member.is_ok()) {
-    if (hosted.is_ok() || hosted.code() == Code::kUnavailable) return member.status();
+    if (hosted.is_ok() || hosted.code() == Code::kUnavailable ||
+        hosted.code() == Code::kUnreachable)
+      return member.status();
     return Status(member.code(), fmt::format("{} (and hosting it here failed: {})",
                                              member.status().message(), hosted.message()));
   }

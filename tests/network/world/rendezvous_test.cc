@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cstdlib>
 #include <thread>
 
+#include "store/tcp.h"
 #include "support/free_url.h"
 #include "world/membership.h"
 
@@ -118,6 +120,58 @@ TEST_F(RendezvousTest, RefusesARankThatIsTakenAndASizeThatDiffers) {
   auto other_size = join_rendezvous(at(server, 2, 3), kLimit);
   EXPECT_EQ(other_size.code(), Code::kInvalidArgument);
   EXPECT_THAT(other_size.status().message(), HasSubstr("there are 3 ranks, others said 2"));
+}
+
+// A process that has the port of a job's store, and accepts connections without a word.
+class Stranger {
+ public:
+  Stranger() : listener_(listen_tcp({"127.0.0.1", 0}).value()) {}
+
+  Rendezvous rendezvous(int rank) const {
+    Rendezvous rendezvous;
+    rendezvous.rank = rank;
+    rendezvous.size = 2;
+    rendezvous.store = listener_.endpoint;
+    return rendezvous;
+  }
+  // Ends after it has met a process of the job.
+  void meet_one_and_end() {
+    pollfd polled{.fd = listener_.socket.get(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&polled, 1, 20000), 1);
+    listener_.socket.reset();
+  }
+
+ private:
+  TcpListener listener_;
+};
+
+TEST_F(RendezvousTest, APortThatIsFreedAMomentLaterServesTheJob) {
+  Stranger stranger;
+  std::vector<std::thread> members;
+  for (int rank : {0, 1})
+    members.emplace_back([rendezvous = stranger.rendezvous(rank)] {
+      auto joined = join_rendezvous(rendezvous, kLimit);
+      ASSERT_TRUE(joined.is_ok()) << joined.status().to_string();
+      joined->segment->peer(joined->rank).state.store(PeerState::kLeft);
+    });
+  stranger.meet_one_and_end();
+  for (std::thread& member : members) member.join();
+}
+
+TEST_F(RendezvousTest, APortThatIsNotFreedEndsAllMembers) {
+  Stranger stranger;
+  Clock::time_point ends[2];
+  std::vector<std::thread> members;
+  for (int rank : {0, 1})
+    members.emplace_back([rank, rendezvous = stranger.rendezvous(rank), &ends] {
+      auto joined = join_rendezvous(rendezvous, kLimit);
+      ends[rank] = Clock::now();
+      ASSERT_FALSE(joined.is_ok());
+      EXPECT_THAT(joined.status().message(),
+                  HasSubstr(rank == 0 ? "Address already in use" : "is not a store"));
+    });
+  for (std::thread& member : members) member.join();
+  EXPECT_LT(ends[1] - ends[0], std::chrono::seconds(2));
 }
 
 TEST_F(RendezvousTest, NobodyAtTheAddressIsATimeoutThatNamesIt) {
