@@ -120,20 +120,23 @@ StoreClient::Connection::Connection(std::unique_ptr<StoreStream> stream, WakeEve
       chunk_(kChunkBytes) {}
 
 StoreClient::Connection::~Connection() {
+  if (is_inherited()) forget_in_child();
   end();
 }
 
+// fork() did not take the thread along, but perhaps the mutex in its hands.
+void StoreClient::Connection::forget_in_child() {
+  static_cast<void>(event_thread_.release());
+}
+
 void StoreClient::Connection::end() {
+  if (is_inherited()) return;
   std::unique_ptr<std::thread> event_thread;
   {
     MutexLock lock(mutex_);
     is_ending_ = true;
     event_thread = std::move(event_thread_);
     changed_.notify_all();
-    if (::getpid() != process_) {
-      static_cast<void>(event_thread.release());  // fork() did not take the thread along
-      return;
-    }
     lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
                                                                     // fork() may hold the socket
   }
@@ -149,7 +152,7 @@ std::uint64_t StoreClient::Connection::next_id() {
 Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline deadline) {
   if (Status status = check_request(request); !status.is_ok())
     return status.annotate(operation_name(request.operation));
-  if (::getpid() != process_)
+  if (is_inherited())
     return Status(Code::kForked, fmt::format("{}: the connection to the store belongs to process "
                                              "{}, which made this one by fork()",
                                              operation_name(request.operation), process_));
@@ -193,22 +196,23 @@ Result<std::vector<std::string>> StoreClient::Connection::texts_of(StoreRequest 
 // Registers the watcher before the first change can arrive.
 Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWatcher watcher,
                                                      Deadline deadline) {
-  MEMSPAN_PASS(need_event_thread());
   const std::uint64_t id = next_id();
-  {
+  if (!is_inherited()) {
+    MEMSPAN_PASS(need_event_thread());
     MutexLock lock(mutex_);
     watchers_.emplace(id, std::make_shared<StoreWatcher>(std::move(watcher)));
   }
   auto answer =
       call({.id = id, .operation = StoreOperation::kWatch, .keys = {std::move(prefix)}}, deadline);
   if (answer.is_ok()) return id;
+  if (is_inherited()) return answer.status();
   MutexLock lock(mutex_);
   watchers_.erase(id);
   return answer.status();
 }
 
 Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) {
-  {
+  if (!is_inherited()) {
     MutexLock lock(mutex_);
     watchers_.erase(watch);
     // A watcher may end its own watch; other callers wait for a running call of it.

@@ -12,7 +12,7 @@
 // lock, so a slow socket never blocks a sender.
 #pragma once
 
-#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -99,6 +99,10 @@ class StoreClient::Connection {
   void drive(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
   void lose(const Status& why) MEMSPAN_REQUIRES(mutex_);
+
+  // In a child of fork(), where another thread may have held the mutex for good.
+  bool is_inherited() const { return ::getpid() != process_; }
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis);
 
   // For the event thread.
   Status need_event_thread();

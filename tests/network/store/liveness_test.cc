@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "store/client.h"
@@ -213,6 +214,37 @@ TEST(StoreForkTest, AChildIsToldThatTheConnectionIsItsParents) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(*client->get("k", soon()), "parent");
+}
+
+// Whatever the parent's other threads hold at that moment.
+TEST(StoreForkTest, AChildNeverWaitsForAThreadOfItsParent) {
+  constexpr int kChildren = 60;
+  constexpr unsigned kLimitS = 20;
+  auto server = server_without_listener();
+  auto client = client_of(*server);
+  const auto watch = client->watch(
+      "k", [](const StoreChange&) {}, soon());
+  ASSERT_TRUE(watch.is_ok());
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) static_cast<void>(client->set("k", "parent", soon()));
+  });
+  for (int i = 0; i < kChildren; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(kLimitS);
+      const bool is_refused = client->unwatch(*watch, soon()).code() == Code::kForked &&
+                              client->watch("k", {}, soon()).code() == Code::kForked;
+      client->end();
+      ::_exit(is_refused ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  is_over = true;
+  other.join();
 }
 
 }  // namespace
