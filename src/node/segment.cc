@@ -107,11 +107,19 @@ void NodeSegment::decide_oversubscription(int processes) const {
   header().oversubscribed.store(processes > cores ? 1 : 0, std::memory_order_release);
 }
 
+// Keeps the first cause that is known when two processes notice a death at the same time.
+static void note_cause(PeerSlot& peer, std::int32_t cause) {
+  std::int32_t before = peer.wait_status.load(std::memory_order_relaxed);
+  while ((before == 0 || before == kUnseenEnd) &&
+         !peer.wait_status.compare_exchange_weak(before, cause, std::memory_order_relaxed)) {
+  }
+}
+
 bool NodeSegment::mark_lost(int rank, int wait_status) const {
   PeerSlot& lost = peer(rank);
   PeerState state = lost.state.load(std::memory_order_acquire);
   if (state == PeerState::kLeft || state == PeerState::kLost) return false;
-  lost.wait_status.store(wait_status, std::memory_order_relaxed);
+  note_cause(lost, wait_status);
   // Pairs with the acquire loads of threads that saw `alarms` grow.
   if (!lost.state.compare_exchange_strong(state, PeerState::kLost, std::memory_order_acq_rel))
     return false;
@@ -123,7 +131,7 @@ void NodeSegment::mark_departed(int rank) const {
   PeerSlot& departed = peer(rank);
   PeerState joined = PeerState::kJoined;
   if (departed.state.load(std::memory_order_acquire) != joined) return;
-  departed.wait_status.store(kDeparted, std::memory_order_relaxed);
+  note_cause(departed, kDeparted);
   if (departed.state.compare_exchange_strong(joined, PeerState::kLeft, std::memory_order_acq_rel))
     announce_loss(departed);
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -41,11 +42,34 @@ struct Event {
   std::uint8_t kind;
 };
 
+// The place of an event, which may be read while its thread writes the next one there.
+struct Slot {
+  Slot() = default;
+  Slot(const Slot& other) { set(other.get()); }  // for a vector, whose thread has ended
+  void set(const Event& event) {
+    std::array<std::uint64_t, kWords> values;
+    std::memcpy(values.data(), &event, sizeof event);
+    for (std::size_t i = 0; i < kWords; ++i) words[i].store(values[i], std::memory_order_relaxed);
+  }
+  Event get() const {
+    std::array<std::uint64_t, kWords> values;
+    for (std::size_t i = 0; i < kWords; ++i) values[i] = words[i].load(std::memory_order_relaxed);
+    Event event;
+    std::memcpy(&event, values.data(), sizeof event);
+    return event;
+  }
+
+  static constexpr std::size_t kWords = sizeof(Event) / sizeof(std::uint64_t);
+  static_assert(sizeof(Event) == kWords * sizeof(std::uint64_t));
+  std::array<std::atomic<std::uint64_t>, kWords> words = {};
+};
+
 // The last events of a thread, which is the only writer.
 struct Ring {
   Ring(std::int64_t of_thread, std::size_t room) : thread(of_thread), events(room) {}
   const std::int64_t thread;
-  std::vector<Event> events;
+  std::vector<Slot> events;
+  std::atomic<std::uint64_t> begun{0};  // `count`, or one more while an event is being written
   std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the capacity
   std::uint64_t written = 0;            // of them
   bool has_ended = false;               // the thread; it writes no more
@@ -107,7 +131,10 @@ void add(const Event& event) {
     return;
   }
   const std::uint64_t count = ring->count.load(std::memory_order_relaxed);
-  ring->events[count % ring->events.size()] = event;
+  // The fence pairs with that of take(): what sees a part of this event sees that it has begun.
+  ring->begun.store(count + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  ring->events[count % ring->events.size()].set(event);
   ring->count.store(count + 1, std::memory_order_release);  // pairs with the acquire in take()
 }
 
@@ -133,14 +160,21 @@ std::string line_of(const Event& event, int process, std::int64_t thread, std::i
       microseconds(event.end - event.begin), arguments);
 }
 
-// Appends the events of a ring that were not written yet; returns how many are lost.
+// Appends the events of a ring that were not written yet; returns how many are lost. Its thread may
+// write over the oldest ones at the same time.
 std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std::string>& lines) {
   const std::uint64_t count = ring.count.load(std::memory_order_acquire);
   const std::uint64_t room = ring.events.size();
   std::uint64_t next = ring.written;
-  const std::uint64_t lost = count - next > room ? count - next - room : 0;
-  for (next += lost; next < count; ++next)
-    lines.push_back(line_of(ring.events[next % room], process, ring.thread, shift));
+  std::uint64_t lost = count - next > room ? count - next - room : 0;
+  for (next += lost; next < count; ++next) {
+    const Event event = ring.events[next % room].get();
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (ring.begun.load(std::memory_order_relaxed) > next + room)
+      ++lost;
+    else
+      lines.push_back(line_of(event, process, ring.thread, shift));
+  }
   ring.written = count;
   return lost;
 }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "world/membership_steps.h"
 
@@ -38,6 +41,32 @@ TEST(NodeSegmentTest, ADeathIsNotedOnceAndOnlyOfMembers) {
   EXPECT_FALSE(segment.mark_lost(1, 9));
   EXPECT_EQ(segment.header().alarms.load(), 1u);
   EXPECT_EQ(segment.peer(1).wait_status.load(), 9);
+}
+
+// As the launcher and a peer do.
+TEST(NodeSegmentTest, TheKnownCauseOfADeathStaysWhenTwoNoticeItAtOnce) {
+  constexpr int kCauses[] = {9, kReplacedProgram};
+  constexpr int kRanks = 2000;
+  NodeSegment segment = NodeSegment::create(kRanks, 1 << 20, false).value();
+  std::atomic<int> at[2] = {-1, -1};
+  std::atomic<int> marked[kRanks] = {};
+  for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(claim_rank(segment, rank).is_ok());
+  std::vector<std::thread> threads;
+  std::vector<std::int32_t> seen[2];
+  for (int me : {0, 1})
+    threads.emplace_back([&, me] {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        at[me] = rank;
+        while (at[1 - me] < rank) std::this_thread::yield();
+        if (segment.mark_lost(rank, kCauses[me])) marked[rank] += 1;
+        seen[me].push_back(segment.peer(rank).wait_status);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(marked[rank], 1);
+    EXPECT_EQ(seen[0][static_cast<std::size_t>(rank)], seen[1][static_cast<std::size_t>(rank)]);
+  }
 }
 
 TEST(NodeSegmentTest, ARankBelongsToOneProcessUntilItLeaves) {
