@@ -15,6 +15,9 @@ namespace {
 // More than a peer may request (requester.h), with room for messages of handlers.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20;
 
+// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
+constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
+
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};
 }
@@ -177,6 +180,17 @@ void Connection::send_queued() {
     const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
     if (!write_queue(Waiting::kNo).is_ok()) static_cast<void>(not_sent(SendMode::kQueue));
     if (queued_bytes_.load(std::memory_order_acquire) >= before) break;  // the stream is full
+  }
+}
+
+void Connection::say_goodbye() {
+  const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
+  if (!send({&bye, 1}, SendMode::kQueue).is_ok()) return;
+  const Deadline deadline = Deadline::after(kGoodbyeLimit);
+  for (send_queued(); has_queued() && !deadline.has_passed(); send_queued()) {
+    pollfd one{descriptor(), POLLOUT, 0};
+    ::poll(&one, 1, 1);
+    std::this_thread::yield();
   }
 }
 

@@ -56,6 +56,9 @@ class Connection {
               const Deadline& deadline = Deadline::never());
   // Sends queued bytes until the stream is full.
   void send_queued();
+  // Sends that the connection ends on purpose, and what is queued before it. Tries for a moment:
+  // the stream may be full, or another thread may hold it.
+  void say_goodbye();
   bool has_queued() const { return queued_bytes_.load(std::memory_order_acquire) != 0; }
 
   // Bytes received. Any thread may call it.

@@ -123,10 +123,7 @@ void Incoming::close(bool says_goodbye) {
   is_closed_.store(true, std::memory_order_release);
   if (is_over_.exchange(true, std::memory_order_acq_rel)) return;
   // Before the greeting there is no key.
-  if (says_goodbye && peer() >= 0) {
-    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    [[maybe_unused]] const Status told = connection_.send({&bye, 1}, SendMode::kQueue);
-  }
+  if (says_goodbye && peer() >= 0) connection_.say_goodbye();
   connection_.cut();
   core_.progress->remove(watched_);
 }

@@ -356,10 +356,7 @@ void Requester::close() {
   // In a child of fork(), threads that do not exist may hold the locks.
   if (core_.ends.load(std::memory_order_acquire)) return;
   Connection* connection = connection_.load(std::memory_order_acquire);
-  if (connection != nullptr) {
-    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    [[maybe_unused]] const Status told = connection->send({&bye, 1}, SendMode::kQueue);
-  }
+  if (connection != nullptr) connection->say_goodbye();
   lose({Code::kPeerLost, "the link is closed"});
 }
 

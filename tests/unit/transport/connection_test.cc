@@ -23,6 +23,26 @@ struct Heard final : FrameSink {
   int goodbyes = 0;
 };
 
+// A stream that takes nothing some times, as when it is full or another thread uses it.
+class BusyStream final : public ByteStream {
+ public:
+  BusyStream(std::unique_ptr<ByteStream> stream, int& times)
+      : stream_(std::move(stream)), times_(times) {}
+  int descriptor() const override { return stream_->descriptor(); }
+  std::size_t window() const override { return stream_->window(); }
+  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+    return stream_->receive(to, waiting);
+  }
+  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+    return times_ > 0 && times_-- > 0 ? 0 : stream_->send(from, waiting);
+  }
+  void cut() override { stream_->cut(); }
+
+ private:
+  const std::unique_ptr<ByteStream> stream_;
+  int& times_;
+};
+
 class ConnectionTest : public testing::Test {
  protected:
   ConnectionTest() {
@@ -30,8 +50,9 @@ class ConnectionTest : public testing::Test {
     const auto listener = carrier->listen().value();
     auto connected =
         carrier->connect(listener->address(), Deadline::after(std::chrono::seconds(10))).value();
-    peer_ = std::make_unique<Connection>(std::move(connected), Session::connecting(kSecret),
-                                         peers_words_, nullptr);
+    peer_ = std::make_unique<Connection>(
+        std::make_unique<BusyStream>(std::move(connected), busy_times_),
+        Session::connecting(kSecret), peers_words_, nullptr);
     here_ = std::make_unique<Connection>(listener->accept(), Session::accepting(kSecret), heard_,
                                          nullptr);
   }
@@ -58,6 +79,7 @@ class ConnectionTest : public testing::Test {
     }
   }
 
+  int busy_times_ = 0;
   Heard peers_words_;
   Heard heard_;
   std::unique_ptr<Connection> peer_;
@@ -69,6 +91,17 @@ TEST_F(ConnectionTest, APeersLastWordsAreHeardAfterASendThatFailed) {
   EXPECT_TRUE(here_->send({&kBye, 1}, SendMode::kQueue).is_ok());
   here_->send_queued();
   EXPECT_FALSE(here_->has_queued()) << "what nobody gets would be tried for ever";
+  EXPECT_EQ(receive_all().code(), Code::kPeerLost);
+  EXPECT_EQ(heard_.goodbyes, 1);
+}
+
+TEST_F(ConnectionTest, AGoodbyeArrivesAlthoughTheStreamIsBusyForAMoment) {
+  const Hello hello{1, "PE 1", peer_->nonce()};
+  const OutFrame greeting{hello.frame(), hello.payload().data()};
+  ASSERT_TRUE(peer_->send({&greeting, 1}, SendMode::kQueue).is_ok());
+  busy_times_ = 2;
+  peer_->say_goodbye();
+  peer_->cut();
   EXPECT_EQ(receive_all().code(), Code::kPeerLost);
   EXPECT_EQ(heard_.goodbyes, 1);
 }
