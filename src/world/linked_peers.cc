@@ -196,11 +196,11 @@ void LinkedPeers::tell(const Notice& notice) {
   notice_routes().tell(notice);
 }
 
-void LinkedPeers::flush(Duration limit) {
+void LinkedPeers::flush(const Deadline& deadline) {
   OperationContext operations;
-  operations.set_limit(limit);
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (!has_messages_[static_cast<std::size_t>(peer)].exchange(false)) continue;
+    operations.set_limit(deadline.remaining());
     // One that is gone needs no message any more.
     if (Link* const to = link(peer); to != nullptr)
       static_cast<void>(to->quiet(operations).is_ok());

@@ -64,8 +64,8 @@ class LinkedPeers {
   // Sends it to all other nodes (notices.h); does not wait.
   void tell(const Notice& notice);
   // Returns when the messages that this process has sent are handled, their receivers are gone, or
-  // the limit is over.
-  void flush(Duration limit);
+  // the deadline passes.
+  void flush(const Deadline& deadline);
   std::vector<MessageCounter> counters() const { return transport_->counters(); }
   void forget_in_child() { transport_->forget_in_child(); }
 

@@ -301,11 +301,11 @@ std::vector<MessageCounter> World::message_counters() const {
   return linked_ == nullptr ? std::vector<MessageCounter>() : linked_->counters();
 }
 
-void World::depart() {
+void World::depart(const Deadline& deadline) {
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
   // The notice takes other paths than earlier messages and may overtake them. A peer would then see
   // this process leave a barrier that it has been in.
-  if (has_other_nodes) linked_->flush(kNoticeLimit);
+  if (has_other_nodes) linked_->flush(deadline);
   // Other nodes first: a PE of this node that sees the departure may leave because of it, and
   // announce that. Earlier losses come before it: they may be the cause, and their own notices may
   // be slower.
@@ -314,7 +314,7 @@ void World::depart() {
     linked_->tell({Notice::Kind::kDeparture, rank()});
   }
   membership_.segment->mark_departed(rank());
-  if (has_other_nodes) linked_->flush(kNoticeLimit);
+  if (has_other_nodes) linked_->flush(deadline);
 }
 
 void World::request_exit(int code) {
@@ -322,7 +322,7 @@ void World::request_exit(int code) {
   // it.
   if (linked_ != nullptr && !nodes().is_one()) {
     linked_->tell({Notice::Kind::kExit, rank(), code});
-    linked_->flush(kNoticeLimit);
+    linked_->flush(Deadline::after(kNoticeLimit));
   }
   membership_.segment->request_exit(rank(), code);
 }
@@ -365,19 +365,20 @@ Status World::end(const char* what, EndKind how) {
   const NodeSegment& segment = *membership_.segment;
   const std::uint32_t generation = waiting_.generation;
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
+  const Deadline deadline = Deadline::after(kEndLimit);
   // A PE that learns of the end has received everything that came before it.
-  if (has_other_nodes) linked_->flush(kEndLimit);
+  if (has_other_nodes) linked_->flush(deadline);
   waiting_.self->end_kind.store(how, std::memory_order_relaxed);
   // Pairs with is_gone(). Sequentially consistent: of two that come last one sees both.
   waiting_.self->ended.store(generation, std::memory_order_seq_cst);
   segment.header().ending.store(generation, std::memory_order_release);
   if (has_other_nodes) {
     linked_->tell({Notice::Kind::kEnd, rank(), static_cast<std::int32_t>(how), generation});
-    linked_->flush(kEndLimit);
+    linked_->flush(deadline);
   }
   Status status = wait_for_ends(what);
   // The ends of others that this process passed on have arrived.
-  if (has_other_nodes) linked_->flush(kEndLimit);
+  if (has_other_nodes) linked_->flush(status.is_ok() ? Deadline::after(kEndLimit) : deadline);
   return status;
 }
 

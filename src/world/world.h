@@ -111,8 +111,9 @@ class World {
   // will not come. kUnavailable reports that a peer waited, and kTimeout names the missing PEs. The
   // caller has completed its puts.
   Status end(const char* what, EndKind how);
-  // Takes this process out for good, also during its calls (NodeSegment::mark_departed()).
-  void depart();
+  // Takes this process out for good, also during its calls (NodeSegment::mark_departed()). Waits
+  // until other nodes know it, or the deadline passes.
+  void depart(const Deadline& deadline);
   // Asks all processes of the job, on all nodes, to end with `code`.
   void request_exit(int code);
   // In a child of fork(): gives up what peers could mistake for this process.

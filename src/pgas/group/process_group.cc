@@ -37,7 +37,7 @@ ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
       has_messages_(static_cast<std::size_t>(world_->size())) {}
 
 ProcessGroup::~ProcessGroup() {
-  leave();
+  if (!has_left()) leave();
 }
 
 std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
@@ -49,9 +49,11 @@ std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
 // This member's messages are in the far members' memory before they hear that it left: frames of a
 // connection are applied in order, so the answer to a get comes after them.
 void ProcessGroup::leave() {
-  if (has_far_ && !has_left()) {
+  if (has_left()) return;
+  const Deadline deadline = Deadline::after(kLeaveLimit);
+  if (has_far_) {
     OperationContext leaving;
-    leaving.set_limit(kLeaveLimit);
+    leaving.set_limit(kLeaveLimit / 2);
     std::vector<std::uint64_t> answers(static_cast<std::size_t>(size()));
     const RouteTable& table = world_->routes();
     for (int member = 0; member < size(); ++member) {
@@ -65,7 +67,7 @@ void ProcessGroup::leave() {
     }
     static_cast<void>(leaving.quiet());
   }
-  world_->depart();
+  world_->depart(deadline);
 }
 
 Status ProcessGroup::check_one_node(const char* what) const {
