@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -64,12 +65,24 @@ auto wait(Function function) {
   }
 }
 
-// Moves `bytes`: without the GIL when that takes longer than releasing it.
+// Whether this process maps `pe`'s copy of a symmetric address, so that an access needs no other
+// process.
+bool is_mapped(const void* address, int pe);
+
+// Runs `function`, which accesses `pe`'s copy of a symmetric word. It keeps the GIL if that copy is
+// mapped.
 template <typename Function>
-void move(std::size_t bytes, Function function) {
+auto access(const void* word, int pe, Function function) {
+  return is_mapped(word, pe) ? call(function) : wait(function);
+}
+
+// Runs `function`, which moves `bytes` between this process and `pe`'s copy of a symmetric address.
+// Copying a few bytes takes less time than releasing the GIL.
+template <typename Function>
+void move(std::size_t bytes, const void* symmetric, int pe, Function function) {
   constexpr std::size_t kWorthIt = std::size_t{64} << 10;
   if (bytes < kWorthIt)
-    call(function);
+    access(symmetric, pe, function);
   else
     wait(function);
 }

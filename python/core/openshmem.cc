@@ -16,6 +16,11 @@
 #include "typed.h"
 
 namespace memspan::python {
+
+bool is_mapped(const void* address, int pe) {
+  return shmem_ptr(address, pe) != nullptr;
+}
+
 namespace {
 
 using namespace nb::literals;
@@ -109,7 +114,7 @@ void bind_openshmem(nb::module_& module) {
       "shmem_quiet", [] { wait([] { shmem_quiet(); }); },
       "Until all that this process put is there.");
   module.def(
-      "shmem_fence", [] { call([] { shmem_fence(); }); },
+      "shmem_fence", [] { wait([] { shmem_fence(); }); },
       "What was put before is there before what is put later.");
   module.def(
       "shmem_put_signal64",
@@ -118,7 +123,7 @@ void bind_openshmem(nb::module_& module) {
         void* const target = to.get("dst", bytes);
         const void* const source = from.get_local("src", bytes);
         auto* const word = signal.get<std::uint64_t>("sig", sizeof value);
-        move(bytes,
+        move(bytes, target, pe,
              [&] { shmem_putmem_signal(target, source, bytes, word, value, operation, pe); });
       },
       "dst"_a, "src"_a, "elem_size"_a, "sig"_a, "signal"_a, "sig_op"_a, "pe"_a,
@@ -131,7 +136,7 @@ void bind_openshmem(nb::module_& module) {
       [](const Place& signal, std::int32_t value, int operation, int pe) {
         auto* const word = signal.get<std::int32_t>("sig", sizeof value);
         check_signal(operation);
-        call([&] { change(word, value, operation, pe); });
+        access(word, pe, [&] { change(word, value, operation, pe); });
       },
       "sig"_a, "signal"_a, "sig_op"_a, "pe"_a,
       "The 32-bit word ``sig`` at ``pe`` is set to ``signal`` (0) or grows by it (1).");

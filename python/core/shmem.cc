@@ -132,13 +132,13 @@ nb::object peer_address(const Place& place, int pe) {
 void put(const Place& to, const Place& from, std::size_t bytes, int pe) {
   void* const target = to.get("dst", bytes);
   void* const source = from.get_local("src", bytes);
-  move(bytes, [&] { shmem_putmem(target, source, bytes, pe); });
+  move(bytes, target, pe, [&] { shmem_putmem(target, source, bytes, pe); });
 }
 
 void get(const Place& to, const Place& from, std::size_t bytes, int pe) {
   void* const target = to.get_local_writable("dst", bytes);
   void* const source = from.get("src", bytes);
-  move(bytes, [&] { shmem_getmem(target, source, bytes, pe); });
+  move(bytes, source, pe, [&] { shmem_getmem(target, source, bytes, pe); });
 }
 
 void put_signal(const Place& to, const Place& from, std::size_t bytes, const Place& signal,
@@ -146,7 +146,8 @@ void put_signal(const Place& to, const Place& from, std::size_t bytes, const Pla
   void* const target = to.get("dst", bytes);
   void* const source = from.get_local("src", bytes);
   void* const word = signal.get("sig", sizeof value);
-  move(bytes, [&] { shmem_putmem_signal(target, source, bytes, word, value, operation, pe); });
+  move(bytes, target, pe,
+       [&] { shmem_putmem_signal(target, source, bytes, word, value, operation, pe); });
 }
 
 // ---- in a stream's order

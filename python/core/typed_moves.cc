@@ -69,14 +69,14 @@ void bind_element(Typed<T> typed) {
       one + ", ``value``, to ``dst`` at ``pe``; it is there after ``shmem_quiet`` or a barrier.",
       [](const Place& to, T value, int pe) {
         T* const target = to.get<T>("dst", sizeof(T));
-        call([&] { put_one(target, value, pe); });
+        access(target, pe, [&] { put_one(target, value, pe); });
       },
       "dst"_a, "value"_a, "pe"_a);
   typed.def(
       "_g", one + ", the one at ``src`` at ``pe``.",
       [](const Place& from, int pe) {
         const T* const source = from.get<T>("src", sizeof(T));
-        return call([&] { return get_one(source, pe); });
+        return access(source, pe, [&] { return get_one(source, pe); });
       },
       "src"_a, "pe"_a);
 }
@@ -89,7 +89,7 @@ void bind_moves(Typed<T> typed) {
       [](const Place& to, const Place& from, std::size_t count, int pe) {
         T* const target = Typed<T>::words(to, "dest", count);
         const T* const source = Typed<T>::local_words(from, "source", count);
-        move(bytes_of(count, sizeof(T)), [&] { put(target, source, count, pe); });
+        move(bytes_of(count, sizeof(T)), target, pe, [&] { put(target, source, count, pe); });
       },
       "dest"_a, "source"_a, "nelems"_a, "pe"_a);
   typed.def(
@@ -97,7 +97,7 @@ void bind_moves(Typed<T> typed) {
       [](const Place& to, const Place& from, std::size_t count, int pe) {
         T* const target = to.get_local_writable<T>("dest", bytes_of(count, sizeof(T)));
         const T* const source = Typed<T>::words(from, "source", count);
-        move(bytes_of(count, sizeof(T)), [&] { get(target, source, count, pe); });
+        move(bytes_of(count, sizeof(T)), source, pe, [&] { get(target, source, count, pe); });
       },
       "dest"_a, "source"_a, "nelems"_a, "pe"_a);
   typed.def(
@@ -106,7 +106,8 @@ void bind_moves(Typed<T> typed) {
          std::size_t count, int pe) {
         T* const target = Typed<T>::words(to, "dest", span_of(count, dst));
         const T* const source = Typed<T>::local_words(from, "source", span_of(count, sst));
-        move(bytes_of(count, sizeof(T)), [&] { iput(target, source, dst, sst, count, pe); });
+        move(bytes_of(count, sizeof(T)), target, pe,
+             [&] { iput(target, source, dst, sst, count, pe); });
       },
       "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
   typed.def(
@@ -115,7 +116,8 @@ void bind_moves(Typed<T> typed) {
          std::size_t count, int pe) {
         T* const target = to.get_local_writable<T>("dest", span_of(count, dst) * sizeof(T));
         const T* const source = Typed<T>::words(from, "source", span_of(count, sst));
-        move(bytes_of(count, sizeof(T)), [&] { iget(target, source, dst, sst, count, pe); });
+        move(bytes_of(count, sizeof(T)), source, pe,
+             [&] { iget(target, source, dst, sst, count, pe); });
       },
       "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
 }
@@ -134,7 +136,8 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
           const std::size_t size = bytes_of(count, bytes);
           const void* const source =
               is_get ? from.get("source", size) : from.get_local("source", size);
-          move(bytes_of(count, bytes), [&] { function(target, source, count, pe); });
+          move(bytes_of(count, bytes), is_get ? source : target, pe,
+               [&] { function(target, source, count, pe); });
         },
         "dest"_a, "source"_a, "nelems"_a, "pe"_a);
   };
@@ -149,7 +152,8 @@ void bind_sized(nb::module_& module, const std::string& bits, std::size_t bytes)
           const std::size_t span = span_of(count, sst) * bytes;
           const void* const source =
               is_get ? from.get("source", span) : from.get_local("source", span);
-          move(bytes_of(count, bytes), [&] { function(target, source, dst, sst, count, pe); });
+          move(bytes_of(count, bytes), is_get ? source : target, pe,
+               [&] { function(target, source, dst, sst, count, pe); });
         },
         "dest"_a, "source"_a, "dst"_a, "sst"_a, "nelems"_a, "pe"_a);
   };

@@ -27,14 +27,14 @@ void bind_atomic_access(Typed<T> typed) {
       "_atomic_fetch", "What " + word + " at ``source`` at ``pe`` is, atomically.",
       [](const Place& place, int pe) {
         const T* const at = Typed<T>::words(place, "source", 1);
-        return call([&] { return fetch(at, pe); });
+        return access(at, pe, [&] { return fetch(at, pe); });
       },
       "source"_a, "pe"_a);
   typed.def(
       "_atomic_set", "Atomically, " + word + " at ``dest`` at ``pe`` becomes ``value``.",
       [](const Place& place, T value, int pe) {
         T* const at = Typed<T>::words(place, "dest", 1);
-        call([&] { set(at, value, pe); });
+        access(at, pe, [&] { set(at, value, pe); });
       },
       "dest"_a, "value"_a, "pe"_a);
   typed.def(
@@ -42,7 +42,7 @@ void bind_atomic_access(Typed<T> typed) {
       "Atomically, " + word + " at ``dest`` at ``pe`` becomes ``value``; what it was.",
       [](const Place& place, T value, int pe) {
         T* const at = Typed<T>::words(place, "dest", 1);
-        return call([&] { return swap(at, value, pe); });
+        return access(at, pe, [&] { return swap(at, value, pe); });
       },
       "dest"_a, "value"_a, "pe"_a);
 }
@@ -60,7 +60,7 @@ void bind_update(Typed<T> typed, const std::string& rest, const char* becomes,
       "_atomic_" + rest, change_in_words<T>(becomes) + ".",
       [=](const Place& place, T value, int pe) {
         T* const at = Typed<T>::words(place, "dest", 1);
-        call([&] { function(at, value, pe); });
+        access(at, pe, [&] { function(at, value, pe); });
       },
       "dest"_a, "value"_a, "pe"_a);
 }
@@ -71,7 +71,7 @@ void bind_fetch(Typed<T> typed, const std::string& rest, const char* becomes,
       "_atomic_fetch_" + rest, change_in_words<T>(becomes) + "; what it was.",
       [=](const Place& place, T value, int pe) {
         T* const at = Typed<T>::words(place, "dest", 1);
-        return call([&] { return function(at, value, pe); });
+        return access(at, pe, [&] { return function(at, value, pe); });
       },
       "dest"_a, "value"_a, "pe"_a);
 }
@@ -83,7 +83,7 @@ void bind_compare_swap(Typed<T> typed) {
       change_in_words<T>("becomes ``value`` when it is ``cond``; what it was, in any case."),
       [](const Place& place, T condition, T value, int pe) {
         T* const at = Typed<T>::words(place, "dest", 1);
-        return call([&] { return compare_swap(at, condition, value, pe); });
+        return access(at, pe, [&] { return compare_swap(at, condition, value, pe); });
       },
       "dest"_a, "cond"_a, "value"_a, "pe"_a);
 }

@@ -121,6 +121,58 @@ def test_ctrl_c_ends_a_space_that_waits_for_its_ranks():
     jobs.run(waits_of_pools, 1)
 
 
+def end_of_stop(pid):
+    """Returns when the process is stopped."""
+    while True:
+        with open(f"/proc/{pid}/stat") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] == "T":
+                return
+        time.sleep(0.002)
+
+
+def calls_that_need_a_stopped_peer(rank, ranks):
+    os.environ["MEMSPAN_HOST_ID"] = f"host-of-{rank}"
+    os.environ["MEMSPAN_SILENCE_LIMIT"] = "60s"
+    assert shmem.shmem_init(mem_size=HEAP) == 0
+    words = shmem.tensor(64, "int64")
+    single = shmem.tensor(64, "float32")
+    here = np.zeros(64, "int64")
+    shmem.shmem_int64_p(words, os.getpid(), 1 - rank)
+    shmem.shmem_barrier_all()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    peer = int(words[0])
+    end_of_stop(peer)
+    for wait in (
+        lambda: shmem.shmem_int64_g(words, 1),
+        lambda: shmem.shmem_float_g(single, 1),
+        lambda: shmem.shmem_getmem(here, words, 64, 1),
+        lambda: shmem.shmem_int64_get(here, words, 8, 1),
+        lambda: shmem.shmem_int64_iget(here, words, 1, 2, 8, 1),
+        lambda: shmem.shmem_get64(here, words, 8, 1),
+        lambda: shmem.shmem_iget64(here, words, 1, 2, 8, 1),
+        lambda: shmem.shmem_int64_atomic_fetch(words, 1),
+        lambda: shmem.shmem_int64_atomic_swap(words, 5, 1),
+        lambda: shmem.shmem_int64_atomic_compare_swap(words, 5, 6, 1),
+        lambda: shmem.shmem_int64_atomic_fetch_add(words, 1, 1),
+        lambda: shmem.shmem_float_atomic_fetch(single, 1),
+        lambda: (shmem.shmem_int64_p(words, 1, 1), shmem.shmem_quiet()),
+    ):
+        print(wait.__code__.co_firstlineno, flush=True)  # what failed, if it fails
+        try:
+            check_interrupts(wait)
+        except BaseException:
+            os.kill(peer, signal.SIGKILL)
+            raise
+    os.kill(peer, signal.SIGCONT)
+    os._exit(0)
+
+
+def test_ctrl_c_ends_small_calls_that_need_a_stopped_peer_of_another_host():
+    jobs.run(calls_that_need_a_stopped_peer, 2)
+
+
 def calls_from_signal_functions(rank, ranks):
     assert shmem.shmem_init(0, 1, HEAP) == 0
     flag = shmem.tensor(1, "int64")
