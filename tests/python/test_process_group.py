@@ -4,6 +4,7 @@
 import datetime
 import itertools
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -435,6 +436,9 @@ def waits_are_interrupted(rank, ranks):
     dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
     mine = torch.ones(1000)
     if rank == 0:
+        check_interrupts(dist.new_group)
+        backend = dist.group.WORLD._get_backend(mine.device)
+        check_interrupts(backend.monitored_barrier)
         check_interrupts(lambda: dist.recv(mine, 1))
         check_interrupts(dist.all_reduce(mine, async_op=True).wait)
         dist.send(mine, 1)
@@ -445,6 +449,62 @@ def waits_are_interrupted(rank, ranks):
 
 def test_ctrl_c_ends_waits():
     jobs.run(waits_are_interrupted, 2)
+
+
+def destroys_a_group_with_work_under_way(rank, ranks):
+    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
+    group = dist.new_group()
+    mine = torch.ones(1000)
+    begin = time.monotonic()
+    if rank == 0:
+        works = [dist.all_reduce(mine, group=group, async_op=True) for _ in range(3)]
+        dist.destroy_process_group(group)
+        for work in works:
+            with pytest.raises(RuntimeError, match="left"):
+                work.wait()
+    dist.barrier()
+    assert time.monotonic() - begin < 8
+    if rank == 1:
+        with pytest.raises(RuntimeError, match="PE 0 .*left"):
+            for _ in range(2):  # rank 0 had put its part of the first one
+                dist.all_reduce(mine, group=group)
+    dist.destroy_process_group()
+
+
+def test_a_group_is_destroyed_although_its_work_never_ends():
+    jobs.run(destroys_a_group_with_work_under_way, 2)
+
+
+def destroys_groups_while_far_ranks_are_stopped(rank, ranks):
+    from test_interpreter import end_of_stop
+
+    os.environ["MEMSPAN_HOST_ID"] = f"host-of-{rank}"
+    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=60))
+    group = dist.new_group()
+    pids = torch.zeros(ranks, dtype=torch.int64)
+    dist.all_gather_single(pids, torch.tensor([os.getpid()]))
+    for other in range(1, ranks):  # a group that is left waits for its messages
+        if rank == 0:
+            dist.send(pids, other, group=group)
+        elif rank == other:
+            dist.recv(pids, 0, group=group)
+    dist.barrier()
+    if rank > 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    for pid in pids.tolist()[1:]:
+        end_of_stop(pid)
+    for each in (group, None):
+        begin = time.monotonic()
+        dist.destroy_process_group(each)
+        assert time.monotonic() - begin < 3
+    for pid in pids.tolist()[1:]:
+        os.kill(pid, signal.SIGCONT)
+    os._exit(0)
+
+
+def test_stopped_ranks_of_other_hosts_hold_up_an_end_for_two_seconds():
+    jobs.run(destroys_groups_while_far_ranks_are_stopped, 3)
 
 
 def waits_for_the_late(rank, ranks):

@@ -2,6 +2,7 @@
 // Runs a group's collectives one at a time, in the order of the calls.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -70,6 +71,16 @@ class CollectiveQueue {
     std::lock_guard lock(mutex_);
     return !has_turn_ && tasks_.empty();
   }
+  // Waits until that is so; false after `patience`, or when `is_interrupted` returns nonzero.
+  bool becomes_idle(Milliseconds patience, int (*is_interrupted)()) {
+    constexpr auto kBetweenLooks = Milliseconds(1);
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!is_idle()) {
+      if (is_interrupted() != 0 || std::chrono::steady_clock::now() >= end) return false;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return true;
+  }
   // After everything that was added. Not from a callback, whose thread is waited for.
   void stop() {
     std::unique_lock lock(mutex_);
@@ -116,6 +127,7 @@ class CollectiveQueue {
       if (!has_task()) return;
       Task task = std::move(tasks_.front());
       tasks_.pop_front();
+      if (is_stopping_ && tasks_.empty()) changed_.notify_all();  // threads that may end now
       has_turn_ = true;
       lock.unlock();
       task.work->run(task.run);

@@ -51,7 +51,12 @@ class MonitoredBarrier {
     }
     Message(Message&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
     Message& operator=(Message&&) = delete;
-    int32_t wait(uint32_t timeout_ms) const { return memspan_group_wait(request_, timeout_ms); }
+    int32_t wait(uint32_t timeout_ms) const {
+      const Interruptible interruptible;
+      const int32_t code = memspan_group_wait(request_, timeout_ms);
+      if (code != SMEM_OK) throw_if_interrupted();
+      return code;
+    }
 
    private:
     memspan_group_request_t request_ = nullptr;

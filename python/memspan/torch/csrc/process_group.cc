@@ -38,8 +38,10 @@ std::shared_ptr<const GroupHandle> join(const c10::intrusive_ptr<c10d::Store>& s
   const Members members{rank, size, store, limit};
   StoreExchange exchange(members, "process_group");
   memspan_group_t group = nullptr;
+  const Interruptible interruptible;
   const int32_t code =
       memspan_group_create(rank, size, StoreExchange::call, &exchange, milliseconds(limit), &group);
+  if (code != SMEM_OK) throw_if_interrupted();
   TORCH_CHECK_WITH(DistBackendError, exchange.failure().empty(), "joining: ", exchange.failure());
   check(code);
   return std::make_shared<const GroupHandle>(group);
@@ -54,7 +56,9 @@ class MemspanBackend final : public SharingBackend {
         options_(c10::make_intrusive<Options>("memspan", limit)) {
     BackendsByName::forget_all();
   }
-  ~MemspanBackend() override { shutdown(); }
+  ~MemspanBackend() override {
+    end([] { return 0; });
+  }
 
   const std::string getBackendName() const override { return "memspan"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -65,9 +69,8 @@ class MemspanBackend final : public SharingBackend {
     options_->timeout = limit;
   }
   void shutdown() override {
-    BackendsByName::forget_all();
-    queue_.stop();
-    channel_->close();
+    end(run_signal_functions);
+    throw_if_interrupted();
   }
   // Ends what waits in the group, here and at the members that need this one.
   void abort() override {
@@ -322,6 +325,20 @@ class MemspanBackend final : public SharingBackend {
                                      value_bytes.data()));
     }
   };
+
+  // Ends the group with its collectives, or without those whose members do not come. The works of
+  // these fail.
+  void end(int (*is_interrupted)()) {
+    constexpr auto kPatience = std::chrono::seconds(3);
+    BackendsByName::forget_all();
+    if (!queue_.becomes_idle(kPatience, is_interrupted)) {
+      TORCH_WARN("memspan: rank ", rank_, " destroys a process group with collectives under way, ",
+                 "which fail: other ranks have not joined them");
+      abort();
+    }
+    queue_.stop();
+    channel_->close();
+  }
 
   // A collective is work for the processor: once all members are there it is quicker to do it at
   // once than beside the computation. A caller waits for the others no longer than this.

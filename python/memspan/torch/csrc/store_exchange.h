@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "interrupts.h"
+
 namespace memspan::tensors {
 
 // This member of a group, and the store by which it finds the others.
@@ -78,6 +80,8 @@ class StoreExchange {
       const auto waited = Clock::now() - begin;
       TORCH_CHECK(waited < members_.timeout, "rank ", missing(keys), " did not come within ",
                   members_.timeout.count(), " ms");
+      TORCH_CHECK(run_signal_functions() == 0, "a signal interrupted the wait for rank ",
+                  missing(keys));
       if (is_silent && waited > kSilence) {
         is_silent = false;
         TORCH_WARN("memspan: rank ", members_.rank, " waits for rank ", missing(keys),

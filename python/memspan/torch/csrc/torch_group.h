@@ -156,10 +156,12 @@ class TorchGroup {
   std::shared_ptr<const GroupHandle> join(const Members& members) const {
     StoreExchange exchange(members, "symmetric_memory");
     memspan_group_t group = nullptr;
+    const Interruptible interruptible;
     const std::int32_t code =
         memspan_group_create(rank_, size_, StoreExchange::call, &exchange,
                              static_cast<std::uint32_t>(timeout_.count()), &group);
     if (code == SMEM_OK) return std::make_shared<const GroupHandle>(group);
+    throw_if_interrupted();
     const std::string doing = "joining the members of the process group \"" + name_ + "\"";
     if (!exchange.failure().empty()) raise("Error", doing + ": " + exchange.failure(), code);
     raise_failure(code, doing);
