@@ -34,7 +34,7 @@ MEMSPAN_REMEDY(kInAJob, "already-in-a-job", "The process is in a job and would s
                "Start once. For several jobs at the same time, use instance_id (docs/cann.md).");
 
 constexpr std::size_t kDefaultHeapBytes = std::size_t{1} << 30;
-constexpr auto kGoodbyeLimit = std::chrono::seconds(10);
+constexpr auto kGoodbyeLimit = std::chrono::seconds(5);
 
 // Starting and stopping, as opposed to being in a job.
 struct Lifecycle {

@@ -9,8 +9,6 @@
 namespace memspan {
 namespace {
 
-constexpr auto kReleasePatience = std::chrono::seconds(5);
-
 // The offset of the device's part.
 std::uint64_t device_offset(const RangeParts& parts) {
   const bool is_host = parts.device == nullptr || parts.device->is_host();
@@ -54,7 +52,8 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
 // Best effort: if it fails, this user's key ends with the lease.
 AddressRange::~AddressRange() {
   if (member_ != nullptr)
-    static_cast<void>(registry_of(*member_).release(name_, Deadline::after(kReleasePatience)));
+    member_->tell_end(
+        [&](const Deadline& deadline) { return registry_of(*member_).release(name_, deadline); });
 }
 
 }  // namespace memspan

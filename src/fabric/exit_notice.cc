@@ -9,9 +9,10 @@
 namespace memspan {
 
 ExitNotice::~ExitNotice() {
-  constexpr auto kPatience = std::chrono::seconds(5);
   MutexLock lock(mutex_);
-  if (watch_) static_cast<void>(member_->store().unwatch(*watch_, Deadline::after(kPatience)));
+  if (watch_)
+    member_->tell_end(
+        [&](const Deadline& deadline) { return member_->store().unwatch(*watch_, deadline); });
 }
 
 Status ExitNotice::listen(Call call, Deadline deadline) {

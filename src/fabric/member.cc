@@ -82,6 +82,19 @@ Member::~Member() {
   store_->end();
 }
 
+void Member::tell_end(const Tell& tell) {
+  constexpr Duration kPatience = std::chrono::seconds(3);
+  constexpr Duration kMoment = std::chrono::milliseconds(10);
+  const bool was_silent = is_store_silent_.load(std::memory_order_relaxed);
+  const Status told = tell(Deadline::after(was_silent ? kMoment : kPatience));
+  const bool is_silent = told.code() == Code::kTimeout;
+  is_store_silent_.store(is_silent, std::memory_order_relaxed);
+  if (is_silent && !was_silent)
+    log_line(LogLevel::kWarn,
+             fmt::format("the store at {} does not answer; this process ends without it: {}",
+                         store_endpoint_.to_string(), told.message()));
+}
+
 Status Member::be_reachable(Deadline deadline) {
   MutexLock lock(reaching_);
   if (watch_) return Status::ok();

@@ -15,6 +15,7 @@
 // number of its first session (docs/design/0021-stores-that-come-back.md).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -57,6 +58,11 @@ class Member {
   Status store_state() const {
     return reconnecting_ == nullptr ? Status::ok() : reconnecting_->state();
   }
+  // Calls tell(deadline), which reports the end of something to the store. All ends wait 3 s
+  // together for a store that does not answer; later ones only send. Ends need no answer: what
+  // this process has at the store goes with its connection.
+  using Tell = std::function<Status(const Deadline& deadline)>;
+  void tell_end(const Tell& tell);
   // Restores this member's state in a store that reconnects; never called for another store.
   std::uint64_t add_renewal(ReconnectingStore::Renewal renewal) {
     return reconnecting_ == nullptr ? 0 : reconnecting_->add_renewal(std::move(renewal));
@@ -128,6 +134,7 @@ class Member {
   Mutex claiming_;
   std::uint64_t renewal_ MEMSPAN_GUARDED_BY(reaching_) = 0;
   std::optional<std::uint64_t> watch_ MEMSPAN_GUARDED_BY(reaching_);
+  std::atomic<bool> is_store_silent_{false};  // since an end that it did not answer
   Mutex mutex_;
   std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);

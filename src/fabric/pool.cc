@@ -163,7 +163,7 @@ Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
 }
 
 Pool::~Pool() {
-  static_cast<void>(leave(Deadline::after(kPoolEndPatience)));
+  member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
 }
 
 // ---- joining and leaving

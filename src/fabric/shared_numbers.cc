@@ -6,11 +6,11 @@
 namespace memspan {
 
 SharedNumbers::~SharedNumbers() {
-  constexpr auto kPatience = std::chrono::seconds(5);
-  const Deadline deadline = Deadline::after(kPatience);
   MutexLock lock(mutex_);
-  for (std::uint32_t number : mine_)  // best effort
-    static_cast<void>(member_->store().remove(key_of(number), deadline));
+  for (std::uint32_t number : mine_)
+    member_->tell_end([&](const Deadline& deadline) {
+      return member_->store().remove(key_of(number), deadline).status();
+    });
 }
 
 Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline) {

@@ -207,14 +207,11 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
 }
 
 // Ends the waits at the store under that name. Does not touch group_, which may be in use.
-void Space::leave(const std::string& name, const Deadline& deadline) {
-  if (name != group_name_) {
-    static_cast<void>(leave_allgather(member_->store(), name, deadline));
-    return;
-  }
+Status Space::leave(const std::string& name, const Deadline& deadline) {
+  if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
   StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
                    static_cast<int>(options_.ranks));
-  static_cast<void>(place.leave(deadline));
+  return place.leave(deadline);
 }
 
 // A wait that has not reached the store yet is ended by a later round.
@@ -230,7 +227,12 @@ void Space::close() {
       names.insert(waits_.begin(), waits_.end());
       names.merge(gathered_names_);
     }
-    for (const std::string& name : names) leave(name, deadline);
+    member_->tell_end([&](const Deadline& until) {
+      Status first;
+      for (const std::string& name : names)
+        if (Status left = leave(name, until); first.is_ok()) first = std::move(left);
+      return first;
+    });
     MutexLock lock(mutex_);
     if (waits_.empty() || deadline.has_passed()) return;
     changed_.wait_until(mutex_, Deadline::after(kAgain));

@@ -87,7 +87,7 @@ class Space {
   Space(std::shared_ptr<Member> member, SpaceOptions options, std::string group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  void leave(const std::string& name, const Deadline& deadline);
+  Status leave(const std::string& name, const Deadline& deadline);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const SpaceOptions options_;

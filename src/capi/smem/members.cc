@@ -144,9 +144,9 @@ Result<ClaimedRank> ClaimedRank::take(std::shared_ptr<Member> member, const char
 
 // Said, for the end of a connection may be noticed later than the next one asks for a rank.
 ClaimedRank::~ClaimedRank() {
-  constexpr auto kPatience = std::chrono::seconds(5);
   if (member_ != nullptr)
-    static_cast<void>(give_rank(member_->store(), scope_, Deadline::after(kPatience)));
+    member_->tell_end(
+        [&](const Deadline& deadline) { return give_rank(member_->store(), scope_, deadline); });
 }
 
 }  // namespace memspan::capi

@@ -21,7 +21,6 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr Duration kLeavePatience = std::chrono::seconds(2);
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
 // As long as MemFabric's registering sleeps, on which programs rely as a barrier.
@@ -117,12 +116,16 @@ Endpoint::~Endpoint() {
   }
   member_->broker().retract(record_.published_name());
   if (name_ == nullptr) return;
-  const Deadline deadline = Deadline::after(kLeavePatience);
   KeyValueStore& store = member_->store();
   const bool is_told = member_->has_remote_access() && member_->store_state().is_ok();
-  if (is_told) static_cast<void>(store.set(destroyed_key(record_), "", deadline, KeyLife::kLease));
+  const std::string key = destroyed_key(record_);
+  if (is_told)
+    member_->tell_end(
+        [&](const Deadline& deadline) { return store.set(key, "", deadline, KeyLife::kLease); });
   name_.reset();
-  if (is_told) static_cast<void>(store.remove(destroyed_key(record_), deadline));
+  if (is_told)
+    member_->tell_end(
+        [&](const Deadline& deadline) { return store.remove(key, deadline).status(); });
 }
 
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {

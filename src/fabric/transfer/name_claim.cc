@@ -183,14 +183,14 @@ NameClaim::~NameClaim() {
   }
   member_->remove_renewal(renewal_);
   if (record.name.empty() || !member_->store_state().is_ok()) return;
-  const Deadline deadline = Deadline::after(kRenewalPatience);
-  KeyValueStore& store = member_->store();
-  const std::string key = record_key(record.name);
-  const auto bytes = store.get_now(key, deadline);
-  if (!bytes.is_ok()) return;
-  const auto holder = decode_record(*bytes);
-  if (holder.is_ok() && holder->generation == record.generation)
-    static_cast<void>(store.remove(key, deadline));
+  member_->tell_end([&](const Deadline& deadline) -> Status {
+    KeyValueStore& store = member_->store();
+    const std::string key = record_key(record.name);
+    MEMSPAN_TRY_ASSIGN(const std::string bytes, store.get_now(key, deadline), "giving up the name");
+    const auto holder = decode_record(bytes);
+    if (!holder.is_ok() || holder->generation != record.generation) return Status::ok();
+    return store.remove(key, deadline).status();
+  });
 }
 
 }  // namespace memspan::transfer
