@@ -33,12 +33,15 @@ HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
   Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
   if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
     release(held);
-    const std::uint64_t mapped = windows.hold(place.rank);
+    const std::uint64_t mapped = pool_.hold(windows, place.rank);
     if (mapped == 0) return Found::kNot;
     held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
     held.mapped = mapped;
     held.windows = &windows;
     held.rank = place.rank;
+    held.admission = windows.admission(place.rank);
+  } else if (!held.admission.is_valid()) {
+    return Found::kNot;
   }
   last_ = &held;
   return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld

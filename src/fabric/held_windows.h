@@ -31,11 +31,14 @@ class HeldWindows {
   enum class Found {
     kLocal,  // outside the pool
     kHeld,   // in an address range of the pool, mapped, and stays so until release()
-    kNot,    // in an address range of the pool, but not entirely mapped
+    kNot,    // in an address range of the pool, but not entirely mapped, or the rank does not admit
+             // this process
   };
   Found find(const void* pointer, std::uint64_t bytes) {
-    return last_->contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
-                                                                            : look(pointer, bytes);
+    return last_->contains(reinterpret_cast<std::uint64_t>(pointer), bytes) &&
+                   last_->admission.is_valid()
+               ? Found::kHeld
+               : look(pointer, bytes);
   }
   void release();
   bool is_empty() const {
@@ -50,6 +53,7 @@ class HeldWindows {
     std::uint64_t mapped = 0;  // 0: it is empty
     RankWindows* windows;
     std::uint32_t rank;
+    Admission admission;
 
     bool contains(std::uint64_t address, std::uint64_t bytes) const {
       const std::uint64_t offset = address - begin;

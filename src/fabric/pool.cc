@@ -119,7 +119,7 @@ Status Pool::give(RangeKind kind) {
   if (bytes == 0) return Status::ok();
   if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
   MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
-  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes));
+  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
   own_[index_of(kind)] = std::move(memory);
   return Status::ok();
 }
@@ -140,7 +140,7 @@ Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   if (is_new) pages = Pages::create(bytes, "memspan-pool");
   if (!pages.is_ok()) return pages.status();
   auto memory = std::make_unique<HostMemory>(std::move(pages).value());
-  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes));
+  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
   if (is_numa) {
     placement_ = prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
                              *options_.numa >= 0 ? *options_.numa : current_node());
@@ -172,18 +172,19 @@ Status Pool::join(Deadline deadline) {
   MutexLock joining(joining_);
   {
     MutexLock lock(mutex_);
-    if (is_joined_) return Status::ok();
+    if (join_ != 0) return Status::ok();
   }
   auto watch = member_->store().watch(
       members_prefix(), [this](const StoreChange& change) { on_membership_event(change); },
       deadline);
   if (!watch.is_ok()) return watch.status().annotate("joining the pool");
   watch_ = *watch;
+  const std::uint64_t join = (member_->store().lease() << 24) + ++joins_;
   {
     MutexLock lock(mutex_);
-    is_joined_ = true;
+    join_ = join;
   }
-  Status status = publish(deadline);
+  Status status = publish(join, deadline);
   if (status.is_ok()) {
     auto members = member_->store().list(members_prefix(), deadline);
     status = members.status();
@@ -213,14 +214,15 @@ void Pool::await_mapped_flags(bool are_set, const Deadline& deadline) {
 bool Pool::are_mapped_flags(bool are_set) {
   MutexLock lock(mutex_);
   for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-    if (peers_[rank].stage == Peer::Stage::kMapped && mappers_.is_mapped(rank) != are_set)
+    if (peers_[rank].stage == Peer::Stage::kMapped &&
+        (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
       return false;
   return true;
 }
 
 // From now on the others find this process.
-Status Pool::publish(Deadline deadline) {
-  Record record{.generation = (member_->store().lease() << 24) + ++joins_,
+Status Pool::publish(std::uint64_t join, Deadline deadline) {
+  Record record{.generation = join,
                 .who = member_->identity(),
                 .broker_address = member_->broker().address(),
                 .has_own_host_memory = !options_.host_memory.is_valid(),
@@ -266,8 +268,7 @@ Status Pool::leave(Deadline deadline) {
   MutexLock joining(joining_);
   {
     MutexLock lock(mutex_);
-    if (!is_joined_)
-      return {Code::kUnavailable, "this process has not joined the pool, or left it"};
+    if (join_ == 0) return {Code::kUnavailable, "this process has not joined the pool, or left it"};
   }
   return detach(deadline);
 }
@@ -291,10 +292,13 @@ Status Pool::detach(Deadline deadline) {
   static_cast<void>(member_->store().unwatch(watch_, deadline));
   {
     MutexLock lock(mutex_);
-    is_joined_ = false;
+    join_ = 0;
     changed_.notify_all();
   }
-  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank) on_peer_left(rank);
+  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank) {
+    on_peer_left(rank);
+    mappers_.admit(rank, 0);
+  }
   return status;
 }
 

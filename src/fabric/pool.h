@@ -10,6 +10,11 @@
 // returns, none of them has it mapped (node/mapper_table.h). Neither waits longer than a second for
 // a member that is stopped or copies from or to that memory. Such a member does its part later, and
 // only copies between the two wait.
+//
+// A member whose lease ended may run on, or continue after a stop, with the others' memory mapped.
+// Each member therefore admits the joins that the store lists to its own memory, and no others:
+// every piece of a copy on this host looks whether its owner still admits this process. Loads and
+// stores of the program do not.
 #pragma once
 
 #include <array>
@@ -91,6 +96,15 @@ class Pool {
   const Status& placement() const { return placement_; }
   // A window that was held is released with release().
   RankWindows& windows(RangeKind kind) { return kind == RangeKind::kHost ? host_ : device_; }
+  // Holds the window and returns its bytes; 0: nothing is mapped, or the rank does not admit this
+  // process. Nothing is held then.
+  std::uint64_t hold(RankWindows& windows, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
+    const std::uint64_t bytes = windows.hold(rank);
+    if (bytes == 0 || windows.admission(rank).is_valid()) [[likely]]
+      return bytes;
+    release(windows, rank);
+    return 0;
+  }
   void release(RankWindows& windows, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
     if (windows.release(rank)) [[unlikely]]
       unmap({&windows}, rank);
@@ -98,7 +112,7 @@ class Pool {
 
   // Waits until the contribution of `rank` to an address range can be reached, and returns its
   // bytes. kPeerLost: the rank is not in the pool. kTimeout: it does not hand its memory over.
-  // kUnreachable: this process has not joined.
+  // kUnreachable: this process has not joined, or another process may have its rank.
   Result<std::uint64_t> await(std::uint32_t rank, RangeKind kind, Deadline deadline)
       MEMSPAN_EXCLUDES(mutex_);
   // Wait until so many members, including this one, or a certain member can be reached. kTimeout
@@ -142,11 +156,13 @@ class Pool {
     MemberIdentity who = {};
     std::array<std::uint64_t, kRanges> bytes = {};
     std::string tag = {};
-    std::optional<MapperTable> mappers = {};  // its own; until its memory is unmapped
-    std::string next = {};                    // record of a join, while memory of the last is held
-    RemoteWindows windows = {};               // kRemote, once they were asked for
-    std::uint64_t asked = 0;                  // which attempt; an answer to another one is dropped
-    std::uint64_t fetch = 0;                  // at the broker, under way
+    // Its own; until its memory is unmapped. Owners: this, and waits for its admission.
+    std::shared_ptr<MapperTable> mappers = {};
+    std::uint64_t mapped_in = 0;  // this process's join when it mapped the memory
+    std::string next = {};        // record of a join, while memory of the last is held
+    RemoteWindows windows = {};   // kRemote, once they were asked for
+    std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
+    std::uint64_t fetch = 0;      // at the broker, under way
   };
 
   Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
@@ -163,7 +179,7 @@ class Pool {
   Status give(RangeKind kind);
   Status give_pages(RangeKind kind, std::uint64_t bytes);
   Result<std::unique_ptr<DeviceMemory>> adopt(RangeKind kind, Fd descriptor, const Record& record);
-  Status publish(Deadline deadline) MEMSPAN_REQUIRES(joining_);
+  Status publish(std::uint64_t join, Deadline deadline) MEMSPAN_REQUIRES(joining_);
   Status detach(Deadline deadline) MEMSPAN_REQUIRES(joining_) MEMSPAN_EXCLUDES(mutex_);
   void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_joined(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
@@ -188,6 +204,7 @@ class Pool {
   std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_);
   Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  Status await_admission(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
   // the pool.
   Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
@@ -221,7 +238,7 @@ class Pool {
   Mutex connecting_;  // one thread at a time asks for remote windows; taken before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
-  bool is_joined_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t join_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // no other has the number; 0: not joined
   bool ends_waits_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);  // by rank

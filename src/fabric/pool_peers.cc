@@ -40,7 +40,8 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   MutexLock lock(mutex_);
   Peer& peer = peers_[rank];
   // The events and the list of a join may bring the same record at the same time.
-  if (!is_joined_ || peer.stage != Peer::Stage::kAbsent) return;
+  if (join_ == 0 || peer.stage != Peer::Stage::kAbsent) return;
+  mappers_.admit(rank, record->generation);
   if (!is_unmapped(rank)) {
     peer.next = text;
     return;
@@ -101,8 +102,13 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   auto descriptor = answer.descriptors.begin();
   if (descriptor == answer.descriptors.end())
     return {Code::kInternal, "it offers something else than it said"};
-  auto mappers = MapperTable::open(std::move(*descriptor++), options_.ranks);
-  if (!mappers.is_ok()) return mappers.status();
+  auto opened = MapperTable::open(std::move(*descriptor++), options_.ranks);
+  if (!opened.is_ok()) return opened.status();
+  // The windows use it from their first mapping on.
+  MapperTable& mappers =
+      *(peers_[rank].mappers = std::make_shared<MapperTable>(std::move(opened).value()));
+  const std::uint64_t join = peers_[rank].mapped_in = join_;
+  const Admission admission = mappers.admission(options_.rank, join);
   for (const RangeKind kind : kRangeKinds) {
     const std::uint64_t bytes = record.bytes[index_of(kind)];
     if (bytes == 0) continue;
@@ -111,11 +117,10 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
     auto memory = adopt(kind, std::move(*descriptor), record);
     if (!memory.is_ok()) return memory.status();
     if ((*memory)->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
-    MEMSPAN_PASS(windows(kind).map(rank, **memory, bytes));
+    MEMSPAN_PASS(windows(kind).map(rank, **memory, bytes, admission));
     ++descriptor;
   }
-  mappers->set_mapped(options_.rank, true);
-  peers_[rank].mappers = std::move(mappers).value();
+  mappers.set_mapped(options_.rank, join);
   return Status::ok();
 }
 
@@ -129,13 +134,15 @@ void Pool::on_peer_left(std::uint32_t rank) {
   {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
+    mappers_.admit(rank, MapperTable::kEnded);
     if (peer.stage == Peer::Stage::kAbsent && peer.next.empty()) return;
-    if (peer.stage == Peer::Stage::kRemote && is_joined_) remote = peer.who;
+    if (peer.stage == Peer::Stage::kRemote && join_ != 0) remote = peer.who;
     under_way = std::exchange(peer.fetch, 0);
     unused = retire(rank);
-    peer = {.events = peer.events + 1, .mappers = std::move(peer.mappers)};
+    peer = {
+        .events = peer.events + 1, .mappers = std::move(peer.mappers), .mapped_in = peer.mapped_in};
     changed_.notify_all();
-    mappers_.notify();
+    if (peer.mappers != nullptr) peer.mappers->notify();
   }
   unmap(unused, rank);
   if (under_way != 0) member_->broker().forget(under_way);
@@ -158,7 +165,7 @@ void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
     if (peer.stage != Peer::Stage::kAbsent || !is_unmapped(rank)) return;
-    if (peer.mappers) peer.mappers->set_mapped(options_.rank, false);
+    if (peer.mappers != nullptr) peer.mappers->clear_mapped(options_.rank, peer.mapped_in);
     peer.mappers.reset();
     next = std::exchange(peer.next, {});
   }
@@ -179,13 +186,17 @@ Result<std::uint64_t> Pool::await(std::uint32_t rank, RangeKind kind, Deadline d
   bool has_asked_store = false;
   while (true) {
     const Peer& peer = peers_[rank];
-    if (!is_joined_)
+    if (join_ == 0)
       return Status(Code::kUnreachable,
                     fmt::format("rank {} is reached after this process has joined the pool", rank));
-    if (peer.stage == Peer::Stage::kMapped || peer.stage == Peer::Stage::kRemote)
-      return peer.bytes[index_of(kind)];
+    const bool is_admitted =
+        peer.stage == Peer::Stage::kRemote ||
+        (peer.stage == Peer::Stage::kMapped && peer.mappers->admitted(options_.rank) == join_);
+    if (is_admitted) return peer.bytes[index_of(kind)];
     if (peer.stage == Peer::Stage::kFailed) return peer.why;
-    if (peer.stage == Peer::Stage::kAbsent) {
+    if (peer.stage == Peer::Stage::kMapped) {
+      MEMSPAN_PASS(await_admission(rank, deadline));
+    } else if (peer.stage == Peer::Stage::kAbsent) {
       if (std::exchange(has_asked_store, true)) return gone(rank);
       MEMSPAN_PASS(await_event(rank, deadline));
     } else if (!wait_interruptibly(changed_, mutex_, deadline)) {
@@ -312,12 +323,44 @@ Status Pool::await_event(std::uint32_t rank, const Deadline& deadline) {
   mutex_.lock();
   if (record.is_ok() || record.code() == Code::kPeerLost) return gone(rank);
   if (record.code() != Code::kStale) return record;
-  while (peers_[rank].events == events && is_joined_)
+  while (peers_[rank].events == events && join_ != 0)
     if (!wait_interruptibly(changed_, mutex_, deadline))
       return end_of_wait(peers_[rank].next.empty()
                              ? fmt::format("no news of rank {} came in time", rank)
                              : fmt::format("rank {} {}", rank, kIsHeld));
   return Status::ok();
+}
+
+// For a member on this host that does not admit this process: it has not heard of the join yet, or
+// has heard of its end.
+Status Pool::await_admission(std::uint32_t rank, const Deadline& deadline) {
+  const std::shared_ptr<MapperTable> table = peers_[rank].mappers;
+  const std::uint64_t events = peers_[rank].events;
+  const std::uint64_t join = join_;
+  mutex_.unlock();
+  Status status = check_record(options_.rank, join, deadline);
+  const std::uint64_t admitted = table->admitted(options_.rank);
+  const auto is_over = [&] {
+    if (table->admitted(options_.rank) == join) return true;
+    MutexLock lock(mutex_);
+    return peers_[rank].events != events || join_ != join;
+  };
+  if (status.is_ok() && !table->wait(deadline, is_over))
+    status =
+        end_of_wait(fmt::format("rank {} did not notice in time that this process has joined "
+                                "the pool",
+                                rank));
+  mutex_.lock();
+  const bool is_taken =
+      status.code() == Code::kStale ||
+      (status.code() == Code::kStoreLost && admitted != 0 && admitted != MapperTable::kEnded);
+  const bool has_ended = status.code() == Code::kPeerLost ||
+                         (status.code() == Code::kStoreLost && admitted == MapperTable::kEnded);
+  if (!is_taken && !has_ended) return status;
+  return {Code::kUnreachable,
+          fmt::format("this process lost its rank {} in the pool, because its lease at the store "
+                      "ended{}. Leave the store and join it again",
+                      options_.rank, is_taken ? "; another process has the rank" : "")};
 }
 
 Status Pool::check_reachability(std::uint32_t from, std::uint32_t to) {

@@ -62,7 +62,7 @@ Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadli
   for (std::uint32_t rank = first; rank < end; ++rank)
     allowed[rank] = peers_[rank].events + (peers_[rank].stage == Peer::Stage::kAbsent ? 1 : 0);
   while (true) {
-    if (!is_joined_ || ends_waits_)
+    if (join_ == 0 || ends_waits_)
       return {Code::kUnavailable, "this process has not joined the pool, or left it"};
     for (std::uint32_t rank = first; rank < end; ++rank) {
       if (peers_[rank].events > allowed[rank])

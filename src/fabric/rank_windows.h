@@ -20,6 +20,7 @@
 #include "core/status.h"
 #include "device/memory.h"
 #include "device/pages.h"
+#include "node/mapper_table.h"
 
 namespace memspan {
 
@@ -60,6 +61,8 @@ class RankWindows {
                                                  std::memory_order_relaxed));
     return window.bytes;
   }
+  // The right to copy from and to a window that the caller holds.
+  const Admission& admission(std::uint32_t rank) const { return windows_[rank].admission; }
   // True: the caller was the last user of a retired window, and calls unmap().
   [[nodiscard]] bool release(std::uint32_t rank) {
     // Pairs with itself: the last user comes after the copies of all others.
@@ -75,14 +78,16 @@ class RankWindows {
     return windows_[rank].users.load(std::memory_order_acquire) == 0;  // pairs with unmap()
   }
 
-  // Maps `bytes` > 0 of the memory that `rank` gives. The window must be free.
-  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes)
-      MEMSPAN_EXCLUDES(mutex_) {
+  // Maps `bytes` > 0 of the memory that `rank` gives. The window must be free, and the admission
+  // outlives the mapping.
+  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes,
+             const Admission& admission) MEMSPAN_EXCLUDES(mutex_) {
     Window& window = windows_[rank];
     const auto whole = std::min<std::size_t>(memory.bytes(), align_up(bytes, kDeviceGranularity));
     MutexLock lock(mutex_);
     MEMSPAN_PASS(range_->map(rank * stride_, memory, whole));
     window.bytes = bytes;
+    window.admission = admission;
     window.users.store(kOpen | 1, std::memory_order_release);  // pairs with hold()
     return Status::ok();
   }
@@ -97,6 +102,7 @@ class RankWindows {
   static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
   struct Window {
     std::uint64_t bytes = 0;  // while it is mapped
+    Admission admission = Admission::of_owner();
     // The holders, and 1 while it is mapped; kOpen while it can be held.
     std::atomic<std::uint32_t> users{0};
   };

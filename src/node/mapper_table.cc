@@ -4,14 +4,6 @@
 #include <fmt/format.h>
 
 namespace memspan {
-namespace {
-
-std::size_t bytes_for(std::uint32_t ranks) {
-  return sizeof(EventCount) + std::size_t{ranks} * sizeof(std::uint32_t);
-}
-
-}  // namespace
-
 Result<MapperTable> MapperTable::create(std::uint32_t ranks) {
   auto pages = Pages::create(bytes_for(ranks), "memspan-mappers");
   if (!pages.is_ok()) return pages.status();
@@ -34,13 +26,28 @@ Result<MapperTable> MapperTable::map(Pages pages, std::uint32_t ranks) {
   return MapperTable(std::move(pages), std::move(range).value());
 }
 
-void MapperTable::set_mapped(std::uint32_t rank, bool is_mapped) {
-  flag(rank).store(is_mapped ? 1 : 0, std::memory_order_release);  // pairs with is_mapped()
+void MapperTable::set_mapped(std::uint32_t rank, std::uint64_t join) {
+  words(rank).mapped_by.store(join, std::memory_order_release);  // pairs with mapped_by()
   notify();
 }
 
-bool MapperTable::is_mapped(std::uint32_t rank) const {
-  return flag(rank).load(std::memory_order_acquire) != 0;
+void MapperTable::clear_mapped(std::uint32_t rank, std::uint64_t join) {
+  words(rank).mapped_by.compare_exchange_strong(join, 0, std::memory_order_release,
+                                                std::memory_order_relaxed);
+  notify();
+}
+
+std::uint64_t MapperTable::mapped_by(std::uint32_t rank) const {
+  return words(rank).mapped_by.load(std::memory_order_acquire);
+}
+
+void MapperTable::admit(std::uint32_t rank, std::uint64_t join) {
+  words(rank).admitted.store(join, std::memory_order_release);  // pairs with admitted()
+  notify();
+}
+
+std::uint64_t MapperTable::admitted(std::uint32_t rank) const {
+  return words(rank).admitted.load(std::memory_order_acquire);
 }
 
 }  // namespace memspan

@@ -165,6 +165,30 @@ class PoolMembersTest(PoolJobs):
     def test_a_stopped_writer_goes_on_after_its_rank_was_taken(self):  # row 8
         self.repeat("stopped", self.stopped, ends=True)
 
+    def test_a_stopped_writer_on_the_host_goes_on_after_its_rank_was_taken(self):  # row 8
+        near, far = self.begin()
+        old = self.member(0, 2, self.url)
+        old("flood", 0, OLD_SEED)
+        self.assertEqual(near("until", 0, OLD_SEED)[:2], "ok")
+        since = time.monotonic()
+        with self.stopped(old):
+            lost = self.at(near("lost", 2), "failed at") - since
+            fresh, usable = self.come_back((near, far), 0, since, SILENCE_BOUND_S + USABLE_BOUND_S)
+        # The piece that the stop interrupted may arrive, and none after it.
+        self.assertIn("lost its rank 2", old("write", 0, OLD_SEED))
+        self.assertEqual(old("end").split()[0], "done")
+        self.assertEqual(near("fill", OUR_SEED), "ok")
+        old("flood", 0, OLD_SEED)
+        self.look_at(near, fresh, jobs.Stopwatch())
+        done, ok, wrong, refused, other = old("end").split()
+        self.assertEqual((done, ok, wrong, other), ("done", "0", "0", "0"))
+        self.assertGreater(int(refused), 0)
+        self.expect_intact(near, far)
+        self.assertIn("lost its rank 2", old("read", 0, OUR_SEED))
+        self.report("stopped on the same host: lost after", [lost])
+        self.report("stopped on the same host: its successor is read after", [usable])
+        self.assertLess(lost, SILENCE_BOUND_S)
+
     def test_a_writer_goes_on_that_only_the_store_has_lost(self):  # row 8
         self.repeat("away from the store", self.away_from_the_store, ends=False)
 

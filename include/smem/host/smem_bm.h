@@ -85,7 +85,10 @@ uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva);
  * that its rank gave (SMEM_INVALID_PARAM); its rank must be joined (SMEM_NOT_CONNECTED, at once;
  * SMEM_TIMEOUT when it does not hand its memory over). Both ends may be other ranks'. Ends do not
  * overlap. Any size but 0, any alignment. When it returns, the bytes are at their destination, for
- * every process. ASYNC_COPY_FLAG: only begun; both ends stay as they are until smem_bm_wait(). */
+ * every process. ASYNC_COPY_FLAG: only begun; both ends stay as they are until smem_bm_wait().
+ * If this process's lease at the store ended, another process may have its rank: copies with other
+ * ranks then fail with SMEM_NOT_CONNECTED. Call smem_bm_uninit() and smem_bm_init() to join again.
+ * Loads and stores at the pool's addresses are not checked, so stop using them. */
 int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_type t,
                      uint32_t flags);
 /* Several, of any sizes and ranks, in no order. The arrays are free when it returns. On failure the

@@ -20,7 +20,7 @@ constexpr auto kRest = std::chrono::seconds(5);
 class HeldWindow {
  public:
   HeldWindow(Pool& pool, std::uint32_t rank)
-      : pool_(pool), rank_(rank), mapped_(windows().hold(rank)) {}
+      : pool_(pool), rank_(rank), mapped_(pool.hold(windows(), rank)) {}
   ~HeldWindow() {
     if (mapped_ != 0) pool_.release(windows(), rank_);
   }
@@ -159,7 +159,7 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
                                                         std::uint64_t bytes, Room room) {
   RankWindows& windows = pool_.windows(RangeKind::kHost);
-  const std::uint64_t mapped = windows.hold(rank);
+  const std::uint64_t mapped = pool_.hold(windows, rank);
   if (mapped == 0) return std::nullopt;
   std::uint64_t evicted = 0;
   std::optional<Seen> seen;
