@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -186,6 +187,69 @@ TEST(TransStoreTest, APeerThatDiesWhileTheStoreIsAwayIsNamedAndItsNameIsFree) {
   say(control.right(), 'b');
   initiator.join();
   second.join();
+}
+
+std::size_t threads_here() {
+  return trans::entries_of("/proc/self/task");
+}
+
+// The endpoint ends properly without the store, after its peer has ended: none of its threads
+// stays, so none ends itself when the store returns.
+void end_without_the_store(const std::function<void(Side&, int wire)>& end_target) {
+  Store store;
+  Wire first_wire, second_wire, control;
+  Side first([&] { run_target(store.url(), kTarget, first_wire.left()); });
+  Side initiator([&] {
+    count_lines("is lost, and this process tries to connect to it again");
+    smem_trans_destroy(create(store.url(), kThird), 0);
+    smem_trans_uninit(0);
+    const std::size_t threads = threads_here();
+    const auto handle = create(store.url(), kInitiator);
+    const Memory before = hear_memory(first_wire.right());
+    expect_traffic(handle, before, 2);
+    meet(control.left());  // the store is killed
+    await_lines(1);
+    meet(control.left());  // and the target has ended
+    while (write_to(handle, kTarget, before.plain) == SMEM_OK) {
+    }
+    EXPECT_NE(write_to(handle, kTarget, before.mapped), SMEM_OK);
+    smem_trans_destroy(handle, 0);
+    smem_trans_uninit(0);
+    const auto end = Clock::now() + seconds(5);
+    while (threads_here() > threads && Clock::now() < end)
+      std::this_thread::sleep_for(milliseconds(2));
+    EXPECT_EQ(threads_here(), threads);
+    meet(control.left());  // the store is back, and a new target has the name
+    const auto again = create(store.url(), kInitiator);
+    const Memory after = hear_memory(second_wire.right());
+    reach(again, kTarget);
+    expect_traffic(again, after, 2);
+    say(second_wire.right(), 'e');
+    smem_trans_destroy(again, 0);
+  });
+  hear<char>(control.right());
+  store.kill();
+  say(control.right(), 'k');
+  hear<char>(control.right());
+  end_target(first, first_wire.right());
+  say(control.right(), 'd');
+  hear<char>(control.right());
+  store.start();
+  Side second([&] { run_target(store.url(), kTarget, second_wire.left()); });
+  say(control.right(), 'b');
+  initiator.join();
+  second.join();
+}
+
+TEST(TransStoreTest, AnEndpointWhosePeerWasKilledEndsWithoutTheStore) {
+  end_without_the_store([](Side& target, int) { target.kill(); });
+}
+
+TEST(TransStoreTest, AnEndpointWhosePeerHasEndedEndsWithoutTheStore) {
+  end_without_the_store([](Side& target, int wire) {
+    say(wire, 'e');
+    target.join();
+  });
 }
 
 // Nobody transfers with it: it is the callback that tells, at once on one host, and some seconds

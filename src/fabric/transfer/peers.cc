@@ -22,8 +22,6 @@ constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
 
-// A watch that runs may ask a peer how it has left, and holds what must not end on its thread: the
-// peer, and with it the member.
 Peers::~Peers() {
   member_->remove_renewal(renewal_);
   const Deadline deadline = Deadline::after(kPatience);
@@ -32,7 +30,7 @@ Peers::~Peers() {
     [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
     std::shared_ptr<Peer> peer;  // ends without its lock
     MutexLock known_lock(known->mutex);
-    peer.swap(known->peer);
+    peer = known->replace(nullptr);
   }
 }
 
@@ -104,7 +102,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
   MutexLock lock((*known)->mutex);
   auto& current = (*known)->peer;
   if (current != nullptr && current->is_live()) return current;
-  before = std::exchange(current, *peer);
+  before = (*known)->replace(*peer);
   return current;
 }
 
@@ -128,6 +126,9 @@ void Peers::reap(Deadline deadline) {
   }
   for (const auto& known : ended) {
     [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
+    std::shared_ptr<Peer> peer;  // ends without its lock
+    MutexLock lock(known->mutex);
+    peer = known->replace(nullptr);
   }
 }
 
@@ -172,7 +173,10 @@ Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, De
   }
   auto made = std::make_shared<Known>();
   auto watch = member_->store().watch(
-      record_key(name), [made](const StoreChange& change) { note_change(*made, change); },
+      record_key(name),
+      [weak = std::weak_ptr(made)](const StoreChange& change) {
+        if (const auto noted = weak.lock()) note_change(*noted, change);
+      },
       deadline);
   if (!watch.is_ok()) return watch.status().annotate(fmt::format("watching endpoint {}", name));
   made->watch = *watch;
@@ -196,18 +200,20 @@ void Peers::note_record(Peer& peer, std::string_view bytes) {
 }
 
 void Peers::note_change(Known& known, const StoreChange& change) {
-  std::shared_ptr<Peer> peer;  // ends without the lock
+  Peer* peer = nullptr;
   {
     MutexLock lock(known.mutex);
-    peer = known.peer;
+    peer = known.peer.get();
+    if (peer == nullptr) return;
+    known.is_noting = true;
   }
-  if (peer == nullptr) return;
-  if (change.key != record_key(peer->record().name)) {
-    if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
-    return;
-  }
-  if (change.event == StoreEvent::kRemoved) return peer->note_left();
-  note_record(*peer, change.value);
+  const bool is_record = change.key == record_key(peer->record().name);
+  if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
+  if (is_record && change.event == StoreEvent::kRemoved) peer->note_left();
+  if (is_record && change.event == StoreEvent::kSet) note_record(*peer, change.value);
+  MutexLock lock(known.mutex);
+  known.is_noting = false;
+  known.returned.notify_all();
 }
 
 void Peers::settle() {

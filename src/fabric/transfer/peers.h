@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "core/mutex.h"
 #include "fabric/member.h"
@@ -58,11 +59,22 @@ class Peers {
   }
 
  private:
-  // One name. Shared with the watch at the store, which may be called while this object ends.
+  // One name. Owners: the maps and the threads that use it. The watch at the store refers to it
+  // weakly, because a lost session keeps its watches: a peer that ended on the store's thread would
+  // end the member there, and with it that thread.
   struct Known {
     std::uint64_t watch = 0;
     Mutex mutex;
+    ConditionVariable returned;
     std::shared_ptr<Peer> peer MEMSPAN_GUARDED_BY(mutex);
+    bool is_noting MEMSPAN_GUARDED_BY(mutex) = false;  // the watch uses the peer
+
+    // Returns the peer up to now, which the caller ends without a lock. Waits for the watch, which
+    // asks the peer for a second at most.
+    std::shared_ptr<Peer> replace(std::shared_ptr<Peer> by) MEMSPAN_REQUIRES(mutex) {
+      while (is_noting) returned.wait_until(mutex, Deadline::never());
+      return std::exchange(peer, std::move(by));
+    }
   };
   // The last life of a name, once its peer is given up.
   struct Departed {
