@@ -20,6 +20,10 @@ static int port_of(const struct sockaddr_storage* address) {
   return ntohs(((const struct sockaddr_in*)address)->sin_port);
 }
 
+static int is_etcd(void) {
+  return strncmp(page->url, "etcd", 4) == 0;
+}
+
 /* Ends this process's connections with the store. */
 static int cut_store(void) {
   const int store_port = atoi(strrchr(page->url, ':') + 1);
@@ -97,7 +101,8 @@ static void be_old(smem_bm_t pool) {
   if (child == 0) {
     alarm(50);
     await_word(kCut, 1);
-    CHECK(cut_store() > 0);
+    /* A lease at etcd ends by the stop. */
+    CHECK(is_etcd() || cut_store() > 0);
     atomic_store(&page->words[kIsCut], 1);
     _exit(0);
   }
@@ -142,7 +147,7 @@ static void be_owner(smem_bm_t pool) {
   await_word(kIsCut, 1);
   const double cut = now();
   while (copy(pool, host_of(pool, kOld), bytes, kBytes, SMEMB_COPY_G2H, 0) == SMEM_OK)
-    CHECK(now() - cut < 5);
+    CHECK(now() - cut < 20);
   atomic_store(&page->words[kIsReborn], 1);
   restart_member(kOld);
   meet(members);
