@@ -3,36 +3,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace memspan {
 
-std::optional<std::string> StoreCharges::over(SessionId session, std::size_t bytes) const {
+std::optional<std::string> StoreCharges::over(SessionId session, std::size_t more) const {
   const auto found = by_session_.find(session);
   const std::size_t held = found == by_session_.end() ? 0 : found->second;
-  if (held + bytes > of_one_)
-    return fmt::format(
-        "the store would need {} bytes more to remember it, and has {} of at most {} for what this "
-        "member waits for, watches and brings",
-        bytes, held, of_one_);
-  if (all_ + bytes > of_all_)
-    return fmt::format(
-        "the store would need {} bytes more to remember it, and has {} of at most {} for what all "
-        "members wait for, watch and bring",
-        bytes, all_, of_all_);
-  return std::nullopt;
+  const auto left_of = [&](std::size_t limit) { return limit - std::min(limit, all_); };
+  const std::size_t share = std::max(share_.assured, left_of(share_.all - share_.all / 4));
+  const std::size_t most = std::min({share, share_.one, held + left_of(share_.all)});
+  if (held + more <= most) return std::nullopt;
+  return fmt::format(
+      "the store has no room for it ({}): this member has {}, wants {} more and may have at most "
+      "{} "
+      "now; all members have {} of at most {}",
+      share_.what, held, more, most, all_, share_.all);
 }
 
-void StoreCharges::add(SessionId session, std::size_t bytes) {
-  by_session_[session] += bytes;
-  all_ += bytes;
+void StoreCharges::add(SessionId session, std::size_t amount) {
+  by_session_[session] += amount;
+  all_ += amount;
 }
 
-void StoreCharges::remove(SessionId session, std::size_t bytes) {
+void StoreCharges::remove(SessionId session, std::size_t amount) {
   const auto found = by_session_.find(session);
-  MEMSPAN_CHECK(found != by_session_.end() && found->second >= bytes);
-  all_ -= bytes;
-  found->second -= bytes;
+  MEMSPAN_CHECK(found != by_session_.end() && found->second >= amount);
+  all_ -= amount;
+  found->second -= amount;
   if (found->second == 0) by_session_.erase(found);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that the store uses on behalf of sessions, in bytes: waits, watches, ranks and places,
-// with the nodes of their maps. One session has a limit, and all together have one.
+// How much of one quantity each session holds: of the memory for waits, watches, ranks and places,
+// with the nodes of their maps.
 //
 // A charge outlives its session if the charged thing does. A member's contribution to a group stays
 // until the group's operation is over.
@@ -19,19 +19,18 @@ namespace memspan {
 // One thread at a time.
 class StoreCharges {
  public:
-  explicit StoreCharges(StoreQuota quota) : of_one_(quota.session), of_all_(quota.sessions) {}
+  explicit StoreCharges(StoreShare share) : share_(share) {}
 
-  // The reason why the session may not use `bytes` more, nullopt if it may.
-  std::optional<std::string> over(SessionId session, std::size_t bytes) const;
+  // The reason why the session may not hold so much more, nullopt if it may.
+  std::optional<std::string> over(SessionId session, std::size_t more) const;
   // Also beyond the limits, for the consequences of an allowed request.
-  void add(SessionId session, std::size_t bytes);
-  // `bytes` must have been added.
-  void remove(SessionId session, std::size_t bytes);
+  void add(SessionId session, std::size_t amount);
+  // `amount` must have been added.
+  void remove(SessionId session, std::size_t amount);
   std::size_t all() const { return all_; }
 
  private:
-  const std::size_t of_one_;
-  const std::size_t of_all_;
+  const StoreShare share_;
   std::size_t all_ = 0;
   std::map<SessionId, std::size_t> by_session_;
 };

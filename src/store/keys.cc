@@ -39,6 +39,7 @@ std::size_t wait_bytes(const std::vector<std::string>& keys) {
   return bytes;
 }
 
+// Itself, and its prefix with two map nodes.
 std::size_t watch_bytes(const std::string& prefix) {
   return 512 + 2 * prefix.size();
 }
@@ -184,14 +185,12 @@ StoreAnswer StoreKeys::list(const StoreRequest& request) const {
 
 StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
   const WatchId id{from, request.id};
-  if (watches_.size() >= quota_.watches)
-    return full(request, fmt::format("the store has {} watches, which is all that it keeps",
-                                     quota_.watches));
+  if (watches_.contains(id)) return invalid_request(request, "this id has a watch already");
   const std::size_t bytes = watch_bytes(request.keys.front());
   if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
-  if (!watches_.emplace(id, request.keys.front()).second)
-    return invalid_request(request, "this id has a watch already");
-  watches_by_prefix_[request.keys.front()].insert(id);
+  const auto prefix = watches_by_prefix_.try_emplace(request.keys.front()).first;
+  prefix->second.insert(id);
+  watches_.emplace(id, prefix);
   charges_.add(from, bytes);
   return {.id = request.id};
 }
@@ -199,10 +198,16 @@ StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
 StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
   auto found = watches_.find({from, static_cast<std::uint64_t>(request.delta)});
   if (found == watches_.end()) return refuse(request.id, Code::kNotFound, "there is no such watch");
-  charges_.remove(from, watch_bytes(found->second));
-  forget(watches_by_prefix_, found->second, found->first);
-  watches_.erase(found);
+  end_watch(found);
   return {.id = request.id};
+}
+
+StoreKeys::Watches::iterator StoreKeys::end_watch(Watches::iterator watch) {
+  const auto prefix = watch->second;
+  charges_.remove(watch->first.first, watch_bytes(prefix->first));
+  prefix->second.erase(watch->first);
+  if (prefix->second.empty()) watches_by_prefix_.erase(prefix);
+  return watches_.erase(watch);
 }
 
 std::optional<StoreAnswer> StoreKeys::get_or_wait(SessionId from, StoreRequest request,
@@ -218,9 +223,6 @@ std::optional<StoreAnswer> StoreKeys::get_or_wait(SessionId from, StoreRequest r
     wait.keys = sorted_once(std::move(wait.keys));
     return timed_out(wait);
   }
-  if (waits_.size() >= quota_.keys)
-    return full(request,
-                fmt::format("the store has {} waits, which is all that it keeps", quota_.keys));
   if (auto why = charges_.over(from, wait_bytes(wait.keys))) return full(request, std::move(*why));
   wait.keys = sorted_once(std::move(wait.keys));
   wait.missing =
@@ -237,11 +239,7 @@ void StoreKeys::disconnect(SessionId session, StoreAnswers& answers) {
     for (WaitId id : gone) drop(id);
   }
   auto watch = watches_.lower_bound({session, 0});
-  while (watch != watches_.end() && watch->first.first == session) {
-    charges_.remove(session, watch_bytes(watch->second));
-    forget(watches_by_prefix_, watch->second, watch->first);
-    watch = watches_.erase(watch);
-  }
+  while (watch != watches_.end() && watch->first.first == session) watch = end_watch(watch);
   auto owned = owned_.extract(session);
   if (owned.empty()) return;
   for (const std::string_view key : owned.mapped()) {
@@ -267,7 +265,25 @@ std::optional<Clock::time_point> StoreKeys::next_deadline() const {
 
 std::size_t StoreKeys::listeners(const std::string& key) const {
   const auto waiting = waits_by_key_.find(key);
-  return watches_.size() + (waiting == waits_by_key_.end() ? 0 : waiting->second.size());
+  std::size_t count = waiting == waits_by_key_.end() ? 0 : waiting->second.size();
+  visit_watches(key, [&](const std::set<WatchId>& watches) { count += watches.size(); });
+  return count;
+}
+
+// All prefixes of the key that sort before one that is none share no more with the key than that
+// one does. So a step skips any number of them, and there are at most two steps per byte.
+template <typename Visit>
+void StoreKeys::visit_watches(std::string_view key, Visit visit) const {
+  auto next = watches_by_prefix_.upper_bound(key);
+  while (next != watches_by_prefix_.begin()) {
+    const std::string& prefix = (--next)->first;
+    const auto differs = std::mismatch(prefix.begin(), prefix.end(), key.begin(), key.end()).first;
+    if (differs == prefix.end())
+      visit(next->second);
+    else
+      next = watches_by_prefix_.upper_bound(
+          key.substr(0, static_cast<std::size_t>(differs - prefix.begin())));
+  }
 }
 
 const SharedText* StoreKeys::find(const std::string& key) const {
@@ -331,11 +347,10 @@ void StoreKeys::tell_watchers(const std::string& key, StoreEvent event, const Sh
                               StoreAnswers& answers) const {
   if (watches_.empty()) return;
   const SharedText name = key;
-  for (const auto& [prefix, watches] : watches_by_prefix_) {
-    if (!key.starts_with(prefix)) continue;
+  visit_watches(key, [&](const std::set<WatchId>& watches) {
     for (const auto& [session, id] : watches)
       answers.push_back({session, {.id = id, .value = value, .event = event, .key = name}});
-  }
+  });
 }
 
 StoreAnswer StoreKeys::satisfied(const Wait& wait) const {

@@ -36,7 +36,7 @@ class StoreKeys {
   // Answers kTimeout, with the missing keys, to all requests whose time is over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers);
   std::optional<Clock::time_point> next_deadline() const;
-  // The most waits and watches that a change of the key may answer.
+  // The most waits and watches that a change of the key answers.
   std::size_t listeners(const std::string& key) const;
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_; }  // of keys and values
@@ -59,6 +59,8 @@ class StoreKeys {
     std::optional<Clock::time_point> deadline;
   };
   using WatchId = std::pair<SessionId, std::uint64_t>;  // the request's id names the watch
+  using Prefixes = std::map<std::string, std::set<WatchId>, std::less<>>;
+  using Watches = std::map<WatchId, Prefixes::iterator>;
 
   StoreAnswer answer(SessionId from, StoreRequest& request, StoreAnswers& answers);
   StoreAnswer set(SessionId from, StoreRequest& request, StoreAnswers& answers);
@@ -80,6 +82,10 @@ class StoreKeys {
            StoreAnswers& answers);
   void own(std::string_view key, Entry& entry, SessionId owner);
   bool erase(const std::string& key, StoreAnswers& answers);
+  Watches::iterator end_watch(Watches::iterator watch);
+  // Visits the watches of each watched prefix of the key, the longest first.
+  template <typename Visit>
+  void visit_watches(std::string_view key, Visit visit) const;
   void tell_watchers(const std::string& key, StoreEvent event, const SharedText& value,
                      StoreAnswers& answers) const;
 
@@ -98,8 +104,8 @@ class StoreKeys {
   std::map<SessionId, std::set<WaitId>> waits_by_session_;
   std::set<std::pair<Clock::time_point, WaitId>> deadlines_;
   WaitId next_wait_ = 0;
-  std::map<WatchId, std::string> watches_;  // its prefix
-  std::map<std::string, std::set<WatchId>> watches_by_prefix_;
+  Prefixes watches_by_prefix_;
+  Watches watches_;
 };
 
 }  // namespace memspan

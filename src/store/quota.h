@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of one store. A request beyond them returns kOutOfMemory and changes nothing.
+//
+//   all  ├───────────── three quarters: free for all ─────────────┤── reserve ──┤
+//
+// A session may hold `assured` of a quantity, also from the reserve. More than that comes from the
+// three quarters, and it may then hold at most as much as they have left. So one session leaves
+// half of them to the others, and the reserve serves sessions that come after many large ones.
 #pragma once
 
 #include <cstddef>
 
 namespace memspan {
 
+// The limits of one quantity. A value.
+struct StoreShare {
+  const char* what;  // the quantity, for messages
+  std::size_t all;   // of all sessions
+  std::size_t one;   // of one session
+  std::size_t assured;
+};
+
 // A value.
 struct StoreQuota {
-  std::size_t keys = std::size_t{128} << 10;  // as many waits, groups and
-                                              // unfinished ad-hoc all-gathers
+  std::size_t keys = std::size_t{128} << 10;  // as many groups and unfinished ad-hoc all-gathers
   std::size_t bytes = std::size_t{1} << 30;   // of keys and values; as many again of
                                               // contributions
-  std::size_t watches = 4096;
   // Memory used on behalf of one session, and of all (StoreCharges). One session's limit fits two
   // waits for as many keys as a request may name.
   std::size_t session = std::size_t{64} << 20;
   std::size_t sessions = std::size_t{512} << 20;
+  // Enough for what a process of a job, pool or transfer waits for and watches: some KiB.
+  std::size_t assured_bytes = std::size_t{64} << 10;
   // Unsent answers to all sessions; StorePatience limits those to one. Beyond it, the session with
   // the most ends.
   std::size_t queued = std::size_t{1} << 30;
+
+  StoreShare memory_share() const {
+    return {"memory for waits, watches, ranks and contributions, in bytes", sessions, session,
+            assured_bytes};
+  }
 };
 
 }  // namespace memspan

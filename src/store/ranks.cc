@@ -33,8 +33,6 @@ StoreAnswer StoreRanks::try_to_take(SessionId from, const std::string& member,
       request.rank >= static_cast<std::int32_t>(kMostRanks))
     return invalid(fmt::format("rank {} of {}: at most {} are allowed", request.rank, request.size,
                                kMostRanks));
-  if (scopes_.size() >= quota_.keys && !scopes_.contains(name))
-    return refuse(request.id, Code::kOutOfMemory, "the store keeps as many scopes as it can");
   if (auto why = charges_.over(from, rank_bytes(name)))
     return refuse(request.id, Code::kOutOfMemory, std::move(*why));
   Scope& scope = scopes_[name];

@@ -13,7 +13,6 @@
 #include "store/answers.h"
 #include "store/charges.h"
 #include "store/collective_service.h"
-#include "store/quota.h"
 
 namespace memspan {
 
@@ -27,9 +26,8 @@ class StoreRanks {
 
   // `sizes`, by scope, are fixed: a request with another size is refused. `charges` must outlive
   // it.
-  StoreRanks(StoreQuota quota, StoreCharges& charges,
-             std::map<std::string, std::uint32_t> sizes = {})
-      : quota_(quota), charges_(charges), sizes_(std::move(sizes)) {}
+  explicit StoreRanks(StoreCharges& charges, std::map<std::string, std::uint32_t> sizes = {})
+      : charges_(charges), sizes_(std::move(sizes)) {}
 
   // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
   // kUnavailable when the rank, or every rank, is taken.
@@ -47,7 +45,6 @@ class StoreRanks {
   void free_rank(SessionId session, const std::string& name, int rank);
   static int lowest_free(const Scope& scope);
 
-  const StoreQuota quota_;
   StoreCharges& charges_;
   const std::map<std::string, std::uint32_t> sizes_;
   std::map<std::string, Scope> scopes_;

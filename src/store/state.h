@@ -42,10 +42,10 @@ class StoreState {
 
   // `sizes` as in StoreRanks.
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
-      : charges_(quota),
+      : charges_(quota.memory_share()),
         keys_(quota, charges_),
         collectives_(quota, charges_),
-        ranks_(quota, charges_, std::move(sizes)) {}
+        ranks_(charges_, std::move(sizes)) {}
 
   // `session` must be a new number.
   void connect(SessionId session, Member member, Clock::time_point now);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/endpoint_record.h"
 
+#include <algorithm>
+
 #include "core/bytes.h"
 
 namespace memspan::transfer {
@@ -27,7 +29,12 @@ bool may_reach(Role from, Role to) {
 }
 
 std::string record_key(std::string_view normal_name) {
-  return std::string("trans/").append(normal_name).append("/");
+  return std::string(kRecordsPrefix).append(normal_name).append("/");
+}
+
+std::string_view name_of_key(std::string_view key) {
+  key.remove_prefix(std::min(key.size(), kRecordsPrefix.size()));
+  return key.substr(0, key.find('/'));
 }
 
 std::string destroyed_key(const EndpointRecord& record) {

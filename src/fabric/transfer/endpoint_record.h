@@ -34,8 +34,11 @@ struct EndpointRecord {
   bool operator==(const EndpointRecord&) const = default;
 };
 
+inline constexpr std::string_view kRecordsPrefix = "trans/";  // of the keys of all records
 // No record's key begins with another one's.
 std::string record_key(std::string_view normal_name);
+// The name that record_key() and destroyed_key() have made such a key from.
+std::string_view name_of_key(std::string_view key);
 // Set beside the record while an endpoint that members on other hosts may know is destroyed. They
 // cannot see that in its memory.
 std::string destroyed_key(const EndpointRecord& record);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
 #include "fabric/transfer/endpoint_name.h"
 #include "fabric/transfer/near_peer.h"
@@ -24,24 +23,42 @@ constexpr std::size_t kMostDeparted = 8192;
 
 Peers::~Peers() {
   member_->remove_renewal(renewal_);
-  const Deadline deadline = Deadline::after(kPatience);
-  MutexLock lock(mutex_);
-  for (auto& [name, known] : by_name_) {
-    [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
-    std::shared_ptr<Peer> peer;  // ends without its lock
-    MutexLock known_lock(known->mutex);
-    peer = known->replace(nullptr);
+  std::optional<std::uint64_t> watch;
+  {
+    MutexLock lock(known_->mutex);
+    watch = known_->watch;
   }
+  if (watch)
+    member_->tell_end(
+        [&](const Deadline& deadline) { return member_->store().unwatch(*watch, deadline); });
+  decltype(known_->by_spelling) by_spelling;  // these end without the lock
+  decltype(known_->by_name) by_name;
+  MutexLock lock(known_->mutex);
+  known_->await_watches();
+  by_spelling.swap(known_->by_spelling);
+  by_name.swap(known_->by_name);
+}
+
+std::shared_ptr<Peer> Peers::Known::find(std::string_view name) {
+  MutexLock lock(mutex);
+  const auto found = by_name.find(name);
+  return found != by_name.end() ? found->second : nullptr;
+}
+
+std::vector<std::shared_ptr<Peer>> Peers::Known::live() {
+  std::vector<std::shared_ptr<Peer>> live;
+  MutexLock lock(mutex);
+  for (const auto& [name, peer] : by_name)
+    if (peer->is_live()) live.push_back(peer);
+  return live;
 }
 
 Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   std::shared_ptr<Peer> peer;
   {
-    MutexLock lock(mutex_);
-    if (const auto known = by_spelling_.find(name); known != by_spelling_.end()) {
-      MutexLock known_lock(known->second->mutex);
-      peer = known->second->peer;
-    }
+    MutexLock lock(known_->mutex);
+    if (const auto found = known_->by_spelling.find(name); found != known_->by_spelling.end())
+      peer = found->second;
   }
   if (peer != nullptr && peer->is_live()) [[likely]]
     return peer;
@@ -49,44 +66,27 @@ Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting
   if (!normal.is_ok()) return normal.status();
   auto attached = attach(*normal, waiting);
   if (!attached.is_ok()) return attached;
-  MutexLock lock(mutex_);
-  if (by_spelling_.size() >= kMostSpellings) by_spelling_.clear();
-  if (const auto known = by_name_.find(*normal); known != by_name_.end())
-    by_spelling_.insert_or_assign(std::string(name), known->second);
+  decltype(known_->by_spelling) before;  // ends without the lock
+  MutexLock lock(known_->mutex);
+  if (known_->by_spelling.size() >= kMostSpellings) before.swap(known_->by_spelling);
+  known_->by_spelling.insert_or_assign(std::string(name), *attached);
   return attached;
-}
-
-std::shared_ptr<Peer> Peers::known_peer(const std::string& name) {
-  MutexLock lock(mutex_);
-  const auto known = by_name_.find(name);
-  if (known == by_name_.end()) return nullptr;
-  return peer_of(*known->second);
-}
-
-std::shared_ptr<Peer> Peers::peer_of(Known& known) {
-  MutexLock lock(known.mutex);
-  return known.peer;
 }
 
 // Threads that want the same peer at the same time may each get as far as the broker; the first
 // that comes back counts.
 Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting waiting) {
   const Deadline deadline = Deadline::after(kPatience);
-  if (auto peer = known_peer(name); peer != nullptr && peer->is_live()) return peer;
-  reap(deadline);
+  if (auto peer = known_->find(name); peer != nullptr && peer->is_live()) return peer;
+  reap();
   if (Status away = member_->store_state(); !away.is_ok()) {
     // No other process can have taken the name since.
     if (Status why = departed(name).why; !why.is_ok()) return why;
     if (waiting == Waiting::kNone)
       return away.annotate(fmt::format("asking the store for endpoint {}", name));
   }
+  MEMSPAN_PASS(watch_records(deadline));
   auto record = ask_store(name, deadline);
-  if (!record.is_ok()) return record.status();
-  MEMSPAN_PASS(check_reach(*record));
-  auto known = watched(name, deadline);
-  if (!known.is_ok()) return known.status();
-  // Changes are reported from now on, so that a second look misses none.
-  record = ask_store(name, deadline);
   if (!record.is_ok()) return record.status();
   MEMSPAN_PASS(check_reach(*record));
   const bool is_own = record->who == member_->identity();
@@ -99,43 +99,41 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
       member_, *record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
-  MutexLock lock((*known)->mutex);
-  auto& current = (*known)->peer;
+  MutexLock lock(known_->mutex);
+  known_->await_watches();
+  auto& current = known_->by_name[name];
   if (current != nullptr && current->is_live()) return current;
-  before = (*known)->replace(*peer);
+  before = std::exchange(current, *peer);
   return current;
 }
 
-void Peers::reap(Deadline deadline) {
-  std::vector<std::shared_ptr<Known>> ended;
-  {
-    MutexLock lock(mutex_);
-    if (departed_.size() >= kMostDeparted) departed_.clear();
-    for (auto it = by_name_.begin(); it != by_name_.end();) {
-      const std::shared_ptr<Peer> peer = peer_of(*it->second);
-      if (peer == nullptr || peer->is_live()) {
-        ++it;
-        continue;
-      }
-      departed_.insert_or_assign(
-          it->first, Departed{peer->record().generation, peer->renewals(), peer->why_not_live()});
-      ended.push_back(it->second);
-      std::erase_if(by_spelling_, [&](const auto& entry) { return entry.second == it->second; });
-      it = by_name_.erase(it);
+void Peers::reap() {
+  std::vector<std::shared_ptr<Peer>> ended;  // end without the lock
+  MutexLock lock(known_->mutex);
+  known_->await_watches();
+  std::erase_if(known_->by_spelling, [&](auto& entry) {
+    const bool is_over = !entry.second->is_live();
+    if (is_over) ended.push_back(std::move(entry.second));
+    return is_over;
+  });
+  if (known_->departed.size() >= kMostDeparted) known_->departed.clear();
+  for (auto it = known_->by_name.begin(); it != known_->by_name.end();) {
+    Peer& peer = *it->second;
+    if (peer.is_live()) {
+      ++it;
+      continue;
     }
-  }
-  for (const auto& known : ended) {
-    [[maybe_unused]] const Status over = member_->store().unwatch(known->watch, deadline);
-    std::shared_ptr<Peer> peer;  // ends without its lock
-    MutexLock lock(known->mutex);
-    peer = known->replace(nullptr);
+    known_->departed.insert_or_assign(
+        it->first, Departed{peer.record().generation, peer.renewals(), peer.why_not_live()});
+    ended.push_back(std::move(it->second));
+    it = known_->by_name.erase(it);
   }
 }
 
 Peers::Departed Peers::departed(const std::string& name) {
-  MutexLock lock(mutex_);
-  const auto found = departed_.find(name);
-  return found != departed_.end() ? found->second : Departed{};
+  MutexLock lock(known_->mutex);
+  const auto found = known_->departed.find(name);
+  return found != known_->departed.end() ? found->second : Departed{};
 }
 
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
@@ -166,29 +164,28 @@ Status Peers::check_reach(const EndpointRecord& record) const {
   return Status::ok();
 }
 
-Result<std::shared_ptr<Peers::Known>> Peers::watched(const std::string& name, Deadline deadline) {
+Status Peers::watch_records(Deadline deadline) {
   {
-    MutexLock lock(mutex_);
-    if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
+    MutexLock lock(known_->mutex);
+    if (known_->watch) return Status::ok();
   }
-  auto made = std::make_shared<Known>();
-  auto watch = member_->store().watch(
-      record_key(name),
-      [weak = std::weak_ptr(made)](const StoreChange& change) {
-        if (const auto noted = weak.lock()) note_change(*noted, change);
+  const auto watch = member_->store().watch(
+      kRecordsPrefix,
+      [weak = std::weak_ptr(known_)](const StoreChange& change) {
+        if (const auto known = weak.lock()) note_change(*known, change);
       },
       deadline);
-  if (!watch.is_ok()) return watch.status().annotate(fmt::format("watching endpoint {}", name));
-  made->watch = *watch;
-  std::shared_ptr<Known> known;
+  if (!watch.is_ok()) return watch.status().annotate("watching endpoints");
   {
-    MutexLock lock(mutex_);
-    known = by_name_.try_emplace(name, made).first->second;
+    MutexLock lock(known_->mutex);
+    if (!known_->watch) {
+      known_->watch = *watch;
+      return Status::ok();
+    }
   }
-  if (known != made) {  // another thread has come before
-    [[maybe_unused]] const Status over = member_->store().unwatch(*watch, deadline);
-  }
-  return known;
+  // Another thread was faster.
+  [[maybe_unused]] const Status over = member_->store().unwatch(*watch, deadline);
+  return Status::ok();
 }
 
 void Peers::note_record(Peer& peer, std::string_view bytes) {
@@ -203,28 +200,22 @@ void Peers::note_change(Known& known, const StoreChange& change) {
   Peer* peer = nullptr;
   {
     MutexLock lock(known.mutex);
-    peer = known.peer.get();
-    if (peer == nullptr) return;
-    known.is_noting = true;
+    const auto found = known.by_name.find(name_of_key(change.key));
+    if (found == known.by_name.end()) return;
+    peer = found->second.get();
+    ++known.noting;
   }
   const bool is_record = change.key == record_key(peer->record().name);
   if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
   if (is_record && change.event == StoreEvent::kRemoved) peer->note_left();
   if (is_record && change.event == StoreEvent::kSet) note_record(*peer, change.value);
   MutexLock lock(known.mutex);
-  known.is_noting = false;
+  --known.noting;
   known.returned.notify_all();
 }
 
 void Peers::settle() {
-  std::vector<std::shared_ptr<Peer>> live;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [name, known] : by_name_)
-      if (auto peer = peer_of(*known); peer != nullptr && peer->is_live())
-        live.push_back(std::move(peer));
-  }
-  for (const auto& peer : live) {
+  for (const auto& peer : known_->live()) {
     const auto bytes =
         member_->store().get_now(record_key(peer->record().name), Deadline::after(kLookPatience));
     if (bytes.code() == Code::kNotFound) {

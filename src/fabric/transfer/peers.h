@@ -8,10 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "core/mutex.h"
 #include "fabric/member.h"
@@ -59,23 +60,6 @@ class Peers {
   }
 
  private:
-  // One name. Owners: the maps and the threads that use it. The watch at the store refers to it
-  // weakly, because a lost session keeps its watches: a peer that ended on the store's thread would
-  // end the member there, and with it that thread.
-  struct Known {
-    std::uint64_t watch = 0;
-    Mutex mutex;
-    ConditionVariable returned;
-    std::shared_ptr<Peer> peer MEMSPAN_GUARDED_BY(mutex);
-    bool is_noting MEMSPAN_GUARDED_BY(mutex) = false;  // the watch uses the peer
-
-    // Returns the peer up to now, which the caller ends without a lock. Waits for the watch, which
-    // asks the peer for a second at most.
-    std::shared_ptr<Peer> replace(std::shared_ptr<Peer> by) MEMSPAN_REQUIRES(mutex) {
-      while (is_noting) returned.wait_until(mutex, Deadline::never());
-      return std::exchange(peer, std::move(by));
-    }
-  };
   // The last life of a name, once its peer is given up.
   struct Departed {
     std::string generation;
@@ -88,34 +72,49 @@ class Peers {
       return std::hash<std::string_view>{}(text);
     }
   };
+  // Owners: this, and a call of the watch at the store. The watch itself refers to it weakly, and
+  // uses peers without owning them: a peer that ended on the store's thread would end the member
+  // there, and with it that thread. Peers are released without the lock.
+  struct Known {
+    Mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<Peer>, Hash, std::equal_to<>> by_spelling
+        MEMSPAN_GUARDED_BY(mutex);
+    std::map<std::string, std::shared_ptr<Peer>, std::less<>> by_name MEMSPAN_GUARDED_BY(mutex);
+    std::map<std::string, Departed> departed MEMSPAN_GUARDED_BY(mutex);
+    std::optional<std::uint64_t> watch MEMSPAN_GUARDED_BY(mutex);  // of all records
+    int noting MEMSPAN_GUARDED_BY(mutex) = 0;  // calls of watches that use a peer of by_name
+    ConditionVariable returned;
+    std::shared_ptr<Peer> find(std::string_view name);  // null: not known
+    std::vector<std::shared_ptr<Peer>> live();
+    // Before a peer leaves by_name: no watch uses it any more. A watch asks its peer for a second
+    // at most.
+    void await_watches() MEMSPAN_REQUIRES(mutex) {
+      while (noting > 0) returned.wait_until(mutex, Deadline::never());
+    }
+  };
 
   Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
-  static std::shared_ptr<Peer> peer_of(Known& known) MEMSPAN_EXCLUDES(known.mutex);
-  std::shared_ptr<Peer> known_peer(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
-  // Gives up all that have ended: their memory, descriptors and watches.
-  void reap(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Gives up all that have ended: their memory and descriptors.
+  void reap();
   // Ok when its end is not known.
-  Departed departed(const std::string& name) MEMSPAN_EXCLUDES(mutex_);
-  Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline)
-      MEMSPAN_EXCLUDES(mutex_);
+  Departed departed(const std::string& name);
+  Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline);
   Status check_reach(const EndpointRecord& record) const;
-  Result<std::shared_ptr<Known>> watched(const std::string& name, Deadline deadline);
+  // One watch for the changes of all records. Watches of single peers would be n * n for n
+  // endpoints that know each other, and with etcd as many connections.
+  Status watch_records(Deadline deadline);
   static void note_record(Peer& peer, std::string_view bytes);
   static void note_change(Known& known, const StoreChange& change);
   // Looks at the records of all live peers, because changes while the store was away were not
   // reported.
-  void settle() MEMSPAN_EXCLUDES(mutex_);
+  void settle();
 
   const std::shared_ptr<Member> member_;
   const Role role_;
   const Duration patience_;
   std::atomic<std::uint64_t> registrations_{0};
   const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
-  Mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<Known>, Hash, std::equal_to<>> by_spelling_
-      MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<Known>> by_name_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::string, Departed> departed_ MEMSPAN_GUARDED_BY(mutex_);
+  const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   const std::uint64_t renewal_;  // may be called from its beginning on
 };
 

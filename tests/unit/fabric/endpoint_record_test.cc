@@ -41,6 +41,12 @@ TEST(EndpointRecordTest, NoKeyBeginsWithAnother) {
   EXPECT_FALSE(record_key("10.0.0.1:60000").starts_with(record_key("10.0.0.1:6000")));
 }
 
+TEST(EndpointRecordTest, ItsKeysSayWhoseTheyAre) {
+  EXPECT_EQ(name_of_key(record_key("10.0.0.1:6000")), "10.0.0.1:6000");
+  EXPECT_EQ(name_of_key(destroyed_key(some_record())), some_record().name);
+  for (const char* other : {"", "t", "trans/"}) EXPECT_EQ(name_of_key(other), "");
+}
+
 TEST(EndpointRecordTest, RolesReachTheOtherKindOrBoth) {
   for (const Role role : {Role::kSender, Role::kReceiver, Role::kBoth}) {
     EXPECT_EQ(may_reach(role, role), role == Role::kBoth);

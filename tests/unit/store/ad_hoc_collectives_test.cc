@@ -83,7 +83,7 @@ class AdHocCollectivesTest : public testing::Test {
     }
   }
 
-  StoreCharges charges_{{}};
+  StoreCharges charges_{StoreQuota{}.memory_share()};
   StoreCollectives collectives_{{.keys = 2000, .bytes = 64}, charges_};
   std::string name_ = "k";
   std::uint64_t requests_ = 0;
@@ -312,7 +312,7 @@ TEST_F(AdHocCollectivesTest, WhatIsKeptForSessionsIsCountedUntilItGoes) {
 }
 
 TEST_F(AdHocCollectivesTest, OneSessionBringsSoMuchAndNoMore) {
-  StoreCharges charges{{.session = 5000}};
+  StoreCharges charges{StoreQuota{.session = 5000}.memory_share()};
   StoreCollectives collectives{StoreQuota{}, charges};
   StoreAnswers answers;
   int rank = 0;

@@ -76,7 +76,7 @@ class GroupCollectivesTest : public testing::Test {
     }
   }
 
-  StoreCharges charges_{{}};
+  StoreCharges charges_{StoreQuota{}.memory_share()};
   StoreCollectives collectives_{{.keys = 2, .bytes = 64}, charges_};
   Clock::time_point now_ = {};
 };

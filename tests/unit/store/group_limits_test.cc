@@ -119,7 +119,7 @@ TEST_F(GroupCollectivesTest, PartsThatTogetherAreTooLongFailForAll) {
 
 // By what it is in memory: this group of a long name, with empty parts.
 TEST_F(GroupCollectivesTest, WhatOneSessionBringsIsBoundedUntilItIsOver) {
-  StoreCharges charges{{.session = 100000}};
+  StoreCharges charges{StoreQuota{.session = 100000}.memory_share()};
   StoreCollectives collectives{StoreQuota{}, charges};
   StoreRequest one = request(0, 0);
   one.keys = {std::string(kMaxKeyBytes, 'g')};

@@ -14,8 +14,7 @@ using testing::IsEmpty;
 constexpr SessionId kAnna = 1;
 constexpr SessionId kBen = 2;
 
-// Keys in a store so small that its quotas are soon reached: three keys (and waits), 40 bytes,
-// two watches.
+// Keys in a store so small that its quotas are soon reached: three keys, 40 bytes.
 class StoreKeysTest : public testing::Test {
  protected:
   StoreAnswers apply(SessionId from, StoreRequest request) {
@@ -69,8 +68,8 @@ class StoreKeysTest : public testing::Test {
     return {.operation = StoreOperation::kWait, .keys = std::move(keys), .timeout_ms = timeout_ms};
   }
 
-  StoreCharges charges_{{.session = 2000}};
-  StoreKeys keys_{{.keys = 3, .bytes = 40, .watches = 2}, charges_};
+  StoreCharges charges_{StoreQuota{.session = 2000}.memory_share()};
+  StoreKeys keys_{{.keys = 3, .bytes = 40}, charges_};
   Clock::time_point now_ = {};
   std::uint64_t last_id_ = 0;
 };
@@ -315,19 +314,68 @@ TEST_F(StoreKeysTest, AnAppendChangesNothingThatWasSaid) {
   EXPECT_THAT(list(""), ElementsAre("k", "12"));
 }
 
-TEST_F(StoreKeysTest, KeepsSoManyWaitsAndNoMore) {
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(apply(kBen, wait_for({"w"})), IsEmpty());
-  EXPECT_EQ(ask(kAnna, wait_for({"w"})).code, Code::kOutOfMemory);
-  disconnect(kBen);
-  EXPECT_THAT(apply(kAnna, wait_for({"w"})), IsEmpty());
+// Waits and watches are limited by memory, of which every session has a share.
+TEST_F(StoreKeysTest, AsManyWaitsAndWatchesAsOneMayHaveLeaveRoomForOthers) {
+  const StoreQuota quota{.keys = 100, .session = 1 << 20, .sessions = 8 << 20};
+  StoreCharges charges(quota.memory_share());
+  StoreKeys keys(quota, charges);
+  const auto fill = [&](SessionId session, StoreOperation operation) {
+    for (std::uint64_t id = 0;; ++id) {
+      StoreAnswers answers;
+      keys.apply(session, {.id = id, .operation = operation, .keys = {"w"}, .timeout_ms = 1000},
+                 now_, answers);
+      if (!answers.empty() && answers.front().answer.code != Code::kOk) return id;
+    }
+  };
+  const std::uint64_t waits = fill(kAnna, StoreOperation::kWait);
+  const std::uint64_t watches = fill(kBen, StoreOperation::kWatch);
+  EXPECT_GT(waits, 10 * quota.keys);
+  EXPECT_EQ(fill(kBen + 1, StoreOperation::kWait), waits);
+  EXPECT_EQ(fill(kBen + 2, StoreOperation::kWatch), watches);
 }
 
-TEST_F(StoreKeysTest, KeepsSoManyWatchesAndNoMore) {
-  watch(kAnna, "a");
-  watch(kAnna, "a");
-  EXPECT_EQ(watch(kBen, "a").code, Code::kOutOfMemory);
-  disconnect(kAnna);
-  EXPECT_EQ(watch(kBen, "a").code, Code::kOk);
+// A store has no number of watches beyond which it refuses newcomers.
+TEST_F(StoreKeysTest, ManyMembersMayWatchEachOther) {
+  StoreCharges charges(StoreQuota{}.memory_share());
+  StoreKeys keys({}, charges);
+  constexpr SessionId kMembers = 256;
+  StoreAnswers answers;
+  for (SessionId from = 1; from <= kMembers; ++from)
+    for (SessionId of = 1; of <= kMembers; ++of)
+      keys.apply(
+          from, {.id = of, .operation = StoreOperation::kWatch, .keys = {std::to_string(of) + "/"}},
+          now_, answers);
+  EXPECT_TRUE(std::all_of(answers.begin(), answers.end(),
+                          [](const StoreOutgoing& out) { return out.answer.code == Code::kOk; }));
+  answers.clear();
+  keys.apply(1, {.operation = StoreOperation::kSet, .keys = {"12/name"}}, now_, answers);
+  EXPECT_EQ(answers.size(), kMembers + 1);
+  EXPECT_EQ(keys.listeners("12/name"), kMembers);
+  EXPECT_EQ(keys.listeners("name"), 0U);
+}
+
+TEST_F(StoreKeysTest, AChangeIsSeenByTheWatchesOfEveryPrefixOfItsKeyAndNoOther) {
+  StoreCharges charges(StoreQuota{}.memory_share());
+  StoreKeys keys({}, charges);
+  const std::vector<std::string> prefixes = {"",  "a",  "aa", "aab", "ab",  "aba", "abab",
+                                             "b", "ba", "c",  "ac",  "aac", "abb", "ababa"};
+  for (const std::string& prefix : prefixes) {
+    StoreAnswers answers;
+    keys.apply(kAnna, {.id = ++last_id_, .operation = StoreOperation::kWatch, .keys = {prefix}},
+               now_, answers);
+  }
+  for (const std::string key : {"a", "aa", "aab", "ab", "aba", "abaa", "abab", "abac", "b", "bb",
+                                "c", "cc", "d", "aac", "aad", "abb", "ababab"}) {
+    StoreAnswers answers;
+    keys.apply(kBen, {.operation = StoreOperation::kSet, .keys = {key}}, now_, answers);
+    std::set<std::uint64_t> told;
+    std::set<std::uint64_t> watching;
+    for (const StoreOutgoing& out : answers)
+      if (out.to == kAnna && !told.insert(out.answer.id).second) ADD_FAILURE() << key;
+    for (std::size_t i = 0; i < prefixes.size(); ++i)
+      if (key.starts_with(prefixes[i])) watching.insert(i + 1);
+    EXPECT_EQ(told, watching) << key;
+  }
 }
 
 }  // namespace
