@@ -7,6 +7,14 @@
 
 namespace memspan {
 
+Status check_store_job(const TlsContext& own, const StoreStream& store, const std::string& job) {
+  MEMSPAN_TRY_ASSIGN(const auto named, store.identity(), "checking the store's certificate");
+  const std::string& wanted = own.own_identity() ? own.own_identity()->job : job;
+  if (!named || wanted.empty() || named->job == wanted) return Status::ok();
+  return {Code::kAuth, fmt::format("the store's certificate names the job \"{}\", not \"{}\"",
+                                   named->job, wanted)};
+}
+
 Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& security,
                                                       const Endpoint& endpoint, std::string job) {
   using Kind = StoreSecurity::Kind;
@@ -19,6 +27,7 @@ Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& secur
         made.tls_, TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
         "setting up TLS");
     if (made.job_.empty() && made.tls_->own_identity()) made.job_ = made.tls_->own_identity()->job;
+    MEMSPAN_PASS(made.check_own(*made.tls_));
     return made;
   }
   if (security.kind == Kind::kHostSecret) {
@@ -34,6 +43,15 @@ Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& secur
 Result<std::unique_ptr<StoreStream>> StoreAuthentication::open(Fd socket) const {
   if (tls_ == nullptr) return make_plain_stream(std::move(socket));
   return tls_->open(std::move(socket), {});
+}
+
+Status StoreAuthentication::check_own(const TlsContext& tls) const {
+  const auto& own = tls.own_identity();
+  if (!own || job_.empty() || own->job == job_) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("the store's certificate names the job \"{}\", and the store serves the job "
+                      "\"{}\". Use a certificate of that job, or one that names no job",
+                      own->job, job_)};
 }
 
 void StoreAuthentication::trust(std::shared_ptr<const TlsContext> tls, SessionId first) {

@@ -18,11 +18,17 @@
 
 namespace memspan {
 
+// What a member checks: ok unless the store's certificate names another job than the member's own
+// certificate or, if that names none, than `job` (empty: any). A member of one job may not host the
+// store of another one.
+Status check_store_job(const TlsContext& own, const StoreStream& store, const std::string& job);
+
 // One thread at a time. Move-only.
 class StoreAuthentication {
  public:
   // Reads the files. Publishes the host's secret for `endpoint` if that is the protection. An empty
-  // `job` means that of the store's own certificate, or any.
+  // `job` means that of the store's own certificate, or any. kInvalidArgument if that certificate
+  // names another job.
   static Result<StoreAuthentication> make(const StoreSecurity& security, const Endpoint& endpoint,
                                           std::string job);
   // For sockets whose two ends are known.
@@ -39,6 +45,8 @@ class StoreAuthentication {
   // Checks whether the member may join. Fills in the fields that its certificate names.
   Status check(SessionId from, const StoreHello& hello, const StoreStream& stream,
                std::uint64_t epoch, StoreState::Member& member) const;
+  // Ok if the store may show the certificate of `tls`. Thread-safe.
+  Status check_own(const TlsContext& tls) const;
   // Uses `tls` from now on. Sessions before `first` did their handshakes with the previous one.
   void trust(std::shared_ptr<const TlsContext> tls, SessionId first);
   // Withdraws the host's secret. Call it before the address is free for another store.
@@ -53,7 +61,7 @@ class StoreAuthentication {
   std::optional<HostSecret> published_;
   std::string secret_;
   std::shared_ptr<const TlsContext> tls_;  // null: plain; shared with the reloading code
-  std::string job_;                        // served by the store; empty: any
+  std::string job_;                        // served by the store; empty: any. Set by make() only
   SessionId trusted_since_ = 0;            // the first session that began with this tls_
 };
 

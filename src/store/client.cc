@@ -11,6 +11,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
+#include "store/authentication.h"
 #include "store/connection.h"
 #include "store/host_secret.h"
 #include "store/notice.h"
@@ -129,14 +130,13 @@ class StoreClient::Attempts {
     auto stream = tls_->open(std::move(connection->socket), place.host);
     if (!stream.is_ok()) return stream;
     Status status = finish_handshake(**stream, deadline);
-    if (status.is_ok()) {
-      patience_ = Deadline::never();
-      return stream;
-    }
+    if (status.is_ok()) status = check_store_job(*tls_, **stream, access_.job);
     // The secret may belong to a killed store, and the next one may be about to publish its own.
     if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
       return in_vain(place, status.message());
-    return status;
+    if (!status.is_ok()) return status;
+    patience_ = Deadline::never();
+    return stream;
   }
 
   // The status of a failed greeting.

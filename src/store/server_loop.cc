@@ -105,6 +105,7 @@ Status StoreServer::Loop::reload(const StoreSecurity& security) {
       std::shared_ptr<const TlsContext> tls,
       TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
       "reading the certificates again");
+  MEMSPAN_TRY(authentication_.check_own(*tls), "reading the certificates again");
   // The loop may be busy, and the new certificates must apply to connections after the return.
   std::promise<void> promise;
   const std::future<void> done = promise.get_future();

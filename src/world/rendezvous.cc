@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "core/environment.h"
 #include "core/interrupt.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/group.h"
@@ -68,10 +69,17 @@ Status wait_to_leave(Membership& member, const Deadline& deadline) {
                     : Status::ok();
 }
 
+// The job that the user has named: a store that serves another one is the wrong one.
+std::string named_job(const Rendezvous& rendezvous) {
+  if (rendezvous.host != Rendezvous::Host::kElsewhere) return {};
+  return environment_or("MEMSPAN_JOB", "");
+}
+
 StoreAccess access_to(const Rendezvous& rendezvous) {
   StoreAccess access{.endpoint = rendezvous.store,
                      .security = rendezvous.security,
                      .member = fmt::format("PE {}", rendezvous.rank),
+                     .job = named_job(rendezvous),
                      .rank = rendezvous.rank};
   if (rendezvous.host == Rendezvous::Host::kRankZero) access.refusal_patience = kStrangerPatience;
   return access;

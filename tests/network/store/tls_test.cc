@@ -52,6 +52,12 @@ class TlsTest : public testing::Test {
     return trust_.folder().write(revocation_list(trust_.root(), wish));
   }
 
+  // Of the member of a job that hosts its store.
+  StoreCertificates files_of(const std::string& job) {
+    const std::string name = "URI:urn:memspan:job:" + job + ":rank:0";
+    return trust_.files(trust_.member({.names = {"DNS:localhost", "IP:127.0.0.1", name}}));
+  }
+
   Trust trust_;
 };
 
@@ -183,11 +189,46 @@ TEST_F(TlsTest, AMemberThatClaimsAnotherJobThanTheStoresCertificateNamesIsRefuse
                                 soon());
   };
   const auto other = claim("test");
-  EXPECT_EQ(other.code(), Code::kInvalidArgument);
-  EXPECT_TRUE(contains(other.status().message(), "serves the job \"train\", not \"test\""))
+  EXPECT_EQ(other.code(), Code::kAuth);
+  EXPECT_TRUE(contains(other.status().message(),
+                       "the store's certificate names the job \"train\", not \"test\""))
       << other.status().to_string();
   EXPECT_TRUE(claim("train").is_ok());
   EXPECT_TRUE(claim("").is_ok());
+}
+
+// The member checks it itself: a hostile store may claim to serve any job.
+TEST_F(TlsTest, AMemberRefusesAStoreWhoseCertificateNamesAnotherJob) {
+  auto server = store(files_of("other"));
+  const auto files =
+      trust_.files(trust_.member({.names = names_with("urn:memspan:job:train:rank:1")}));
+  expect_refused(server->endpoint(), with(files), Code::kAuth,
+                 "the store's certificate names the job \"other\", not \"train\"");
+  expect_served(*server, with(trust_.files()));
+}
+
+TEST_F(TlsTest, AStoreServesNoJobThatItsCertificateDoesNotName) {
+  const auto listen_for = [&](const StoreCertificates& files) {
+    return StoreServer::listen({"127.0.0.1", 0}, {.security = with(files), .job = "train"});
+  };
+  const auto refused = listen_for(files_of("other"));
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  for (const char* part : {"names the job \"other\"", "serves the job \"train\""})
+    EXPECT_TRUE(contains(refused.status().message(), part)) << refused.status().to_string();
+  for (const StoreCertificates& files : {files_of("train"), trust_.files()}) {
+    auto server = must(listen_for(files));
+    EXPECT_EQ(server->reload(with(files_of("other"))).code(), Code::kInvalidArgument);
+    expect_served(*server, with(files_of("train")));
+    EXPECT_TRUE(server->reload(with(files_of("train"))).is_ok());
+    expect_served(*server, with(files_of("train")));
+  }
+}
+
+// A store that was given no job serves that of its first certificate.
+TEST_F(TlsTest, AReloadedCertificateOfAnotherJobIsRefused) {
+  auto server = store(files_of("train"));
+  EXPECT_EQ(server->reload(with(files_of("other"))).code(), Code::kInvalidArgument);
+  expect_served(*server, with(files_of("train")));
 }
 
 // Whoever was meant to be somebody must not be anybody because of a slip of the pen.
