@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of one quantity each session holds: of the memory for waits, watches, ranks and places,
-// with the nodes of their maps.
+// with the nodes of their maps; of the keys; of their bytes.
 //
-// A charge outlives its session if the charged thing does. A member's contribution to a group stays
-// until the group's operation is over.
+// A charge outlives its session if the charged thing does: a key without a lease, and a member's
+// contribution to a group until the group's operation is over.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,20 @@
 
 namespace memspan {
 
+// A charge that another one replaces. A value.
+struct FormerCharge {
+  SessionId session = 0;
+  std::size_t amount = 0;
+};
+
 // One thread at a time.
 class StoreCharges {
  public:
   explicit StoreCharges(StoreShare share) : share_(share) {}
 
   // The reason why the session may not hold so much more, nullopt if it may.
-  std::optional<std::string> over(SessionId session, std::size_t more) const;
+  std::optional<std::string> over(SessionId session, std::size_t more,
+                                  FormerCharge former = {}) const;
   // Also beyond the limits, for the consequences of an allowed request.
   void add(SessionId session, std::size_t amount);
   // `amount` must have been added.

@@ -104,8 +104,8 @@ StoreAnswer StoreKeys::answer(SessionId from, StoreRequest& request, StoreAnswer
 // A plain set ends the key's ownership, so that a permanent key outlives its previous owner.
 StoreAnswer StoreKeys::set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
   const std::string& key = request.keys.front();
-  if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
-  put(key, std::move(request.value), request.is_owned ? from : 0, answers);
+  if (auto why = over_share(from, key, request.value.size())) return full(request, std::move(*why));
+  put(from, key, std::move(request.value), request.is_owned ? from : 0, answers);
   return {.id = request.id};
 }
 
@@ -117,8 +117,8 @@ StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAns
   if (__builtin_add_overflow(*sum, request.delta, &*sum))
     return invalid_request(request, fmt::format("{} + {} overflows", old->text(), request.delta));
   std::string text = std::to_string(*sum);
-  if (auto why = over_quota(key, text.size())) return full(request, std::move(*why));
-  put(key, std::move(text), owner_after(from, request), answers);
+  if (auto why = over_share(from, key, text.size())) return full(request, std::move(*why));
+  put(from, key, std::move(text), owner_after(from, request), answers);
   return {.id = request.id, .number = *sum};
 }
 
@@ -131,7 +131,7 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
     return invalid_request(
         request, fmt::format("the value would have {} bytes; at most {} are allowed", after,
                              kMaxValueBytes));
-  if (auto why = over_quota(key, after)) return full(request, std::move(*why));
+  if (auto why = over_share(from, key, after)) return full(request, std::move(*why));
   // Take the value out if it can grow in place; else every append would copy all of it. All
   // allocations come before that.
   std::string value;
@@ -139,10 +139,10 @@ StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, Store
     value.reserve(std::min(kMaxValueBytes, std::max(after, 2 * before)));
     value = found->second.value.text();
   } else if (found != entries_.end()) {
+    bytes_.remove(found->second.payer, before);
     value = found->second.value.take();
-    bytes_ -= before;
   }
-  put(key, std::move(value += request.value), owner_after(from, request), answers);
+  put(from, key, std::move(value += request.value), owner_after(from, request), answers);
   return {.id = request.id, .number = static_cast<std::int64_t>(after)};
 }
 
@@ -153,9 +153,9 @@ StoreAnswer StoreKeys::compare_and_swap(SessionId from, StoreRequest& request,
   const SharedText* old = find(key);
   const SharedText current = old == nullptr ? SharedText() : *old;
   if (current.text() != request.expected) return {.id = request.id, .value = current};
-  if (auto why = over_quota(key, request.value.size())) return full(request, std::move(*why));
+  if (auto why = over_share(from, key, request.value.size())) return full(request, std::move(*why));
   const SharedText desired = std::move(request.value);
-  put(key, desired, owner_after(from, request), answers);
+  put(from, key, desired, owner_after(from, request), answers);
   return {.id = request.id, .value = desired};
 }
 
@@ -291,25 +291,28 @@ const SharedText* StoreKeys::find(const std::string& key) const {
   return found == entries_.end() ? nullptr : &found->second.value;
 }
 
-std::optional<std::string> StoreKeys::over_quota(const std::string& key,
+std::optional<std::string> StoreKeys::over_share(SessionId from, const std::string& key,
                                                  std::size_t value_bytes) const {
-  const SharedText* old = find(key);
-  if (old == nullptr && entries_.size() >= quota_.keys)
-    return fmt::format("the store has {} keys, which is all that it keeps", quota_.keys);
-  const std::size_t held = bytes_ - (old == nullptr ? 0 : old->size());
-  const std::size_t wanted = value_bytes + (old == nullptr ? key.size() : 0);
-  if (held + wanted <= quota_.bytes) return std::nullopt;
-  return fmt::format("{} bytes more do not fit into the store, which holds {} of at most {}",
-                     wanted, held, quota_.bytes);
+  const auto old = entries_.find(key);
+  FormerCharge count;
+  FormerCharge bytes;
+  if (old != entries_.end()) {
+    count = {old->second.payer, 1};
+    bytes = {old->second.payer, key.size() + old->second.value.size()};
+  }
+  if (auto why = counts_.over(from, 1, count)) return why;
+  return bytes_.over(from, key.size() + value_bytes, bytes);
 }
 
-void StoreKeys::put(const std::string& key, SharedText value, std::optional<SessionId> owner,
-                    StoreAnswers& answers) {
+void StoreKeys::put(SessionId from, const std::string& key, SharedText value,
+                    std::optional<SessionId> owner, StoreAnswers& answers) {
   auto [found, is_new] = entries_.try_emplace(key);
   Entry& entry = found->second;
-  bytes_ += value.size() + (is_new ? key.size() : 0);
-  bytes_ -= entry.value.size();
+  if (!is_new) refund(key, entry);
   entry.value = std::move(value);
+  entry.payer = from;
+  counts_.add(from, 1);
+  bytes_.add(from, key.size() + entry.value.size());
   if (owner) own(found->first, entry, *owner);
   tell_watchers(key, StoreEvent::kSet, entry.value, answers);
   auto waiting = waits_by_key_.find(key);
@@ -323,6 +326,11 @@ void StoreKeys::put(const std::string& key, SharedText value, std::optional<Sess
   }
 }
 
+void StoreKeys::refund(std::string_view key, const Entry& entry) {
+  counts_.remove(entry.payer, 1);
+  bytes_.remove(entry.payer, key.size() + entry.value.size());
+}
+
 void StoreKeys::own(std::string_view key, Entry& entry, SessionId owner) {
   if (entry.owner == owner) return;
   if (entry.owner != 0) forget(owned_, entry.owner, key);
@@ -334,7 +342,7 @@ bool StoreKeys::erase(const std::string& key, StoreAnswers& answers) {
   auto found = entries_.find(key);
   if (found == entries_.end()) return false;
   own(key, found->second, 0);
-  bytes_ -= key.size() + found->second.value.size();
+  refund(key, found->second);
   entries_.erase(found);
   tell_watchers(key, StoreEvent::kRemoved, {}, answers);
   auto waiting = waits_by_key_.find(key);

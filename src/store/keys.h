@@ -26,7 +26,8 @@ namespace memspan {
 class StoreKeys {
  public:
   // `charges` must outlive it.
-  StoreKeys(StoreQuota quota, StoreCharges& charges) : quota_(quota), charges_(charges) {}
+  StoreKeys(const StoreQuota& quota, StoreCharges& charges)
+      : charges_(charges), counts_(quota.key_share()), bytes_(quota.value_share()) {}
 
   // Applies an operation on keys. Appends the answers to send now: the request's own, if it has one
   // yet, and those of the waits and watches that it triggers.
@@ -39,7 +40,7 @@ class StoreKeys {
   // The most waits and watches that a change of the key answers.
   std::size_t listeners(const std::string& key) const;
   std::size_t size() const { return entries_.size(); }
-  std::size_t bytes() const { return bytes_; }  // of keys and values
+  std::size_t bytes() const { return bytes_.all(); }  // of keys and values
   std::size_t waits() const { return waits_.size(); }
   std::size_t watches() const { return watches_.size(); }
 
@@ -48,6 +49,7 @@ class StoreKeys {
   struct Entry {
     SharedText value;
     SessionId owner = 0;  // 0: not owned
+    SessionId payer = 0;  // the session that has written it last: the key is charged to it
   };
   // Invariant: `missing` is the number of its keys that are not in entries_, and is not zero.
   struct Wait {
@@ -75,11 +77,13 @@ class StoreKeys {
                                          Clock::time_point now);
 
   const SharedText* find(const std::string& key) const;
-  // The message of kOutOfMemory if the value may not become that long, else nullopt.
-  std::optional<std::string> over_quota(const std::string& key, std::size_t value_bytes) const;
+  // The message of kOutOfMemory if the session may not make the value that long, else nullopt.
+  std::optional<std::string> over_share(SessionId from, const std::string& key,
+                                        std::size_t value_bytes) const;
   // Keeps the owner of an existing key when `owner` is nullopt.
-  void put(const std::string& key, SharedText value, std::optional<SessionId> owner,
+  void put(SessionId from, const std::string& key, SharedText value, std::optional<SessionId> owner,
            StoreAnswers& answers);
+  void refund(std::string_view key, const Entry& entry);
   void own(std::string_view key, Entry& entry, SessionId owner);
   bool erase(const std::string& key, StoreAnswers& answers);
   Watches::iterator end_watch(Watches::iterator watch);
@@ -94,9 +98,9 @@ class StoreKeys {
   void keep(Wait wait);
   void drop(WaitId id);
 
-  const StoreQuota quota_;
   StoreCharges& charges_;
-  std::size_t bytes_ = 0;  // of keys and values
+  StoreCharges counts_;  // of keys
+  StoreCharges bytes_;   // of keys and values
   std::map<std::string, Entry> entries_;
   std::map<SessionId, std::set<std::string_view>> owned_;  // of the keys in entries_
   std::map<WaitId, Wait> waits_;

@@ -29,12 +29,17 @@ struct StoreQuota {
   // waits for as many keys as a request may name.
   std::size_t session = std::size_t{64} << 20;
   std::size_t sessions = std::size_t{512} << 20;
-  // Enough for what a process of a job, pool or transfer waits for and watches: some KiB.
+  // Enough for a process of a job, pool or transfer, which has a few keys and watches.
+  std::size_t assured_keys = 64;
   std::size_t assured_bytes = std::size_t{64} << 10;
   // Unsent answers to all sessions; StorePatience limits those to one. Beyond it, the session with
   // the most ends.
   std::size_t queued = std::size_t{1} << 30;
 
+  StoreShare key_share() const { return {"keys", keys, keys, assured_keys}; }
+  StoreShare value_share() const {
+    return {"keys and values, in bytes", bytes, bytes, assured_bytes};
+  }
   StoreShare memory_share() const {
     return {"memory for waits, watches, ranks and contributions, in bytes", sessions, session,
             assured_bytes};

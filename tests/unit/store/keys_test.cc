@@ -232,7 +232,8 @@ TEST_F(StoreKeysTest, RefusesAKeyTooManyAndChangesNothing) {
                                    StoreOperation::kAppend, StoreOperation::kCompareAndSwap}) {
     const StoreAnswer answer = ask(kAnna, {.operation = operation, .keys = {"d"}});
     EXPECT_EQ(answer.code, Code::kOutOfMemory) << operation_name(operation);
-    EXPECT_THAT(answer.message, HasSubstr("3 keys"));
+    EXPECT_THAT(answer.message,
+                HasSubstr("(keys): this member has 3, wants 1 more and may have at most 3"));
   }
   EXPECT_THAT(list(""), ElementsAre("a", "", "b", "", "c", ""));
   EXPECT_EQ(set(kAnna, "a", "a key that is there may change").code, Code::kOk);
@@ -312,6 +313,68 @@ TEST_F(StoreKeysTest, AnAppendChangesNothingThatWasSaid) {
   ask(kBen, {.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "2"});
   EXPECT_EQ(before.value, "1");
   EXPECT_THAT(list(""), ElementsAre("k", "12"));
+}
+
+// With and without leases, by number and by bytes: whatever a session writes, and also once it has
+// ended, the others can write.
+TEST_F(StoreKeysTest, AsMuchAsOneMayWriteLeavesRoomForOthers) {
+  const StoreQuota quota{.keys = 8000, .bytes = 8'000'000};
+  for (const bool is_owned : {false, true})
+    for (const std::size_t value : {0, 50'000}) {
+      StoreKeys keys(quota, charges_);
+      StoreAnswers answers;
+      const auto fill = [&](SessionId session, int most) {
+        for (int i = 0; i < most; ++i) {
+          answers.clear();
+          keys.apply(session,
+                     {.operation = StoreOperation::kSet,
+                      .keys = {std::to_string(session) + "/" + std::to_string(i)},
+                      .value = std::string(value, 'v'),
+                      .is_owned = is_owned},
+                     now_, answers);
+          if (answers.back().answer.code != Code::kOk) return i;
+        }
+        return most;
+      };
+      const int most = fill(kAnna, 10'000);
+      EXPECT_EQ(most, value == 0 ? 3000 : 60) << answers.back().answer.message;
+      if (!is_owned) keys.disconnect(kAnna, answers);
+      EXPECT_EQ(fill(kBen, 10'000), most / 2);
+      for (SessionId session = 10; session < 30; ++session) {
+        fill(session, 10'000);
+        if (!is_owned) keys.disconnect(session, answers);
+      }
+      for (SessionId session = 30; session < 40; ++session)
+        EXPECT_EQ(fill(session, value == 0 ? 64 : 1), value == 0 ? 64 : 1)
+            << answers.back().answer.message;
+      if (is_owned) keys.disconnect(kAnna, answers);
+      if (is_owned) {
+        EXPECT_GT(fill(100, 10'000), most / 10);
+      }
+    }
+}
+
+TEST_F(StoreKeysTest, AKeyCountsForTheSessionThatWroteItLastUntilItIsRemoved) {
+  StoreKeys keys({.keys = 800, .assured_keys = 1}, charges_);
+  const auto code = [&](SessionId session, const std::string& key, StoreOperation operation) {
+    StoreAnswers answers;
+    keys.apply(session, {.operation = operation, .keys = {key}}, now_, answers);
+    return answers.back().answer.code;
+  };
+  const auto set = [&](SessionId session, int key) {
+    return code(session, std::to_string(key), StoreOperation::kSet);
+  };
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(set(kAnna, i), Code::kOk);
+  EXPECT_EQ(set(kAnna, 300), Code::kOutOfMemory);
+  for (int i = 300; i < 400; ++i) EXPECT_EQ(set(kBen, i), Code::kOk);
+  EXPECT_EQ(set(kAnna, 0), Code::kOk) << "what it has may change";
+  EXPECT_EQ(set(kBen, 0), Code::kOk);
+  EXPECT_EQ(set(kAnna, 0), Code::kOutOfMemory) << "it is another's now";
+  for (int i = 1; i < 300; ++i)
+    EXPECT_EQ(code(kBen, std::to_string(i), StoreOperation::kRemove), Code::kOk);
+  EXPECT_EQ(set(kAnna, 0), Code::kOk);
+  for (int i = 0; i < 400; ++i) code(kBen, std::to_string(i), StoreOperation::kRemove);
+  EXPECT_EQ(keys.bytes(), 0U);
 }
 
 // Waits and watches are limited by memory, of which every session has a share.
