@@ -104,6 +104,23 @@ TEST_F(RendezvousTest, AStoreOfItsOwnServesSeveralJobs) {
   for (std::thread& member : members) member.join();
 }
 
+TEST_F(RendezvousTest, AStoreOfOneJobRefusesMembersThatNameAnother) {
+  const std::shared_ptr<StoreServer> server =
+      StoreServer::listen(Endpoint{"127.0.0.1", 0}, {.job = "one"}).value();
+  Rendezvous rendezvous;
+  rendezvous.store = server->endpoint();
+  rendezvous.host = Rendezvous::Host::kElsewhere;
+  const auto join = [&] { return join_rendezvous(rendezvous, kLimit).status(); };
+  setenv("MEMSPAN_JOB", "other", 1);
+  const Status refused = join();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("serves the job \"one\", not \"other\""));
+  setenv("MEMSPAN_JOB", "one", 1);
+  EXPECT_TRUE(join().is_ok()) << join().to_string();
+  unsetenv("MEMSPAN_JOB");
+  EXPECT_TRUE(join().is_ok()) << join().to_string();
+}
+
 TEST_F(RendezvousTest, NamesTheMemberThatDoesNotCome) {
   auto joined = join_rendezvous(at(listen(), 0, 2), std::chrono::milliseconds(50));
   EXPECT_EQ(joined.code(), Code::kTimeout);
