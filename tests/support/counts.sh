@@ -138,7 +138,7 @@ run_ctest() {
   leave_out "$folder" "$@"
   rm -f -- "$report" "$report.again"
   "${ctest[@]}" --no-tests=error --parallel "$at_once" --output-junit "$report" ${labels:+-LE "$labels"} "$@" ||
-    again "${ctest[@]}" --tests-regex "$(failed_tests "$folder")" --output-junit "$report.again"
+    again "${ctest[@]}" "$@" --tests-regex "$(failed_tests "$folder")" --output-junit "$report.again"
   count_report "$preset" "$report" "ctest --test-dir $folder --output-on-failure -R"
 }
 
