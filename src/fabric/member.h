@@ -58,9 +58,9 @@ class Member {
   Status store_state() const {
     return reconnecting_ == nullptr ? Status::ok() : reconnecting_->state();
   }
-  // Calls tell(deadline), which reports the end of something to the store. All ends wait 3 s
-  // together for a store that does not answer; later ones only send. Ends need no answer: what
-  // this process has at the store goes with its connection.
+  // Calls `tell`, which reports the end of something to the store. All ends wait 3 s together for a
+  // store that does not answer; later ones only send. No end needs the answer: the store drops what
+  // this process has when the connection ends.
   using Tell = std::function<Status(const Deadline& deadline)>;
   void tell_end(const Tell& tell);
   // Restores this member's state in a store that reconnects; never called for another store.

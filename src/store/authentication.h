@@ -18,9 +18,9 @@
 
 namespace memspan {
 
-// What a member checks: ok unless the store's certificate names another job than the member's own
-// certificate or, if that names none, than `job` (empty: any). A member of one job may not host the
-// store of another one.
+// A member's check of a store: ok unless the store's certificate names another job than the
+// member's own certificate or, if that names none, than `job` (empty: any). A member of one job may
+// not host the store of another one.
 Status check_store_job(const TlsContext& own, const StoreStream& store, const std::string& job);
 
 // One thread at a time. Move-only.

@@ -270,8 +270,8 @@ std::size_t StoreKeys::listeners(const std::string& key) const {
   return count;
 }
 
-// All prefixes of the key that sort before one that is none share no more with the key than that
-// one does. So a step skips any number of them, and there are at most two steps per byte.
+// Prefixes of the key that sort before a watched text share no more with the key than that text
+// does. So a step skips any number of other texts, and there are at most two steps per byte.
 template <typename Visit>
 void StoreKeys::visit_watches(std::string_view key, Visit visit) const {
   auto next = watches_by_prefix_.upper_bound(key);
