@@ -55,7 +55,7 @@ TEST(TcpTest, ListensOnlyWhereItWasTold) {
   ASSERT_TRUE(all.is_ok()) << all.status().to_string();
   EXPECT_EQ(all->endpoint.host, "0.0.0.0");
   // An address for documents, which no host has.
-  EXPECT_EQ(listen_tcp({"192.0.2.1", 0}).code(), Code::kUnavailable);
+  EXPECT_EQ(listen_tcp({"192.0.2.1", 0}).code(), Code::kUnreachable);
 }
 
 TEST(TcpTest, KnowsThatAnAddressOfThisHostIsLocal) {
