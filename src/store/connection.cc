@@ -218,8 +218,9 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
     // A watcher may end its own watch; other callers wait for a running call of it.
     const bool is_own =
         event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
-    while (!is_own && called_watch_ == watch && !deadline.has_passed())
-      changed_.wait_until(mutex_, deadline);
+    const Deadline patience = end_of_watcher(deadline);
+    while (!is_own && called_watch_ == watch && !patience.has_passed())
+      changed_.wait_until(mutex_, patience);
     if (!is_own && called_watch_ == watch)
       return {Code::kTimeout, "unwatch: the watcher is still running"};
   }

@@ -60,6 +60,12 @@ using StoreListing = std::vector<std::pair<std::string, std::string>>;
 
 // Thread-safe. A key has 1 to kMaxKeyBytes bytes and a value at most kMaxValueBytes; anything else
 // is kInvalidArgument. Every call ends with kTimeout soon after its deadline.
+// Until when unwatch() waits for a call of the watcher.
+inline Deadline end_of_watcher(const Deadline& deadline) {
+  constexpr Duration kPatience = std::chrono::seconds(5);
+  return deadline.remaining() < kPatience ? Deadline::after(kPatience) : deadline;
+}
+
 class KeyValueStore {
  public:
   virtual ~KeyValueStore() = default;
@@ -89,7 +95,8 @@ class KeyValueStore {
   virtual Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                                       Deadline deadline) = 0;
   // After this returns, no call of the watcher runs or begins (the watcher itself may end its
-  // watch). kTimeout if a call of it did not end; the watch is over nevertheless.
+  // watch). kTimeout if a call of it did not end by the deadline, or within 5 s if that is later:
+  // the caller may destroy next what the watcher uses. The watch is over nevertheless.
   virtual Status unwatch(std::uint64_t watch, Deadline deadline) = 0;
 
   // Ends the lease like the destructor. After it returns, no watcher runs or begins. Watchers may

@@ -211,11 +211,12 @@ Status MemoryStore::Shared::unwatch(Lease lease, std::uint64_t watch, const Dead
   if (holders_.at(lease).watches.erase(watch) == 0)
     return {Code::kNotFound, "there is no such watch"};
   if (is_in_watcher) return Status::ok();
+  const Deadline patience = end_of_watcher(deadline);
   for (bool goes_on = true;;) {
     const auto found = holders_.find(lease);
     if (found == holders_.end() || found->second.called_watch != watch) return Status::ok();
     if (!goes_on) return {Code::kTimeout, "unwatch: the watcher is still running"};
-    goes_on = changed_.wait_until(mutex_, deadline);
+    goes_on = changed_.wait_until(mutex_, patience);
   }
 }
 

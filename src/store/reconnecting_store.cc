@@ -75,11 +75,12 @@ class ReconnectingStore::Watch {
 
   // Like KeyValueStore::unwatch().
   Status end(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
+    const Deadline patience = end_of_watcher(deadline);
     MutexLock lock(mutex_);
     is_over_ = true;
     returned_.notify_all();
     while (caller_ && *caller_ != std::this_thread::get_id())
-      if (!returned_.wait_until(mutex_, deadline) && caller_)
+      if (!returned_.wait_until(mutex_, patience) && caller_)
         return {Code::kTimeout, "unwatch: the watcher is still running"};
     return Status::ok();
   }

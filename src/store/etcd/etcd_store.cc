@@ -357,14 +357,16 @@ Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher wat
 }
 
 Status EtcdStore::unwatch(std::uint64_t watch, Deadline deadline) {
-  MEMSPAN_PASS(check(deadline));
+  const Status state = check(deadline);
+  if (state.code() == Code::kForked) return state;
   std::uint64_t stream = 0;
   {
     MutexLock lock(mutex_);
     if (const auto found = watches_.extract(watch); !found.empty()) stream = found.mapped();
   }
   streams_->remove(stream);
-  return events_.remove(watch, deadline);
+  const Status removed = events_.remove(watch, deadline);
+  return state.is_ok() ? removed : state;
 }
 
 }  // namespace memspan::etcd

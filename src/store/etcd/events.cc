@@ -25,9 +25,10 @@ Status Events::remove(std::uint64_t watch, const Deadline& deadline) {
   MutexLock lock(mutex_);
   if (watchers_.erase(watch) == 0) return {Code::kNotFound, "there is no such watch"};
   if (thread_ && thread_->get_id() == std::this_thread::get_id()) return Status::ok();
+  const Deadline patience = end_of_watcher(deadline);
   for (bool goes_on = true; called_ == watch;) {
     if (!goes_on) return {Code::kTimeout, "unwatch: the watcher is still running"};
-    goes_on = changed_.wait_until(mutex_, deadline);
+    goes_on = changed_.wait_until(mutex_, patience);
   }
   return Status::ok();
 }
