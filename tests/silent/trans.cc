@@ -121,8 +121,9 @@ class Transfers final : public silent::Face {
                                  std::function<int(memspan_transfer_t)> make) {
       all.push_back({name, Ends::kAtOnce, far, [this, make] { return make(posted()); }});
     };
+    // So short that the peer is not lost yet when the end begins.
     with_posted("memspan_transfer_wait", Ends::kInTime, [](memspan_transfer_t request) {
-      return memspan_transfer_wait(request, kLimitMs / 2);
+      return memspan_transfer_wait(request, kLimitMs / 4);
     });
     with_posted("memspan_transfer_cancel", Ends::kAtOnce, memspan_transfer_cancel);
     with_posted("memspan_transfer_destroy", Ends::kAtOnce, memspan_transfer_destroy);
