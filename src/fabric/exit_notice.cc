@@ -11,8 +11,9 @@ namespace memspan {
 ExitNotice::~ExitNotice() {
   MutexLock lock(mutex_);
   if (watch_)
-    member_->tell_end(
-        [&](const Deadline& deadline) { return member_->store().unwatch(*watch_, deadline); });
+    member_->tell_end([&, watch = *watch_](const Deadline& deadline) {
+      return member_->store().unwatch(watch, deadline);
+    });
 }
 
 Status ExitNotice::listen(Call call, Deadline deadline) {
