@@ -357,7 +357,7 @@ Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher wat
 }
 
 Status EtcdStore::unwatch(std::uint64_t watch, Deadline deadline) {
-  const Status state = check(deadline);
+  Status state = check(deadline);
   if (state.code() == Code::kForked) return state;
   std::uint64_t stream = 0;
   {
