@@ -147,6 +147,24 @@ TEST(TransStoreTest, TransfersGoOnAndNewPeersComeWhenTheStoreIsBack) {
   third.join();
 }
 
+// What goes on around an initiator that meets `control` three times: the store is killed, the
+// target ends, and both are started again.
+void replace_both(Store& store, Wire& control, const std::function<void()>& end_target,
+                  Side& initiator, Wire& second_wire) {
+  hear<char>(control.right());
+  store.kill();
+  say(control.right(), 'k');
+  hear<char>(control.right());
+  end_target();
+  say(control.right(), 'd');
+  hear<char>(control.right());
+  store.start();
+  Side second([&] { run_target(store.url(), kTarget, second_wire.left()); });
+  say(control.right(), 'b');
+  initiator.join();
+  second.join();
+}
+
 TEST(TransStoreTest, APeerThatDiesWhileTheStoreIsAwayIsNamedAndItsNameIsFree) {
   Store store;
   Wire first_wire, second_wire, control;
@@ -175,18 +193,8 @@ TEST(TransStoreTest, APeerThatDiesWhileTheStoreIsAwayIsNamedAndItsNameIsFree) {
     say(second_wire.right(), 'e');
     smem_trans_destroy(handle, 0);
   });
-  hear<char>(control.right());
-  store.kill();
-  say(control.right(), 'k');
-  hear<char>(control.right());
-  first.kill();
-  say(control.right(), 'd');
-  hear<char>(control.right());
-  store.start();
-  Side second([&] { run_target(store.url(), kTarget, second_wire.left()); });
-  say(control.right(), 'b');
-  initiator.join();
-  second.join();
+  replace_both(
+      store, control, [&] { first.kill(); }, initiator, second_wire);
 }
 
 std::size_t threads_here() {
@@ -227,18 +235,8 @@ void end_without_the_store(const std::function<void(Side&, int wire)>& end_targe
     say(second_wire.right(), 'e');
     smem_trans_destroy(again, 0);
   });
-  hear<char>(control.right());
-  store.kill();
-  say(control.right(), 'k');
-  hear<char>(control.right());
-  end_target(first, first_wire.right());
-  say(control.right(), 'd');
-  hear<char>(control.right());
-  store.start();
-  Side second([&] { run_target(store.url(), kTarget, second_wire.left()); });
-  say(control.right(), 'b');
-  initiator.join();
-  second.join();
+  replace_both(
+      store, control, [&] { end_target(first, first_wire.right()); }, initiator, second_wire);
 }
 
 TEST(TransStoreTest, AnEndpointWhosePeerWasKilledEndsWithoutTheStore) {
