@@ -162,7 +162,7 @@ class Pool {
     std::string next = {};        // record of a join, while memory of the last is held
     RemoteWindows windows = {};   // kRemote, once they were asked for
     std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
-    std::uint64_t fetch = 0;      // at the broker, under way
+    std::uint64_t fetch = 0;      // the last one at the broker
   };
 
   Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,

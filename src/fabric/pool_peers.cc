@@ -83,7 +83,6 @@ void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& r
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
     if (peer.asked != attempt) return;
-    peer.fetch = 0;
     // If the broker is closed, or no longer offers the memory, the member ends or leaves.
     Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
                                    : Status(Code::kPeerLost, answer.status().message());
@@ -124,11 +123,11 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   return Status::ok();
 }
 
-// Copies that hold the peer's memory unmap it later. A fetch under way is forgotten without the
-// lock, because its answer may be waiting for the lock.
+// Copies that hold the peer's memory unmap it later. The fetch is forgotten even if it has been
+// answered, because on_fetched() may still run. Without the lock: it may be waiting for that.
 void Pool::on_peer_left(std::uint32_t rank) {
   if (rank == options_.rank) return;
-  std::uint64_t under_way = 0;
+  std::uint64_t fetch = 0;
   std::optional<MemberIdentity> remote;
   std::vector<RankWindows*> unused;
   {
@@ -137,7 +136,7 @@ void Pool::on_peer_left(std::uint32_t rank) {
     mappers_.admit(rank, MapperTable::kEnded);
     if (peer.stage == Peer::Stage::kAbsent && peer.next.empty()) return;
     if (peer.stage == Peer::Stage::kRemote && join_ != 0) remote = peer.who;
-    under_way = std::exchange(peer.fetch, 0);
+    fetch = std::exchange(peer.fetch, 0);
     unused = retire(rank);
     peer = {
         .events = peer.events + 1, .mappers = std::move(peer.mappers), .mapped_in = peer.mapped_in};
@@ -145,7 +144,7 @@ void Pool::on_peer_left(std::uint32_t rank) {
     if (peer.mappers != nullptr) peer.mappers->notify();
   }
   unmap(unused, rank);
-  if (under_way != 0) member_->broker().forget(under_way);
+  if (fetch != 0) member_->broker().forget(fetch);
   if (remote) member_->exclude_if_ended(*remote);
 }
 
