@@ -3,8 +3,9 @@
 //
 // A thread may have an interrupt handler (memspan/memspan.h). A wait of that thread calls it every
 // kInterruptPeriod, without the locks that the wait uses. Once the handler returns nonzero, all
-// waits of the thread end until a handler is set again. Threads without a handler, such as all of
-// the library's own, sleep without this limit.
+// waits of the thread end until a handler is set again. Threads without a handler sleep without
+// this limit. The only thread of the library that has one is an endpoint's: the endpoint's end ends
+// what that thread waits for.
 #pragma once
 
 #include <chrono>

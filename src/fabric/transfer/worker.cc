@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/interrupt.h"
 #include "core/thread.h"
 
 namespace memspan::transfer {
@@ -17,6 +18,9 @@ constexpr int kLookAgainMs = 1000;
 constexpr int kAskAgainMs = 20;
 // No peer reports that it has registered something.
 constexpr int kTryAgainMs = 1;
+
+// Whether the worker ends whose thread this is.
+constinit thread_local const std::atomic<bool>* is_ending_here = nullptr;
 
 Status endpoint_is_gone() {
   return {Code::kUnavailable, "the endpoint has been destroyed"};
@@ -82,6 +86,9 @@ void Worker::end() {
 }
 
 void Worker::run() {
+  is_ending_here = &is_ending_;
+  set_thread_interrupt_handler(
+      [] { return is_ending_here->load(std::memory_order_relaxed) ? 1 : 0; });
   while (true) {
     std::optional<QueueEntry> entry;
     {

@@ -4,6 +4,7 @@
 // is first needed.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ class Worker {
   void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
 
   bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
-  // Posted requests fail, and the thread ends. Not for that thread.
+  // Posted requests fail, and the thread ends, whatever it waits for. Not for that thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
  private:
@@ -66,7 +67,7 @@ class Worker {
   OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_ending_{false};  // set with mutex_; ends what the thread waits for
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
   std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
 };
