@@ -87,7 +87,8 @@ void Member::tell_end(const Tell& tell) {
   constexpr Duration kMoment = std::chrono::milliseconds(10);
   const bool was_silent = is_store_silent_.load(std::memory_order_relaxed);
   const Status told = tell(Deadline::after(was_silent ? kMoment : kPatience));
-  const bool is_silent = told.code() == Code::kTimeout;
+  // kStoreLost: it was lost, and has not come back in time.
+  const bool is_silent = told.code() == Code::kTimeout || told.code() == Code::kStoreLost;
   is_store_silent_.store(is_silent, std::memory_order_relaxed);
   if (is_silent && !was_silent)
     log_line(LogLevel::kWarn,
