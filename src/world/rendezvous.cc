@@ -43,7 +43,7 @@ Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline d
   for (const auto& [key, value] : here) ranks.insert(value);
   for (int rank = 0; rank < joined.size; ++rank)
     if (!ranks.contains(std::to_string(rank)))
-      return {Code::kPeerLost, fmt::format("PE {} died while it joined", rank)};
+      return {Code::kPeerLost, fmt::format("PE {} died or was cut off while it joined", rank)};
   return Status::ok();
 }
 

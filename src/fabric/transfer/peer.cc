@@ -84,10 +84,11 @@ Status Peer::why_not_live() const {
   if (end == End::kEnded)
     return {Code::kNotFound, "there is no endpoint " + text("has destroyed it") + kNoEndpoint};
   // The store may notice a death before the process is quite gone.
-  const bool has_died = end == End::kDied || is_gone();
-  return {
-      Code::kPeerLost,
-      "endpoint " + text(has_died ? "has died" : "has left the store, or begun another program")};
+  const char* const what = end == End::kDied || is_gone() ? "has died"
+                           : end == End::kLost
+                               ? "cannot be reached: it has died, is stopped or is cut off"
+                               : "has left the store, or begun another program";
+  return {Code::kPeerLost, "endpoint " + text(what)};
 }
 
 }  // namespace memspan::transfer

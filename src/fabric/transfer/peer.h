@@ -96,7 +96,7 @@ class Peer {
   // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
   // The way to it is gone.
-  virtual void note_lost() { end(End::kDied); }
+  virtual void note_lost() { end(End::kLost); }
 
   // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
   virtual void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) = 0;
@@ -115,7 +115,9 @@ class Peer {
   std::atomic<std::uint64_t>& waited_in_vain() { return waited_in_vain_; }
 
  protected:
-  enum class End : int { kNone, kDied, kEnded, kLeft };
+  // kDied: as the kernel reports. kLost: a peer of another host, whose connection broke or is
+  // silent.
+  enum class End : int { kNone, kDied, kLost, kEnded, kLeft };
   static constexpr auto kOpen = static_cast<std::uint64_t>(table_layout::State::kOpen);
   // For peers without a table.
   static const std::atomic<std::uint64_t> kAlwaysOpen;

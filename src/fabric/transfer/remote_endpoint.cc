@@ -89,7 +89,7 @@ Result<std::string> RemoteEndpoint::call(const EndpointRequest& request, Deadlin
 
 // A peer that says goodbye has destroyed its endpoints.
 void RemoteEndpoint::note_lost() {
-  end(remote_->has_left() ? End::kEnded : End::kDied);
+  end(remote_->has_left() ? End::kEnded : End::kLost);
 }
 
 // The store may report its end later than the program does.
@@ -104,7 +104,7 @@ RemoteEndpoint::End RemoteEndpoint::how_it_left() {
                                     Deadline::after(kRemoteAskPatience));
   return answer.is_ok()                     ? End::kNone
          : answer.code() == Code::kNotFound ? End::kEnded
-         : answer.code() == Code::kPeerLost ? End::kDied
+         : answer.code() == Code::kPeerLost ? End::kLost
                                             : End::kLeft;
 }
 
