@@ -36,7 +36,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 struct Options {
   int rounds = 9;
   bool is_tcp = false;
-  Encryption encryption = Encryption::kWhereAsked;
+  Encryption encryption = Encryption::kNever;
   int puts = 400;
   int gets = 3000;
 };

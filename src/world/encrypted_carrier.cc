@@ -165,7 +165,7 @@ class EncryptedCarrier final : public Carrier {
   std::string_view name() const override { return sockets_->name(); }
 
   Result<std::unique_ptr<Listener>> listen() override {
-    if (encryption_ == Encryption::kWhereAsked) return sockets_->listen();
+    if (encryption_ == Encryption::kNever) return sockets_->listen();
     const std::string key = random_hex(kKeyBytes);
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<const TlsContext> context,
                        TlsContext::from_secret(TlsContext::Side::kServer, key),
@@ -177,12 +177,13 @@ class EncryptedCarrier final : public Carrier {
 
   Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
                                               const Deadline& deadline) override {
-    if (address.rfind(kPrefix, 0) != 0) {
-      if (encryption_ == Encryption::kWhereAsked) return sockets_->connect(address, deadline);
-      return Status(Code::kAuth,
-                    "its data would not be encrypted: MEMSPAN_ENCRYPT_DATA is set here, and not "
-                    "there");
-    }
+    const bool target_encrypts = address.rfind(kPrefix, 0) == 0;
+    if (target_encrypts != (encryption_ == Encryption::kAlways))
+      return Status(Code::kAuth, fmt::format("MEMSPAN_ENCRYPT_DATA is 1 in {} process and not in "
+                                             "{}; set it to 1 in all processes or in none",
+                                             target_encrypts ? "that" : "this",
+                                             target_encrypts ? "this one" : "that one"));
+    if (!target_encrypts) return sockets_->connect(address, deadline);
     const std::size_t end = address.find(':', kPrefix.size());
     if (end == std::string::npos)
       return Status(Code::kInvalidArgument, "an encrypted address is tls:KEY:ADDRESS");

@@ -3,7 +3,7 @@
 //
 // Each process draws a key and publishes it in its address, "tls:KEY:ADDRESS", which members get
 // from the store. A connection without the target's key ends before the target looks at a byte of
-// it. The connecting side cannot ask for less than the target requires.
+// it.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,11 @@
 
 namespace memspan {
 
-enum class Encryption : bool { kWhereAsked, kAlways };
+enum class Encryption : bool { kNever, kAlways };
 
-// The streams of `sockets` have sockets as descriptors. With kWhereAsked this process listens
-// without TLS and encrypts only to peers whose address asks for it. With kAlways it listens under
-// TLS, and connect() to a peer without TLS returns kAuth. listen() and connect() return
-// kNotSupported if TLS is required but not available.
+// The streams of `sockets` have sockets as descriptors. connect() returns kAuth if only one of the
+// two processes encrypts. With kAlways, listen() and connect() return kNotSupported if the build
+// has no TLS.
 std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets,
                                                 Encryption encryption);
 

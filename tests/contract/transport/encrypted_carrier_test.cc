@@ -182,23 +182,24 @@ TEST_F(EncryptedCarrierTest, WhoSpeaksPlainlyGetsNothingThrough) {
   EXPECT_EQ(ends.carry(kWords), "");
 }
 
-TEST_F(EncryptedCarrierTest, NobodyIsReachedPlainlyByWhoEncrypts) {
-  const auto there = carrier_->connect(plain_address(), Deadline::after(kPromise));
-  EXPECT_EQ(there.code(), Code::kAuth);
-  EXPECT_THAT(there.status().message(),
-              HasSubstr("MEMSPAN_ENCRYPT_DATA is set here, and not there"));
+TEST_F(EncryptedCarrierTest, BothSidesNameAnEncryptionThatOnlyOneHas) {
+  const auto never = carrier(Encryption::kNever);
+  const auto to_plain = carrier_->connect(plain_address(), Deadline::after(kPromise));
+  EXPECT_EQ(to_plain.code(), Code::kAuth);
+  EXPECT_THAT(to_plain.status().message(),
+              HasSubstr("MEMSPAN_ENCRYPT_DATA is 1 in this process and not in that one"));
+  const auto to_encrypted = never->connect(listener_->address(), Deadline::after(kPromise));
+  EXPECT_EQ(to_encrypted.code(), Code::kAuth);
+  EXPECT_THAT(to_encrypted.status().message(),
+              HasSubstr("MEMSPAN_ENCRYPT_DATA is 1 in that process and not in this one"));
 }
 
-TEST_F(EncryptedCarrierTest, WhoDoesNotEncryptDoesWhereItIsAsked) {
-  const auto asked = carrier(Encryption::kWhereAsked);
-  Ends ends{asked->connect(listener_->address(), Deadline::after(kPromise)).value(),
-            accept(*listener_)};
-  EXPECT_EQ(ends.carry(kWords), kWords);
-  const auto plain = asked->listen().value();
+TEST_F(EncryptedCarrierTest, ProcessesWithoutEncryptionSpeakPlainly) {
+  const auto never = carrier(Encryption::kNever);
+  const auto plain = never->listen().value();
   EXPECT_EQ(plain->address().rfind("tcp:", 0), 0u);
-  Ends plain_ends{asked->connect(plain->address(), Deadline::after(kPromise)).value(),
-                  accept(*plain)};
-  EXPECT_EQ(plain_ends.carry(kWords), kWords);
+  Ends ends{never->connect(plain->address(), Deadline::after(kPromise)).value(), accept(*plain)};
+  EXPECT_EQ(ends.carry(kWords), kWords);
 }
 
 TEST_F(EncryptedCarrierTest, ManyRecordsComeWholeAndInOrder) {
