@@ -76,8 +76,10 @@ bool TrustedNetworks::contain(const std::string& address) const {
   if (are_all_) return true;
   const auto bytes = parse_address(address);
   if (!bytes) return false;
-  const auto is_in = [&](const Subnet& subnet) {
-    return is_same(*bytes, subnet.bytes, subnet.bits);
+  const bool has_four_bytes = is_v4(address);
+  const auto is_in = [&](const Subnet& subnet) {  // ::/0 has no address of IPv4
+    return (!has_four_bytes || subnet.bits >= kMappedBits) &&
+           is_same(*bytes, subnet.bytes, subnet.bits);
   };
   static const Subnet kLoopback[] = {{*parse_address("127.0.0.0"), kMappedBits + 8},
                                      {*parse_address("::1"), 128}};

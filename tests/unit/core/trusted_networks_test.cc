@@ -48,6 +48,8 @@ TEST(TrustedNetworksTest, SubnetsAreComparedByTheirBits) {
     EXPECT_FALSE(some.contain(address)) << address;
   EXPECT_TRUE(parse("0.0.0.0/0").contain("203.0.113.9"));
   EXPECT_FALSE(parse("0.0.0.0/0").contain("fd00::1"));
+  EXPECT_TRUE(parse("::/0").contain("fd00::1"));
+  for (const char* text : {"::/0", "::/80"}) EXPECT_FALSE(parse(text).contain("10.0.0.1")) << text;
 }
 
 TEST(TrustedNetworksTest, AnythingElseIsRefused) {
