@@ -12,8 +12,8 @@ struct Host {
   std::string id;    // processes with the same one can share memory
   std::string name;  // for messages; other hosts may have the same one
 
-  // Both are MEMSPAN_HOST_ID when that is set. Else kernel_identity(), and the host's name, with
-  // the network namespace behind a colon unless it is that of the first process.
+  // Both are MEMSPAN_HOST_ID when that is set. Else kernel_identity(), and the host's name. In
+  // another network namespace than the first process, the name ends in " at ADDRESS".
   static Host own();
   // As one text, and back.
   std::string encode() const { return id + '\n' + name; }

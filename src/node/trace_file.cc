@@ -8,24 +8,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <thread>
 
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/output_file.h"
+#include "node/host_identity.h"
 
 namespace memspan {
 namespace {
 
 constexpr std::string_view kEnd = "\n]}\n";
 constexpr Duration kPatience = std::chrono::seconds(10);
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 std::string json_string(std::string_view text) {
   std::string result = "\"";
