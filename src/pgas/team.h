@@ -112,6 +112,9 @@ class Team {
   // After a kTimeout, which names the missing members, or a kPeerLost the members are out of step,
   // and every later barrier fails in the same way.
   Status barrier(const char* what);
+  // Instead of a barrier that this member cannot enter: it is out of step from now on, because of
+  // `why`, which is returned.
+  Status give_up(Status why) { return broken_ = std::move(why); }
   // As barrier(), carrying up to kPayloadWords words of each member, readable through word() until
   // this process's next barrier.
   Status barrier(const char* what, const std::uint64_t* words, int count);

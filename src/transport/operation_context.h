@@ -3,6 +3,7 @@
 // fence ask only those. It costs nothing if all accesses were direct.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -24,11 +25,12 @@ class OperationContext {
 
   // Identifies it in messages to a peer; unique in this process.
   std::uint64_t id() const { return id_; }
-  // How long one call may wait; Duration::max(): no limit. Set it while no call runs.
-  Duration limit() const { return limit_; }
-  void set_limit(Duration limit) { limit_ = limit; }
+  // How long one call that begins from now on may wait; Duration::max(): no limit.
+  Duration limit() const { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(Duration limit) { limit_.store(limit, std::memory_order_relaxed); }
   Deadline deadline() const {
-    return limit_ == Duration::max() ? Deadline::never() : Deadline::after(limit_);
+    const Duration most = limit();
+    return most == Duration::max() ? Deadline::never() : Deadline::after(most);
   }
 
   // Link::fence() of all used links.
@@ -49,7 +51,7 @@ class OperationContext {
   void forget(const Use& use);
 
   const std::uint64_t id_;
-  Duration limit_ = Duration::max();
+  std::atomic<Duration> limit_{Duration::max()};
   Mutex mutex_;
   std::vector<Use> used_ MEMSPAN_GUARDED_BY(mutex_);
 };

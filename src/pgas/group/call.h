@@ -54,10 +54,17 @@ Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Completes the writes for the next barrier, so that the others can read them.
-inline Status complete_fill(ProcessGroup& group) {
+// Completes the writes for the next barrier, so that the others can read them, and calls `meet`,
+// that barrier. If they do not complete in time, the barrier would wait for the same member once
+// more: this member does not enter it, and the others time out.
+template <typename Meet>
+Status complete_and_meet(ProcessGroup& group, Meet meet) {
   group.stage().order();
-  return group.complete_shares();
+  Status shared = group.complete_shares();
+  if (shared.code() == Code::kTimeout) return group.team().give_up(std::move(shared));
+  // A member that could not be reached is missing at the barrier, which says why.
+  MEMSPAN_PASS(meet());
+  return shared;
 }
 
 // Pieces of `bytes` bytes altogether through the pipeline buffers: fill(k) writes to
@@ -72,20 +79,17 @@ Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std:
   StageWrites& stage = group.stage();
   stage.begin(static_cast<std::size_t>(signature.call), bytes);
   fill(std::size_t{0});
-  // A member that could not be reached is missing at the barrier, which says why.
-  Status shared = complete_fill(group);
-  stage.pause();
-  MEMSPAN_PASS(checked_barrier(group, signature));
-  MEMSPAN_PASS(shared);
+  MEMSPAN_PASS(complete_and_meet(group, [&] {
+    stage.pause();
+    return checked_barrier(group, signature);
+  }));
   const Result<std::size_t> steps = agree();
   MEMSPAN_PASS(steps.status());
   stage.resume();
   consume(std::size_t{0});
   for (std::size_t step = 1; step < steps.value(); ++step) {
     fill(step);
-    shared = complete_fill(group);
-    MEMSPAN_PASS(group.team().barrier(signature.what()));
-    MEMSPAN_PASS(shared);
+    MEMSPAN_PASS(complete_and_meet(group, [&] { return group.team().barrier(signature.what()); }));
     consume(step);
   }
   stage.end();

@@ -145,7 +145,10 @@ class ProcessGroup {
   Status wait_for_arrivals(Duration patience);
 
   // Bounds every wait that begins from now on, in this process.
-  void set_limit(Duration limit) { world_->waiting().limit = limit; }
+  void set_limit(Duration limit) {
+    world_->waiting().limit = limit;
+    world_->operations().set_limit(limit);
+  }
 
   // Whether this process and the member share memory.
   bool is_near(int member) const { return !has_far_ || world_->is_near(member); }
