@@ -62,6 +62,11 @@ class Process:
                 return line.split(" ", 1)[1] if " " in line else ""
         raise Finding(f'no "{word}" within {limit_s:.1f} s, but {self.said}; {self.errors()}')
 
+    def await_error(self):
+        """The first line that it prints on its standard error."""
+        select.select([self.process.stderr], [], [], SLACK_S)
+        return self.errors()
+
     def errors(self):
         os.set_blocking(self.process.stderr.fileno(), False)
         return (self.process.stderr.read() or b"").decode()[-500:]
@@ -107,6 +112,12 @@ class Silence:
     def __init__(self, is_far, is_full=False):
         self.is_far = is_far
         self.is_full = is_full
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        pass
 
     def place(self, rank):
         """The words before a command that runs where that rank is, and its environment."""
@@ -198,27 +209,29 @@ class Deafness(Silence):
     def address(self):
         return self.wires.addresses[0], {"MEMSPAN_JOB_SECRET_FILE": self.secret}
 
-    def filter(self, *rules):
+    def cut_off(self, rank, is_cut=True):
+        """Drops what others send to the host of that rank; or no longer."""
         table = "table inet memspan_silent"
         script = f"add {table}\ndelete {table}\n"
-        if rules:
-            script += f"{table} {{ chain input {{ type filter hook input priority 0;\n" + "\n".join(rules) + "\n}\n}\n"
-        subprocess.run([*self.wires.inside(1), "nft", "-f", "-"], input=script, text=True, check=True, capture_output=True)
+        if is_cut:
+            script += f"{table} {{ chain input {{ type filter hook input priority 0;\niif != lo drop\n}}\n}}\n"
+        subprocess.run([*self.wires.inside(self.HOSTS[rank]), "nft", "-f", "-"], input=script, text=True, check=True,
+                       capture_output=True)
 
     @contextlib.contextmanager
     def of(self, process):
         def end():
-            self.filter()
+            self.cut_off(SILENT, False)
             process.tell()  # not earlier: what it sends arrives
 
-        self.filter("iif != lo drop")
+        self.cut_off(SILENT)
         try:
             yield end
         finally:
-            self.filter()
+            self.cut_off(SILENT, False)
 
 
-BOUNDS_S = {"at-once": SLACK_S, "soon": 1.0 + SLACK_S, "in-time": TIMEOUT_S + SLACK_S, "lost": LOST_S + SLACK_S}
+BOUNDS_S = {"at-once": SLACK_S, "soon": 1.0 + SLACK_S, "in-time": TIMEOUT_S + SLACK_S, "silence": 2.0 + SLACK_S, "lost": LOST_S + SLACK_S}
 
 
 def check(holds, finding):
@@ -229,7 +242,7 @@ def check(holds, finding):
 def make_call(silence, face, call):
     """Makes the call; a Finding says what is wrong."""
     ends = silence.ends(call)
-    needs_no_peer = ends in ("at-once", "soon", "with-peer")  # or waits for it
+    needs_no_peer = ends in ("at-once", "soon", "silence", "with-peer")  # or waits for it
     with silence.job(face, call) as processes, silence.of(processes[SILENT]) as go_on:
         caller = processes[CALLER]
         for process in processes:
@@ -265,7 +278,10 @@ def make_call(silence, face, call):
             check(code != "0", "succeeded without the peer")
             # Those that wait for anybody know of nobody.
             waits_for_anybody = call.name == "memspan_transfer_receive" or "wait" in call.name
-            check(waits_for_anybody or names_the_silent_one(reason), f"whom it needs is not named: {reason}")
+            # A member of this host that waits for the silent one is named first, and names that one.
+            names_it = names_the_silent_one(reason) or (face == "group" and "PE 2" in reason and
+                                                        names_the_silent_one(processes[2].await_error()))
+            check(waits_for_anybody or names_it, f"whom it needs is not named: {reason}")
         if not call.is_end:
             # The end of such a job is a call with a time-out, too.
             most = TIMEOUT_S + SLACK_S if face == "cann" and not needs_no_peer else SLACK_S

@@ -169,6 +169,8 @@ const char* name_of(Ends ends) {
       return "with-peer";
     case Ends::kInTime:
       return "in-time";
+    case Ends::kSilence:
+      return "silence";
     case Ends::kLost:
       return "lost";
   }
@@ -182,7 +184,7 @@ void fail(const std::string& text) {
 
 int main_of(Face& face, int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
-  const std::vector<Call> calls = face.calls();
+  std::vector<Call> calls = face.calls();
   if (what == "list") {
     for (const Call& call : calls)
       std::cout << call.name << ' ' << name_of(call.near) << ' ' << name_of(call.far)
@@ -190,6 +192,9 @@ int main_of(Face& face, int argc, char** argv) {
     return 0;
   }
   if (what != "run" || argc < 3) fail("use: list | run CALL [fill]");
+  const auto leave = [] { std::exit(0); };
+  calls.push_back(
+      {"exit", Ends::kAtOnce, Ends::kAtOnce, [leave] { return leave(), 0; }, leave, true});
   face.rank = number_in("RANK");
   face.size = number_in("WORLD_SIZE");
   for (const Call& call : calls) {

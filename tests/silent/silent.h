@@ -2,7 +2,8 @@
 // Every call that may block, made while one process of the job is silent and alive. A program has
 // the calls of one face:
 //   PROGRAM list             each call with what ends it: NAME NEAR FAR [end]
-//   PROGRAM run CALL [fill]  a process of the job. Rank 0 makes the call, rank 1 is the silent one,
+//   PROGRAM run CALL [fill]  a process of the job; CALL may also be "exit", which ends the process.
+//   Rank 0 makes the call, rank 1 is the silent one,
 //                            2 is on the host of 0, 3 on a host of its own.
 // Each says "ready ADDRESS", is told the addresses of all in a line on stdin, and says "met". The
 // next line lets rank 0 begin, and the others help or end. With `fill` rank 0 has filled its
@@ -30,6 +31,7 @@ enum class Ends {
   kSoon,      // it gives that process a second
   kWithPeer,  // nothing but that process
   kInTime,    // its own time-out, kTimeout
+  kSilence,   // it succeeds without that process, after MEMSPAN_SILENCE_LIMIT
   kLost,      // the process is given up as lost (MEMSPAN_SILENCE_LIMIT)
 };
 const char* name_of(Ends ends);

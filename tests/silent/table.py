@@ -9,9 +9,11 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "..", "docs", "reliability.md")
 BEGIN, END = "<!-- silent:begin -->\n", "<!-- silent:end -->\n"
-FACES = {"openshmem": "OpenSHMEM", "cann": "CANN SHMEM", "trans": "transfers", "bm": "pools", "shm": "spaces"}
+FACES = {"openshmem": "OpenSHMEM", "cann": "CANN SHMEM", "trans": "transfers", "bm": "pools", "kv": "KV blocks", "shm": "spaces",
+         "group": "groups"}
 NEAR = {"at-once": "they do not need it", "soon": "a second at most", "with-peer": "they wait for it", "in-time": "their time-out"}
-FAR = {"at-once": "they do not need it", "soon": "a second at most", "in-time": "their time-out", "lost": "3 s"}
+FAR = {"at-once": "they do not need it", "soon": "a second at most", "in-time": "their time-out", "silence": "2 s at most",
+       "lost": "3 s"}
 
 
 def expected_failures():
