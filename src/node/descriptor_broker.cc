@@ -22,9 +22,8 @@ namespace {
 constexpr std::size_t kMostPendingConnections = 256;
 // The delay after a broker was crowded or this process ran out of descriptors.
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(10);
-// With a pidfd before the other descriptors, or without one; or nothing is published.
+// With open_own_end() before the other descriptors; or nothing is published.
 constexpr std::string_view kYes = "yes";
-constexpr std::string_view kYesNoProcess = "yes, without process";
 constexpr std::string_view kNo = "no";
 
 Deadline at_once() {
@@ -50,15 +49,12 @@ Result<FetchedDescriptors> read_answer(Fd socket) {
   auto message = unix_receive(socket, at_once());
   if (!message.is_ok())
     return Status(Code::kUnavailable, "that process is gone, or does not know us");
-  const bool has_process = message->bytes == kYes && !message->descriptors.empty();
-  if (!has_process && message->bytes != kYesNoProcess)
+  if (message->bytes != kYes || message->descriptors.empty())
     return Status(Code::kNotFound, "that process does not offer it any more");
   FetchedDescriptors answer;
   MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "fetching descriptors");
-  if (has_process) {
-    answer.process = std::move(message->descriptors.front());
-    message->descriptors.erase(message->descriptors.begin());
-  }
+  answer.process = std::move(message->descriptors.front());
+  message->descriptors.erase(message->descriptors.begin());
   answer.descriptors = std::move(message->descriptors);
   answer.connection = std::move(socket);
   return answer;
@@ -98,8 +94,7 @@ class DescriptorBroker::State {
     state->cookie_ = random_hex(16);
     MEMSPAN_TRY_ASSIGN(state->listener_, unix_listen(state->socket_name_),
                        "opening the descriptor broker");
-    // Emulators and old kernels have none.
-    if (auto self = open_pidfd(getpid()); self.is_ok()) state->self_ = std::move(self).value();
+    MEMSPAN_TRY_ASSIGN(state->self_, open_own_end(), "opening the descriptor broker");
     MutexLock lock(state->mutex_);
     MEMSPAN_TRY(state->listen(), "opening the descriptor broker");
     return state;
@@ -185,9 +180,7 @@ class DescriptorBroker::State {
       return {Code::kUnavailable, "that process is gone: " + socket.status().message()};
     MEMSPAN_PASS(check_same_user(*socket));
     MEMSPAN_PASS(check_owner(*socket, fetch.owner));
-    std::vector<int> self;
-    if (self_.is_valid()) self.push_back(self_.get());
-    MEMSPAN_PASS(unix_send(*socket, fetch.request, self));
+    MEMSPAN_PASS(unix_send(*socket, fetch.request, {self_.get()}));
     fetch.socket = std::move(socket).value();
     MEMSPAN_TRY_ASSIGN(
         fetch.token,
@@ -285,10 +278,8 @@ class DescriptorBroker::State {
         reply(socket, kNo, {});
       }
     }
-    if (!fetched) return;
-    Fetcher fetcher{.process = {}, .connection = std::move(socket)};
-    if (!request->descriptors.empty()) fetcher.process = std::move(request->descriptors.front());
-    fetched(std::move(fetcher));
+    if (!fetched || request->descriptors.empty()) return;
+    fetched({.process = std::move(request->descriptors.front()), .connection = std::move(socket)});
   }
 
   bool may_fetch(const Fd& socket, const std::string& cookie, const Access& access) const {
@@ -301,10 +292,9 @@ class DescriptorBroker::State {
   }
 
   void give(const Fd& socket, const Publication& publication) const {
-    std::vector<int> descriptors;
-    if (self_.is_valid()) descriptors.push_back(self_.get());
+    std::vector<int> descriptors{self_.get()};
     for (const Fd& descriptor : *publication.descriptors) descriptors.push_back(descriptor.get());
-    reply(socket, self_.is_valid() ? kYes : kYesNoProcess, descriptors);
+    reply(socket, kYes, descriptors);
   }
 
   // One message always fits on a new connection, unless its reader is gone.
@@ -316,7 +306,7 @@ class DescriptorBroker::State {
   std::string socket_name_;
   std::string cookie_;
   Fd listener_;
-  Fd self_;  // a pidfd of this process
+  Fd self_;  // open_own_end()
   Mutex mutex_;
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_id_ MEMSPAN_GUARDED_BY(mutex_) = 0;

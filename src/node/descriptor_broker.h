@@ -3,7 +3,7 @@
 // abstract Unix socket with a random 128-bit name, and the descriptors it publishes there by name.
 //
 //   fetch(address, name) ──► the other's broker: same user? knows the cookie? may fetch that name?
-//                        ◄── up to 7 descriptors, and a pidfd of the process itself
+//                        ◄── up to 7 descriptors, and one that shows the process's end
 //
 // Peers get the address over a private channel (a store of ours), with a cookie that every request
 // repeats. An open channel carries no cookie. Then process identities decide which processes may
@@ -39,7 +39,7 @@ enum class Channel {
 // The answer of another broker. Move-only value.
 struct FetchedDescriptors {
   std::vector<Fd> descriptors;
-  Fd process;      // a pidfd: readable once the process is gone; invalid if the system has none
+  Fd process;      // open_own_end() of that process
   pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
   // Leads to the other broker, which keeps its end open only if Access::fetched took it.
   Fd connection;

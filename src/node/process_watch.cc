@@ -64,11 +64,11 @@ void ProcessWatch::End::operator()(Watched* watched) const {
 
 ProcessWatch::ProcessWatch(std::unique_ptr<Watched> watched) : watched_(watched.release()) {}
 
-Result<ProcessWatch> ProcessWatch::start(int pidfd, int connection, Told told) {
+Result<ProcessWatch> ProcessWatch::start(int own_end, int connection, Told told) {
   auto loop = EventLoop::process_singleton();
   if (!loop.is_ok()) return loop.status();
   ProcessWatch made(std::make_unique<Watched>(std::move(loop).value(), std::move(told)));
-  MEMSPAN_TRY(made.watched_->watch(Sign::kGone, pidfd), "watching a process");
+  MEMSPAN_TRY(made.watched_->watch(Sign::kGone, own_end), "watching a process");
   MEMSPAN_TRY(made.watched_->watch(Sign::kConnectionClosed, connection), "watching a process");
   return made;
 }
@@ -79,7 +79,7 @@ Result<std::unique_ptr<PeerWatch>> PeerWatch::start(const NodeSegment& segment,
   for (Watched& peer : watched) {
     const int rank = peer.rank;
     auto watch = ProcessWatch::start(
-        peer.pidfd.get(), peer.connection.get(),
+        peer.own_end.get(), peer.connection.get(),
         [raw = made.get(), rank](ProcessWatch::Sign sign) { raw->told(rank, sign); });
     if (!watch.is_ok()) return watch.status();
     made->entries_.push_back({std::move(peer), std::move(watch).value()});
@@ -90,10 +90,8 @@ Result<std::unique_ptr<PeerWatch>> PeerWatch::start(const NodeSegment& segment,
 PeerWatch::~PeerWatch() = default;
 
 void PeerWatch::told(int rank, ProcessWatch::Sign sign) {
-  if (sign == ProcessWatch::Sign::kConnectionClosed) {
-    if (mark_replaced(segment_, rank)) pass_on(rank, kReplacedProgram);
-    return;
-  }
+  if (mark_replaced(segment_, rank)) return pass_on(rank, kReplacedProgram);
+  if (sign == ProcessWatch::Sign::kConnectionClosed) return;
   follow_exit_request(segment_);
   report(rank, kUnseenEnd);
 }

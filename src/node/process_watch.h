@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detection of the end of processes.
 //
-// ProcessWatch watches one process of this host on the event loop of this process. The pidfd shows
-// that it is gone, never that it is slow: a stopped or traced process is not dead. A connection to
-// it also closes when it calls exec().
+// ProcessWatch watches one process of this host on the event loop of this process. The descriptor
+// of open_own_end() shows that it is gone, never that it is slow: a stopped or traced process is
+// not dead. A connection to it, like the pipe that replaces a pidfd, also closes when it calls
+// exec().
 //
 // PeerWatch is the failure detector of a job: it marks deaths in the node segment, which wakes
 // waiting threads. It learns of them from its ProcessWatches and from callers of report().
@@ -30,7 +31,7 @@ class ProcessWatch {
 
   ProcessWatch() = default;  // watches nothing
   // Borrows both descriptors until it is destroyed; -1 is not watched.
-  static Result<ProcessWatch> start(int pidfd, int connection, Told told);
+  static Result<ProcessWatch> start(int own_end, int connection, Told told);
   ProcessWatch(ProcessWatch&&) noexcept = default;
   ProcessWatch& operator=(ProcessWatch&&) noexcept = default;
 
@@ -54,7 +55,7 @@ class PeerWatch {
   // watches all others, and they watch it.
   struct Watched {
     int rank;
-    Fd pidfd;
+    Fd own_end;
     Fd connection;
   };
   // `segment` must outlive it.

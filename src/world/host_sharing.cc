@@ -4,7 +4,6 @@
 // segment and the heap and publishes them; the others of the node fetch them. The leader watches
 // the others, and they watch it.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -13,7 +12,6 @@
 #include "core/mutex.h"
 #include "node/descriptor_broker.h"
 #include "node/host_identity.h"
-#include "node/pidfd.h"
 #include "store/collective_service.h"
 #include "world/carrier_choice.h"
 #include "world/membership_steps.h"
@@ -108,7 +106,6 @@ class Arrivals {
   explicit Arrivals(std::vector<int> awaited) : awaited_(std::move(awaited)) {}
 
   void enter(int rank, Fetcher fetcher) {
-    if (!fetcher.process.is_valid()) return;  // it cannot be watched, so it is not a member
     MutexLock lock(mutex_);
     watched_.push_back({rank, std::move(fetcher.process), std::move(fetcher.connection)});
     changed_.notify_all();
@@ -152,17 +149,6 @@ class Arrivals {
   ConditionVariable changed_;
   std::vector<PeerWatch::Watched> watched_ MEMSPAN_GUARDED_BY(mutex_);
 };
-
-// Processes of one host without a launcher watch each other.
-Status check_watching(const Membership& joined) {
-  if (joined.nodes.peers_in(joined.nodes.node_of(joined.rank)) == 1) return Status::ok();
-  const Status watched = open_pidfd(getpid()).status();
-  if (watched.is_ok()) return Status::ok();
-  return {Code::kNotSupported,
-          fmt::format("{}. The processes of a host notice each other's end by it: start them with "
-                      "oshrun, or use a seccomp profile that allows pidfd_open (Linux 5.3)",
-                      watched.message())};
-}
 
 Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
   MEMSPAN_TRY_ASSIGN(
@@ -213,7 +199,7 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
                      joined.broker->fetch_and_wait(leader.broker, node_memory_name(joined.rank),
                                                    deadline, leader.process),
                      "fetching the memory of this host");
-  if (fetched.descriptors.size() != 2 || !fetched.process.is_valid())
+  if (fetched.descriptors.size() != 2)
     return {Code::kInternal, fmt::format("the leader of this host sent {} descriptors instead of 2",
                                          fetched.descriptors.size())};
   MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(fetched.descriptors[0])),
@@ -231,8 +217,7 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
 
 Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
              Deadline deadline) {
-  Status ready = find_nodes(joined);
-  if (ready.is_ok()) ready = check_watching(joined);
+  const Status ready = find_nodes(joined);
   MEMSPAN_TRY(joined.rank == leader_of(joined) ? lead_host(joined, ready, exchange, check, deadline)
                                                : follow_leader(joined, ready, exchange, deadline),
               "joining");

@@ -2,12 +2,14 @@
 """Ends of processes that joined the job."""
 
 import os
+import signal
 import socket
 import subprocess
 import time
 import unittest
 
 from jobs.launcher import PROBE, all_end, environment, read_lines, run, start, strangers
+from needs import needs
 
 LONGEST_END_S = 3
 LIMIT_S = 30
@@ -56,17 +58,22 @@ class JoinedTest(unittest.TestCase):
         ended = subprocess.run([PROBE], env=comes, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
         self.assertRegex(ended.stderr, rf"no store at tcp://127.0.0.1:{store} .*" + explained)
 
-    def test_without_a_launcher_a_refused_pidfd_is_named(self):
-        def join(rank):
-            variables = environment(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-            return subprocess.Popen([os.environ["MEMSPAN_WITHOUT_SYSCALLS"], "pidfd_open", PROBE], env=variables,
-                                    stderr=subprocess.PIPE, text=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1] - 11  # the store's is 11 more
-        for process in [join(rank) for rank in range(2)]:
-            _, errors = process.communicate(timeout=LIMIT_S)
-            self.assertEqual(process.returncode, 1, errors)
-            self.assertRegex(errors, r"pidfd_open of process \d+: Operation not permitted .* start them with oshrun")
+    @needs("seccomp")
+    def test_a_death_is_noticed_without_a_launcher_and_pidfds(self):
+        def join(rank, error):
+            variables = environment(RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            command = [os.environ["MEMSPAN_WITHOUT_SYSCALLS"], "--errno", error, "modern", PROBE, "kill"]
+            return subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)
+
+        for error in ("EPERM", "ENOSYS"):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1] - 11  # the store's is 11 more
+            processes = [join(rank, error) for rank in range(3)]
+            for rank, process in enumerate(processes):
+                _, errors = process.communicate(timeout=LIMIT_S)
+                with self.subTest(error=error, rank=rank):
+                    self.assertEqual(process.returncode, -signal.SIGKILL if rank == 1 else 1, errors)
+                    self.assertRegex(errors, "^$" if rank == 1 else "PE 1")
 
     def test_a_killed_launcher_takes_them_along(self):
         job = start("-n", "3", PROBE, "wait", env=strangers())

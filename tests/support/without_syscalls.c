@@ -3,8 +3,9 @@
  *
  *   without_syscalls [--errno EPERM|ENOSYS|EACCES] NAME[,NAME...] COMMAND [ARGUMENT...]
  *
- * NAME is a system call, or `docker` for those of Docker's default profile. The exit code is the
- * command's; 125 if the filter cannot be set, 127 if the command cannot be started. */
+ * NAME is a system call, `docker` for those of Docker's default profile, or `modern` for calls that
+ * older kernels and sandboxes lack. The exit code is the command's; 125 if the filter cannot be
+ * set, 127 if the command cannot be started. */
 #define _GNU_SOURCE
 #include "support/forbidden_syscalls.h"
 
@@ -20,30 +21,16 @@ static const struct {
   const char* name;
   long number;
 } kCalls[] = {
-    NAMED(epoll_pwait2),
-    NAMED(fallocate),
-    NAMED(get_mempolicy),
-    NAMED(getcpu),
-    NAMED(ioprio_set),
-    NAMED(madvise),
-    NAMED(mbind),
-    NAMED(membarrier),
-    NAMED(memfd_create),
-    NAMED(mlock),
-    NAMED(mount),
-    NAMED(move_pages),
-    NAMED(name_to_handle_at),
-    NAMED(perf_event_open),
-    NAMED(pidfd_getfd),
-    NAMED(pidfd_open),
-    NAMED(prctl),
-    NAMED(process_vm_readv),
-    NAMED(process_vm_writev),
-    NAMED(ptrace),
-    NAMED(sched_setaffinity),
-    NAMED(set_mempolicy),
-    NAMED(unshare),
-    NAMED(userfaultfd),
+    NAMED(close_range),     NAMED(epoll_pwait2),      NAMED(faccessat2),
+    NAMED(fallocate),       NAMED(get_mempolicy),     NAMED(getcpu),
+    NAMED(ioprio_set),      NAMED(madvise),           NAMED(mbind),
+    NAMED(membarrier),      NAMED(memfd_create),      NAMED(mlock),
+    NAMED(mount),           NAMED(move_pages),        NAMED(name_to_handle_at),
+    NAMED(openat2),         NAMED(perf_event_open),   NAMED(pidfd_getfd),
+    NAMED(pidfd_open),      NAMED(pidfd_send_signal), NAMED(prctl),
+    NAMED(process_madvise), NAMED(process_vm_readv),  NAMED(process_vm_writev),
+    NAMED(ptrace),          NAMED(sched_setaffinity), NAMED(set_mempolicy),
+    NAMED(unshare),         NAMED(userfaultfd),
 };
 /* What Docker's default profile refuses without further capabilities, of what programs that share
  * memory may call. */
@@ -51,16 +38,25 @@ static const char kDocker[] =
     "get_mempolicy,mbind,mount,move_pages,name_to_handle_at,perf_event_open,set_mempolicy,unshare,"
     "userfaultfd";
 
+/* What older kernels lack, and gVisor and strict profiles refuse. */
+static const char kModern[] =
+    "close_range,epoll_pwait2,faccessat2,membarrier,openat2,pidfd_getfd,pidfd_open,"
+    "pidfd_send_signal,process_madvise,process_vm_readv,process_vm_writev,userfaultfd";
+
+static int is_named(const char* name, const char* names, size_t length) {
+  return strncmp(name, names, length) == 0 && name[length] == '\0';
+}
+
 static int add_calls(const char* names, long* numbers, size_t* count) {
   while (*names != '\0') {
     const size_t length = strcspn(names, ",");
-    if (length == strlen("docker") && strncmp(names, "docker", length) == 0) {
+    if (is_named("docker", names, length)) {
       if (add_calls(kDocker, numbers, count) != 0) return -1;
+    } else if (is_named("modern", names, length)) {
+      if (add_calls(kModern, numbers, count) != 0) return -1;
     } else {
       size_t i = 0;
-      while (i < sizeof kCalls / sizeof *kCalls &&
-             (strncmp(kCalls[i].name, names, length) != 0 || kCalls[i].name[length] != '\0'))
-        ++i;
+      while (i < sizeof kCalls / sizeof *kCalls && !is_named(kCalls[i].name, names, length)) ++i;
       if (i == sizeof kCalls / sizeof *kCalls || *count == kMostForbidden) {
         fprintf(stderr, "without_syscalls: unknown system call \"%.*s\"\n", (int)length, names);
         return -1;

@@ -9,10 +9,12 @@ import unittest
 
 from jobs.commands import Ends, end_all, finish, read_ready
 from jobs.launcher import environment
+from needs import needs
 
 VICTIM = os.environ["MEMSPAN_VICTIM"]
 UNITTEST = os.environ["MEMSPAN_UNITTEST"]
 FAR = os.environ["MEMSPAN_FAR"]
+WITHOUT_SYSCALLS = os.environ["MEMSPAN_WITHOUT_SYSCALLS"]
 ENDS_WITHIN_S = 10  # after a death; theirs takes a second on an idle machine
 
 OPEN_MPI = "mpirun.openmpi"
@@ -107,6 +109,10 @@ class LauncherPromises:
                 code, _, errors = finish(job)
                 self.assertNotEqual(code, 0, errors)
                 self.expect_nothing_left(pids.values())
+
+    @needs("seccomp")
+    def test_a_job_needs_no_pidfds(self):
+        self.expect_well(WITHOUT_SYSCALLS, "modern", *self.launch(3), VICTIM, "hello")
 
     def test_a_store_that_cannot_be_is_everybodys_failure(self):
         code, _, errors = self.run_job(*self.launch(2), VICTIM, "hello", SHMEM_MASTER_ADDR="192.0.2.1")

@@ -65,10 +65,10 @@ Finding process_memory_finding() {
   if (error == 0) return finding;
   finding.text = fmt::format("process_vm_readv between two processes: {}", std::strerror(error));
   finding.value = false;
-  return judged(std::move(finding), Judgement::kNote,
-                "process_vm_readv, for transfers of memory that memspan did not allocate; what it "
-                "allocated needs it not",
-                error == ENOSYS ? "a kernel with CONFIG_CROSS_MEMORY_ATTACH" : kAllowInContainer);
+  return judged(
+      std::move(finding), Judgement::kNote,
+      "process_vm_readv; without it messages transfer memory that memspan did not allocate",
+      error == ENOSYS ? "a kernel with CONFIG_CROSS_MEMORY_ATTACH" : kAllowInContainer);
 }
 
 Finding userfaultfd_finding() {
@@ -125,8 +125,8 @@ Finding pidfd_finding() {
   if (opened.is_ok()) return finding;
   finding.text = opened.status().message();
   finding.value = false;
-  return judged(std::move(finding), Judgement::kProblem,
-                "pidfd_open (Linux 5.3): the death of a process ends the waits for it",
+  return judged(std::move(finding), Judgement::kNote,
+                "pidfd_open (Linux 5.3); without it processes see each other's end by a pipe",
                 "a newer kernel, or a seccomp profile that allows pidfd_open");
 }
 

@@ -102,15 +102,19 @@ def by_hand_at(port, ranks, command, **environment):
 
 
 class Ends:
-    """Watches that processes end, by descriptors that never mean another process."""
+    """Watches that processes end: by descriptors that never mean another process, or by their numbers if those are
+    refused."""
 
     def __init__(self, pids):
         self.descriptors = {}
+        self.numbers = set()
         for pid in pids:
             try:
                 self.descriptors[os.pidfd_open(pid)] = pid
             except ProcessLookupError:
                 pass
+            except OSError:
+                self.numbers.add(pid)
 
     def close(self):
         for descriptor in self.descriptors:
@@ -137,7 +141,9 @@ class Ends:
             for descriptor, _ in poll.poll(1000 * left):
                 poll.unregister(descriptor)
                 del waiting[descriptor]
-        return sorted(waiting.values())
+        while any(map(is_alive, self.numbers)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return sorted([*waiting.values(), *filter(is_alive, self.numbers)])
 
 
 def read_until(stream, prefix):
