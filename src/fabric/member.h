@@ -81,6 +81,8 @@ class Member {
       const MemberIdentity& other, std::initializer_list<std::string_view> candidates) const;
   // Whether MEMSPAN_TRANSPORT lets processes of this host map each other's memory.
   bool may_map() const { return allowed_.has("mapped"); }
+  // Whether it lets messages reach memory.
+  bool may_send() const { return allowed_.has("message"); }
 
   // The services that members on other hosts may call.
   Services& services() { return services_; }

@@ -4,8 +4,8 @@
 //
 //   peer.call("bm/7/0", request) ──message──► its Services ──message──► the answer
 //
-// Created when this process meets the first member on another host, so on one host nothing of it
-// exists.
+// Created when this process meets the first member on another host, or one whose memory this host's
+// kernel does not move.
 #pragma once
 
 #include <atomic>

@@ -72,7 +72,8 @@ Status CopyEngine::move(Quantum quantum) {
     status = std::move(flushed);
   else
     cursor_ = reached;
-  if (remote_ != nullptr && std::exchange(remote_->is_stale, false)) return look_up_again();
+  const bool is_stale = remote_ != nullptr && std::exchange(remote_->is_stale, false);
+  if (std::exchange(begins_link_, false) || is_stale) return look_up_again();
   MEMSPAN_PASS(status);
   // A peer that ended during the move has not got all of it.
   return check_peer();
@@ -117,7 +118,7 @@ Status CopyEngine::move_block(Quantum& quantum) {
   pieces_.fill(cursor_.piece, block);
   peer_.resolve(block, resolved_);
   std::size_t i = 0;
-  if (quantum.is_everything() && cursor_.offset == 0 && vector_.is_empty() &&
+  if (quantum.is_everything() && cursor_.offset == 0 && !has_pending() &&
       resolved_.link == nullptr && device_ == nullptr) {
     MappedPieces row{direction_, block.data(), resolved_.mapped.data(), resolved_.count};
     const auto fault = run_guarded(row);
@@ -227,12 +228,14 @@ Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
     remote_ = std::make_unique<RemoteMoves>();
     remote_->context.set_limit(kLimit);
   }
-  if (remote_->held != resolved_.held_extents || remote_->pieces.size() == kMostPieces)
+  if (!vector_.is_empty() || remote_->held != resolved_.held_extents ||
+      remote_->pieces.size() == kMostPieces)
     MEMSPAN_PASS(flush());
   const bool is_write = direction_ == Direction::kWrite;
   if (const auto fault = find_fault(piece.local, piece.bytes,
                                     is_write ? MemoryAccess::kRead : MemoryAccess::kWrite))
     return explain(*fault, piece, nullptr);
+  remote_->link = resolved_.link;
   remote_->held = resolved_.held_extents;
   remote_->pieces.push_back({piece.local, &extent.region, piece.remote - extent.base, piece.bytes});
   return Status::ok();
@@ -243,7 +246,7 @@ Status CopyEngine::flush_remote() {
   constexpr int kMostStale = 100;
   const auto direction =
       direction_ == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet;
-  Status status = resolved_.link->move(remote_->context, direction, remote_->pieces);
+  Status status = remote_->link->move(remote_->context, direction, remote_->pieces);
   if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
   remote_->pieces.clear();
   if (status.is_ok()) {
@@ -254,7 +257,7 @@ Status CopyEngine::flush_remote() {
   if (status.code() == Code::kStale) remote_->is_stale = ++remote_->stale_count < kMostStale;
   if (status.code() == Code::kPeerLost) {
     peer_.note_lost();
-    return peer_.why_not_live();
+    MEMSPAN_PASS(peer_.why_not_live());
   }
   return name_piece(status);
 }
@@ -268,6 +271,8 @@ Status CopyEngine::flush() {
     return status;
   }
   cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
+  if (status.code() == Code::kAuth || status.code() == Code::kNotSupported)
+    begins_link_ = peer_.use_link(status);
   return name_piece(status);
 }
 

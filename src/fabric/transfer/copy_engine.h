@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves pieces to or from a peer: by the processor if its memory is mapped here, by the kernel if
-// it is another process of this host, else by a link.
+// it is another process of this host and the kernel allows it, else by a link.
 #pragma once
 
 #include <array>
@@ -29,6 +29,7 @@ struct Quantum {
 struct RemoteMoves {
   OperationContext context;
   std::vector<MovePiece> pieces;
+  std::shared_ptr<Link> link;
   std::shared_ptr<const KnownExtents> held;  // whose regions they name
   bool is_stale = false;                     // one of them was
   int stale_count = 0;
@@ -56,7 +57,7 @@ class CopyEngine {
   Status move_all();
   // Whether move() has come to memory that must be fetched before it is called again.
   bool is_missing() const { return resolved_.is_missing; }
-  // Fetches it: an allocation to be mapped, or regions of another host. As move(): kNotFound.
+  // Fetches it: an allocation to be mapped, a link or its regions. As move(): kNotFound.
   Status fetch();
   // Whether move() has failed because the peer has not registered a piece. It may be called again.
   bool is_refused() const { return is_refused_; }
@@ -65,6 +66,9 @@ class CopyEngine {
   bool is_done() const { return cursor_.piece >= pieces_.count(); }
 
  private:
+  bool has_pending() const {
+    return !vector_.is_empty() || (remote_ != nullptr && !remote_->pieces.empty());
+  }
   Status move_block(Quantum& quantum);
   Status move_piece(Piece piece, std::size_t index);
   Status move_mapped(const Piece& piece, std::byte* mapped);
@@ -88,7 +92,8 @@ class CopyEngine {
   VectorCopy vector_;
   ResolvedPieces resolved_;
   bool is_refused_ = false;
-  std::unique_ptr<RemoteMoves> remote_;  // once there was a piece of another host
+  bool begins_link_ = false;             // the last flush failed, and a link moves the pieces
+  std::unique_ptr<RemoteMoves> remote_;  // once there was a piece for a link
   std::array<Piece, ResolvedPieces::kMost> block_;
 };
 

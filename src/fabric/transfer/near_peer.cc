@@ -7,16 +7,20 @@
 
 #include <algorithm>
 
+#include "core/log.h"
 #include "device/reservation.h"
 #include "fabric/transfer/adopted_registrations.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/notification_queue.h"
+#include "fabric/transfer/remote_endpoint.h"
 
 namespace memspan::transfer {
 namespace {
 
 constexpr Duration kAskPatience = std::chrono::seconds(1);
+// The kernel closes the connections of a process that ends before it reports the end.
+constexpr Duration kEndPatience = std::chrono::milliseconds(500);
 
 const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
   return entry.first < allocation;
@@ -68,9 +72,9 @@ void NearPeer::release() {
   mapped_.reset();
 }
 
-bool NearPeer::is_gone() const {
+bool NearPeer::is_gone_after(Duration patience) const {
   pollfd polled{process_handle_.get(), POLLIN, 0};
-  return ::poll(&polled, 1, 0) > 0;
+  return ::poll(&polled, 1, static_cast<int>(patience / std::chrono::milliseconds(1))) > 0;
 }
 
 // A process that has begun another program has no broker any more. A stopped one still exists.
@@ -99,9 +103,32 @@ void NearPeer::drop_freed_allocations() {
 }
 
 void NearPeer::resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) {
+  look_up(pieces, resolved);
+  if (!uses_link_.load(std::memory_order_acquire) || resolved.count == 0) return;
+  // The pieces up to the first that is mapped, or up to the first that is not.
+  const auto is_mapped = [&](std::size_t i) { return resolved.mapped[i] != nullptr; };
+  std::size_t alike = 1;
+  while (alike < resolved.count && is_mapped(alike) == is_mapped(0)) ++alike;
+  if (alike == resolved.count && is_mapped(0)) return;
+  resolved.is_refused = resolved.is_missing = false;
+  resolved.wanted_allocation = 0;
+  resolved.wanted_pieces.clear();
+  if (is_mapped(0)) {
+    resolved.count = alike;
+  } else if (const auto linked = linked_peer(); linked != nullptr) {
+    linked->resolve(pieces.first(alike), resolved);
+  } else {
+    resolved.count = 0;
+    resolved.is_missing = true;
+  }
+}
+
+void NearPeer::look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) {
   resolved.count = 0;
   resolved.is_refused = false;
   resolved.is_missing = false;
+  resolved.wanted_allocation = 0;
+  resolved.link = nullptr;
   MutexLock lock(mutex_);
   if (view_.refresh()) drop_freed_allocations();
   if (view_.has_allocations()) resolved.held = mapped_;
@@ -154,8 +181,53 @@ Result<MappedAllocation> NearPeer::map(std::uint32_t allocation, const std::stri
   return MappedAllocation{held->base(), held->bytes(), held};
 }
 
+std::shared_ptr<Peer> NearPeer::linked_peer() {
+  MutexLock lock(mutex_);
+  return linked_;
+}
+
+void NearPeer::forget_extents() {
+  if (const auto linked = linked_peer(); linked != nullptr) linked->forget_extents();
+}
+
+bool NearPeer::use_link(const Status& refusal) {
+  if (!member_->may_send()) return false;
+  if (!uses_link_.exchange(true, std::memory_order_acq_rel))
+    log_line(LogLevel::kInfo,
+             fmt::format("endpoint {}: its ordinary memory is reached by messages: {}",
+                         record().name, refusal.message()));
+  return true;
+}
+
+// The peer lives as long as its process does. The next transfer connects again.
+void NearPeer::note_lost() {
+  if (is_gone_after(kEndPatience)) return end(End::kDied);
+  std::shared_ptr<Peer> lost;  // ends without the lock
+  MutexLock lock(mutex_);
+  lost.swap(linked_);
+}
+
+Status NearPeer::fetch_by_link(const ResolvedPieces& resolved, Deadline deadline) {
+  if (const auto linked = linked_peer(); linked != nullptr) {
+    Status status = linked->fetch(resolved, deadline);
+    if (status.code() != Code::kPeerLost) return status;
+    note_lost();
+    MEMSPAN_PASS(why_not_live());
+    return {Code::kUnreachable, fmt::format("the connection to endpoint {} was lost, and process "
+                                            "{} lives",
+                                            record().name, record().who.process)};
+  }
+  auto made = RemoteEndpoint::attach(
+      member_, record(), [] {}, deadline);
+  if (!made.is_ok()) return made.status();
+  MutexLock lock(mutex_);
+  if (linked_ == nullptr) linked_ = *made;  // another thread may have been faster
+  return Status::ok();
+}
+
 Status NearPeer::fetch(const ResolvedPieces& resolved, Deadline deadline) {
   const std::uint32_t allocation = resolved.wanted_allocation;
+  if (allocation == 0) return fetch_by_link(resolved, deadline);
   const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
   MEMSPAN_TRY_ASSIGN(MappedAllocation made, map(allocation, doing, deadline), doing);
   MutexLock lock(mutex_);

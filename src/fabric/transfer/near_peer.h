@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer on this host. It holds the peer's registration table and registered allocations mapped.
+// From the first time on that the kernel refuses to move the peer's other memory, messages do.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -27,12 +29,20 @@ class NearPeer final : public Peer {
   Status fetch(const ResolvedPieces& resolved, Deadline deadline) override;
   Status refusal(const Piece& piece, std::uint64_t number) override;
   Status notify(const std::string& sender, const CompletionAction& action) override;
+  void forget_extents() override;
+  bool use_link(const Status& refusal) override;
+  void note_lost() override MEMSPAN_EXCLUDES(mutex_);
   int queue_descriptor() const override { return notifications_.get(); }
 
  private:
   NearPeer(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages table,
            FetchedDescriptors answer, std::function<void()> ended);
-  bool is_gone() const override;
+  bool is_gone() const override { return is_gone_after(Duration::zero()); }
+  bool is_gone_after(Duration patience) const;
+  // As the table has them.
+  void look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) MEMSPAN_EXCLUDES(mutex_);
+  std::shared_ptr<Peer> linked_peer() MEMSPAN_EXCLUDES(mutex_);
+  Status fetch_by_link(const ResolvedPieces& resolved, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   End how_it_left() override;
   void release() override;
   Result<FetchedDescriptors> fetch_published(const std::string& name, Deadline deadline) const;
@@ -47,11 +57,14 @@ class NearPeer final : public Peer {
   const Fd process_handle_;
   const Fd notifications_;
   const bool is_this_process_;
+  std::atomic<bool> uses_link_{false};
   Mutex mutex_;
   RegistrationView view_ MEMSPAN_GUARDED_BY(mutex_);
   std::shared_ptr<const MappedAllocations> mapped_
       MEMSPAN_GUARDED_BY(mutex_);  // shared with copies
-  ProcessWatch watch_;             // ends before what its call uses
+  // The same peer as messages reach it, once they do; shared with running transfers.
+  std::shared_ptr<Peer> linked_ MEMSPAN_GUARDED_BY(mutex_);
+  ProcessWatch watch_;  // ends before what its call uses
 };
 
 }  // namespace memspan::transfer

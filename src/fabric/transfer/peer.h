@@ -3,7 +3,7 @@
 // registered memory is and when the peer ends.
 //
 //   NearPeer         on this host: registered allocations are mapped, the kernel moves other
-//                    memory, and a mapped table has the registrations
+//                    memory, or messages if it refuses, and a mapped table has the registrations
 //   RemoteEndpoint   on another host: regions on a link, which the peer is asked for
 #pragma once
 
@@ -50,8 +50,9 @@ struct ResolvedPieces {
   std::vector<Piece> wanted_pieces;     // or regions
   std::array<std::byte*, kMost> mapped;           // null: in the other process only
   std::shared_ptr<const MappedAllocations> held;  // keeps what is mapped
-  // For a remote peer: the link, and each piece's region. Null: the kernel moves the pieces.
-  Link* link = nullptr;
+  // The link that reaches all of the pieces, and each one's region. Null: those that are not mapped
+  // are moved by the kernel.
+  std::shared_ptr<Link> link;
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
@@ -71,7 +72,7 @@ class Peer {
   const EndpointRecord& record() const { return record_; }
   // The device that is not the host; null: this process has none.
   Device* device() const { return device_; }
-  // As the kernel knows it here; 0: the kernel cannot reach it.
+  // As the kernel knows it here; 0 or less: the kernel cannot reach it.
   pid_t process() const { return process_; }
 
   // Asks the kernel at most once a millisecond.
@@ -95,7 +96,7 @@ class Peer {
   void note_replaced();
   // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
-  // The way to it is gone.
+  // The link to it is gone.
   virtual void note_lost() { end(End::kLost); }
 
   // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
@@ -104,6 +105,9 @@ class Peer {
   virtual Status fetch(const ResolvedPieces& resolved, Deadline deadline) = 0;
   // A region was stale: forgets all of them.
   virtual void forget_extents() {}
+  // The kernel refused to move pieces, for this reason: from now on a link moves them. False if no
+  // link may.
+  virtual bool use_link(const Status& /*refusal*/) { return false; }
   // Why the piece was refused.
   virtual Status refusal(const Piece& piece, std::uint64_t number) = 0;
   // kTimeout: its notification queue is full, and nothing was done.

@@ -57,7 +57,7 @@ void RemoteEndpoint::resolve(std::span<const Piece> pieces, ResolvedPieces& reso
   resolved.count = 0;
   resolved.is_refused = false;
   resolved.is_missing = false;
-  resolved.link = &remote_->link();
+  resolved.link = std::shared_ptr<Link>(remote_, &remote_->link());
   {
     MutexLock lock(mutex_);
     resolved.held_extents = extents_;

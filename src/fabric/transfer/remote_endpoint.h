@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer on another host. Its registered memory is reached as regions on a link. The peer is asked
-// for them once, and again when one was stale.
+// A peer on another host, or one whose memory this host's kernel does not move. Its registered
+// memory is reached as regions on a link. The peer is asked for them once, and again when one was
+// stale.
 #pragma once
 
 #include <functional>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "core/remedy.h"
 
@@ -77,25 +78,29 @@ Status VectorCopy::flush() {
   return status;
 }
 
+const char* VectorCopy::name_of_call() const {
+  return direction_ == MoveDirection::kPut ? "process_vm_writev" : "process_vm_readv";
+}
+
 Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) const {
   if (process_ <= 0)
-    return {
-        Code::kNotSupported,
-        "the peer is in another pid namespace, where only its memory that the library allocated "
-        "can be reached"};
+    return {Code::kNotSupported,
+            fmt::format("{}: the peer is in another pid namespace: {} (errno {})", name_of_call(),
+                        std::strerror(ESRCH), ESRCH)};
   switch (error) {
     case ESRCH:
       return {Code::kPeerLost, fmt::format("process {} is gone", process_)};
     case EPERM:
+    case EACCES:
       return {Code::kAuth,
-              fmt::format("the kernel does not let this process reach the memory of process {}{}",
-                          process_, kMemoryDenied)};
+              fmt::format("{}: the kernel does not let this process reach the memory of process "
+                          "{}: {} (errno {}){}",
+                          name_of_call(), process_, std::strerror(error), error, kMemoryDenied)};
     case ENOSYS:
-      return {
-          Code::kNotSupported,
-          "this system has no process_vm_readv: its kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or "
-          "a container's seccomp profile does not allow it. Memory that the library allocated "
-          "needs none of this"};
+      return {Code::kNotSupported,
+              fmt::format("{}: {} (errno {}): the kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or a "
+                          "seccomp profile refuses it",
+                          name_of_call(), std::strerror(error), error)};
     case EFAULT:
       if (!is_readable(local))
         return {Code::kInvalidArgument,

@@ -31,14 +31,16 @@ class VectorCopy {
   bool is_full() const { return local_count_ == kMost || remote_count_ == kMost; }
   // Must not be full.
   void add(std::byte* local, std::uint64_t remote, std::size_t bytes);
-  // Moves and removes the added pieces. If not all are moved, returns kPeerLost, kAuth (not allowed
-  // to), kInvalidArgument (no memory at one of the ends), kNotSupported or kSystem.
+  // Moves and removes the added pieces. If not all are moved, returns kPeerLost, kInvalidArgument
+  // (no memory at one of the ends) or kSystem; kAuth or kNotSupported: the kernel moves nothing
+  // between these two processes.
   Status flush();
   // Bytes moved by the last flush().
   std::uint64_t moved() const { return moved_; }
 
  private:
   ssize_t call(std::size_t local, std::size_t remote) const;
+  const char* name_of_call() const;
   Status explain(int error, const iovec& local, const iovec& remote) const;
 
   const pid_t process_;
