@@ -28,6 +28,7 @@
 #   tsan      build and test with the thread sanitizer
 # Parts that --long adds. It also runs longer versions of most other parts:
 #   debug     build without optimization, and the unit tests; with LTO, one definition of each type
+#   refused   the tests of dev once more, without the system calls that older kernels and sandboxes lack
 #   clang     build with clang, and every test
 #   aarch64   build for aarch64, and its tests under QEMU's user mode
 #   engines   the connectors in real servers of vLLM, in an environment of their own
@@ -54,7 +55,7 @@ source tests/support/counts.sh
 
 first=(dev example python)
 others=(format layers shell dev site run python hosts upstream rows newcomer tidy fuzz asan tsan)
-longest=(debug clang aarch64 engines debs release)
+longest=(debug refused clang aarch64 engines debs release)
 known=" ${first[*]} ${others[*]} ${longest[*]} "
 parts=()
 tier= # first, rest or all, if no part is named
@@ -273,6 +274,22 @@ part_dev() {
   except=
   [[ $tier == first ]] || step 'glibc floor' bash scripts/glibc_floor.sh --build build || true
 }
+# Without those that are about such a call, or that look at what the kernel offers.
+part_refused() {
+  need_dev_tests || return 0
+  local name added=()
+  for name in pidfd process_vm userfaultfd; do
+    lacks "$name" || added+=("$name")
+    reasons[$name]="$name, which a filter refuses"
+  done
+  MEMSPAN_TEST_LACKS="${!reasons[*]}"
+  place=(build/tests/without_syscalls --errno ENOSYS modern)
+  run_ctest refused build -E "$about_refused_calls"
+  place=()
+  for name in "${added[@]}"; do unset "reasons[$name]"; done
+  MEMSPAN_TEST_LACKS="${!reasons[*]}"
+}
+about_refused_calls='^(unit\.transport\.vector_copy|contract\.transport\.cma|install\..*|packages\..*|scripts\..*|examples\..*)$'
 part_run() {
   need_dev || return 0
   step 'run.sh' bash scripts/run.sh -ranks 2 || true

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabric/trans.h"
+#include "support/needs.h"
 
 namespace trans {
 namespace {
@@ -124,6 +125,7 @@ TEST(TransLifeTest, AStoppedPeerIsNoHindrance) {
   if (std::getenv("MEMSPAN_TEST_HOSTS") != nullptr)
     GTEST_SKIP() << "does not apply: a process on another host is served by a thread of its own, "
                     "which stops, too";
+  MEMSPAN_NEEDS("process_vm");  // messages need the peer's own thread, too
   Store store;
   Wire wire, control;
   Side target([&] { run_target(store, wire.left()); });
