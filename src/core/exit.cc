@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <new>
 #include <thread>
 
 #include "core/mutex.h"
@@ -22,7 +23,7 @@ struct Flush {
 
 }  // namespace
 
-void flush_and_exit(int code) {
+void flush_and_exit(int code) try {
   auto* const flush = new Flush;  // the thread may use it until the process has ended
   auto thread = start_thread("the last output", [flush] {
     std::fflush(stdout);  // before streams that are held
@@ -40,6 +41,9 @@ void flush_and_exit(int code) {
   } else if (ftrylockfile(stdout) == 0) {
     fflush_unlocked(stdout);
   }
+  _exit(code);
+} catch (const std::bad_alloc&) {
+  if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);
   _exit(code);
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/caught.h"
 #include "core/interrupt.h"
 #include "core/thread.h"
 
@@ -99,7 +100,7 @@ void Stream::do_next() {
   queue_.pop_front();
   mutex_.unlock();
   const Stream* const before = set_current_stream(this);
-  Status status = work();
+  Status status = caught(work);
   work = nullptr;  // releases what it held before other threads learn that it is done
   set_current_stream(before);
   mutex_.lock();

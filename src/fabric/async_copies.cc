@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/caught.h"
 #include "core/interrupt.h"
 #include "core/lifetime.h"
 
@@ -59,9 +60,11 @@ Status AsyncCopies::begin(std::set<std::uint32_t> ranks, std::function<Status()>
     place = pending->left.insert(pending->left.end(), std::move(ranks));
   }
   Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
-  Status status = stream.submit([pending, place, work = std::move(copy)] {
-    pending->finish(place, work());
-    return Status::ok();
+  Status status = caught([&] {
+    return stream.submit([pending, place, work = std::move(copy)] {
+      pending->finish(place, caught(work));
+      return Status::ok();
+    });
   });
   if (!status.is_ok()) pending->finish(place, Status::ok());
   return status;

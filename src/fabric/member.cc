@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/trusted_networks.h"
@@ -82,7 +84,7 @@ Member::~Member() {
   store_->end();
 }
 
-void Member::tell_end(const Tell& tell) {
+void Member::tell_end(const Tell& tell) try {
   constexpr Duration kPatience = std::chrono::seconds(3);
   constexpr Duration kMoment = std::chrono::milliseconds(10);
   const bool was_silent = is_store_silent_.load(std::memory_order_relaxed);
@@ -94,6 +96,8 @@ void Member::tell_end(const Tell& tell) {
     log_line(LogLevel::kWarn,
              fmt::format("the store at {} does not answer; this process ends without it: {}",
                          store_endpoint_.to_string(), told.message()));
+} catch (const std::bad_alloc&) {
+  // Callers are destructors. The others learn of it later, by the end of the lease.
 }
 
 Status Member::be_reachable(Deadline deadline) {

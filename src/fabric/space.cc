@@ -95,11 +95,11 @@ class Space::Waiting {
       status_ =
           end_of_wait("timeout: another thread of this process is in a collective of the space");
     } else {
-      is_in_ = true;
-      if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
-      space_.waits_.insert(name_);
       if (kind_ == Kind::kSome && space_.gathered_names_.size() < kMostGatheredNames)
         space_.gathered_names_.insert(name_);
+      space_.waits_.insert(name_);  // what follows needs no memory
+      is_in_ = true;
+      if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
     }
   }
   ~Waiting() {
