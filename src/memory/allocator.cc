@@ -11,12 +11,29 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) {
 }  // namespace
 
 Allocator::Allocator(std::uint64_t bytes) : bytes_(bytes & ~(kGranularity - 1)) {
+  prepare();
   if (bytes_ > 0) make_free(0, bytes_);
 }
 
+void Allocator::prepare() {
+  // For what is in front of a block, the block, what is behind, and to free the block again.
+  constexpr std::size_t kMostAdded = 4;
+  for (std::uint64_t i = 0; spare_blocks_.size() < kMostAdded; ++i) spare_blocks_.try_emplace(i);
+  for (std::uint64_t i = 0; spare_sizes_.size() < kMostAdded; ++i) spare_sizes_.emplace(i, 0);
+}
+
+void Allocator::add(std::uint64_t offset, Block block) {
+  Blocks::node_type node = spare_blocks_.extract(spare_blocks_.begin());
+  node.key() = offset;
+  node.mapped() = block;
+  blocks_.insert(std::move(node));
+}
+
 void Allocator::make_free(std::uint64_t offset, std::uint64_t bytes) {
-  blocks_[offset] = Block{bytes, true};
-  by_size_.emplace(bytes, offset);
+  add(offset, Block{bytes, true});
+  Sizes::node_type node = spare_sizes_.extract(spare_sizes_.begin());
+  node.value() = {bytes, offset};
+  by_size_.insert(std::move(node));
 }
 
 void Allocator::forget_free(Blocks::iterator block) {
@@ -26,6 +43,7 @@ void Allocator::forget_free(Blocks::iterator block) {
 
 std::optional<std::uint64_t> Allocator::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (bytes == 0 || bytes > bytes_ || alignment > bytes_) return std::nullopt;
+  prepare();
   bytes = round_up(bytes, kGranularity);
   if (alignment < kGranularity) alignment = kGranularity;
   // The first block of the best size may not fit once aligned; one of bytes + alignment always
@@ -40,7 +58,7 @@ std::optional<std::uint64_t> Allocator::allocate(std::uint64_t bytes, std::uint6
     }
     forget_free(blocks_.find(offset));
     if (start > offset) make_free(offset, start - offset);
-    blocks_[start] = Block{bytes, false};
+    add(start, Block{bytes, false});
     if (std::uint64_t end = offset + free_bytes; start + bytes < end)
       make_free(start + bytes, end - start - bytes);
     in_use_ += bytes;
@@ -52,6 +70,7 @@ std::optional<std::uint64_t> Allocator::allocate(std::uint64_t bytes, std::uint6
 bool Allocator::free(std::uint64_t offset) {
   auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free) return false;
+  if (spare_blocks_.empty() || spare_sizes_.empty()) prepare();
   std::uint64_t bytes = block->second.bytes;
   in_use_ -= bytes;
   if (auto next = std::next(block); next != blocks_.end() && next->second.is_free) {
@@ -79,6 +98,7 @@ bool Allocator::resize(std::uint64_t offset, std::uint64_t bytes) {
   bool next_is_free = next != blocks_.end() && next->second.is_free;
   std::uint64_t reach = have + (next_is_free ? next->second.bytes : 0);
   if (bytes > reach) return false;
+  prepare();
   if (next_is_free) forget_free(next);
   block->second.bytes = bytes;
   if (reach > bytes) make_free(offset + bytes, reach - bytes);

@@ -47,14 +47,20 @@ class Allocator {
     bool is_free;
   };
   using Blocks = std::map<std::uint64_t, Block>;
+  using Sizes = std::set<std::pair<std::uint64_t, std::uint64_t>>;  // (bytes, offset)
 
+  void prepare();
+  void add(std::uint64_t offset, Block block);
   void make_free(std::uint64_t offset, std::uint64_t bytes);
   void forget_free(Blocks::iterator block);
 
   std::uint64_t bytes_;
   std::uint64_t in_use_ = 0;
   Blocks blocks_;  // covers [0, bytes_) without gaps; no two neighbours are free
-  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // the free ones: (bytes, offset)
+  Sizes by_size_;  // the free ones
+  // For what the next change adds: without memory, it fails before it begins.
+  Blocks spare_blocks_;
+  Sizes spare_sizes_;
 };
 
 }  // namespace memspan

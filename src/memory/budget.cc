@@ -7,7 +7,7 @@
 #include <atomic>
 #include <fstream>
 #include <optional>
-#include <sstream>
+#include <string>
 
 #include "core/environment.h"
 #include "core/remedy.h"
@@ -25,10 +25,13 @@ namespace {
 constexpr std::uint64_t kReserve = std::uint64_t{64} << 20;
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  std::filebuf file;  // a stream would end the text at std::bad_alloc
+  std::string text;
+  if (file.open(path, std::ios::in) == nullptr) return text;
+  char part[4096];
+  while (const std::streamsize bytes = file.sgetn(part, sizeof part))
+    text.append(part, static_cast<std::size_t>(bytes));
+  return text;
 }
 
 // "MemAvailable:   24001234 kB" -> bytes.

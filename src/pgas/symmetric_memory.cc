@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
+#include "core/caught.h"
 #include "core/environment.h"
 #include "core/remedy.h"
 #include "device/host/copy.h"
@@ -87,10 +90,10 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   SymmetricHeap& heap = team.world().heap();
   std::size_t needed = heap.uncommitted(block, bytes);
   if (needed == 0) return Status::ok();
-  Status own = check_budget(team, needed);
+  Status own = caught([&] { return check_budget(team, needed); });
   const Request request{Step::kCommit, bytes, needed};
   MEMSPAN_PASS(worse(own, agree(team, what, request, own.code())));
-  own = heap.commit(block, bytes);
+  own = caught([&] { return heap.commit(block, bytes); });
   return worse(own, agree(team, what, request, own.code()));
 }
 
@@ -122,10 +125,19 @@ Status no_room(const SymmetricHeap& heap, std::size_t bytes) {
 Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
                        std::size_t alignment) {
   SymmetricHeap& heap = world_team.world().heap();
-  std::byte* block = heap.allocate(bytes, alignment);
-  Status own = block != nullptr ? Status::ok() : no_room(heap, bytes);
-  Status all = worse(own, agree(world_team, what, {Step::kAllocate, bytes, alignment}, own.code()));
-  if (all.is_ok()) all = commit_together(world_team, what, block, bytes);
+  std::byte* block = nullptr;
+  const Status own = caught([&] {
+    block = heap.allocate(bytes, alignment);
+    return block != nullptr ? Status::ok() : no_room(heap, bytes);
+  });
+  Status all;
+  try {
+    all = worse(own, agree(world_team, what, {Step::kAllocate, bytes, alignment}, own.code()));
+    if (all.is_ok()) all = commit_together(world_team, what, block, bytes);
+  } catch (const std::bad_alloc&) {
+    if (block != nullptr) heap.free(block);
+    throw;
+  }
   if (all.is_ok()) {
     world_team.world().tell_heap_use();
     return static_cast<void*>(block);
