@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
+#include <new>
+#include <thread>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -55,6 +58,22 @@ std::uint32_t timeout_ms(const Deadline& deadline) {
 Deadline with_grace(const Deadline& deadline) {
   if (deadline.is_never()) return deadline;
   return Deadline::after(deadline.remaining() + kAnswerGrace);
+}
+
+// Tries again while memory is short, for up to a tenth of a second. `step` may be done again after
+// std::bad_alloc.
+template <typename Step>
+void patiently(const Step& step) {
+  constexpr int kTries = 10;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  for (int left = kTries; left > 1; --left) {
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  step();
 }
 
 }  // namespace
@@ -237,9 +256,15 @@ Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, St
   MutexLock lock(mutex_);
   if (!lost_.is_ok()) return lost_;
   if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before it was sent"};
-  calls_.emplace(id, &call);
-  send(id, std::move(frame));
-  await_aloud(call, deadline, notice);
+  try {
+    calls_.emplace(id, &call);
+    send(id, std::move(frame));
+    await_aloud(call, deadline, notice);
+  } catch (const std::bad_alloc&) {
+    calls_.erase(id);
+    withdraw(id);
+    throw;
+  }
   calls_.erase(id);
   withdraw(id);
   if (!call.is_answered && !lost_.is_ok()) return lost_;
@@ -278,9 +303,10 @@ void StoreClient::Connection::await_aloud(const Call& call, const Deadline& dead
     await(call, deadline.within(kSilentWait));
     const bool is_over = call.is_answered || !lost_.is_ok() || deadline.has_passed();
     if (is_over || is_interrupted(mutex_)) return;
+    const std::string line =
+        fmt::format("{} ({:.0f} s so far, {})", notice, to_seconds(kSilentWait), until(deadline));
     mutex_.unlock();
-    log_line_limited(LogLevel::kWarn, fmt::format("{} ({:.0f} s so far, {})", notice,
-                                                  to_seconds(kSilentWait), until(deadline)));
+    log_line_limited(LogLevel::kWarn, line);
     mutex_.lock();
   }
   await(call, deadline);
@@ -305,10 +331,17 @@ void StoreClient::Connection::await(const Call& call, const Deadline& deadline) 
 void StoreClient::Connection::drive(const Deadline& deadline) {
   is_driven_ = true;
   const bool has_unsent = !unsent_.empty();
+  Turn turn;
+  bool has_memory = true;
   mutex_.unlock();
-  Turn turn = take_turn(has_unsent, deadline);
+  try {
+    turn = take_turn(has_unsent, deadline);
+  } catch (const std::bad_alloc&) {
+    has_memory = false;  // what it has read is lost, so the connection is
+  }
   mutex_.lock();
   is_driven_ = false;
+  if (!has_memory) turn.lost = {Code::kOutOfMemory, "no memory for what it sent"};
   if (turn.has_heard) heard_ = Clock::now();
   hand_out(std::move(turn.answers));
   if (!turn.lost.is_ok())
@@ -336,9 +369,11 @@ void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
 Status StoreClient::Connection::need_event_thread() {
   MutexLock lock(mutex_);
   if (event_thread_ != nullptr) return Status::ok();
+  auto held = std::make_unique<std::thread>();  // before a thread runs
   auto event_thread = start_thread("a store's client", [this] { run_events(); });
   if (!event_thread.is_ok()) return event_thread.status();
-  event_thread_ = std::make_unique<std::thread>(std::move(event_thread).value());
+  *held = std::move(event_thread).value();
+  event_thread_ = std::move(held);
   return Status::ok();
 }
 
@@ -422,8 +457,8 @@ void StoreClient::Connection::receive(Turn& turn) {
     if (step.next == StreamStep::Next::kFailed) turn.lost = step.failure;
     if (step.next != StreamStep::Next::kDone) return;
     turn.has_heard = true;
-    reader_.feed({chunk_.data(), step.bytes});
-    while (auto body = reader_.next()) decode(*body, turn);
+    patiently([&] { reader_.feed({chunk_.data(), step.bytes}); });
+    while (auto body = reader_.next()) patiently([&] { decode(*body, turn); });
     if (reader_.is_broken()) turn.lost = lost("it sent a frame that is too long or empty");
     if (!turn.lost.is_ok()) return;
   }
@@ -431,8 +466,8 @@ void StoreClient::Connection::receive(Turn& turn) {
 
 void StoreClient::Connection::decode(std::string_view body, Turn& turn) {
   if (!is_welcomed_) {
-    is_welcomed_ = true;
     turn.answers.push_back({.id = kWelcomeId, .value = std::string(body)});
+    is_welcomed_ = true;
     return;
   }
   auto answer = decode_answer(body);

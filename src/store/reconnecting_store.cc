@@ -150,6 +150,7 @@ std::uint64_t ReconnectingStore::add_renewal(Renewal renewal) {
 }
 
 void ReconnectingStore::remove_renewal(std::uint64_t renewal) {
+  if (renewal == 0) return;  // the caller has added none
   MutexLock lock(mutex_);
   renewals_.erase(renewal);
   while (used_renewal_ == renewal) changed_.wait_until(mutex_, Deadline::never());

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,12 @@ class ChangeQueue {
  public:
   explicit ChangeQueue(KeyValueStore& store) : store_(store), state_(std::make_shared<State>()) {}
   ~ChangeQueue() {
-    for (std::uint64_t watch : watches_)
-      static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
+    try {
+      for (std::uint64_t watch : watches_)
+        static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
+    } catch (const std::bad_alloc&) {
+      // The store ends the watch with the connection; until then its changes are dropped here.
+    }
   }
   ChangeQueue(const ChangeQueue&) = delete;
   ChangeQueue& operator=(const ChangeQueue&) = delete;
