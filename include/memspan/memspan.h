@@ -34,7 +34,8 @@ enum {
   MEMSPAN_END_MISTAKE = 0,     /* of the program: an argument, a call before the start */
   MEMSPAN_END_PEER_FAILED = 1, /* another process died */
   MEMSPAN_END_TIMEOUT = 2,
-  MEMSPAN_END_SYSTEM = 3 /* the machine or the store refuses */
+  MEMSPAN_END_SYSTEM = 3,       /* the machine or the store refuses */
+  MEMSPAN_END_OUT_OF_MEMORY = 4 /* the process can get no more */
 };
 
 /* For bindings of languages with exceptions. OpenSHMEM's and CANN SHMEM's calls that return nothing

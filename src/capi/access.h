@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "capi/failures.h"
+#include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 
 namespace memspan::capi {

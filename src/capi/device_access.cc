@@ -27,8 +27,9 @@ void require_host_memory_elsewhere(const char* call, const char* argument, const
   if (is_on_device(call, argument, address, bytes)) end_for_device_memory(call, argument, address);
 }
 
-void copy_from_device(const char* call, void* to, const void* from, std::size_t bytes) {
+void copy_from_device(const char* call, void* to, const void* from, std::size_t bytes) try {
   require(call, process_state.world->device_heap()->device().copy(to, from, bytes));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi

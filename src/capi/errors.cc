@@ -3,17 +3,27 @@
 
 #include <memspan/memspan.h>
 #include <smem/host/smem.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "capi/failures.h"
+#include "capi/out_of_memory.h"
+#include "capi/smem/result.h"
 #include "core/lifetime.h"
 #include "core/log.h"
 
 namespace memspan::capi {
+
+const char kNoMemoryMessage[] =
+    "out of memory: the system refused what the library needs. Raise the memory limit of the "
+    "process, or free memory.";
+
 namespace {
 
 constinit std::atomic<NameHandler> name_handler{nullptr};
@@ -22,6 +32,8 @@ struct LastError {
   std::string kept;
   std::string taken;
 };
+// The call that had no memory, not even for LastError; null: another text is kept.
+constinit thread_local const char* call_without_memory = nullptr;
 
 // A failure's codes in the API bindings: the only such table.
 struct Row {
@@ -36,7 +48,7 @@ constexpr std::array<Row, 15> kRows{{
     {Code::kNotFound, ShmemCode::kInvalidParam, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
     {Code::kUnavailable, ShmemCode::kInnerError, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
     {Code::kTimeout, ShmemCode::kTimeoutError, SMEM_TIMEOUT, MEMSPAN_END_TIMEOUT},
-    {Code::kOutOfMemory, ShmemCode::kMallocFailed, SMEM_MALLOC_FAILED, MEMSPAN_END_SYSTEM},
+    {Code::kOutOfMemory, ShmemCode::kMallocFailed, SMEM_MALLOC_FAILED, MEMSPAN_END_OUT_OF_MEMORY},
     {Code::kNotSupported, ShmemCode::kNotSupported, SMEM_ERROR, MEMSPAN_END_MISTAKE},
     {Code::kPeerLost, ShmemCode::kSmemError, SMEM_NOT_CONNECTED, MEMSPAN_END_PEER_FAILED},
     {Code::kUnreachable, ShmemCode::kBootstrapError, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
@@ -108,16 +120,44 @@ const char* shown_name(const char* call) {
 
 void remember_error(const char* call, std::string_view message) {
   thread_object<LastError>().kept = std::string(shown_name(call)) + ": " + std::string(message);
+  call_without_memory = nullptr;
 }
 
-const char* last_error() {
+const char* last_error() try {
+  if (call_without_memory != nullptr) remember_error(call_without_memory, kNoMemoryMessage);
   return thread_object<LastError>().kept.c_str();
+} catch (const std::bad_alloc&) {
+  return call_without_memory == nullptr ? "" : kNoMemoryMessage;
 }
 
-const char* take_last_error() {
+const char* take_last_error() try {
+  static_cast<void>(last_error());
   auto& [kept, taken] = thread_object<LastError>();
   taken = std::exchange(kept, {});
-  return taken.c_str();
+  return call_without_memory == nullptr ? taken.c_str() : last_error();
+} catch (const std::bad_alloc&) {
+  return last_error();
+}
+
+void keep_out_of_memory(const char* call) noexcept {
+  keep_smem_code(SMEM_MALLOC_FAILED);
+  call_without_memory = call;
+  static_cast<void>(last_error());  // keeps the text now if it can
+}
+
+void log_out_of_memory(const char* call, decltype(log_line)& log, LogLevel level) noexcept {
+  char line[256];
+  std::snprintf(line, sizeof line, "%s: %s", shown_name(call), kNoMemoryMessage);
+  try {
+    log(level, line);
+  } catch (const std::bad_alloc&) {
+    dprintf(STDERR_FILENO, "memspan: %s\n", line);
+  }
+}
+
+void report_out_of_memory(const char* function) noexcept {
+  keep_out_of_memory(name_of_failed(function));
+  log_out_of_memory(name_of_failed(function), log_line_limited, LogLevel::kError);
 }
 
 int shmem_failure(const char* call, ShmemCode code, std::string_view message) {

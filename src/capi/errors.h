@@ -34,6 +34,10 @@ const char* smem_code_text(std::int32_t code);
 using NameHandler = const char* (*)(const char* call);
 void set_name_handler(NameHandler handler);
 const char* shown_name(const char* call);
+// The name of an exported function by its __func__: OpenSHMEM's have a p in front.
+inline const char* name_of_failed(const char* function) {
+  return function[0] == 'p' ? function + 1 : function;
+}
 
 // Keeps "call: message" for memspan_last_error() of this thread.
 void remember_error(const char* call, std::string_view message);

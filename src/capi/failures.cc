@@ -7,9 +7,11 @@
 
 #include <atomic>
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include "capi/errors.h"
+#include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 #include "core/exit.h"
 #include "core/interrupt.h"
@@ -83,7 +85,11 @@ Status not_started() {
 }
 
 [[noreturn]] void exit_at_once(int code) {
-  write_trace();
+  try {
+    write_trace();
+  } catch (const std::bad_alloc&) {
+    // The process ends without its trace.
+  }
   if (!process_state.is_forked) flush_and_exit(code);
   std::fflush(nullptr);  // its only thread holds no stream
   _exit(code);
@@ -104,7 +110,7 @@ void end_process_if_asked() {
   exit_at_once(header.exit_code.load(std::memory_order_relaxed));
 }
 
-void end_process(const char* call, const Status& status) {
+void end_process(const char* call, const Status& status) try {
   end_process_if_asked();
   // Pairs with the release of set_end_handler().
   for (const EndHandler handler :
@@ -114,6 +120,17 @@ void end_process(const char* call, const Status& status) {
     handler(shown_name(call), end_reason(status), status.message().c_str());
   }
   log_line(LogLevel::kFatal, fmt::format("{}: {}", shown_name(call), status.message()));
+  exit_at_once(1);
+}
+MEMSPAN_CATCH_AND_END(call)
+
+void end_out_of_memory(const char* function) {
+  const char* const call = name_of_failed(function);
+  end_process_if_asked();
+  keep_out_of_memory(call);
+  for (const EndHandler handler : {thread_end_handler, end_handler.load(std::memory_order_acquire)})
+    if (handler != nullptr) handler(shown_name(call), MEMSPAN_END_OUT_OF_MEMORY, kNoMemoryMessage);
+  log_out_of_memory(call, log_line, LogLevel::kFatal);
   exit_at_once(1);
 }
 
@@ -135,7 +152,7 @@ void apply_error_handler(World& world) {
                                         std::memory_order_relaxed);
 }
 
-void fail(const char* call, const Status& reason) {
+void fail(const char* call, const Status& reason) try {
   const Status status = with_cause(call, reason);
   // Pairs with the release of set_error_handler().
   const ErrorHandler handler = error_handler.load(std::memory_order_acquire);
@@ -146,14 +163,16 @@ void fail(const char* call, const Status& reason) {
   acknowledge_deaths(process_state.world->waiting());
   handler(call, first_dead_peer(process_state.world->segment()), status.message().c_str());
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void require_started(const char* call) {
+void require_started(const char* call) try {
   if (!is_started()) [[unlikely]]
     end_process(call, not_started());
 }
+MEMSPAN_CATCH_AND_END(call)
 
 void end_for_bad_access(const char* call, const char* argument, const void* address,
-                        std::size_t bytes, int pe) {
+                        std::size_t bytes, int pe) try {
   require_started(call);
   const RouteTable& routes = process_state.routes;
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
@@ -178,38 +197,45 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
                                                 device->base, device->base + device->bytes),
                 kNotSymmetric));
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void end_for_null(const char* call, const char* argument, const void* address) {
+void end_for_null(const char* call, const char* argument, const void* address) try {
   require_started(call);
   end_with_message(call, address == nullptr
                              ? fmt::format("{} is NULL", argument)
                              : fmt::format("{} is {}, which is not memory", argument, address));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,
-                             std::size_t bytes) {
+                             std::size_t bytes) try {
   end_with_message(call, fmt::format("{} is {}, not a multiple of the word's {} bytes", argument,
                                      address, bytes));
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void end_for_device_memory(const char* call, const char* argument, const void* address) {
+void end_for_device_memory(const char* call, const char* argument, const void* address) try {
   end_process(call,
               Status(Code::kNotSupported,
                      fmt::format("{} is {}, memory of a device (DEVICE_SIDE), and the host "
                                  "cannot do this there; it needs memory of the host (HOST_SIDE)",
                                  argument, address)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {
+void end_for_bad_number(const char* call, const char* argument, long value, long least,
+                        long most) try {
   require_started(call);
   end_with_message(call,
                    fmt::format("{} is {}, allowed are {} to {}", argument, value, least, most));
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_handle(const char* call, const char* argument, const void* handle) {
+void end_for_bad_handle(const char* call, const char* argument, const void* handle) try {
   require_started(call);
   end_with_message(call, fmt::format("{} is {}, which is not a valid handle", argument, handle));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi
 

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <new>
+
 #include "core/clock.h"
 #include "core/lifetime.h"
 #include "node/poll_detector.h"
@@ -19,12 +21,14 @@ PollDetector& detector() {
 
 }  // namespace
 
-bool note_look(const void* word, std::uint64_t found) {
+bool note_look(const void* word, std::uint64_t found) try {
   if (!detector().is_polling(word, found)) return false;
   const auto begin = Clock::now();
   sched_yield();
   if (Clock::now() - begin > kLongYield) detector().note_long_yield();
   return true;
+} catch (const std::bad_alloc&) {
+  return false;  // of the first note of a thread: it makes the next one
 }
 
 void note_second_look(const void* word, std::uint64_t found) {

@@ -154,6 +154,7 @@ Status join(const Start& how) {
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   auto local_teams = std::make_unique<LocalTeams>(*world);
+  auto active_sets = std::make_unique<pgas::ActiveSets>(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split_mapped(how.what),
                      "making the team of shared memory");
   // Making that team was a barrier: all peers have shared theirs.
@@ -166,7 +167,7 @@ Status join(const Start& how) {
   process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
-  process_state.active_sets = new pgas::ActiveSets(*world);
+  process_state.active_sets = active_sets.release();
   process_state.local_teams = local_teams.release();
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();

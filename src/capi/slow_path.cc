@@ -11,7 +11,7 @@
 namespace memspan::capi {
 
 void put_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                   ContextNumber context) {
+                   ContextNumber context) try {
   RecordedCall recorded(CallKind::kPut, call, pe, bytes);
   // No bytes need no address.
   if (bytes == 0) return require_started(call);
@@ -19,15 +19,17 @@ void put_slow_path(const char* call, void* dest, const void* source, std::size_t
   require_not_null(call, "source", source);
   require(call, recorded.ends(pgas::put(routes_of(context), route, dest, source, bytes)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 void get_slow_path(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                   ContextNumber context) {
+                   ContextNumber context) try {
   RecordedCall recorded(CallKind::kGet, call, pe, bytes);
   if (bytes == 0) return require_started(call);
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
   require(call, recorded.ends(pgas::get(routes_of(context), route, dest, source, bytes)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
                    ContextNumber context) {
@@ -56,7 +58,7 @@ void get_elsewhere(const char* call, void* dest, const void* source, std::size_t
 }
 
 std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void* target, int pe,
-                               ContextNumber context) {
+                               ContextNumber context) try {
   RecordedCall recorded(CallKind::kAtomic, call, pe, op.width);
   const char* argument = op.kind == AtomicKind::kFetch ? "source" : "dest";
   const Route& route = reach(call, argument, target, op.width, pe);
@@ -69,5 +71,6 @@ std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op, const void*
   require(call, recorded.ends(done));
   return before;
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi

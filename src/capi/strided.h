@@ -39,7 +39,7 @@ inline std::size_t moved_bytes(const Strides& strides, std::size_t element_bytes
 
 inline void put_strided(const char* call, void* dest, const void* source, const Strides& strides,
                         std::size_t element_bytes, int pe,
-                        ContextNumber context = kDefaultContext) {
+                        ContextNumber context = kDefaultContext) try {
   if (is_empty(strides)) return require_started(call);
   RecordedCall recorded(CallKind::kPut, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(dest, strides.dest, strides, element_bytes);
@@ -48,10 +48,11 @@ inline void put_strided(const char* call, void* dest, const void* source, const 
   require(call, recorded.ends(pgas::put_strided(routes_of(context), route, dest, source, strides,
                                                 element_bytes)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 inline void get_strided(const char* call, void* dest, const void* source, const Strides& strides,
                         std::size_t element_bytes, int pe,
-                        ContextNumber context = kDefaultContext) {
+                        ContextNumber context = kDefaultContext) try {
   if (is_empty(strides)) return require_started(call);
   RecordedCall recorded(CallKind::kGet, call, pe, moved_bytes(strides, element_bytes));
   Extent extent = extent_of(source, strides.source, strides, element_bytes);
@@ -60,5 +61,6 @@ inline void get_strided(const char* call, void* dest, const void* source, const 
   require(call, recorded.ends(pgas::get_strided(routes_of(context), route, dest, source, strides,
                                                 element_bytes)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi

@@ -91,10 +91,11 @@ WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count,
 
 // False when a peer's death ended it.
 template <typename Ready>
-bool wait_until(const char* call, Ready ready) {
+bool wait_until(const char* call, Ready ready) try {
   return require(call, wait_for(process_state.world->waiting(), WaitsFor::kData, call,
                                 Deadline::never(), ready));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // By copies of the word, as often as a wait looks; the value that made it true.
 template <typename T>

@@ -7,4 +7,6 @@
 #define MEMSPAN_NO_ACLSHMEM_RESULT
 #include <shmem_api.h>
 
+#include "capi/out_of_memory.h"
+
 #define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))

@@ -138,51 +138,62 @@ void* heap_base(aclshmem_mem_type_t kind) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) {
+MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) try {
   return allocate("aclshmem_malloc", size, kDefaultAlignment, kind_of(DEVICE_SIDE));
 }
-MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) try {
   return allocate_zeros("aclshmem_calloc", nmemb, size, kind_of(DEVICE_SIDE));
 }
-MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) try {
   return allocate_aligned("aclshmem_align", alignment, size, kind_of(DEVICE_SIDE));
 }
-MEMSPAN_EXPORT void aclshmem_free(void* ptr) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void aclshmem_free(void* ptr) try {
   release("aclshmem_free", ptr, kind_of(DEVICE_SIDE));
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) {
+MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) try {
   constexpr const char* kCall = "aclshmemx_malloc";
   return is_kind(kCall, mem_type) ? allocate(kCall, size, kDefaultAlignment, kind_of(mem_type))
                                   : nullptr;
 }
-MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) try {
   constexpr const char* kCall = "aclshmemx_calloc";
   return is_kind(kCall, mem_type) ? allocate_zeros(kCall, count, size, kind_of(mem_type)) : nullptr;
 }
-MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size, aclshmem_mem_type_t mem_type) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size,
+                                     aclshmem_mem_type_t mem_type) try {
   constexpr const char* kCall = "aclshmemx_align";
   return is_kind(kCall, mem_type) ? allocate_aligned(kCall, alignment, size, kind_of(mem_type))
                                   : nullptr;
 }
-MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) {
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) try {
   constexpr const char* kCall = "aclshmemx_free";
   if (is_kind(kCall, mem_type)) release(kCall, ptr, kind_of(mem_type));
 }
-MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) {
+MEMSPAN_CATCH()
+MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) try {
   return is_kind("aclshmemx_get_heap_base", mem_type) ? heap_base(mem_type) : nullptr;
 }
+MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT void* memspan_heap_base(void) {
   return is_started() ? reinterpret_cast<void*>(process_state.routes.heap.base) : nullptr;
 }
 
-MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) {
+MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) try {
   constexpr const char* kCall = "memspan_keep_pages";
   if (!is_started())
     return shmem_failure(kCall, ShmemCode::kNotInited, "this process is in no job");
   return shmem_result(kCall, process_state.world->keep_pages(address, bytes));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT void* aclshmem_ptr(void* ptr, int pe) {
   return mapped_address(ptr, pe);

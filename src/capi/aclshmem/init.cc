@@ -131,7 +131,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_size,
-                                  const char* ip_port, shmem_init_attr_t** attributes) {
+                                  const char* ip_port, shmem_init_attr_t** attributes) try {
   constexpr const char* kCall = "shmem_set_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
   *attributes = nullptr;
@@ -154,31 +154,35 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
   *attributes = &aclshmem_state().attributes;
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
-                                                 data_op_engine_type_t value) {
+                                                 data_op_engine_type_t value) try {
   if (attributes == nullptr) return null_argument("shmem_set_data_op_engine_type", "attributes");
   // By bytes: C++ knows fewer values of the enumeration than C, and checks come with the use.
   std::memcpy(&attributes->option_attr.data_op_engine_type, &value, sizeof value);
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) {
+MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) try {
   if (attributes == nullptr) return null_argument("shmem_set_timeout", "attributes");
   attributes->option_attr.shm_init_timeout = value;
   attributes->option_attr.shm_create_timeout = value;
   attributes->option_attr.control_operation_timeout = value;
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) {
+MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) try {
   if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
   return start_by_attributes("shmem_init_attr", *attributes,
                              StorePlace{.url = std::string(place_of(*attributes))});
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
-                                       aclshmemx_init_attr_t* attributes) {
+                                       aclshmemx_init_attr_t* attributes) try {
   constexpr const char* kCall = "aclshmemx_init_attr";
   if (attributes == nullptr) return null_argument(kCall, "attributes");
   shmem_init_attr_t early = early_form(*attributes);
@@ -196,20 +200,23 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
   if (failure != 0) choose_instance(last);
   return failure;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
+MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) try {
   if (uid == nullptr) return null_argument("shmem_get_uniqueid", "uid");
   return shmem_result("shmem_get_uniqueid", make_unique_id(uid));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) {
+MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) try {
   if (uid == nullptr) return null_argument("aclshmemx_get_uniqueid", "uid");
   return shmem_result("aclshmemx_get_uniqueid", make_unique_id(uid));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
                                                 const shmem_uniqueid_t* uid,
-                                                shmem_init_attr_t* attr) {
+                                                shmem_init_attr_t* attr) try {
   constexpr const char* kCall = "shmem_set_attr_uniqueid_args";
   if (uid == nullptr) return null_argument(kCall, "uid");
   if (attr == nullptr) return null_argument(kCall, "attr");
@@ -220,10 +227,11 @@ MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
   *attr = filled;
   return start_by_id(kCall, filled, *uid);
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
                                                     aclshmemx_uniqueid_t* uid,
-                                                    aclshmemx_init_attr_t* aclshmem_attr) {
+                                                    aclshmemx_init_attr_t* aclshmem_attr) try {
   constexpr const char* kCall = "aclshmemx_set_attr_uniqueid_args";
   if (uid == nullptr) return null_argument(kCall, "uid");
   if (aclshmem_attr == nullptr) return null_argument(kCall, "aclshmem_attr");
@@ -247,6 +255,7 @@ MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_
   aclshmem_attr->comm_args = &kept;
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_init_status(void) {
   return is_started() ? SHMEM_STATUS_IS_INITIALIZED : SHMEM_STATUS_NOT_INITIALIZED;
@@ -256,10 +265,11 @@ MEMSPAN_EXPORT int aclshmemx_init_status(void) {
   return shmem_init_status();
 }
 
-MEMSPAN_EXPORT void aclshmem_global_exit(int status) {
+MEMSPAN_EXPORT void aclshmem_global_exit(int status) try {
   require_started("shmem_global_exit");
   end_job(status);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_EXPORT void aclshmem_info_get_version(int* major, int* minor) {
   if (major != nullptr) *major = SHMEM_MAJOR_VERSION;
@@ -271,31 +281,35 @@ MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
 }
 
 MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
-                                                const uint32_t tls_info_len) {
+                                                const uint32_t tls_info_len) try {
   return shmem_result("shmem_set_conf_store_tls",
                       choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
-                                                    const uint32_t tls_info_len) {
+                                                    const uint32_t tls_info_len) try {
   return shmem_result("aclshmemx_set_conf_store_tls",
                       choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler) {
+MEMSPAN_EXPORT int32_t
+shmem_register_decrypt_handler(const shmem_decrypt_handler decrypt_handler) try {
   give_tls_decryption(decrypt_handler);
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
-                                                      const char* tls_pk_pw,
-                                                      const uint32_t tls_pk_pw_len,
-                                                      const shmem_decrypt_handler decrypt_handler) {
+MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(
+    const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
+    const uint32_t tls_pk_pw_len, const shmem_decrypt_handler decrypt_handler) try {
   return shmem_result(
       "shmem_set_config_store_tls_key",
       give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
                    GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, decrypt_handler));
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t aclshmemx_set_config_store_tls_key(
     const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
@@ -316,10 +330,11 @@ MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const cha
   return 0;
 }
 
-MEMSPAN_EXPORT int32_t shmem_set_log_level(int level) {
+MEMSPAN_EXPORT int32_t shmem_set_log_level(int level) try {
   if (level < 0 || level > static_cast<int>(LogLevel::kFatal))
     return shmem_failure("shmem_set_log_level", ShmemCode::kInvalidParam,
                          "level is " + std::to_string(level) + ", allowed are 0 to 4");
   set_log_level(static_cast<LogLevel>(level));
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

@@ -113,20 +113,22 @@ MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
   return &instance;
 }
 
-MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) {
+MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) try {
   constexpr const char* kCall = "aclshmemx_instance_ctx_set";
   if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
   return switch_instance(kCall, instance_id);
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) {
+MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) try {
   constexpr const char* kCall = "aclshmemx_finalize";
   if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
   if (const int failure = switch_instance(kCall, instance_id); failure != 0) return failure;
   return aclshmem_finalize();
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmem_finalize(void) {
+MEMSPAN_EXPORT int aclshmem_finalize(void) try {
   if (!is_started()) return 0;
   finish_default_stream();
   const int result = shmem_result("shmem_finalize", stop("shmem_finalize"));
@@ -134,3 +136,4 @@ MEMSPAN_EXPORT int aclshmem_finalize(void) {
   choose_instance(0);
   return result;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

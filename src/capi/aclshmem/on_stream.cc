@@ -73,29 +73,32 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
-                                               aclrtStream stream) {
+                                               aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_putmem_on_stream";
   require_started(kCall);
   if (is_of_device(stream)) return put_on_device(kCall, stream, dst, src, elem_size, pe);
   submit_to_host(kCall, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
+MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
-                                               aclrtStream stream) {
+                                               aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_getmem_on_stream";
   require_started(kCall);
   if (is_of_device(stream)) return get_on_device(kCall, stream, dst, src, elem_size, pe);
   submit_to_host(kCall, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
-MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
   submit(kCall, stream, [] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
   });
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t signal, int sig_op,
-                                                  int pe, aclrtStream stream) {
+                                                  int pe, aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_signal_op_on_stream";
   if (sig_op != ACLSHMEM_SIGNAL_SET && sig_op != ACLSHMEM_SIGNAL_ADD)
     end_for_bad_number(kCall, "sig_op", sig_op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
@@ -108,22 +111,27 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
       change_atomic<AtomicKind::kAdd>(kCall, sig_addr, signal, pe);
   });
 }
+MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
-                                                          int32_t cmp_val, aclrtStream stream) {
+                                                          int32_t cmp_val, aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_signal_wait_until_on_stream";
   require_started(kCall);
   if (is_of_device(stream)) return wait_on_device(kCall, stream, sig_addr, cmp, cmp_val);
   submit_to_host(kCall, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
+MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) try {
   submit_barrier("aclshmemx_barrier_on_stream", team, stream, [=] { aclshmem_barrier(team); });
 }
-MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) try {
   submit_barrier("aclshmemx_barrier_all_on_stream", ACLSHMEM_TEAM_WORLD, stream,
                  [] { aclshmem_barrier_all(); });
 }
-MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) try {
   submit_barrier("aclshmemx_handle_wait", handle.team_id, stream,
                  [=] { aclshmem_barrier(handle.team_id); });
 }
+MEMSPAN_CATCH_AND_END(__func__)

@@ -20,7 +20,7 @@ struct Signal {
 
 // The data, then the signal.
 void put_signal(const char* call, void* dest, const void* source, std::size_t bytes,
-                const Signal& signal, int pe) {
+                const Signal& signal, int pe) try {
   if (signal.op != ACLSHMEM_SIGNAL_SET && signal.op != ACLSHMEM_SIGNAL_ADD)
     end_for_bad_number(call, "sig_op", signal.op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
   auto* word = static_cast<std::int32_t*>(signal.word);
@@ -33,6 +33,7 @@ void put_signal(const char* call, void* dest, const void* source, std::size_t by
   else
     change_atomic<AtomicKind::kAdd>(call, word, signal.value, pe);
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 }  // namespace memspan::capi

@@ -34,13 +34,15 @@ MEMSPAN_EXPORT int aclshmemx_set_sdma_config([[maybe_unused]] uint64_t offset,
   return 0;
 }
 MEMSPAN_EXPORT int aclshmemx_set_rdma_config([[maybe_unused]] uint64_t offset, uint32_t ub_size,
-                                             [[maybe_unused]] uint32_t sync_id) {
+                                             [[maybe_unused]] uint32_t sync_id) try {
   return check_staging("aclshmemx_set_rdma_config", ub_size);
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int aclshmemx_set_udma_config([[maybe_unused]] uint64_t offset, uint32_t ub_size,
-                                             [[maybe_unused]] uint32_t sync_id) {
+                                             [[maybe_unused]] uint32_t sync_id) try {
   return check_staging("aclshmemx_set_udma_config", ub_size);
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int shmem_mte_set_ub_params([[maybe_unused]] uint64_t offset,
                                            [[maybe_unused]] uint32_t ub_size,
                                            [[maybe_unused]] uint32_t event_id) {

@@ -114,7 +114,8 @@ MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
 }
 
 MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
-                                               int pe_stride, int pe_size, shmem_team_t* new_team) {
+                                               int pe_stride, int pe_size,
+                                               shmem_team_t* new_team) try {
   constexpr const char* kCall = "shmem_team_split_strided";
   if (new_team == nullptr)
     return shmem_failure(kCall, ShmemCode::kInvalidParam, "new_team is NULL");
@@ -128,9 +129,10 @@ MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_
                                      pe_start, pe_stride, pe_size, parent->size()));
   return split(kCall, *parent, shape, new_team);
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
-                                          shmem_team_t* x_team, shmem_team_t* y_team) {
+                                          shmem_team_t* x_team, shmem_team_t* y_team) try {
   constexpr const char* kCall = "shmem_team_split_2d";
   if (x_team == nullptr || y_team == nullptr)
     return shmem_failure(kCall, ShmemCode::kInvalidParam, "x_team or y_team is NULL");
@@ -154,6 +156,7 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
       return failure;
   return 0;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
                                               shmem_team_t dest_team) {
@@ -163,7 +166,8 @@ MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
   return to->shape().member_of(from->peer_of(src_pe));
 }
 
-MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team, aclshmem_team_config_t* config) {
+MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
+                                            aclshmem_team_config_t* config) try {
   int contexts = 0;
   const int failure = read_config("aclshmem_team_get_config", team, config, contexts);
   if (failure != 0) return failure;
@@ -171,14 +175,17 @@ MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team, aclshmem_team_
   config->num_contexts = contexts;
   return 0;
 }
-MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
+MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team,
+                                                   shmem_team_config_t* config) try {
   int contexts = 0;
   const int failure = read_config("shmem_team_get_config", team, config, contexts);
   if (failure == 0) config->num_contexts = contexts;
   return failure;
 }
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
+MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
   constexpr const char* kCall = "shmem_team_destroy";
   Team* found = capi::find_team(team);
   if (found == nullptr) {
@@ -195,18 +202,23 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) {
   require(kCall, found->destroy(kCall));
   remove_team(number);
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {
+MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) try {
   meet("aclshmem_barrier", team, barrier);
 }
-MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) try {
   meet("aclshmem_sync", team, capi::sync);
 }
-MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmem_barrier_all(void) try {
   require_started("aclshmem_barrier_all");
   meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
 }
-MEMSPAN_EXPORT void aclshmem_sync_all(void) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void aclshmem_sync_all(void) try {
   require_started("aclshmem_sync_all");
   meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
 }
+MEMSPAN_CATCH_AND_END(__func__)

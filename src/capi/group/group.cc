@@ -15,6 +15,7 @@
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
+#include "core/caught.h"
 #include "node/recorded_call.h"
 #include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"
@@ -47,17 +48,18 @@ using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 // `action(member)` gives a Status, and `result` says what the call returns for it.
 template <typename Action>
 std::int32_t with_group(const char* call, const void* handle, Action action,
-                        std::int32_t (*result)(const char*, const Status&) = smem_result) {
+                        std::int32_t (*result)(const char*, const Status&) = smem_result) try {
   auto held = fork_aware_singleton<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
   if ((*held)->group->has_left())
     return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
   return result(call, action(**held));
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // `action(member, message)` gives the code.
 template <typename Action>
-std::int32_t with_message(const char* call, const void* handle, Action action) {
+std::int32_t with_message(const char* call, const void* handle, Action action) try {
   auto held = fork_aware_singleton<MessageTable>().use(handle);
   if (!held) return bad_handle(call, handle, "request");
   const auto member = held->member.lock();
@@ -65,6 +67,7 @@ std::int32_t with_message(const char* call, const void* handle, Action action) {
     return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
   return action(*member, held->message);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // At the end of the process: peers that wait for it need not wait until the kernel reports its end.
 void leave_all() {
@@ -200,14 +203,15 @@ std::int32_t post(const char* call, memspan_group_t group, Message message,
     MEMSPAN_PASS(check_memory(message.memory, message.bytes,
                               message.kind == Message::Kind::kSend ? "values" : "result"));
     MEMSPAN_TRY_ASSIGN(auto posted, member.messages.post(std::move(message)), "posting");
-    auto held = std::make_unique<HeldMessage>(HeldMessage{member.weak_from_this(), posted});
-    void* const handle = fork_aware_singleton<MessageTable>().add(std::move(held));
-    if (handle == nullptr) {
-      member.messages.forget(posted);
-      return {Code::kOutOfMemory, "there are too many requests"};
-    }
+    void* handle = nullptr;
+    Status added = caught([&] {
+      auto held = std::make_unique<HeldMessage>(HeldMessage{member.weak_from_this(), posted});
+      handle = fork_aware_singleton<MessageTable>().add(std::move(held));
+      return handle != nullptr ? Status::ok() : Status(Code::kOutOfMemory, "too many requests");
+    });
+    if (!added.is_ok()) member.messages.forget(posted);
     *request = static_cast<memspan_group_request_t>(handle);
-    return Status::ok();
+    return added;
   });
 }
 
@@ -224,27 +228,30 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange,
                                             void* user, uint32_t timeout_ms,
-                                            memspan_group_t* group) {
+                                            memspan_group_t* group) try {
   constexpr const char* kCall = "memspan_group_create";
   if (group == nullptr) return smem_result(kCall, null_pointer("group"));
   auto made = create(rank, size, exchange, user, timeout_ms);
   if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
   return smem_result(kCall, made.status());
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
+MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) try {
   auto held = fork_aware_singleton<Groups>().use(group);
   if (!held) return bad_handle("memspan_group_leave", group, "group");
   (*held)->group->leave();
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) {
+MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
   constexpr const char* kCall = "memspan_group_destroy";
   if (fork_aware_singleton<Groups>().remove(group) == nullptr)
     return bad_handle(kCall, group, "group");
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t timeout_ms) {
   return with_group("memspan_group_set_timeout", group, [&](Member& member) {
@@ -254,15 +261,17 @@ MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t
   });
 }
 
-MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) {
+MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) try {
   auto held = fork_aware_singleton<Groups>().use(group);
   return held ? (*held)->group->rank() : -1;
 }
+MEMSPAN_CATCH(-1)
 
-MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) {
+MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) try {
   auto held = fork_aware_singleton<Groups>().use(group);
   return held ? (*held)->group->size() : -1;
 }
+MEMSPAN_CATCH(-1)
 
 // ---- collectives
 
@@ -386,10 +395,11 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
 }
 
 MEMSPAN_EXPORT int32_t memspan_reduce_local(void* result, const void* const values[], int arrays,
-                                            size_t count, memspan_type_t type, memspan_op_t op) {
-  constexpr const char* kCall = "memspan_reduce_local";
-  return smem_result(kCall, reduce_local(result, values, arrays, count, type, op));
+                                            size_t count, memspan_type_t type,
+                                            memspan_op_t op) try {
+  return smem_result(__func__, reduce_local(result, values, arrays, count, type, op));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 // ---- messages
 
@@ -431,32 +441,30 @@ MEMSPAN_EXPORT int32_t memspan_group_sender(memspan_group_request_t request) {
   });
 }
 
-MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) {
+MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) try {
   const auto held = fork_aware_singleton<MessageTable>().remove(request);
   if (held == nullptr) return bad_handle("memspan_group_request_free", request, "request");
   if (const auto member = held->member.lock()) member->messages.forget(held->message);
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 // ---- memory of all members
 
-MEMSPAN_EXPORT void* memspan_shareable_create(size_t bytes) {
-  constexpr const char* kCall = "memspan_shareable_create";
-  if (bytes == 0) {
-    static_cast<void>(
-        smem_result(kCall, invalid("invalid bytes, which is 0: allowed are 1 and more")));
-    return nullptr;
-  }
-  auto made = fork_aware_singleton<pgas::SharedPages>().create(bytes);
-  static_cast<void>(smem_result(kCall, made.status()));
+MEMSPAN_EXPORT void* memspan_shareable_create(size_t bytes) try {
+  Result<std::byte*> made = invalid("invalid bytes, which is 0: allowed are 1 and more");
+  if (bytes != 0) made = fork_aware_singleton<pgas::SharedPages>().create(bytes);
+  static_cast<void>(smem_result(__func__, made.status()));
   return made.is_ok() ? *made : nullptr;
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) {
+MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) try {
   if (fork_aware_singleton<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
   return smem_result("memspan_shareable_destroy",
                      invalid("the address was not returned by memspan_shareable_create"));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
   return with_group("memspan_group_map", group, [&](Member& member) -> Status {
@@ -467,13 +475,13 @@ MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void
 }
 
 // Also for a member that has left: what it has mapped stays until then.
-MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) {
-  constexpr const char* kCall = "memspan_group_unmap";
+MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) try {
   auto held = fork_aware_singleton<Groups>().use(group);
-  if (!held) return bad_handle(kCall, group, "group");
-  if (mapped == nullptr) return smem_result(kCall, null_pointer("mapped"));
-  return smem_result(kCall, (*held)->mapped.unmap(*(*held)->group, mapped));
+  if (!held) return bad_handle(__func__, group, "group");
+  if (mapped == nullptr) return smem_result(__func__, null_pointer("mapped"));
+  return smem_result(__func__, (*held)->mapped.unmap(*(*held)->group, mapped));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,

@@ -13,6 +13,7 @@
 #include "capi/aclshmem/teams.h"
 #include "capi/atomic.h"
 #include "capi/collective_calls.h"
+#include "capi/out_of_memory.h"
 #include "capi/rma.h"
 #include "capi/strided.h"
 #include "capi/wait_sets.h"
@@ -114,7 +115,7 @@ MEMSPAN_EXPORT int memspan_kernel_n_pes(void) {
 MEMSPAN_EXPORT uint64_t memspan_kernel_instance(void) {
   return process_state.instance;
 }
-MEMSPAN_EXPORT void memspan_kernel_need_instance(uint64_t instance) {
+MEMSPAN_EXPORT void memspan_kernel_need_instance(uint64_t instance) try {
   if (instance == process_state.instance) return;
   require("a kernel's aclshmemx_instance_ctx_set",
           Status(Code::kInvalidArgument,
@@ -122,6 +123,7 @@ MEMSPAN_EXPORT void memspan_kernel_need_instance(uint64_t instance) {
                              "the instance before the launch",
                              instance, process_state.instance)));
 }
+MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT int memspan_kernel_team_my_pe(int team) {
   const Team* const found = find_team(team);
   return found == nullptr ? -1 : found->index();
@@ -216,21 +218,23 @@ MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void*
   end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
 }
 
-MEMSPAN_EXPORT void memspan_kernel_fence(void) {
+MEMSPAN_EXPORT void memspan_kernel_fence(void) try {
   std::atomic_thread_fence(std::memory_order_release);
   if (process_state.has_links) require("a kernel's fence", pgas::fence_links(process_state.routes));
 }
-MEMSPAN_EXPORT void memspan_kernel_quiet(void) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void memspan_kernel_quiet(void) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) require("a kernel's quiet", quiet_links(process_state.routes));
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void* memspan_kernel_scratch(void) {
-  return thread_object<Scratch>().bytes;
-}
-MEMSPAN_EXPORT void memspan_kernel_let_others_begin(void) {
+MEMSPAN_EXPORT void* memspan_kernel_scratch(void) try { return thread_object<Scratch>().bytes; }
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void memspan_kernel_let_others_begin(void) try {
   require("a kernel's start", let_other_blocks_run());
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_EXPORT unsigned memspan_kernel_block(void) {
   return current_block();
@@ -238,26 +242,31 @@ MEMSPAN_EXPORT unsigned memspan_kernel_block(void) {
 MEMSPAN_EXPORT unsigned memspan_kernel_blocks(void) {
   return current_blocks();
 }
-MEMSPAN_EXPORT void memspan_kernel_sync(int team) {
+MEMSPAN_EXPORT void memspan_kernel_sync(int team) try {
   meet_in_grid("a kernel's sync", team, capi::sync);
 }
-MEMSPAN_EXPORT void memspan_kernel_barrier(int team) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_EXPORT void memspan_kernel_barrier(int team) try {
   // Makes this block's stores visible to all threads that leave the barrier.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   meet_in_grid("a kernel's barrier", team, capi::barrier);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void memspan_kernel_barrier_some(int team, const uint32_t* members, uint32_t count) {
+MEMSPAN_EXPORT void memspan_kernel_barrier_some(int team, const uint32_t* members,
+                                                uint32_t count) try {
   constexpr const char* kCall = "a kernel's partial barrier";
   if (members == nullptr) end_for_null(kCall, "the list of PEs", members);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   require(kCall,
           meet_grid([&] { return barrier_some(kCall, need_team(kCall, team), members, count); }));
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_EXPORT void memspan_kernel_wait(int (*is_true)(void* context), void* context,
-                                        const char* call) {
+                                        const char* call) try {
   require_started(call);
   require(call, let_other_blocks_run());
   wait_until(call, [=] { return is_true(context) != 0; });
 }
+MEMSPAN_CATCH_AND_END(__func__)

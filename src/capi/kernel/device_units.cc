@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "capi/kernel/device_job.h"
+#include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -91,7 +92,7 @@ void show_device_heap() {
 
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) {
+MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) try {
   if (unit->version != MEMSPAN_KERNEL_STATE_VERSION)
     return warn("a translation unit cannot be used",
                 fmt::format("it was compiled with version {} of <memspan/kernel_state.h>, and the "
@@ -108,8 +109,10 @@ MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) {
   else
     begin();
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void memspan_kernel_unregister_unit(memspan_kernel_unit* unit) {
+MEMSPAN_EXPORT void memspan_kernel_unregister_unit(memspan_kernel_unit* unit) try {
   memspan::MutexLock lock(units.mutex);
   remove(unit);
 }
+MEMSPAN_CATCH()

@@ -4,6 +4,7 @@
 #include <memspan/stream.h>
 
 #include <memory>
+#include <utility>
 
 #include "capi/kernel/block_threads.h"
 #include "capi/smem/fork_aware_singleton.h"
@@ -23,11 +24,14 @@ class Launch {
  public:
   Launch(void (*kernel)(void*), void* arguments, void (*release)(void*))
       : kernel_(kernel), arguments_(arguments), release_(release) {}
+  Launch(Launch&& other) noexcept
+      : kernel_(other.kernel_),
+        arguments_(other.arguments_),
+        release_(std::exchange(other.release_, nullptr)) {}
   ~Launch() {
     if (release_ != nullptr) release_(arguments_);
   }
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
+  Launch& operator=(Launch&&) = delete;
 
   Status run(unsigned blocks) const {
     return block_threads().run(blocks, [this](unsigned) { kernel_(arguments_); });
@@ -41,7 +45,7 @@ class Launch {
 
 std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
                     void (*kernel)(void*), void* arguments, void (*release)(void*)) {
-  auto given = std::make_shared<const Launch>(kernel, arguments, release);
+  auto given = std::make_shared<const Launch>(Launch(kernel, arguments, release));
   if (kernel == nullptr)
     return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, kernel is NULL");
   if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
@@ -61,6 +65,7 @@ std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
 
 MEMSPAN_EXPORT int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
                                              void (*kernel)(void* arguments), void* arguments,
-                                             void (*release)(void* arguments)) {
+                                             void (*release)(void* arguments)) try {
   return memspan::capi::launch("memspan_stream_launch", stream, blocks, kernel, arguments, release);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -86,23 +86,25 @@ void print_counts() {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT void memspan_kernel_begin_frame(int frame) {
+MEMSPAN_EXPORT void memspan_kernel_begin_frame(int frame) try {
   if (is_counted(frame)) begun(frame) = now_in_cycles();
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void memspan_kernel_end_frame(int frame) {
+MEMSPAN_EXPORT void memspan_kernel_end_frame(int frame) try {
   if (!is_counted(frame)) return;
   const std::int64_t taken = now_in_cycles() - begun(frame);
   aclshmem_prof_block_t& of_block = counts().block_prof[current_block()];
   __atomic_fetch_add(&of_block.ccount[frame], 1, __ATOMIC_RELAXED);
   __atomic_fetch_add(&of_block.cycles[frame], taken, __ATOMIC_RELAXED);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void aclshmemx_get_prof(aclshmem_prof_pe_t** out_profs, bool verbose) {
+MEMSPAN_EXPORT void aclshmemx_get_prof(aclshmem_prof_pe_t** out_profs, bool verbose) try {
   counts().pe_id = aclshmem_my_pe();
   if (out_profs != nullptr) *out_profs = &counts();
   if (verbose) print_counts();
 }
-MEMSPAN_EXPORT void aclshmemx_show_prof(void) {
-  print_counts();
-}
+MEMSPAN_CATCH()
+MEMSPAN_EXPORT void aclshmemx_show_prof(void) try { print_counts(); }
+MEMSPAN_CATCH()

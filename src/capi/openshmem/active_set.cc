@@ -30,22 +30,25 @@ Team* set_team(const char* call, const ActiveSet& set) {
   return require(call, team.status()) ? *team : nullptr;
 }
 
-void set_barrier(const char* call, const ActiveSet& set) {
+void set_barrier(const char* call, const ActiveSet& set) try {
   pshmem_quiet();
   if (Team* team = set_team(call, set)) require(call, capi::barrier(call, *team));
 }
+MEMSPAN_CATCH_AND_END(call)
 
-void set_sync(const char* call, const ActiveSet& set) {
+void set_sync(const char* call, const ActiveSet& set) try {
   if (Team* team = set_team(call, set)) require(call, capi::sync(call, *team));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // A collective by its function and what that wants besides the elements.
 template <typename... More>
 void set_collective(const char* call, const ActiveSet& set, const Elements& elements,
                     Status (*function)(const Collective&, More...),
-                    std::type_identity_t<More>... more) {
+                    std::type_identity_t<More>... more) try {
   if (Team* team = set_team(call, set)) require(call, function({call, *team, elements}, more...));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 void set_reduce(const char* call, const ActiveSet& set, void* dest, const void* source, int count,
                 const pgas::ReductionKernel& kernel) {

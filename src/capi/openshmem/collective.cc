@@ -15,9 +15,10 @@ namespace {
 template <typename... More>
 [[gnu::noinline]] int collective(const char* call, shmem_team_t team, const Elements& elements,
                                  Status (*function)(const Collective&, More...),
-                                 std::type_identity_t<More>... more) {
+                                 std::type_identity_t<More>... more) try {
   return outcome(call, function({call, team_of(call, team), elements}, more...));
 }
+MEMSPAN_CATCH_IN(call, 1)
 
 }  // namespace
 }  // namespace memspan::capi

@@ -40,21 +40,24 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
 
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) try {
   return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
 }
+MEMSPAN_CATCH(1)
 
-MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) try {
   return create("shmem_team_create_ctx", team, options, ctx);
 }
+MEMSPAN_CATCH(1)
 
-MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) {
+MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) try {
   if (ctx == SHMEM_CTX_INVALID) return;
   // A program may not destroy the default context.
   if (find_context(ctx) == nullptr) end_for_bad_handle("shmem_ctx_destroy", "ctx", ctx);
   pshmem_ctx_quiet(ctx);
   process_state.contexts->remove(number_of(ctx));
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
   require_not_null("shmem_ctx_get_team", "team", team);

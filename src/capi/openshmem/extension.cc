@@ -6,6 +6,7 @@
 
 #include "capi/aclshmem/teams.h"
 #include "capi/openshmem/handles.h"
+#include "capi/out_of_memory.h"
 #include "core/log.h"
 
 using namespace memspan::capi;
@@ -17,7 +18,7 @@ MEMSPAN_EXTENSION int shmemx_set_error_handler(shmemx_error_handler_t handler) {
   return 0;
 }
 
-MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) {
+MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) try {
   constexpr const char* kCall = "shmemx_team_shrink";
   *new_team = SHMEM_TEAM_INVALID;
   require_started(kCall);
@@ -33,3 +34,4 @@ MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_te
   *new_team = team_handle(number);
   return 0;
 }
+MEMSPAN_CATCH(1)

@@ -51,16 +51,18 @@ void free(const char* call, void* pointer) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(void*, malloc, (size_t size)) {
+MEMSPAN_PROFILED(void*, malloc, (size_t size)) try {
   return allocate("shmem_malloc", size, kDefaultAlignment);
 }
+MEMSPAN_CATCH(nullptr)
 
 // Every byte of the heap can be reached in the same way, so the hints change nothing.
-MEMSPAN_PROFILED(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints)) {
+MEMSPAN_PROFILED(void*, malloc_with_hints, (size_t size, [[maybe_unused]] long hints)) try {
   return allocate("shmem_malloc_with_hints", size, kDefaultAlignment);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_PROFILED(void*, align, (size_t alignment, size_t size)) {
+MEMSPAN_PROFILED(void*, align, (size_t alignment, size_t size)) try {
   if (!std::has_single_bit(alignment)) {
     require_started("shmem_align");
     say_why("shmem_align",
@@ -69,8 +71,9 @@ MEMSPAN_PROFILED(void*, align, (size_t alignment, size_t size)) {
   }
   return allocate("shmem_align", size, std::max(alignment, kDefaultAlignment));
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) {
+MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) try {
   std::size_t bytes = bytes_of(count, size);
   void* pointer = allocate("shmem_calloc", bytes, kDefaultAlignment);
   if (pointer == nullptr) return nullptr;
@@ -80,8 +83,9 @@ MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) {
     return nullptr;
   return pointer;
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_PROFILED(void*, realloc, (void* ptr, size_t size)) {
+MEMSPAN_PROFILED(void*, realloc, (void* ptr, size_t size)) try {
   if (ptr == nullptr) return allocate("shmem_realloc", size, kDefaultAlignment);
   require_started("shmem_realloc");
   if (size == 0) {
@@ -91,7 +95,7 @@ MEMSPAN_PROFILED(void*, realloc, (void* ptr, size_t size)) {
   return address_or_null("shmem_realloc",
                          pgas::reallocate(*process_state.world_team, "shmem_realloc", ptr, size));
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_PROFILED(void, free, (void* ptr)) {
-  capi::free("shmem_free", ptr);
-}
+MEMSPAN_PROFILED(void, free, (void* ptr)) try { capi::free("shmem_free", ptr); }
+MEMSPAN_CATCH_AND_END(__func__)

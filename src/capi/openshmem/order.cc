@@ -50,35 +50,40 @@ void quiet_peers(const char* call, shmem_ctx_t ctx, const int* peers, std::size_
 
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(void, fence, (void)) {
-  fence("shmem_fence");
-}
-MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) {
+MEMSPAN_PROFILED(void, fence, (void)) try { fence("shmem_fence"); }
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) try {
   if (names_operations("shmem_ctx_fence", ctx)) fence("shmem_ctx_fence", number_of(ctx));
 }
-MEMSPAN_PROFILED(void, quiet, (void)) {
-  quiet("shmem_quiet");
-}
-MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, quiet, (void)) try { quiet("shmem_quiet"); }
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) try {
   if (names_operations("shmem_ctx_quiet", ctx)) quiet("shmem_ctx_quiet", number_of(ctx));
 }
-MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) try {
   quiet_peers("shmem_pe_quiet", SHMEM_CTX_DEFAULT, target_pes, npes);
 }
-MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) try {
   if (names_operations("shmem_ctx_pe_quiet", ctx))
     quiet_peers("shmem_ctx_pe_quiet", ctx, target_pes, npes);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_PROFILED(void, barrier_all, (void)) {
+MEMSPAN_PROFILED(void, barrier_all, (void)) try {
   require_started("shmem_barrier_all");
   require("shmem_barrier_all", barrier("shmem_barrier_all", *process_state.world_team));
 }
-MEMSPAN_PROFILED(void, sync_all, (void)) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(void, sync_all, (void)) try {
   require_started("shmem_sync_all");
   require("shmem_sync_all", sync("shmem_sync_all", *process_state.world_team));
 }
-MEMSPAN_PROFILED(int, team_sync, (shmem_team_t team)) {
+MEMSPAN_CATCH_AND_END(__func__)
+MEMSPAN_PROFILED(int, team_sync, (shmem_team_t team)) try {
   constexpr const char* kCall = "shmem_team_sync";
   return outcome(kCall, sync(kCall, team_of(kCall, team)));
 }
+MEMSPAN_CATCH(1)

@@ -10,6 +10,7 @@
 #include <openshmem/shmem.h>
 
 #include "capi/openshmem/types.def"
+#include "capi/out_of_memory.h"
 
 #define MEMSPAN_PROFILED_AS(attributes, result, weak_name, strong_name, parameters) \
   extern "C" __attribute__((weak, alias(#strong_name), visibility("default")))      \

@@ -80,11 +80,12 @@ Status start_by_environment(const char* call, int threads) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(void, init, (void)) {
+MEMSPAN_PROFILED(void, init, (void)) try {
   require("shmem_init", start_by_environment("shmem_init", SHMEM_THREAD_SINGLE));
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) {
+MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) try {
   if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
     log_line(LogLevel::kError, "shmem_init_thread: requested is " + std::to_string(requested) +
                                    ", allowed are 0 to 3");
@@ -98,6 +99,7 @@ MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) {
   if (provided != nullptr) *provided = SHMEM_THREAD_MULTIPLE;
   return 0;
 }
+MEMSPAN_CATCH(1)
 
 MEMSPAN_PROFILED(void, query_thread, (int* provided)) {
   require_started("shmem_query_thread");
@@ -108,7 +110,7 @@ MEMSPAN_PROFILED(void, query_initialized, (int* initialized)) {
   *initialized = is_started() ? 1 : 0;
 }
 
-MEMSPAN_PROFILED(void, finalize, (void)) {
+MEMSPAN_PROFILED(void, finalize, (void)) try {
   // The rank stays known after the end; a child of fork() has none.
   if (!is_started() && process_state.rank >= 0) {
     log_line(LogLevel::kWarn, "shmem_finalize: called again; the first call has left the job");
@@ -120,11 +122,13 @@ MEMSPAN_PROFILED(void, finalize, (void)) {
   fail("shmem_finalize", status);
   abandon();
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_PROFILED(void, global_exit, (int status)) {
+MEMSPAN_PROFILED(void, global_exit, (int status)) try {
   require_started("shmem_global_exit");
   end_job(status);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(int, my_pe, (void)) {
   if (process_state.routes.peers == 0) [[unlikely]]

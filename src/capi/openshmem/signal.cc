@@ -27,7 +27,7 @@ struct Signal {
 [[gnu::cold, gnu::noinline]] void put_signal_slow_path(const char* call, void* dest,
                                                        const void* source, std::size_t bytes,
                                                        Signal signal, int pe,
-                                                       ContextNumber context) {
+                                                       ContextNumber context) try {
   RecordedCall recorded(CallKind::kSignal, call, pe, bytes + sizeof *signal.word);
   SignalOp op = signal_op(call, signal.op);
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
@@ -41,6 +41,7 @@ struct Signal {
     require(call, recorded.ends(pgas::put_signal(routes_of(context), ways, dest, source, bytes,
                                                  signal.word, signal.value, op)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // Handles calls that miss the inline case: counts them (node/counters.h) or takes the slow path.
 [[gnu::noinline]] void put_signal_elsewhere(const char* call, void* dest, const void* source,
@@ -75,7 +76,7 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
 }
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
-            ContextNumber context = kDefaultContext) {
+            ContextNumber context = kDefaultContext) try {
   RecordedCall recorded(CallKind::kSignal, call, pe, sizeof *word);
   const Route& route = reach_word(call, "sig_addr", word, pe);
   if (route.is_direct()) [[likely]]
@@ -83,6 +84,7 @@ void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp
   else
     require(call, recorded.ends(pgas::signal(routes_of(context), route, word, value, op)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 }  // namespace memspan::capi

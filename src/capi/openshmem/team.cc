@@ -128,7 +128,8 @@ MEMSPAN_PROFILED(int, team_translate_pe,
 
 MEMSPAN_PROFILED(int, team_split_strided,
                  (shmem_team_t parent_team, int start, int stride, int size,
-                  const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
+                  const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team))
+try {
   constexpr const char* kCall = "shmem_team_split_strided";
   require_not_null(kCall, "new_team", new_team);
   *new_team = SHMEM_TEAM_INVALID;
@@ -137,12 +138,14 @@ MEMSPAN_PROFILED(int, team_split_strided,
   return split(kCall, *parent, TeamShape{start, stride, size}, Config{config, config_mask},
                new_team);
 }
+MEMSPAN_CATCH(1)
 
 MEMSPAN_PROFILED(int, team_split_2d,
                  (shmem_team_t parent_team, int xrange, const shmem_team_config_t* xaxis_config,
                   long xaxis_mask, shmem_team_t* xaxis_team,
                   const shmem_team_config_t* yaxis_config, long yaxis_mask,
-                  shmem_team_t* yaxis_team)) {
+                  shmem_team_t* yaxis_team))
+try {
   constexpr const char* kCall = "shmem_team_split_2d";
   require_not_null(kCall, "xaxis_team", xaxis_team);
   require_not_null(kCall, "yaxis_team", yaxis_team);
@@ -160,11 +163,13 @@ MEMSPAN_PROFILED(int, team_split_2d,
   return result | split_axis(kCall, *parent, xrange, column, xrange,
                              Config{yaxis_config, yaxis_mask}, yaxis_team);
 }
+MEMSPAN_CATCH(1)
 
-MEMSPAN_PROFILED(void, team_destroy, (shmem_team_t team)) {
+MEMSPAN_PROFILED(void, team_destroy, (shmem_team_t team)) try {
   require_started("shmem_team_destroy");
   destroy("shmem_team_destroy", team);
 }
+MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(void*, team_ptr, (shmem_team_t team, const void* dest, int pe)) {
   Team* found = team_or_null("shmem_team_ptr", team);

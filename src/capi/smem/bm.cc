@@ -224,7 +224,7 @@ std::int32_t no_such_pool(const char* call, const void* handle) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
+MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) try {
   if (config == nullptr) return smem_failure(__func__, SMEM_INVALID_PARAM, "config is null");
   constexpr std::uint32_t kSeconds = 120;
   *config = {};
@@ -235,29 +235,33 @@ MEMSPAN_EXPORT int32_t smem_bm_config_init(smem_bm_config_t* config) {
   config->rankId = UINT16_MAX;
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
                                     [[maybe_unused]] uint16_t deviceId,
-                                    const smem_bm_config_t* config) {
+                                    const smem_bm_config_t* config) try {
   return pool_binding().init(
       __func__, [&] { return check_config(worldSize, config); },
       [&] { return become_member(storeURL, worldSize, *config); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) try {
   for (const void* handle : big_memories().handles()) destroy_pool(handle);
   pool_binding().uninit();
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) {
+MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) try {
   if (const auto membership = pool_binding().membership()) return membership->rank();
   pool_binding().no_member(__func__);
   return UINT32_MAX;
 }
+MEMSPAN_CATCH(UINT32_MAX)
 
 MEMSPAN_EXPORT smem_bm_t smem_bm_create(uint32_t id, [[maybe_unused]] uint32_t memberSize,
                                         smem_bm_data_op_type dataOpType, uint64_t localDRAMSize,
-                                        uint64_t localHBMSize, uint32_t flags) {
+                                        uint64_t localHBMSize, uint32_t flags) try {
   smem_bm_create_option_t option = {};
   option.maxDramSize = option.localDRAMSize = localDRAMSize;
   option.maxHbmSize = option.localHBMSize = localHBMSize;
@@ -265,25 +269,30 @@ MEMSPAN_EXPORT smem_bm_t smem_bm_create(uint32_t id, [[maybe_unused]] uint32_t m
   option.flags = flags & ~SMEM_BM_FLAG_CREATE_WITH_SHM;
   return create_pool(__func__, id, &option);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_option_t* option) {
+MEMSPAN_EXPORT smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_option_t* option) try {
   return create_pool(__func__, id, option);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) {
+MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) try {
   if (!destroy_pool(handle)) no_such_pool(__func__, handle);
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) try {
   return join(__func__, handle, nullptr);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 // The symbol that the header's form with three arguments names.
 __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
                                                             [[maybe_unused]] uint32_t flags,
-                                                            void** localGvaAddress) {
+                                                            void** localGvaAddress) try {
   return join(__func__, handle, localGvaAddress);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
   return with_pool(__func__, handle, [](BigMemory& memory) {

@@ -39,9 +39,10 @@ std::int32_t no_such_pool(const char* call, const void* handle);
 
 // Calls `function` with what the handle names.
 template <typename Function>
-std::int32_t with_pool(const char* call, const void* handle, Function function) {
+std::int32_t with_pool(const char* call, const void* handle, Function function) try {
   const auto memory = big_memories().use(handle);
   return memory ? function(*memory) : no_such_pool(call, handle);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 }  // namespace memspan::capi

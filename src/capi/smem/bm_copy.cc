@@ -175,7 +175,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_type t,
-                                    uint32_t flags) {
+                                    uint32_t flags) try {
   constexpr const char* kCall = "smem_bm_copy";
   if (params == nullptr)
     return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, params is null");
@@ -194,9 +194,10 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
                                   })));
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_params* params,
-                                          smem_bm_copy_type t, uint32_t flags) {
+                                          smem_bm_copy_type t, uint32_t flags) try {
   constexpr const char* kCall = "smem_bm_copy_batch";
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(kCall, status);
@@ -207,11 +208,12 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
                                                 : begin_batch(memory, *params, kEnds[t])));
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
                                                           smem_batch_copy_params* params,
                                                           smem_bm_copy_type t, uint32_t flags,
-                                                          smem_batch_copy_result* results) {
+                                                          smem_batch_copy_result* results) try {
   constexpr const char* kCall = "smem_bm_copy_batch_partial_succeed";
   Status status = check_batch(params, number_of(t));
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
@@ -236,6 +238,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
                                     params->batchSize, first.message()));
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_wait(smem_bm_t handle) {
   return with_pool(__func__, handle, [](BigMemory& memory) {

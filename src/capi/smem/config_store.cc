@@ -121,25 +121,29 @@ void stop_using_stores(const char* part) {
 
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t smem_create_config_store(const char* storeUrl) {
+MEMSPAN_EXPORT int32_t smem_create_config_store(const char* storeUrl) try {
   return create_store("smem_create_config_store", storeUrl);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t smem_destroy_config_store(const char* storeUrl) {
+MEMSPAN_EXPORT int32_t smem_destroy_config_store(const char* storeUrl) try {
   return destroy_store("smem_destroy_config_store", storeUrl);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_set_conf_store_tls(bool enable, const char* tls_info,
-                                               const uint32_t tls_info_len) {
+                                               const uint32_t tls_info_len) try {
   return smem_result("smem_set_conf_store_tls",
                      choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_set_config_store_tls_key(const char* tls_pk, const uint32_t tls_pk_len,
                                                      const char* tls_pk_pw,
                                                      const uint32_t tls_pk_pw_len,
-                                                     const smem_decrypt_handler h) {
+                                                     const smem_decrypt_handler h) try {
   return smem_result("smem_set_config_store_tls_key",
                      give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
                                   GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, h));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

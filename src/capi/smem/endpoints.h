@@ -39,9 +39,10 @@ inline std::int32_t bad_endpoint(const char* call, const void* handle) {
 
 // `action(endpoint)` gives the code.
 template <typename Action>
-std::int32_t with_endpoint(const char* call, const void* handle, Action action) {
+std::int32_t with_endpoint(const char* call, const void* handle, Action action) try {
   auto endpoint = endpoints().use(handle);
   return endpoint ? action(*endpoint) : bad_endpoint(call, handle);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 }  // namespace memspan::capi

@@ -46,34 +46,41 @@ std::int32_t with_both(const char* call, memspan_event_t event, memspan_stream_t
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t memspan_event_create(memspan_event_t* event) {
+MEMSPAN_EXPORT int32_t memspan_event_create(memspan_event_t* event) try {
   return create_event("memspan_event_create", event);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) {
+MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) try {
   constexpr const char* kCall = "memspan_event_destroy";
   return events().remove(event) == nullptr ? bad_handle(kCall, event, "event") : SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) {
+MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) try {
   return with_both("memspan_event_record", event, stream,
                    [](Event& its, Stream& of) { return its.record(of); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream, memspan_event_t event) {
+MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream,
+                                                 memspan_event_t event) try {
   return with_both("memspan_stream_wait_event", event, stream,
                    [](Event& its, Stream& of) { return its.hold(of); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) {
+MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) try {
   auto used = events().use(event);
   if (!used) return bad_handle("memspan_event_query", event, "event");
   return used->is_over() ? SMEM_OK : MEMSPAN_STREAM_BUSY;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t timeout_ms) {
+MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t timeout_ms) try {
   constexpr const char* kCall = "memspan_event_synchronize";
   auto used = events().use(event);
   if (!used) return bad_handle(kCall, event, "event");
   return smem_result(kCall, used->synchronize(deadline_of(timeout_ms)));
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -102,7 +102,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections) {
 }
 
 MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         uint64_t* bytes, size_t* found) {
+                                         uint64_t* bytes, size_t* found) try {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     if (found == nullptr) return invalid("found is NULL");
@@ -113,27 +113,30 @@ MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_put(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) {
+                                      int32_t* results) try {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
                     [](BlockCache& cache, const auto& all, const auto& from, auto& outcomes) {
                       return cache.put(all, from, outcomes);
                     });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_get(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) {
+                                      int32_t* results) try {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
                     [](BlockCache& cache, const auto& all, const auto& to, auto& outcomes) {
                       return cache.get(all, to, outcomes);
                     });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         size_t* removed) {
+                                         size_t* removed) try {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     std::size_t gone = 0;
@@ -142,8 +145,9 @@ MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) {
+MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) try {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     if (stats == nullptr) return invalid("stats is NULL");
     const auto& counters = cache.counters();
@@ -169,3 +173,4 @@ MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stat
     return Status::ok();
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

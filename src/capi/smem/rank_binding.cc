@@ -19,8 +19,8 @@ Status check_world_size(std::uint32_t ranks) {
 
 std::int32_t RankBinding::adopt(const char* call, Result<RankMembership> made) {
   if (made.is_ok()) {
-    membership_ = std::move(made).value();
     start_using_stores(name_);
+    membership_ = std::move(made).value();
     return SMEM_OK;
   }
   const std::int32_t code =

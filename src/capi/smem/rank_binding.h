@@ -11,6 +11,7 @@
 
 #include "capi/smem/members.h"
 #include "capi/smem/result.h"
+#include "core/caught.h"
 #include "core/clock.h"
 #include "core/mutex.h"
 
@@ -74,7 +75,12 @@ class RankBinding {
                               std::string("this process has a ") + object_ + " of that id");
       membership = *membership_;
     }
-    const Result<void*> made = make(membership);
+    Result<void*> made = nullptr;
+    const Status done = caught([&] {
+      made = make(membership);
+      return made.status();
+    });
+    if (!done.is_ok()) made = done;
     if (made.is_ok() && *made != nullptr) return *made;
     free_id(id);
     if (made.is_ok())

@@ -13,6 +13,10 @@ thread_local std::int32_t last_code = SMEM_OK;
 
 }  // namespace
 
+void keep_smem_code(std::int32_t code) {
+  last_code = code;
+}
+
 std::int32_t smem_result_of_turn(const char* call, const Status& status) {
   if (status.code() != Code::kTimeout) return smem_result(call, status);
   remember_error(call, status.message());
@@ -44,9 +48,10 @@ std::int32_t smem_result(const char* call, const Status& status) {
 
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int memspan_keep_failure(const char* call, int code, const char* message) {
+MEMSPAN_EXPORT int memspan_keep_failure(const char* call, int code, const char* message) try {
   return smem_failure(call, code, message);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT const char* smem_get_last_err_msg(void) {
   return last_error();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "capi/errors.h"
+#include "capi/out_of_memory.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -32,6 +33,8 @@ std::int32_t smem_result(const char* call, const Status& status);
 std::int32_t smem_result_of_turn(const char* call, const Status& status);
 // Like smem_result(), with a code that is more exact than the Status's own.
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message);
+// Sets the result of smem_get_last_err_code().
+void keep_smem_code(std::int32_t code);
 // For a handle that names no `what` ("stream"), or is NULL.
 std::int32_t bad_handle(const char* call, const void* handle, std::string_view what);
 

@@ -140,7 +140,7 @@ Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) {
+MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) try {
   if (config == nullptr) return smem_failure(__func__, SMEM_INVALID_PARAM, "config is null");
   constexpr std::uint32_t kSeconds = 120;
   *config = {};
@@ -148,19 +148,22 @@ MEMSPAN_EXPORT int32_t smem_shm_config_init(smem_shm_config_t* config) {
   config->startConfigStoreServer = true;
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize,
                                      uint32_t rankId, [[maybe_unused]] uint16_t deviceId,
-                                     smem_shm_config_t* config) {
+                                     smem_shm_config_t* config) try {
   return space_binding().init(
       __func__, [&] { return check_config(worldSize, rankId, config); },
       [&] { return become_member(configStoreIpPort, worldSize, rankId, *config); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) try {
   for (const void* handle : shared_spaces().handles()) destroy_space(handle);
   space_binding().uninit();
 }
+MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
   return SMEMS_DATA_OP_MTE;
@@ -168,10 +171,12 @@ MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
 
 MEMSPAN_EXPORT smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32_t rankId,
                                           uint64_t symmetricSize, smem_shm_data_op_type dataOpType,
-                                          [[maybe_unused]] uint32_t flags, void** gva) {
+                                          [[maybe_unused]] uint32_t flags, void** gva) try {
   return create_space(__func__, {id, rankSize, rankId, symmetricSize, number_of(dataOpType)}, gva);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT int32_t smem_shm_destroy(smem_shm_t handle, [[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT int32_t smem_shm_destroy(smem_shm_t handle, [[maybe_unused]] uint32_t flags) try {
   return destroy_space(handle) ? SMEM_OK : no_such_space(__func__, handle);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

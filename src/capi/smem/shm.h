@@ -32,10 +32,11 @@ std::int32_t no_such_space(const char* call, const void* handle);
 
 // Calls `function` with what the handle names.
 template <typename Function>
-std::int32_t with_space(const char* call, const void* handle, Function function) {
+std::int32_t with_space(const char* call, const void* handle, Function function) try {
   const auto used = shared_spaces().use(handle);
   return used ? function(*used) : no_such_space(call, handle);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // kInvalidArgument when no `most` ranks or fewer may be numbered so.
 Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most);

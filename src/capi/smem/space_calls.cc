@@ -9,7 +9,7 @@
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts) {
+MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts) try {
   for (const void* handle : shared_spaces().handles()) {
     const auto used = shared_spaces().use(handle);
     if (!used || used->id != id) continue;
@@ -25,6 +25,7 @@ MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* 
   }
   return 0;
 }
+MEMSPAN_CATCH(0)
 
 MEMSPAN_EXPORT void memspan_space_fence(void) {
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -107,31 +107,37 @@ std::int32_t copy(const char* call, memspan_stream_t stream, void* dest, const v
 
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) {
+MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) try {
   return create_stream("memspan_stream_create", stream);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT memspan_stream_t memspan_stream_default(void) {
-  return default_stream();
-}
-MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) {
+MEMSPAN_EXPORT memspan_stream_t memspan_stream_default(void) try { return default_stream(); }
+MEMSPAN_CATCH(nullptr)
+MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) try {
   return destroy_stream("memspan_stream_destroy", stream);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) {
+MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) try {
   return query("memspan_stream_query", stream);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms) {
+MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream,
+                                                  uint32_t timeout_ms) try {
   return synchronize("memspan_stream_synchronize", stream, timeout_ms);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_stream_call(memspan_stream_t stream,
-                                           int32_t (*function)(void* context), void* context) {
+                                           int32_t (*function)(void* context), void* context) try {
   return give("memspan_stream_call", stream, function, context);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source,
-                                           size_t bytes) {
+                                           size_t bytes) try {
   return copy("memspan_stream_copy", stream, dest, source, bytes);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -171,15 +171,16 @@ Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) {
+MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) try {
   if (config == nullptr)
     return smem_failure("smem_trans_config_init", SMEM_INVALID_PARAM,
                         "invalid param, config is null");
   *config = {SMEM_TRANS_SENDER, 120, UINT32_MAX, 0, SMEMB_DATA_OP_SDMA, false};
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
+MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) try {
   const Status status = check_config(config);
   if (status.is_ok()) {
     trans_is_ready() = true;
@@ -187,70 +188,81 @@ MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) {
   }
   return smem_result("smem_trans_init", status);
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) try {
   trans_is_ready() = false;
   end_all_endpoints();
   stop_using_stores("trans");
 }
+MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
-                                              const smem_trans_config_t* config) {
+                                              const smem_trans_config_t* config) try {
   return create_endpoint(storeUrl, uniqueId, config);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) {
+MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) try {
   destroy_endpoint("smem_trans_destroy", handle);
 }
+MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
+MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) try {
   return allocate("smem_trans_malloc", handle, capacity, &transfer::Endpoint::allocate);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) {
+MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) try {
   return allocate("memspan_transfer_device_malloc", endpoint, bytes,
                   &transfer::Endpoint::allocate_of_device);
 }
+MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {
+MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) try {
   return do_at_endpoint("smem_trans_free", handle, check_address(address),
                         [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
-                                               [[maybe_unused]] uint32_t flags) {
+                                               [[maybe_unused]] uint32_t flags) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
   return do_at_endpoint("smem_trans_register_mem", handle, transfer::check_range(base, capacity),
                         [&](transfer::Endpoint& endpoint) { return endpoint.add(base, capacity); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address,
-                                                         size_t bytes) {
+                                                         size_t bytes) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
   return do_at_endpoint("memspan_transfer_register_adopted", endpoint,
                         transfer::check_range(base, bytes),
                         [&](transfer::Endpoint& at) { return at.add_adopted(base, bytes); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],
                                                      size_t capacities[], uint32_t count,
-                                                     [[maybe_unused]] uint32_t flags) {
+                                                     [[maybe_unused]] uint32_t flags) try {
   const auto ranges = read_ranges(addresses, capacities, count);
   return do_at_endpoint("smem_trans_batch_register_mem", handle, ranges.status(),
                         [&](transfer::Endpoint& endpoint) { return endpoint.add_joined(*ranges); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) {
+MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) try {
   return do_at_endpoint("smem_trans_deregister_mem", handle, check_address(address),
                         [&](transfer::Endpoint& endpoint) {
                           Status status = endpoint.remove(reinterpret_cast<std::uint64_t>(address));
                           return status.code() == Code::kNotFound ? Status::ok() : status;
                         });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
-                                                         void* userData) {
+                                                         void* userData) try {
   return do_at_endpoint(
       "smem_trans_set_peer_down_callback", handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
         if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
@@ -258,3 +270,4 @@ MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
             [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
       });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -19,11 +19,12 @@ using transfer::TransferResult;
 
 // `action(held)` gives the code.
 template <typename Action>
-std::int32_t with_request(const char* call, const void* handle, Action action) {
+std::int32_t with_request(const char* call, const void* handle, Action action) try {
   auto held = requests().use(handle);
   if (!held) return bad_handle(call, handle, "request");
   return action(*held);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 std::int32_t null_pointer(const char* call, const char* name) {
   return smem_failure(call, SMEM_INVALID_PARAM, std::string("invalid param, ") + name + " is NULL");
@@ -111,13 +112,14 @@ std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer) {
+MEMSPAN_EXPORT int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer) try {
   constexpr const char* kCall = "memspan_transfer_reach";
   if (peer == nullptr) return null_pointer(kCall, "peer");
   return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& from) {
     return smem_result(kCall, from.reach(peer));
   });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* message,
                                                     size_t bytes) {

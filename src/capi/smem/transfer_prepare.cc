@@ -101,17 +101,18 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare(smem_trans_t endpoint,
                                                 memspan_transfer_direction_t direction,
                                                 const char* peer, void* const local[],
                                                 void* const remote[], const size_t bytes[],
-                                                uint64_t count, memspan_transfer_t* request) {
+                                                uint64_t count, memspan_transfer_t* request) try {
   return prepare({"memspan_transfer_prepare", endpoint, number_of(direction), peer, request},
                  [&] { return read_list(local, remote, bytes, count); });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
                                                        memspan_transfer_direction_t direction,
                                                        const char* peer,
                                                        const memspan_transfer_blocks_t* local,
                                                        const memspan_transfer_blocks_t* remote,
-                                                       memspan_transfer_t* request) {
+                                                       memspan_transfer_t* request) try {
   return prepare(
       {"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
       [&]() -> Made<const transfer::Pieces> {
@@ -120,11 +121,12 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
         return own(transfer::StridedPieces::make(read_blocks(*local), read_blocks(*remote)));
       });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
     smem_trans_t endpoint, memspan_transfer_direction_t direction, const char* peer,
     const memspan_transfer_pages_t* local, const memspan_transfer_pages_t* remote,
-    uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) {
+    uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) try {
   return prepare({"memspan_transfer_prepare_pages", endpoint, number_of(direction), peer, request},
                  [&]() -> Made<const transfer::Pieces> {
                    if (local == nullptr || remote == nullptr || local->pages == nullptr ||
@@ -135,8 +137,9 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
                                                           read_pages(*remote, count), page_bytes));
                  });
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) {
+MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) try {
   constexpr const char* kCall = "memspan_transfer_destroy";
   {
     auto held = requests().use(request);
@@ -150,3 +153,4 @@ MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) {
   removed->request->wait_for_callback();
   return SMEM_OK;
 }
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No exported function lets std::bad_alloc out.
+
+  check_exceptions.py [ROOT]
+
+The body of each exported function is a function-try-block, which MEMSPAN_CATCH or
+MEMSPAN_CATCH_AND_END of src/capi/out_of_memory.h ends; or it calls only what catches itself
+(CATCHING), or what does not allocate (PLAIN).
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Functions that others rely on, by file: their bodies are function-try-blocks.
+CATCHING = {
+    "aclshmem/rma.cc": ["put_signal"],
+    "device_access.cc": ["copy_from_device"],
+    "errors.cc": ["last_error", "take_last_error"],
+    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_for_null", "end_for_misaligned_word",
+                    "end_for_device_memory", "end_for_bad_number", "end_for_bad_handle"],
+    "group/group.cc": ["with_group", "with_message"],
+    "openshmem/active_set.cc": ["set_barrier", "set_sync", "set_collective"],
+    "openshmem/collective.cc": ["collective"],
+    "openshmem/signal.cc": ["put_signal_slow_path", "update"],
+    "polling.cc": ["note_look"],
+    "slow_path.cc": ["put_slow_path", "get_slow_path", "atomic_slow_path"],
+    "smem/bm.h": ["with_pool"],
+    "smem/endpoints.h": ["with_endpoint"],
+    "smem/shm.h": ["with_space"],
+    "smem/transfer.cc": ["with_request"],
+    "strided.h": ["put_strided", "get_strided"],
+    "wait_sets.h": ["wait_until"],
+}
+# Call only those, or nothing that allocates.
+PLAIN = set("""
+put get put_value get_value fetch_atomic change_atomic apply change rows set_reduce post holds holds_for_all find_from collect look
+is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_all wait_any wait_some test_one test_set word_set
+some_start store noted has_to_note require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
+find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
+mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
+smem_code_text set_name_handler set_end_handler set_thread_end_handler set_thread_interrupt_handler set_error_handler set_log_sink
+current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_fence reduction_kernel deadline_of
+""".split())
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",
+            "static_assert", "constexpr", "decltype"}
+EXPORT = re.compile(r"\bMEMSPAN_(?:EXPORT|EXTENSION)\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
+                    r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
+CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
+OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
+GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
+
+
+def without_comments(text):
+    text = re.sub(r"\\\n", " \n", re.sub(r"//[^\n]*", "", text))
+    # The definitions of the macros of definitions are none.
+    return re.sub(r"^#define MEMSPAN_(?:EXPORT|EXTENSION|PROFILED|PROFILED_AS|FLAT_PROFILED|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
+                  text, flags=re.M)
+
+
+def end_of(text, at):
+    """Behind the bracket that closes the one at `at`."""
+    pairs, depth = {"(": ")", "{": "}"}, 0
+    opening, closing = text[at], pairs[text[at]]
+    for found in re.compile(r'"(?:\\.|[^"\\])*"|' + re.escape(opening) + "|" + re.escape(closing)).finditer(text, at):
+        depth += {opening: 1, closing: -1}.get(found.group(), 0)
+        if depth == 0:
+            return found.end()
+    raise ValueError(text[at:at + 80])
+
+
+def definitions(text):
+    """(name, what follows the parameters) of each exported function."""
+    for found in EXPORT.finditer(text):
+        if found.group().endswith("("):
+            end = end_of(text, found.end() - 1)
+            name = text[found.end():end].split(",")[1].strip()
+        else:
+            head = re.compile(r'\s*(?:extern "C" )?[\w:*&\s]*?\b(\w+(?:##\w+)*(?:##)?\w*)\(').match(text, found.end())
+            if head is None:
+                continue
+            name, end = head.group(1), end_of(text, head.end() - 1)
+        rest = text[end:].lstrip()
+        if rest.startswith(("try", "{")):
+            yield name, rest
+
+
+def may_throw(rest):
+    """Why: the first function that the body calls and nothing is known of."""
+    body = rest[:end_of(rest, rest.index("{"))]
+    for guard in reversed(list(GUARD.finditer(body))):
+        body = body[:guard.start()] + body[end_of(body, guard.end() - 1):]
+    body = re.sub(r'"(?:\\.|[^"\\])*"', '""', body)
+    known = PLAIN | KEYWORDS | {name for names in CATCHING.values() for name in names}
+    for name in CALL.findall(body):
+        if name not in known and not OTHERS.match(name):
+            return name
+    return "new" if re.search(r"\bnew\b|fmt::|std::(?:string|vector|make_)|\bthrow\b", body) else ""
+
+
+def problems_of_helpers(folder):
+    for file, names in CATCHING.items():
+        text = without_comments((folder / file).read_text(encoding="utf-8"))
+        for name in names:
+            found = [match for match in re.finditer(rf"\b{name}\(", text)
+                     if text[end_of(text, match.end() - 1):].lstrip().startswith(("{", "try {"))]
+            if not found or not all(text[end_of(text, match.end() - 1):].lstrip().startswith("try {") for match in found):
+                yield f"src/capi/{file}: {name} is no function-try-block (CATCHING of check_exceptions.py)"
+
+
+def main(arguments):
+    folder = pathlib.Path(arguments[1] if len(arguments) > 1 else ROOT) / "src" / "capi"
+    problems, seen = list(problems_of_helpers(folder)), 0
+    for path in sorted([*folder.rglob("*.cc"), *folder.rglob("*.h")]):
+        for name, rest in definitions(without_comments(path.read_text(encoding="utf-8"))):
+            seen += 1
+            if rest.startswith("{") and (why := may_throw(rest)):
+                problems.append(f"src/capi/{path.relative_to(folder)}: {name} calls {why}, which may allocate: "
+                                f"end it with MEMSPAN_CATCH (capi/out_of_memory.h)")
+    print("\n".join(problems))
+    print(f"{seen} definitions, {len(problems)} problems")
+    return 1 if problems or seen < 300 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
