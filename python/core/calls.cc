@@ -19,6 +19,7 @@ thread_local bool InCall::is_inside = false;
 namespace {
 
 std::atomic<bool> raises_codes{false};
+constexpr int kMallocFailed = -8;  // SHMEM_MALLOC_FAILED
 
 // Other callers of the library in this process, which know no exceptions, end as ever.
 void on_end(const char* call, int reason, const char* message) {
@@ -42,6 +43,8 @@ const char* name_of_reason(int reason) {
       return "PeerFailed";
     case MEMSPAN_END_TIMEOUT:
       return "Timeout";
+    case MEMSPAN_END_OUT_OF_MEMORY:
+      return "OutOfMemory";
     default:
       return "Error";
   }
@@ -50,18 +53,21 @@ const char* name_of_reason(int reason) {
 int code_of_reason(int reason) {
   constexpr int kInvalidParam = -1, kInner = -4, kTimeout = -7;
   if (reason == MEMSPAN_END_MISTAKE) return kInvalidParam;
+  if (reason == MEMSPAN_END_OUT_OF_MEMORY) return kMallocFailed;
   return reason == MEMSPAN_END_TIMEOUT ? kTimeout : kInner;
 }
 
 const char* name_of_shmem_code(int code) {
   constexpr int kInvalidParam = -1, kInvalidValue = -2, kTimeout = -7;
   if (code == kInvalidParam || code == kInvalidValue) return "InvalidArgument";
+  if (code == kMallocFailed) return "OutOfMemory";
   return code == kTimeout ? "Timeout" : "Error";
 }
 
 const char* name_of_smem_code(int code) {
   if (code == SMEM_INVALID_PARAM) return "InvalidArgument";
   if (code == SMEM_TIMEOUT) return "Timeout";
+  if (code == SMEM_MALLOC_FAILED) return "OutOfMemory";
   return code == SMEM_NOT_CONNECTED ? "PeerFailed" : "Error";
 }
 

@@ -16,11 +16,12 @@ import os
 
 from memspan import _core
 from memspan._core import __version__
-from memspan.errors import Error, InvalidArgument, PeerFailed, Timeout
+from memspan.errors import Error, InvalidArgument, OutOfMemory, PeerFailed, Timeout
 
 __all__ = [
     "Error",
     "InvalidArgument",
+    "OutOfMemory",
     "PeerFailed",
     "Timeout",
     "__version__",

@@ -22,6 +22,10 @@ class InvalidArgument(Error, ValueError):
     """A mistake of the program's: the text says which value, and which are allowed."""
 
 
+class OutOfMemory(Error, MemoryError):
+    """The process, or the host's memory for it, has too little memory for the call."""
+
+
 class PeerFailed(Error):
     """Another process died, or its endpoint ended."""
 

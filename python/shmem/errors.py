@@ -8,11 +8,12 @@ is a ValueError or TypeError in any case.
 """
 
 from memspan._core import last_error, raise_on_error, raises_on_error
-from memspan.errors import Error, InvalidArgument, PeerFailed, Timeout
+from memspan.errors import Error, InvalidArgument, OutOfMemory, PeerFailed, Timeout
 
 __all__ = [
     "Error",
     "InvalidArgument",
+    "OutOfMemory",
     "PeerFailed",
     "Timeout",
     "last_error",
