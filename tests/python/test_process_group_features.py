@@ -122,6 +122,57 @@ def results_without_gradients(rank, ranks):
     assert leaf.requires_grad and leaf.is_leaf and (leaf == ranks).all()
 
 
+def results_in_inference_mode(rank, ranks):
+    """Rank 0 calls first, so a thread of the group writes its results, which have gaps, in the mode of the call."""
+    store = dist.distributed_c10d._get_default_store()
+
+    def gaps(value=-1.0):
+        return torch.full((4, 6), float(value)).t()
+
+    def lists(call, *arguments, **keywords):
+        some = [gaps(10 * rank + peer) for peer in range(ranks)]
+        return call(*arguments, some, **keywords)
+
+    def from_last(call, *arguments):
+        some = [gaps(10 * rank + peer) for peer in range(ranks)] if rank == ranks - 1 else None
+        return call(*arguments, some, src=ranks - 1, async_op=True)
+
+    def to_first(out, value):
+        return dist.gather(value, out if rank == 0 else None, dst=0, async_op=True)
+
+    def message(out):
+        return dist.irecv(out, ranks - 1) if rank == 0 else dist.isend(gaps(rank), 0)
+
+    every = list(range(ranks))
+    asynchronous = {"async_op": True}
+    first = [10 * peer for peer in every]
+    # What rank 0 gets: a tensor for each value.
+    calls = {
+        "broadcast": (lambda out: dist.broadcast(out[0].fill_(rank), ranks - 1, **asynchronous), [ranks - 1]),
+        "all_reduce": (lambda out: dist.all_reduce(out[0].fill_(rank), **asynchronous), [sum(every)]),
+        "reduce": (lambda out: dist.reduce(out[0].fill_(rank), 0, **asynchronous), [sum(every)]),
+        "all_gather": (lambda out: dist.all_gather(out, gaps(rank), **asynchronous), every),
+        "gather": (lambda out: to_first(out, gaps(rank)), every),
+        "scatter": (lambda out: from_last(dist.scatter, out[0]), [10 * (ranks - 1)]),
+        "reduce_scatter": (lambda out: lists(dist.reduce_scatter, out[0], **asynchronous), [sum(first)]),
+        "all_to_all": (lambda out: lists(dist.all_to_all, out, **asynchronous), first),
+        "recv": (lambda out: message(out[0]), [ranks - 1]),
+    }
+    for name, (call, values) in calls.items():
+        if name == "recv" and rank not in (0, ranks - 1):
+            continue
+        with torch.inference_mode():
+            out = [gaps() for _ in values]
+            if rank != 0:
+                store.wait([f"inferred {name}"])
+            work = call(out)
+            if rank == 0:
+                store.set(f"inferred {name}", "")
+        work.wait()
+        if rank == 0:
+            assert [each.unique().tolist() for each in out] == [[value] for value in values], name
+
+
 def asynchronous_mistakes(rank, ranks):
     """Who waits for a work that a thread of the group does gets its failure."""
     store = dist.distributed_c10d._get_default_store()
@@ -238,6 +289,7 @@ CHECKS = [
     uneven_sizes,
     sparse_sums,
     results_without_gradients,
+    results_in_inference_mode,
     asynchronous_mistakes,
     changed_timeouts,
     monitored_barriers,

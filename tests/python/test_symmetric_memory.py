@@ -205,6 +205,28 @@ def signals(group):
     assert pad_is_clear(handle)
 
 
+def signals_of_two_groups(group):
+    """A signal of one group is not one of another group of the same ranks on the same tensor."""
+    rank, ranks = group.rank(), group.size()
+    if ranks == 1:
+        return
+    mine = symm_mem.empty(10, device="cpu")
+    first = symm_mem.rendezvous(mine, group)
+    second = symm_mem.rendezvous(mine, dist.new_group(backend=dist.get_backend(group)))
+    assert first.buffer_ptrs[rank] == second.buffer_ptrs[rank]
+    assert not set(first.signal_pad_ptrs) & set(second.signal_pad_ptrs)
+    after, before = (rank + 1) % ranks, (rank - 1) % ranks
+    first.put_signal(after, channel=2)
+    first.barrier()
+    with pytest.raises(Timeout, match=f"no signal of rank {before} came on channel 2"):
+        second.wait_signal(before, channel=2, timeout_ms=30)
+    second.put_signal(after, channel=2, timeout_ms=1000)
+    first.wait_signal(before, channel=2)
+    second.wait_signal(before, channel=2)
+    assert pad_is_clear(first) and pad_is_clear(second)
+    first.barrier()
+
+
 def words(group):
     tensor = torch.zeros(8, dtype=torch.uint32)
     torch._C._distributed_c10d._SymmetricMemory.memset32(tensor, 2, (1 << 32) - 1, 3)
@@ -237,7 +259,7 @@ def workspaces(group):
     large.barrier()
 
 
-CHECKS = [handles, sizes_that_differ, lasting, pads, signals, words, workspaces]
+CHECKS = [handles, sizes_that_differ, lasting, pads, signals, signals_of_two_groups, words, workspaces]
 
 
 def everything(rank, ranks):

@@ -55,9 +55,13 @@ class ToWrite {
   size_t bytes() const { return flat_.nbytes(); }
   int64_t numel() const { return flat_.numel(); }
   const Tensor& flat() const { return flat_; }
+  // Whether finish() copies.
+  bool is_copy() const { return !flat_.is_same(tensor_); }
+  // With the thread state of the call that made this object: a tensor of inference mode can be
+  // written only in that mode.
   void finish() const {
-    if (flat_.is_same(tensor_)) return;
-    const at::NoGradGuard no_grad;  // a thread of the group has PyTorch's defaults
+    if (!is_copy()) return;
+    const at::NoGradGuard no_grad;  // the caller may record gradients
     tensor_.copy_(flat_);
   }
 

@@ -3,6 +3,7 @@
 // while nobody waits for one.
 #pragma once
 
+#include <ATen/ThreadLocalState.h>
 #include <ATen/record_function.h>
 #include <memspan/group.h>
 #include <memspan/memspan.h>
@@ -292,6 +293,7 @@ class MessageWork final : public Work {
         request_(request),
         tensor_(std::move(tensor)),
         result_(std::move(result)) {
+    if (result_ && result_->is_copy()) state_.emplace();
     if (memspan_group_test(request_) == MEMSPAN_GROUP_PENDING) channel_->watch(request_);
   }
   ~MessageWork() override { channel_->forget(request_); }
@@ -336,7 +338,14 @@ class MessageWork final : public Work {
     }
     std::lock_guard lock(mutex_);
     if (completed_) return true;
-    if (!failure && result_) result_->finish();
+    try {
+      if (!failure && state_) {
+        const at::ThreadLocalStateGuard as_the_caller(*state_);
+        result_->finish();
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
     exception_ = failure;
     completed_ = true;
     if (recordFunctionEndCallback_) std::exchange(recordFunctionEndCallback_, nullptr)();
@@ -347,6 +356,7 @@ class MessageWork final : public Work {
   memspan_group_request_t request_;
   Tensor tensor_;
   std::unique_ptr<ToWrite> result_;
+  std::optional<at::ThreadLocalState> state_;  // of the call, if the result is copied
 };
 
 }  // namespace memspan::tensors

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's symmetric memory on the CPU. An allocation is shareable memory of this process,
-//
-//   | data, up to a page's end | signal pad |
-//
-// which a rendezvous maps on all members of a group. The word of (channel, sender) in a member's
-// pad is 1 from the sender's put_signal until the member's wait_signal.
+// PyTorch's symmetric memory on the CPU. An allocation is shareable memory of this process. A
+// rendezvous maps it on all members of a group, with a signal pad of that group: the signals of one
+// group cannot end the waits of another one on the same tensor. The word of (channel, sender) in a
+// member's pad is 1 from the sender's put_signal until the member's wait_signal.
 #pragma once
 
 #include <ATen/ops/from_blob.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +24,12 @@ namespace memspan::tensors {
 
 namespace symm = c10d::symmetric_memory;
 
-inline std::size_t up_to_page(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
 class PeerMemory;
 
 // What one allocation has of one group.
 struct Peers {
   std::shared_ptr<const Mapping> mapping;
+  std::shared_ptr<const Mapping> pads;
   std::map<std::size_t, c10::intrusive_ptr<PeerMemory>> handles;  // by offset
 };
 
@@ -44,13 +37,11 @@ struct Peers {
 struct Allocation {
   Allocation(std::size_t size, std::size_t pad_size, std::optional<std::string> group)
       : bytes(size),
-        pad_offset(up_to_page(size)),
         pad_bytes(pad_size),
         default_group(std::move(group)),
-        block(std::make_shared<Block>(pad_offset + pad_bytes)) {}
+        block(std::make_shared<Block>(size)) {}
 
   const std::size_t bytes;
-  const std::size_t pad_offset;
   const std::size_t pad_bytes;
   const std::optional<std::string> default_group;
   const std::shared_ptr<Block> block;
@@ -63,12 +54,14 @@ struct Allocation {
 // An allocation on all members of a group. What it gives lives as long as it does, freed or not.
 class PeerMemory : public symm::SymmetricMemory {
  public:
-  PeerMemory(std::shared_ptr<const Allocation> allocation, std::shared_ptr<const Mapping> mapping,
-             std::size_t offset)
-      : allocation_(std::move(allocation)), mapping_(std::move(mapping)), offset_(offset) {
-    for (int member = 0; member < mapping_->group().size(); ++member) {
+  PeerMemory(std::shared_ptr<const Allocation> allocation, const Peers& peers, std::size_t offset)
+      : allocation_(std::move(allocation)),
+        mapping_(peers.mapping),
+        pad_mapping_(peers.pads),
+        offset_(offset) {
+    for (int member = 0; member < group().size(); ++member) {
       buffers_.push_back(mapping_->of(member));
-      pads_.push_back(mapping_->of(member) + allocation_->pad_offset);
+      pads_.push_back(pad_mapping_->of(member));
     }
   }
 
@@ -124,13 +117,12 @@ class PeerMemory : public symm::SymmetricMemory {
   at::Tensor buffer(int member, c10::IntArrayRef sizes, at::ScalarType type,
                     std::int64_t offset) const {
     check_rank(member);
-    return view("data", mapping_->of(member), allocation_->bytes, sizes, type, offset);
+    return view("data", mapping_, member, allocation_->bytes, sizes, type, offset);
   }
   at::Tensor signal_pad(int member, c10::IntArrayRef sizes, at::ScalarType type,
                         std::int64_t offset) const {
     check_rank(member);
-    return view("signal pad", mapping_->of(member) + allocation_->pad_offset,
-                allocation_->pad_bytes, sizes, type, offset);
+    return view("signal pad", pad_mapping_, member, allocation_->pad_bytes, sizes, type, offset);
   }
   std::size_t pad_bytes() const { return allocation_->pad_bytes; }
 
@@ -149,11 +141,12 @@ class PeerMemory : public symm::SymmetricMemory {
   }
   std::uint32_t& word(int member, int channel, int sender) const {
     check_channel(channel);
-    auto* pad = reinterpret_cast<std::uint32_t*>(mapping_->of(member) + allocation_->pad_offset);
+    auto* pad = reinterpret_cast<std::uint32_t*>(pad_mapping_->of(member));
     return pad[group().size() * channel + sender];
   }
-  at::Tensor view(const char* what, std::byte* begin, std::size_t bytes, c10::IntArrayRef sizes,
-                  at::ScalarType type, std::int64_t offset) const {
+  at::Tensor view(const char* what, const std::shared_ptr<const Mapping>& of, int member,
+                  std::size_t bytes, c10::IntArrayRef sizes, at::ScalarType type,
+                  std::int64_t offset) const {
     std::size_t wanted = c10::elementSize(type);
     for (const std::int64_t size : sizes) {
       TORCH_CHECK_VALUE(size >= 0, "sizes are ", sizes, ", each is 0 or more");
@@ -168,12 +161,12 @@ class PeerMemory : public symm::SymmetricMemory {
                       wanted, " bytes from element ", offset, " of ", type,
                       " are asked for, and the ", what, " has ", bytes);
     return at::from_blob(
-        begin + skipped, sizes, [allocation = allocation_, mapping = mapping_](void*) {},
+        of->of(member) + skipped, sizes, [allocation = allocation_, of](void*) {},
         at::TensorOptions().dtype(type));
   }
 
   const std::shared_ptr<const Allocation> allocation_;
-  const std::shared_ptr<const Mapping> mapping_;
+  const std::shared_ptr<const Mapping> mapping_, pad_mapping_;
   const std::size_t offset_;  // of the rendezvous' tensor, in bytes
   std::vector<void*> buffers_, pads_;
 };
@@ -227,12 +220,15 @@ class PeerMemoryAllocator : public symm::SymmetricMemoryAllocator {
     if (found == allocation->peers.end()) {
       std::erase_if(allocation->peers, [](const auto& peers) { return peers.first->has_ended(); });
       auto mapping = std::make_shared<Mapping>(group, allocation->block);
-      found = allocation->peers.emplace(std::move(group), Peers{std::move(mapping), {}}).first;
+      auto pads = std::make_shared<Mapping>(group, std::make_shared<Block>(allocation->pad_bytes));
+      found = allocation->peers
+                  .emplace(std::move(group), Peers{std::move(mapping), std::move(pads), {}})
+                  .first;
     }
     Peers& peers = found->second;
     const std::size_t offset = static_cast<std::byte*>(address) - allocation->block->begin();
     c10::intrusive_ptr<PeerMemory>& handle = peers.handles[offset];
-    if (!handle) handle = c10::make_intrusive<PeerMemory>(allocation, peers.mapping, offset);
+    if (!handle) handle = c10::make_intrusive<PeerMemory>(allocation, peers, offset);
     return handle;
   }
 

@@ -5,6 +5,7 @@
 // call it at about the same time. Otherwise a progress thread of the group runs it, and those
 // behind it, in the order of the calls (collective_queue.h). Point-to-point messages make progress
 // in every wait for one of them, and in a second thread while nobody waits.
+#include <ATen/ThreadLocalState.h>
 #include <memspan/group.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
@@ -372,9 +373,11 @@ class MemspanBackend final : public SharingBackend {
       return work;
     }
     const bool has_arrived{turn};
+    // The task computes as the caller would: in inference mode, without gradients.
     queue_.add({work,
-                [arrive, has_arrived, task = std::move(task)] {
+                [arrive, has_arrived, state = at::ThreadLocalState(), task = std::move(task)] {
                   if (!has_arrived) arrive();
+                  const at::ThreadLocalStateGuard as_the_caller(state);
                   task();
                 }},
                turn);

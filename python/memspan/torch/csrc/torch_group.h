@@ -187,7 +187,8 @@ class TorchGroup {
 // Memory of this process that the members of groups can map; zeros at first.
 class Block {
  public:
-  explicit Block(std::size_t bytes) : begin_(memspan_shareable_create(bytes)) {
+  explicit Block(std::size_t bytes)
+      : begin_(memspan_shareable_create(std::max<std::size_t>(bytes, 1))) {
     if (begin_ == nullptr)
       raise("Error",
             "symmetric memory of " + std::to_string(bytes) + " bytes: " + memspan_last_error(),
