@@ -254,6 +254,8 @@ def make_call(silence, face, call):
             early = list(caller.lines(begin + 1.0))
             check(not early, f"it should wait for the peer, but said {early}")
         bound = BOUNDS_S.get(ends, LIMIT_S)
+        if silence.is_full and call.is_end:  # it waits for the call that fills the connection
+            bound = max(bound, BOUNDS_S["in-time"])
         first = next(caller.lines(begin + 0.3), None)
         if first is None:  # it waits: a handler of a signal runs
             caller.process.send_signal(signal.SIGUSR1)
