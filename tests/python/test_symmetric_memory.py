@@ -220,11 +220,12 @@ def signals_of_two_groups(group):
     first.barrier()
     with pytest.raises(Timeout, match=f"no signal of rank {before} came on channel 2"):
         second.wait_signal(before, channel=2, timeout_ms=30)
+    first.barrier()
     second.put_signal(after, channel=2, timeout_ms=1000)
     first.wait_signal(before, channel=2)
     second.wait_signal(before, channel=2)
-    assert pad_is_clear(first) and pad_is_clear(second)
     first.barrier()
+    assert pad_is_clear(first) and pad_is_clear(second)
 
 
 def words(group):
@@ -304,9 +305,9 @@ def one_group(rank, ranks):
     peer = (rank + 1) % ranks
     tensors = [symm_mem.empty(4, device="cpu") for _ in range(2)]
     dist.barrier()
-    before = threads_and_descriptors()
+    threads, descriptors = threads_and_descriptors()
     handle = symm_mem.rendezvous(tensors[0], group)
-    assert threads_and_descriptors() == before
+    assert threads_and_descriptors() == (threads, descriptors + 1)  # the pad's
     # A mapping is one of the group's collectives: it takes its turn behind those under way.
     if rank == 1:
         store.wait(["queued"])
@@ -327,7 +328,7 @@ def one_group(rank, ranks):
         handle.put_signal(peer)
     mapped = shared_mappings()
     del tensors[1]
-    assert shared_mappings() == mapped - ranks
+    assert shared_mappings() == mapped - 2 * ranks  # its memory and its pads
     assert view.eq(peer).all()
 
 
