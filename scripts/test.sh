@@ -365,7 +365,7 @@ part_hosts() {
   else
     place=(python3 tests/hosts/on_hosts.py 3)
     # Without those that make hosts of their own.
-    run_ctest hosts build -L hosts -E "$makes_hosts"
+    run_ctest hosts build -L '^hosts$' -E "$makes_hosts"
   fi
   MEMSPAN_OSHRUN=$folder/oshrun MEMSPAN_TEST_HOSTS=2 run_pytest python-hosts "$folder/python" "${hosts_tests[@]}"
   local layout
