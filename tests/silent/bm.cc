@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "silent/silent.h"
+#include "silent/pools.h"
 
 namespace {
 
@@ -15,6 +15,7 @@ using silent::Ends;
 using silent::kNear;
 using silent::kSilent;
 using silent::need;
+using silent::need_ok;
 
 constexpr std::size_t kSmall = 4096;
 constexpr std::size_t kLarge = std::size_t{20} << 20;
@@ -23,15 +24,7 @@ constexpr std::uint64_t kGiven = std::uint64_t{32} << 20;
 class Pools final : public silent::Face {
  public:
   void begin() override {
-    smem_bm_config_t config;
-    smem_bm_config_init(&config);
-    config.startConfigStoreServer = false;
-    config.initTimeout = config.createTimeout = 20;
-    config.controlOperationTimeout = silent::kTimeout;
-    config.autoRanking = false;
-    config.rankId = static_cast<std::uint16_t>(rank);
-    need_ok(
-        smem_bm_init(std::getenv("SILENT_STORE"), static_cast<std::uint32_t>(size), 0, &config));
+    silent::begin_pools(rank, size);
     pool_ = fresh_pool(1);
     need_ok(smem_bm_join(pool_, 0));
     own_.resize(kLarge);
@@ -83,7 +76,6 @@ class Pools final : public silent::Face {
   }
 
  private:
-  static void need_ok(int code) { need(code == SMEM_OK, smem_get_last_err_msg()); }
   static smem_bm_t fresh_pool(std::uint32_t id) {
     smem_bm_t const pool = smem_bm_create(id, 0, SMEMB_DATA_OP_SDMA, kGiven, 0, 0);
     need(pool != nullptr, smem_get_last_err_msg());

@@ -13,13 +13,14 @@
 #include <cstring>
 #include <thread>
 
-#include "silent/silent.h"
+#include "silent/pools.h"
 
 namespace {
 
 using silent::Ends;
 using silent::kSilent;
 using silent::need;
+using silent::need_ok;
 
 constexpr std::size_t kSmall = 4096;
 constexpr std::size_t kLarge = std::size_t{1} << 20;
@@ -29,15 +30,7 @@ constexpr std::uint32_t kSections = 8;  // each has entries of one size
 class Blocks final : public silent::Face {
  public:
   void begin() override {
-    smem_bm_config_t config;
-    smem_bm_config_init(&config);
-    config.startConfigStoreServer = false;
-    config.initTimeout = config.createTimeout = 20;
-    config.controlOperationTimeout = silent::kTimeout;
-    config.autoRanking = false;
-    config.rankId = static_cast<std::uint16_t>(rank);
-    need_ok(
-        smem_bm_init(std::getenv("SILENT_STORE"), static_cast<std::uint32_t>(size), 0, &config));
+    silent::begin_pools(rank, size);
     pool_ = smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kGiven, 0, 0);
     need(pool_ != nullptr, smem_get_last_err_msg());
     need_ok(memspan_kv_start(pool_, kSections));
@@ -94,7 +87,6 @@ class Blocks final : public silent::Face {
   }
 
  private:
-  static void need_ok(int code) { need(code == SMEM_OK, smem_get_last_err_msg()); }
   static memspan_kv_key_t key(int number) {
     memspan_kv_key_t made = {};
     std::memset(made.bytes, number + 1, sizeof made.bytes);
