@@ -129,11 +129,13 @@ bool NodeSegment::mark_lost(int rank, int wait_status) const {
 
 void NodeSegment::mark_departed(int rank) const {
   PeerSlot& departed = peer(rank);
-  PeerState joined = PeerState::kJoined;
-  if (departed.state.load(std::memory_order_acquire) != joined) return;
-  note_cause(departed, kDeparted);
-  if (departed.state.compare_exchange_strong(joined, PeerState::kLeft, std::memory_order_acq_rel))
-    announce_loss(departed);
+  // The notice may come before its arrival is noted.
+  for (PeerState before : {PeerState::kAbsent, PeerState::kJoined}) {
+    if (departed.state.load(std::memory_order_acquire) != before) continue;
+    note_cause(departed, kDeparted);
+    if (departed.state.compare_exchange_strong(before, PeerState::kLeft, std::memory_order_acq_rel))
+      return announce_loss(departed);
+  }
 }
 
 void NodeSegment::announce_loss(PeerSlot& lost) const {

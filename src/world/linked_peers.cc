@@ -165,8 +165,8 @@ void LinkedPeers::note_arrivals() {
     PeerSlot& slot = membership_.segment->peer(peer);
     slot.pid.store(introductions_[static_cast<std::size_t>(peer)].process,
                    std::memory_order_relaxed);
-    for (PeerState before : {PeerState::kAbsent, PeerState::kLeft})
-      slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
+    PeerState before = PeerState::kAbsent;
+    slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
   keep_in_touch();
 }

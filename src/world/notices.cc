@@ -76,9 +76,8 @@ bool is_news(const Notice& notice, const NodeSegment& segment) {
   const PeerState state = segment.peer(notice.rank).state.load(std::memory_order_acquire);
   switch (notice.kind) {
     case Notice::Kind::kLoss:
-      return state != PeerState::kLost && state != PeerState::kLeft;
     case Notice::Kind::kDeparture:
-      return state == PeerState::kJoined;
+      return state != PeerState::kLost && state != PeerState::kLeft;
     case Notice::Kind::kExit:
       return segment.header().exit_requested.load(std::memory_order_acquire) == 0;
     case Notice::Kind::kEnd:

@@ -72,6 +72,17 @@ TEST_F(NoticesTest, AreWrittenIntoTheSegment) {
   EXPECT_EQ(segment_.header().exit_code.load(), 5);
 }
 
+// A member that leaves at once may be faster than a process that notes who has come.
+TEST_F(NoticesTest, OfADepartureMayComeBeforeTheArrivalIsNoted) {
+  segment_.peer(3).state.store(PeerState::kAbsent);
+  const Notice departure{Notice::Kind::kDeparture, 3};
+  EXPECT_TRUE(is_news(departure, segment_));
+  apply(departure, segment_);
+  EXPECT_EQ(segment_.peer(3).state.load(), PeerState::kLeft);
+  EXPECT_EQ(segment_.header().deaths.load(), 1u);
+  EXPECT_FALSE(is_news(departure, segment_));
+}
+
 TEST_F(NoticesTest, OfLossesAndDeparturesComeInTheirOrder) {
   EXPECT_TRUE(losses(segment_).empty());
   segment_.mark_lost(3, 9);
