@@ -16,9 +16,10 @@ std::uint64_t device_offset(const RangeParts& parts) {
 }
 
 RangeRegistry registry_of(Member& member) {
-  constexpr RangeBounds kWindow{
-      .begin = kPoolWindow, .end = kPoolWindow + kPoolWindowBytes, .step = kDeviceAddressStep};
-  return {member.store(), "fabric/addresses", kWindow};
+  const RangeBounds window{.begin = address_windows().pool,
+                           .end = address_windows().pool + address_windows().pool_bytes(),
+                           .step = kDeviceAddressStep};
+  return {member.store(), "fabric/addresses", window};
 }
 
 }  // namespace

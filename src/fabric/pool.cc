@@ -44,12 +44,12 @@ Status check_contribution(std::size_t range, const ContributionRequest& request)
 // The bytes of all ranks' windows; kInvalidArgument if they exceed the pool window.
 Result<std::uint64_t> range_bytes(const PoolOptions& options, std::size_t range) {
   const std::uint64_t most = options.contributions[range].most;
-  if (most > kPoolWindowBytes / options.ranks)
+  if (most > address_windows().pool_bytes() / options.ranks)
     return Status(Code::kInvalidArgument,
                   fmt::format("{} ranks of up to {} of {} memory need more addresses than pools "
                               "may have, {}",
                               options.ranks, format_size(most), kRangeNames[range],
-                              format_size(kPoolWindowBytes)));
+                              format_size(address_windows().pool_bytes())));
   return stride_of(options.contributions[range]) * options.ranks;
 }
 

@@ -70,10 +70,11 @@ Status check(const SpaceOptions& options) {
     return {Code::kInvalidArgument,
             fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
                         options.bytes, device_of(options).name(), kDeviceGranularity)};
-  if (options.bytes > kPoolWindowBytes / options.ranks)
+  if (options.bytes > address_windows().pool_bytes() / options.ranks)
     return {Code::kInvalidArgument,
             fmt::format("{} ranks of {} each need more addresses than spaces may have, {}",
-                        options.ranks, format_size(options.bytes), format_size(kPoolWindowBytes))};
+                        options.ranks, format_size(options.bytes),
+                        format_size(address_windows().pool_bytes()))};
   return Status::ok();
 }
 

@@ -5,9 +5,6 @@
 //   window  0x2800'0000'0000 … 0x5500'0000'0000 (free under plain and ASan builds)
 //           0x7e80'0000'0000 + 512 GiB           (free under TSan)
 //
-// The symmetric heap begins at the bottom, the heap in device memory above it, and MemFabric's
-// pools above both.
-//
 // One rank's part, in the memfd and in the address space:
 //   | internal area (team synchronisation, scratch) | symmetric heap of the user |
 // and at the end of its part of the memfd, mapped elsewhere:
@@ -19,27 +16,26 @@
 
 namespace memspan {
 
-#if defined(__SANITIZE_THREAD__)
-#define MEMSPAN_TSAN_ 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MEMSPAN_TSAN_ 1
-#endif
-#endif
+// The heap, above it the heap in device memory, and pools above both.
+struct AddressWindows {
+  std::uint64_t heap;
+  std::uint64_t heap_bytes;  // together with what is above it
+  std::uint64_t device_heap;
+  std::uint64_t pool;
+  constexpr std::uint64_t device_heap_bytes() const { return pool - device_heap; }
+  constexpr std::uint64_t pool_bytes() const { return heap + heap_bytes - pool; }
+};
 
-#if defined(MEMSPAN_TSAN_)
-inline constexpr std::uint64_t kHeapWindow = 0x7e80'0000'0000;
-inline constexpr std::uint64_t kHeapWindowBytes = std::uint64_t{512} << 30;
-inline constexpr std::uint64_t kDeviceHeapWindow = kHeapWindow + (std::uint64_t{128} << 30);
-inline constexpr std::uint64_t kPoolWindow = kHeapWindow + (std::uint64_t{256} << 30);
-#else
-inline constexpr std::uint64_t kHeapWindow = 0x2800'0000'0000;
-inline constexpr std::uint64_t kHeapWindowBytes = 0x2d00'0000'0000;
-inline constexpr std::uint64_t kDeviceHeapWindow = 0x2c00'0000'0000;
-inline constexpr std::uint64_t kPoolWindow = 0x3000'0000'0000;
-#endif
-inline constexpr std::uint64_t kDeviceHeapWindowBytes = kPoolWindow - kDeviceHeapWindow;
-inline constexpr std::uint64_t kPoolWindowBytes = kHeapWindow + kHeapWindowBytes - kPoolWindow;
+// A program may be compiled with -fsanitize=thread while the library is not.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): it is TSan's
+extern "C" __attribute__((weak)) void __tsan_init();
+inline AddressWindows address_windows() {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  if (&__tsan_init != nullptr)
+    return {0x7e80'0000'0000, 512 * kGiB, 0x7e80'0000'0000 + 128 * kGiB,
+            0x7e80'0000'0000 + 256 * kGiB};
+  return {0x2800'0000'0000, 0x2d00'0000'0000, 0x2c00'0000'0000, 0x3000'0000'0000};
+}
 
 // The library's own part of each rank's segment; only touched pages cost memory.
 inline constexpr std::size_t kInternalBytes = std::size_t{64} << 20;

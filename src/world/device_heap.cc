@@ -27,10 +27,10 @@ Result<std::size_t> device_heap_bytes(std::size_t fallback) {
     MEMSPAN_TRY_ASSIGN(bytes, parse_size(kSizeVariable, *text),
                        "the size of the symmetric heap in memory of a device");
   }
-  if (bytes > kDeviceHeapWindowBytes)
+  if (bytes > address_windows().device_heap_bytes())
     return Status(Code::kInvalidArgument,
                   fmt::format("{} is {}, allowed are up to {}", kSizeVariable, format_size(bytes),
-                              format_size(kDeviceHeapWindowBytes)));
+                              format_size(address_windows().device_heap_bytes())));
   return align_up(bytes, kDeviceGranularity);
 }
 
@@ -144,14 +144,14 @@ Status DeviceHeap::reserve(std::uint64_t number) {
   std::size_t most = 0;
   for (int node = 0; node < place_.nodes.count(); ++node)
     most = std::max(most, static_cast<std::size_t>(place_.nodes.peers_in(node)));
-  if (bytes_ > kDeviceHeapWindowBytes / most)
+  if (bytes_ > address_windows().device_heap_bytes() / most)
     return {Code::kOutOfMemory,
             fmt::format("{} parts of {} do not fit the address window of {}", most,
-                        format_size(bytes_), format_size(kDeviceHeapWindowBytes))};
+                        format_size(bytes_), format_size(address_windows().device_heap_bytes()))};
   const std::uint64_t step = align_up(bytes_ * most, kDeviceAddressStep);
-  if (number >= kDeviceHeapWindowBytes / step)
+  if (number >= address_windows().device_heap_bytes() / step)
     return {Code::kUnavailable, "there is no other place for it"};
-  const std::uint64_t at = kDeviceHeapWindow + number * step;
+  const std::uint64_t at = address_windows().device_heap + number * step;
   MEMSPAN_TRY_ASSIGN(range_,
                      device_.reserve_at(bytes_ * parts(), reinterpret_cast<void*>(at)),  // NOLINT
                      "the symmetric heap");

@@ -110,13 +110,14 @@ Status World::map_segments(StaticVariables variables) {
                                            nodes().index_of(rank()));
   const std::size_t each = part_bytes_ + static_segment_.bytes;
   const std::size_t bytes = each * parts();
-  if (bytes / each != parts() || bytes > kHeapWindowBytes)
+  if (bytes / each != parts() || bytes > address_windows().heap_bytes)
     return {Code::kOutOfMemory,
             fmt::format("{} heaps of {} do not fit the address window of {}", parts(),
-                        format_size(each), format_size(kHeapWindowBytes))};
+                        format_size(each), format_size(address_windows().heap_bytes))};
   MEMSPAN_TRY_ASSIGN(
       Reservation range,
-      Reservation::make(bytes, is_the_job ? reinterpret_cast<void*>(kHeapWindow) : nullptr),
+      Reservation::make(bytes,
+                        is_the_job ? reinterpret_cast<void*>(address_windows().heap) : nullptr),
       "reserving addresses");
   range_ = std::make_unique<Reservation>(std::move(range));
   transport_ = make_mapped_transport(*range_, *membership_.heap);

@@ -465,13 +465,13 @@ void shortage() {
 // Where something else lies at the first place in one process, all take the next one.
 void taken() {
   start();
-  auto* const place = reinterpret_cast<void*>(memspan::kDeviceHeapWindow);
+  auto* const place = reinterpret_cast<void*>(memspan::address_windows().device_heap);
   if (my_pe == 1)
     CHECK(mmap(place, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
           place);
   CHECK(aclshmem_malloc(64) != nullptr);
   const auto base = reinterpret_cast<std::uintptr_t>(aclshmemx_get_heap_base());
-  const auto window = static_cast<std::uintptr_t>(memspan::kDeviceHeapWindow);
+  const auto window = static_cast<std::uintptr_t>(memspan::address_windows().device_heap);
   CHECK(base == window + (1U << 30) + static_cast<std::size_t>(my_pe) * kHeapBytes);
   check_signals();
   CHECK(aclshmem_finalize() == 0);

@@ -12,7 +12,7 @@ namespace memspan {
 namespace {
 
 TEST(ReservationTest, TakesTheWantedPlaceWhenItIsFree) {
-  auto* wanted = reinterpret_cast<void*>(kHeapWindow);
+  auto* wanted = reinterpret_cast<void*>(address_windows().heap);
   Reservation first = Reservation::make(1 << 20, wanted).value();
   EXPECT_EQ(first.base(), wanted);
   Reservation second = Reservation::make(1 << 20, wanted).value();
@@ -76,7 +76,8 @@ TEST(ReservationTest, MoreAddressesThanThereAreIsAnError) {
 }
 
 TEST(ReservationTest, TakesItsPlaceOrSaysWhatIsThere) {
-  const std::uint64_t address = kPoolWindow + kPoolWindowBytes - page_size();
+  const std::uint64_t address =
+      address_windows().pool + address_windows().pool_bytes() - page_size();
   auto* const place = reinterpret_cast<void*>(address);
   auto first = Reservation::make_at(page_size(), place);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();
