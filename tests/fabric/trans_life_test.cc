@@ -249,7 +249,7 @@ TEST(TransLifeTest, RefusesWhatIsNoConfiguration) {
     EXPECT_EQ(smem_trans_create(store.url(), "", &good), nullptr);
     EXPECT_TRUE(says("invalid unique_id"));
     EXPECT_EQ(smem_trans_create(store.url(), "here", &good), nullptr);
-    EXPECT_TRUE(says("ip:port"));
+    EXPECT_TRUE(says("ip:port, [ipv6]:port and host:port"));
     smem_trans_destroy(nullptr, 0);
     EXPECT_TRUE(says("handle is NULL"));
   });

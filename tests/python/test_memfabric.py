@@ -641,8 +641,8 @@ def in_background(rank, ranks):
     engine = mooncake.TransferEngine()
     assert engine.batch_transfer_async_write("127.0.0.1:1", [1], [1], [1]) == 0
     assert "not initialized" in memfabric_hybrid.get_last_err_msg()
-    assert engine.initialize_ext("127.0.0.1", url(), "tcp", "", "http") == 0
-    session = f"127.0.0.1:{engine.get_rpc_port()}"
+    assert engine.initialize_ext("localhost", url(), "tcp", "", "http") == 0
+    session = f"localhost:{engine.get_rpc_port()}"
     memory = engine.allocate_managed_buffer(1 << 16)
     assert memory != 0
     assert engine.write_bytes_to_buffer(memory, bytes([rank + 1]) * 1000, 1000) == 0

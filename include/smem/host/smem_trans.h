@@ -4,15 +4,16 @@
  * C++11. Names, arguments and values are MemFabric's; what goes beyond them is in
  * <memspan/transfer.h>.
  *
- * An endpoint's name is "ip:port" or "[ipv6]:port"; it is only a name, nothing listens there. A
- * transfer issued after the peer's registration returned works at once, and one that returned is
- * complete: the bytes are in the peer's memory. Pieces may begin and end anywhere within what the
- * peer registered, to the byte. Thread-safe, but for config_init. Functions that return a code
- * return SMEM_OK or what is wrong, and smem_get_last_err_msg() says it in a sentence:
- * SMEM_NOT_EXIST for a peer that is unknown or an address that it has not registered,
- * SMEM_NOT_CONNECTED for one that died, SMEM_INVALID_PARAM for bad arguments, which are looked at
- * first, SMEM_NOT_INIT before smem_trans_init(), and then SMEM_INVALID_PARAM again for a handle
- * that names no endpoint. Every call that waits ends. A child of fork() has no endpoints.
+ * An endpoint's name is "ip:port", "[ipv6]:port" or "host:port"; it is only a name: nothing listens
+ * there, and no name server is asked. A transfer issued after the peer's registration returned
+ * works at once, and one that returned is complete: the bytes are in the peer's memory. Pieces may
+ * begin and end anywhere within what the peer registered, to the byte. Thread-safe, but for
+ * config_init. Functions that return a code return SMEM_OK or what is wrong, and
+ * smem_get_last_err_msg() says it in a sentence: SMEM_NOT_EXIST for a peer that is unknown or an
+ * address that it has not registered, SMEM_NOT_CONNECTED for one that died, SMEM_INVALID_PARAM for
+ * bad arguments, which are looked at first, SMEM_NOT_INIT before smem_trans_init(), and then
+ * SMEM_INVALID_PARAM again for a handle that names no endpoint. Every call that waits ends. A child
+ * of fork() has no endpoints.
  */
 #ifndef MEMSPAN_SMEM_TRANS_H
 #define MEMSPAN_SMEM_TRANS_H

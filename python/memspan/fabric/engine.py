@@ -182,7 +182,7 @@ class TransferEngine(Owner):
         data_op_type: int = TransDataOpType.SDMA,
         store_server_role: str | None = None,
     ) -> int:
-        """Takes the name ``session_id`` (``ip:port``; without a port the one of ``get_rpc_port`` is
+        """Takes the name ``session_id`` (``ip:port`` or ``host:port``; without a port the one of ``get_rpc_port`` is
         added) at the store. role: "Prefill" sends, "Decode" receives, "Both". The process of the
         role ``store_server_role`` hosts the store if none runs, and again if it is lost. A store
         that comes back is found again, also at another address of a list

@@ -9,7 +9,8 @@
 namespace memspan::transfer {
 namespace {
 
-constexpr std::size_t kMostBytes = 64;  // "[", 39 digits and colons, "]:65535", and some zeros
+constexpr std::size_t kMostHostBytes = 253;              // of a name in DNS
+constexpr std::size_t kMostBytes = kMostHostBytes + 11;  // a colon, a port, and some zeros
 
 // Empty if it is not an address of that family.
 std::string normal_address(int family, const std::string& text) {
@@ -21,12 +22,38 @@ std::string normal_address(int family, const std::string& text) {
   return normal;
 }
 
+bool is_letter(char each) {
+  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+}
+bool is_digit(char each) {
+  return each >= '0' && each <= '9';
+}
+
+// A host's name, in small letters; empty if it is invalid. The last part has a letter, so that an
+// address with a mistake is not taken for a name.
+std::string normal_host(std::string_view text) {
+  if (text.size() > kMostHostBytes) return "";
+  std::string normal;
+  bool has_letter = false;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const bool ends_part = i == text.size() || text[i] == '.';
+    if (ends_part && (normal.empty() || normal.back() == '.' || normal.back() == '-')) return "";
+    if (i == text.size()) break;
+    if (text[i] == '-' && (normal.empty() || normal.back() == '.')) return "";
+    if (!ends_part && text[i] != '-' && text[i] != '_' && !is_letter(text[i]) && !is_digit(text[i]))
+      return "";
+    has_letter = is_letter(text[i]) || (has_letter && !ends_part);
+    normal += is_letter(text[i]) ? static_cast<char>(text[i] | 0x20) : text[i];
+  }
+  return has_letter ? normal : "";
+}
+
 }  // namespace
 
 Result<std::string> normal_name(std::string_view text) {
   const Status wrong(Code::kInvalidArgument,
-                     fmt::format("invalid unique_id, which is \"{}\": allowed are ip:port and "
-                                 "[ipv6]:port, with a port of 1 to 65535",
+                     fmt::format("invalid unique_id, which is \"{}\": allowed are ip:port, "
+                                 "[ipv6]:port and host:port, with a port of 1 to 65535",
                                  text.substr(0, kMostBytes)));
   const std::size_t colon = text.rfind(':');
   if (text.size() > kMostBytes || colon == std::string_view::npos) return wrong;
@@ -43,6 +70,9 @@ Result<std::string> normal_name(std::string_view text) {
       return fmt::format("{}:{}", v4, port);
   if (const std::string v6 = normal_address(AF_INET6, std::string(host)); !v6.empty())
     return fmt::format("[{}]:{}", v6, port);
+  if (!has_brackets)
+    if (const std::string name = normal_host(host); !name.empty())
+      return fmt::format("{}:{}", name, port);
   return wrong;
 }
 

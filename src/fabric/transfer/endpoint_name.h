@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of endpoints: "10.0.0.1:6000", "[fe80::1]:6000". They look like addresses, but nothing
-// listens there.
+// Names of endpoints: "10.0.0.1:6000", "[fe80::1]:6000", "node7:6000". They look like addresses,
+// but nothing listens there, and no name server is asked.
 #pragma once
 
 #include <string>
