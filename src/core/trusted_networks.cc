@@ -74,7 +74,7 @@ Result<TrustedNetworks> TrustedNetworks::parse(std::string_view text) {
 
 bool TrustedNetworks::contain(const std::string& address) const {
   if (are_all_) return true;
-  const auto bytes = parse_address(address);
+  const auto bytes = parse_address(address.substr(0, address.find('%')));
   if (!bytes) return false;
   const bool has_four_bytes = is_v4(address);
   const auto is_in = [&](const Subnet& subnet) {  // ::/0 has no address of IPv4

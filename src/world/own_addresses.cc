@@ -82,8 +82,10 @@ bool leads_to_other_hosts(const ifaddrs& interface) {
 
 bool is_numeric_address(const std::string& text) {
   in6_addr address{};
+  const std::size_t zone = text.find('%');
+  if (zone != std::string::npos && if_nametoindex(text.c_str() + zone + 1) == 0) return false;
   return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), &address) == 1;
+         inet_pton(AF_INET6, text.substr(0, zone).c_str(), &address) == 1;
 }
 
 // Connecting a datagram socket only looks up the route.

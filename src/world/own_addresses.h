@@ -11,6 +11,7 @@
 
 namespace memspan {
 
+// Also with an interface of this host, as in "fe80::1%eth0".
 bool is_numeric_address(const std::string& text);
 
 // The address from which this host would connect to `there`, which is resolved; nullopt without a

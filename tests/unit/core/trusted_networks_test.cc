@@ -49,6 +49,7 @@ TEST(TrustedNetworksTest, SubnetsAreComparedByTheirBits) {
   EXPECT_TRUE(parse("0.0.0.0/0").contain("203.0.113.9"));
   EXPECT_FALSE(parse("0.0.0.0/0").contain("fd00::1"));
   EXPECT_TRUE(parse("::/0").contain("fd00::1"));
+  EXPECT_TRUE(parse("fe80::/10").contain("fe80::1%eth0"));
   for (const char* text : {"::/0", "::/80"}) EXPECT_FALSE(parse(text).contain("10.0.0.1")) << text;
 }
 

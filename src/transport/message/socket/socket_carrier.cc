@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -48,7 +49,19 @@ Result<SocketAddress> unix_address(std::string_view name) {
   return address;
 }
 
-Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port) {
+// "fe80::1" of "fe80::1%eth0". An interface's name means nothing on another host.
+std::string without_zone(const std::string& host) {
+  return host.substr(0, host.find('%'));
+}
+
+// The interface of "fe80::1%eth0"; 0 if none is named.
+unsigned zone_of(const std::string& host) {
+  const std::size_t percent = host.find('%');
+  return percent == std::string::npos ? 0 : ::if_nametoindex(host.c_str() + percent + 1);
+}
+
+// A link-local address of IPv6 is looked for on the interface `zone`.
+Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port, unsigned zone) {
   SocketAddress address;
   auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
@@ -59,9 +72,16 @@ Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port) {
     return address;
   }
   address.storage = {};
-  if (::inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1) {
+  if (::inet_pton(AF_INET6, without_zone(host).c_str(), &v6->sin6_addr) == 1) {
+    const bool is_link_local = IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
+    if (is_link_local && zone == 0)
+      return Status(Code::kUnreachable,
+                    fmt::format("{} is a link-local address, and MEMSPAN_NET does not say on which "
+                                "interface of this host, as in fe80::1%eth0",
+                                host));
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(port);
+    v6->sin6_scope_id = is_link_local ? zone : 0;
     address.length = sizeof *v6;
     return address;
   }
@@ -69,7 +89,7 @@ Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port) {
                 fmt::format("\"{}\" is not a numeric address of IPv4 or IPv6", host));
 }
 
-Result<SocketAddress> parse_address(std::string_view text) {
+Result<SocketAddress> parse_address(std::string_view text, unsigned zone) {
   if (text.substr(0, kUnixPrefix.size()) == kUnixPrefix)
     return unix_address(text.substr(kUnixPrefix.size()));
   if (const std::size_t colon = text.rfind(':');
@@ -77,7 +97,7 @@ Result<SocketAddress> parse_address(std::string_view text) {
     MEMSPAN_TRY_ASSIGN(const std::int64_t port,
                        parse_integer("the port", text.substr(colon + 1), 1, 65535), "an address");
     return tcp_address(std::string(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size())),
-                       static_cast<std::uint16_t>(port));
+                       static_cast<std::uint16_t>(port), zone);
   }
   return Status(
       Code::kInvalidArgument,
@@ -192,14 +212,16 @@ Dialled dial_unix(const SocketAddress& to, const Deadline& deadline) {
 
 class SocketCarrier final : public Carrier {
  public:
-  explicit SocketCarrier(const SocketOptions& options) : options_(options) {}
+  explicit SocketCarrier(const SocketOptions& options)
+      : options_(options), zone_(zone_of(options.host)) {}
   std::string_view name() const override { return "socket"; }
 
   Result<std::unique_ptr<Listener>> listen() override {
     const bool is_unix = options_.family == SocketOptions::Family::kUnix;
     const std::string name = "memspan-" + random_hex(8);
     MEMSPAN_TRY_ASSIGN(SocketAddress address,
-                       is_unix ? unix_address(name) : tcp_address(options_.host, 0), "listening");
+                       is_unix ? unix_address(name) : tcp_address(options_.host, 0, zone_),
+                       "listening");
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.is_valid()) return Status::from_errno("socket");
     if (::bind(socket.get(), address.get(), address.length) != 0 ||
@@ -214,13 +236,13 @@ class SocketCarrier final : public Carrier {
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket),
         is_unix ? fmt::format("{}{}", kUnixPrefix, name)
-                : fmt::format("{}{}:{}", kTcpPrefix, options_.host, port),
+                : fmt::format("{}{}:{}", kTcpPrefix, without_zone(options_.host), port),
         options_));
   }
 
   Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
                                               const Deadline& deadline) override {
-    MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address), "connecting");
+    MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address, zone_), "connecting");
     auto [socket, error] =
         to.family() == AF_UNIX ? dial_unix(to, deadline) : dial(to.get(), to.length, deadline);
     if (error == ETIMEDOUT || error == EINTR)
@@ -234,6 +256,7 @@ class SocketCarrier final : public Carrier {
 
  private:
   const SocketOptions options_;
+  const unsigned zone_;  // of a host with a link-local address; else 0
 };
 
 }  // namespace
