@@ -227,10 +227,15 @@ Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& acc
   // Attempts end at `silent` until the warning is logged, and then only at the deadline.
   const Deadline silent = deadline.within(kSilentWait);
   bool has_told = false;
+  bool has_tried = false;
   for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
-    auto client = attempts.attempt(has_told ? deadline : silent, deadline);
+    const Deadline end = has_told ? deadline : silent;
+    auto client = attempts.attempt(end, deadline);
     if (client.is_ok()) return client;
-    last = client.status();
+    // The reason of an earlier attempt says more than that this one was cut short.
+    if (!has_tried || !end.has_passed() || !may_come_later(client.status().code()))
+      last = client.status();
+    has_tried = true;
     if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
     if (!has_told && silent.has_passed() && !deadline.has_passed()) {
       has_told = true;

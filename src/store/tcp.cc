@@ -8,6 +8,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 
 #include "core/dial.h"
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
 #include "store/resolver.h"
@@ -27,8 +29,10 @@ namespace {
 
 using Address = SocketAddress;
 
-// A listener waits no longer than this for an unresponsive name server.
+// A listener waits no longer than this for the address of its name: a cluster may know it only
+// after its process has started, and a name server may not respond.
 constexpr Duration kNamePatience = std::chrono::seconds(10);
+constexpr Duration kNamePause = std::chrono::milliseconds(200);
 
 bool is_loopback(const Address& address) {
   if (address.storage.ss_family == AF_INET) {
@@ -116,6 +120,21 @@ std::string host_of(const Address& address) {
   return endpoint.is_ok() ? endpoint->host : "a loopback address";
 }
 
+Result<std::vector<Address>> resolve_patiently(const Endpoint& endpoint) {
+  const Deadline deadline = Deadline::after(kNamePatience);
+  for (bool has_told = false;; has_told = true) {
+    auto addresses = resolve(endpoint, deadline);
+    if (addresses.code() != Code::kUnavailable || deadline.has_passed()) return addresses;
+    if (!has_told)
+      log_line(LogLevel::kWarn,
+               fmt::format("waiting {:.0f} s for the address to listen at: {}",
+                           to_seconds(kNamePatience), addresses.status().message()));
+    const Deadline next = until_next_look(deadline.within(kNamePause));
+    static_cast<void>(::poll(nullptr, 0, std::max(next.remaining_poll_ms(), 0)));
+    if (is_interrupted()) return interruption();
+  }
+}
+
 Result<TcpListener> listen_at(const Endpoint& endpoint, const Address& address) {
   TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
@@ -158,7 +177,7 @@ Result<TcpConnection> connect_to(const Endpoint& endpoint, const Address& addres
 Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
   std::vector<Address> addresses = addresses_of_interface(endpoint);
   if (addresses.empty()) {
-    MEMSPAN_TRY_ASSIGN(addresses, resolve(endpoint, Deadline::after(kNamePatience)), "listening");
+    MEMSPAN_TRY_ASSIGN(addresses, resolve_patiently(endpoint), "listening");
     // /etc/hosts may have this host's name at 127.0.1.1, which other hosts cannot reach.
     std::stable_partition(addresses.begin(), addresses.end(),
                           [](const Address& address) { return !is_loopback(address); });

@@ -12,12 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "core/log.h"
+#include "store/client.h"
 #include "store/tcp.h"
 #include "support.h"
 #include "support/needs.h"
@@ -116,13 +119,15 @@ void start_loopback() {
 // A network of its own, whose hosts file has this host's names as Debian's does.
 [[noreturn]] void listen_by_name(const std::string& folder) {
   enter_network();
-  replace_in_etc(folder, "hosts",
-                 "127.0.0.1 localhost\n127.0.1.1 both only-here\n192.0.2.9 both\n");
+  constexpr auto kHosts = "127.0.0.1 localhost\n127.0.1.1 both only-here\n192.0.2.9 both\n";
+  replace_in_etc(folder, "hosts", kHosts);
   replace_in_etc(folder, "nsswitch.conf", "hosts: files\n");
   start_loopback();
   static int warnings;
+  static std::atomic<int> waits;
   set_log_sink([](int, const char* line) {
     if (std::strstr(line, "no other host can connect") != nullptr) ++warnings;
+    if (std::strstr(line, "waiting 10 s for the address to listen at: ") != nullptr) ++waits;
   });
   const auto listens_at = [](const char* host, const char* address, int warned) {
     const auto listener = listen_tcp({host, 0});
@@ -132,11 +137,36 @@ void start_loopback() {
         warnings);
     return listener.is_ok() && listener->endpoint.host == address && warnings == warned;
   };
-  const bool is_right =
-      listens_at("both", "192.0.2.9", 0) && listens_at("localhost", "127.0.0.1", 0) &&
-      listens_at("127.0.1.1", "127.0.1.1", 0) && listens_at("only-here", "127.0.1.1", 1);
+  // A cluster's names come to be known when their processes run.
+  std::thread cluster([&] {
+    while (waits == 0) std::this_thread::yield();
+    write_file((folder + "/hosts").c_str(), "192.0.2.9 late\n");
+  });
+  const bool waits_for_a_name = listens_at("late", "192.0.2.9", 0);
+  cluster.join();
+  write_file((folder + "/hosts").c_str(), kHosts);
+  const bool is_right = waits_for_a_name && waits == 1 && listens_at("both", "192.0.2.9", 0) &&
+                        listens_at("localhost", "127.0.0.1", 0) &&
+                        listens_at("127.0.1.1", "127.0.1.1", 0) &&
+                        listens_at("only-here", "127.0.1.1", 1);
   std::fflush(stdout);
   ::_exit(is_right ? kPassed : kFailed);
+}
+
+// Not that the name server is silent, which an attempt that is cut short cannot know.
+TEST(ResolverTest, AStoreThatIsAbsentIsCalledSo) {
+  static std::string told;
+  told.clear();
+  set_log_sink([](int, const char* line) { told += line; });
+  const std::uint16_t port = listen_tcp({"127.0.0.1", 0}).value().endpoint.port;
+  const auto store = StoreClient::connect({.endpoint = Endpoint{"localhost", port}},
+                                          Deadline::after(std::chrono::milliseconds(3500)));
+  set_log_sink(nullptr);
+  EXPECT_EQ(store.code(), Code::kTimeout);
+  for (const std::string& text : {told, store.status().message()}) {
+    EXPECT_NE(text.find("Connection refused"), std::string::npos) << text;
+    EXPECT_EQ(text.find("name server"), std::string::npos) << text;
+  }
 }
 
 void expect_child_passes(void (*run)(const std::string&)) {
