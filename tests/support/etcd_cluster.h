@@ -41,6 +41,8 @@ class EtcdCluster {
   int size() const { return static_cast<int>(members_.size()); }
   StoreAddress address(const std::string& prefix) const;
   Endpoint endpoint(int member) const { return members_[static_cast<std::size_t>(member)].client; }
+  // Where its members talk to each other; not for clients.
+  Endpoint peer(int member) const { return members_[static_cast<std::size_t>(member)].peer; }
   pid_t process(int member) const { return members_[static_cast<std::size_t>(member)].process; }
 
   // The leader that a majority follows, waited for; `besides` is not asked and not it.

@@ -7,6 +7,9 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/remedy.h"
 
 namespace memspan::etcd {
 namespace {
@@ -287,6 +290,12 @@ Result<WatchMessage> read_watch(std::string_view line) {
   return message;
 }
 
+MEMSPAN_REMEDY(
+    kNotEtcd, "not-etcd",
+    "The address is not of etcd's port for clients (2379), or etcd's JSON gateway is off.",
+    "Look at what `curl URL/version` answers, and start etcd without "
+    "--enable-grpc-gateway=false.");
+
 Status read_failure(long http_status, std::string_view answer) {
   const Json json = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
   // A stream has the failure as an object, any other answer has the failure's members.
@@ -299,7 +308,8 @@ Status read_failure(long http_status, std::string_view answer) {
   if (grpc_code == 0 && text.empty()) {
     const bool may_pass = http_status == 0 || http_status >= 500 || http_status == 429;
     return {may_pass ? Code::kUnavailable : Code::kInternal,
-            fmt::format("an answer of HTTP with status {} that is not etcd's", http_status)};
+            fmt::format("an answer of HTTP with status {} that is not etcd's{}", http_status,
+                        may_pass ? "" : kNotEtcd)};
   }
   if (text.find("invalid auth token") != std::string::npos ||
       text.find("revision of auth store is old") != std::string::npos)

@@ -278,6 +278,17 @@ TEST_F(EtcdTest, SaysWhoDoesNotAnswer) {
   EXPECT_THAT(joined.status().message(), HasSubstr("127.0.0.1:"));
 }
 
+TEST_F(EtcdTest, SaysThatAPortIsNotForClients) {
+  const auto cluster = EtcdCluster::start({.members = 1});
+  ASSERT_NE(cluster, nullptr);
+  StoreAddress address = cluster->address("wrong");
+  address.endpoints = {cluster->peer(0)};
+  const auto joined = try_to_join(address);
+  EXPECT_EQ(joined.code(), Code::kInternal);
+  EXPECT_THAT(joined.status().message(), HasSubstr("status 404 that is not etcd's"));
+  EXPECT_THAT(joined.status().message(), HasSubstr("not-etcd"));
+}
+
 TEST_F(EtcdTest, ACallDuringAnOutageEndsAtItsDeadlineAndLaterOnesGoOn) {
   const auto cluster = EtcdCluster::start({.members = 1});
   ASSERT_NE(cluster, nullptr);
