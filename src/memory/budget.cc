@@ -2,6 +2,7 @@
 #include "memory/budget.h"
 
 #include <fmt/format.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -69,15 +70,22 @@ void apply_control_groups(MemoryBudget& budget) {
   }
 }
 
+// Some sandboxes hide /proc/meminfo. sysinfo() does not count caches as available.
+Result<MemoryBudget> budget_of_host() {
+  const std::string meminfo = read_text("/proc/meminfo");
+  const auto total = meminfo_field(meminfo, "MemTotal");
+  const auto available = meminfo_field(meminfo, "MemAvailable");
+  if (total && available) return MemoryBudget{*total, *available, "MemAvailable"};
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return Status::from_errno("sysinfo");
+  return MemoryBudget{info.totalram * info.mem_unit,
+                      (info.freeram + info.bufferram) * info.mem_unit, "free memory"};
+}
+
 }  // namespace
 
 Result<MemoryBudget> measure_memory_budget() {
-  std::string meminfo = read_text("/proc/meminfo");
-  auto total = meminfo_field(meminfo, "MemTotal");
-  auto available = meminfo_field(meminfo, "MemAvailable");
-  if (!total || !available)
-    return Status(Code::kSystem, "/proc/meminfo has no MemTotal or MemAvailable");
-  MemoryBudget budget{*total, *available, "MemAvailable"};
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, budget_of_host(), "measuring memory");
   apply_control_groups(budget);
   budget.available -= std::min(budget.available, kReserve);
   if (auto text = environment("MEMSPAN_MEMORY_LIMIT")) {

@@ -19,7 +19,7 @@ extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/
 struct MemoryBudget {
   std::uint64_t total = 0;      // memory of the host or of the tightest control group
   std::uint64_t available = 0;  // what may still be taken, less a reserve
-  std::string source;  // what set the bound: "MemAvailable", a cgroup, MEMSPAN_MEMORY_LIMIT
+  std::string source;           // what set the bound: "MemAvailable", a cgroup, a variable
 };
 
 // Reads /proc/meminfo and memory.max - memory.current of every ancestor control group (v2, and v1

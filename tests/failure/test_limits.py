@@ -92,14 +92,21 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual(out.count(" of 64"), 64)
 
-    @needs("mounts")
-    def test_a_small_dev_shm_does_not_matter(self):
-        command = 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"'
+    def run_heaps_after(self, mount):
+        """With a mount that only the job sees."""
         job = jobs.start(
-            ["unshare", "-m", "sh", "-c", command, "sh", jobs.OSHRUN, "-n", "2", jobs.UNITTEST, "--gtest_filter=Heap*"]
+            ["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", jobs.OSHRUN, "-n", "2", jobs.UNITTEST, "--gtest_filter=Heap*"]
         )
         code, out, errors = jobs.finish(job)
         self.assertEqual(code, 0, out + errors)
+
+    @needs("mounts")
+    def test_a_small_dev_shm_does_not_matter(self):
+        self.run_heaps_after("mount -t tmpfs -o size=1m none /dev/shm")
+
+    @needs("mounts")
+    def test_a_hidden_meminfo_does_not_matter(self):
+        self.run_heaps_after("mount --bind /dev/null /proc/meminfo")
 
 
 if __name__ == "__main__":
