@@ -168,6 +168,7 @@ void Progress::remove(Id id) {
   book_.remove(found->second.descriptor);
   std::erase(speakers_, id);
   std::erase(taken_, id);
+  std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
   last = std::move(found->second.client);
   clients_.erase(found);
 }
