@@ -146,11 +146,14 @@ Status PointToPoint::test(const std::shared_ptr<Message>& message) {
 
 Status PointToPoint::wait(const std::shared_ptr<Message>& message, Deadline deadline) {
   const bool is_send = message->kind == Message::Kind::kSend;
-  MEMSPAN_PASS(wait_for(
+  const Status over = wait_for(
       group_.world().waiting(), WaitsFor::kSync, is_send ? "send" : "receive", deadline,
       [&] { return test(message).code() != Code::kUnavailable; },
       Needs{[&] { return lost_for(*message); },
-            [&] { return message->member == kAnybody ? -1 : message->member; }}));
+            [&] { return message->member == kAnybody ? -1 : message->member; }});
+  if (over.code() == Code::kTimeout && message->member != kAnybody)
+    return over.annotate(fmt::format("waiting for PE {}", message->member));
+  MEMSPAN_PASS(over);
   return test(message);
 }
 

@@ -212,7 +212,7 @@ Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uin
   if (!group.is_near(member)) return group.check_one_node("a signal");
   const World& world = group.world();
   // Pairs with itself at the other end: what was written before is seen after.
-  MEMSPAN_PASS(wait_for(
+  const Status over = wait_for(
       group.world().waiting(), WaitsFor::kSync, "a signal", deadline,
       [&] {
         std::uint32_t now = expected;
@@ -222,7 +222,9 @@ Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uin
       [&] {
         return world.segment().peer(member).death.load(std::memory_order_acquire) != 0 ? member
                                                                                        : -1;
-      }));
+      });
+  if (over.code() == Code::kTimeout) return over.annotate(fmt::format("waiting for PE {}", member));
+  MEMSPAN_PASS(over);
   world.route(member).notify_sync();
   return Status::ok();
 }
