@@ -78,7 +78,7 @@ class Pools final : public silent::Face {
  private:
   static smem_bm_t fresh_pool(std::uint32_t id) {
     smem_bm_t const pool = smem_bm_create(id, 0, SMEMB_DATA_OP_SDMA, kGiven, 0, 0);
-    need(pool != nullptr, smem_get_last_err_msg());
+    need(pool != nullptr, smem_get_last_err_msg);
     return pool;
   }
   char* there(int peer) const {

@@ -28,9 +28,10 @@ class Cann final : public silent::Face {
     attributes.n_pes = size;
     attributes.local_mem_size = 64 << 20;
     std::strncpy(attributes.ip_port, std::getenv("SILENT_STORE"), sizeof attributes.ip_port - 1);
-    attributes.option_attr.shm_init_timeout = attributes.option_attr.shm_create_timeout = 20;
+    attributes.option_attr.shm_init_timeout = attributes.option_attr.shm_create_timeout =
+        silent::start_limit();
     attributes.option_attr.control_operation_timeout = silent::kTimeout;
-    need(aclshmemx_init_attr(ACLSHMEMX_INIT_WITH_DEFAULT, &attributes) == 0, memspan_last_error());
+    need(aclshmemx_init_attr(ACLSHMEMX_INIT_WITH_DEFAULT, &attributes) == 0, memspan_last_error);
   }
   // The allocations have a short limit, and so they wait for the others' start here.
   void meet(const std::vector<std::string>&) override {
@@ -39,9 +40,9 @@ class Cann final : public silent::Face {
     there_ = static_cast<std::int32_t*>(aclshmem_calloc(kMany, sizeof *there_));
     block_ = aclshmem_malloc(1000);
     need(words_ != nullptr && touched_ != nullptr && there_ != nullptr && block_ != nullptr,
-         memspan_last_error());
+         memspan_last_error);
     need(aclshmem_team_split_strided(ACLSHMEM_TEAM_WORLD, 0, 1, size, &team_) == 0,
-         memspan_last_error());
+         memspan_last_error);
     for (int pe = 0; pe < size; ++pe) aclshmem_int32_p(touched_, 1, pe);
     aclshmem_barrier_all();
   }
@@ -56,6 +57,7 @@ class Cann final : public silent::Face {
   std::vector<silent::Call> calls() override {
     std::vector<silent::Call> all;
     add_memory(all);
+    add_on_stream(all);
     add_waits(all);
     add_collectives(all);
     return all;
@@ -95,9 +97,23 @@ class Cann final : public silent::Face {
       quiet();
     });
   }
-  void quiet() {
+  static void synchronize() { memspan_stream_synchronize(memspan_stream_default(), UINT32_MAX); }
+  static void quiet() {
     aclshmemx_quiet_on_stream(nullptr);
-    memspan_stream_synchronize(memspan_stream_default(), UINT32_MAX);
+    synchronize();
+  }
+
+  void add_on_stream(std::vector<silent::Call>& all) {
+    const auto one_sided = [&](const char* name, auto make) {
+      add(all, name, Ends::kAtOnce, Ends::kLost, [make] { make(), quiet(); });
+    };
+    one_sided("putmem_on_stream+quiet_on_stream+synchronize",
+              [this] { aclshmemx_putmem_on_stream(there_, own_.data(), 64, kSilent, nullptr); });
+    one_sided("getmem_on_stream+quiet_on_stream+synchronize",
+              [this] { aclshmemx_getmem_on_stream(own_.data(), there_, 64, kSilent, nullptr); });
+    one_sided("signal_op_on_stream+quiet_on_stream+synchronize", [this] {
+      aclshmemx_signal_op_on_stream(words_, 1, ACLSHMEM_SIGNAL_SET, kSilent, nullptr);
+    });
   }
 
   void add_waits(std::vector<silent::Call>& all) {
@@ -121,6 +137,10 @@ class Cann final : public silent::Face {
       aclshmem_int32_wait_until_all_vector(words_, kWords, nullptr, ACLSHMEM_CMP_EQ, ones);
     });
     fed("signal_wait_until", [this] { aclshmem_signal_wait_until(words_, ACLSHMEM_CMP_EQ, 1); });
+    fed("signal_wait_until_on_stream+synchronize", [this] {
+      aclshmemx_signal_wait_until_on_stream(words_, ACLSHMEM_CMP_EQ, 1, nullptr);
+      synchronize();
+    });
   }
 
   void add_collectives(std::vector<silent::Call>& all) {
@@ -136,10 +156,10 @@ class Cann final : public silent::Face {
     meeting("calloc", [] { aclshmem_calloc(10, 10); });
     meeting("align", [] { aclshmem_align(4096, 100); });
     meeting("free", [this] { aclshmem_free(block_); });
-    meeting("barrier_on_stream+synchronize", [] {
-      aclshmemx_barrier_all_on_stream(nullptr);
-      memspan_stream_synchronize(memspan_stream_default(), UINT32_MAX);
-    });
+    meeting("barrier_all_on_stream+synchronize",
+            [] { aclshmemx_barrier_all_on_stream(nullptr), synchronize(); });
+    meeting("barrier_on_stream+synchronize",
+            [this] { aclshmemx_barrier_on_stream(team_, nullptr), synchronize(); });
     meeting("finalize", [] { aclshmem_finalize(); });
     all.back().is_end = true;
     add(all, "team_split_strided", Ends::kAtOnce, Ends::kAtOnce, [this] {

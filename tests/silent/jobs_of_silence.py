@@ -291,7 +291,7 @@ def make_call(silence, face, call):
 
 
 def names_the_silent_one(text):
-    return any(name in text for name in ("PE 1", "rank 1", "127.0.0.1:6001"))
+    return any(name in text for name in ("PE 1", "rank 1", "member 1", "127.0.0.1:6001"))
 
 
 def check_ended(caller, until, waits_for_anybody):

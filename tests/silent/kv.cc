@@ -32,7 +32,7 @@ class Blocks final : public silent::Face {
   void begin() override {
     silent::begin_pools(rank, size);
     pool_ = smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, kGiven, 0, 0);
-    need(pool_ != nullptr, smem_get_last_err_msg());
+    need(pool_ != nullptr, smem_get_last_err_msg);
     need_ok(memspan_kv_start(pool_, kSections));
     need_ok(smem_bm_join(pool_, 0));
     own_.resize(kLarge);

@@ -12,14 +12,14 @@
 namespace silent {
 
 inline void need_ok(int code) {
-  need(code == SMEM_OK, smem_get_last_err_msg());
+  need(code == SMEM_OK, smem_get_last_err_msg);
 }
 
 inline void begin_pools(int rank, int size) {
   smem_bm_config_t config;
   smem_bm_config_init(&config);
   config.startConfigStoreServer = false;
-  config.initTimeout = config.createTimeout = 20;
+  config.initTimeout = config.createTimeout = start_limit();
   config.controlOperationTimeout = kTimeout;
   config.autoRanking = false;
   config.rankId = static_cast<std::uint16_t>(rank);

@@ -20,7 +20,7 @@ class Spaces final : public silent::Face {
     smem_shm_config_t config;
     smem_shm_config_init(&config);
     config.startConfigStoreServer = false;
-    config.shmInitTimeout = 20;
+    config.shmInitTimeout = silent::start_limit();
     config.shmCreateTimeout = config.controlOperationTimeout = silent::kTimeout;
     const auto members = static_cast<std::uint32_t>(size);
     need_ok(smem_shm_init(std::getenv("SILENT_STORE"), members, static_cast<std::uint32_t>(rank), 0,
@@ -29,7 +29,7 @@ class Spaces final : public silent::Face {
   // The creation has a short limit, and so it waits for the others' start here.
   void meet(const std::vector<std::string>&) override {
     space_ = fresh_space(1);
-    need(space_ != nullptr, smem_get_last_err_msg());
+    need(space_ != nullptr, smem_get_last_err_msg);
     need_ok(smem_shm_control_barrier(space_));
   }
   bool touch(int peer) override {
@@ -78,7 +78,7 @@ class Spaces final : public silent::Face {
   }
 
  private:
-  static void need_ok(int code) { need(code == SMEM_OK, smem_get_last_err_msg()); }
+  static void need_ok(int code) { need(code == SMEM_OK, smem_get_last_err_msg); }
   smem_shm_t fresh_space(std::uint32_t id) const {
     void* gva = nullptr;
     return smem_shm_create(id, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(rank),

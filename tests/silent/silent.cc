@@ -128,9 +128,6 @@ class Filler {
 };
 
 void call_and_end(Face& face, const Call& call, bool does_fill) {
-  struct sigaction action = {};
-  action.sa_handler = say_handled;
-  sigaction(SIGUSR1, &action, nullptr);
   std::unique_ptr<Filler> filler;
   if (does_fill) filler = std::make_unique<Filler>(face);
   std::optional<Others> others;
@@ -177,6 +174,12 @@ const char* name_of(Ends ends) {
   return "";
 }
 
+unsigned start_limit() {
+  return std::getenv("SILENT_START_LIMIT") != nullptr
+             ? static_cast<unsigned>(number_in("SILENT_START_LIMIT"))
+             : 20;
+}
+
 void fail(const std::string& text) {
   say("failed " + text);
   _exit(8);
@@ -199,6 +202,10 @@ int main_of(Face& face, int argc, char** argv) {
   face.size = number_in("WORLD_SIZE");
   for (const Call& call : calls) {
     if (call.name != argv[2]) continue;
+    struct sigaction action = {};
+    action.sa_handler = say_handled;
+    sigaction(SIGUSR1, &action, nullptr);
+    say("starts");
     face.begin();
     say("ready " + face.address());
     std::string addresses;

@@ -37,6 +37,7 @@ enum class Ends {
 const char* name_of(Ends ends);
 
 inline constexpr int kTimeout = 2;  // s: every time-out that a face has
+unsigned start_limit();             // s: the time-out of a start; SILENT_START_LIMIT, else 20
 
 struct Call {
   std::string name;
@@ -75,6 +76,10 @@ int main_of(Face& face, int argc, char** argv);
 [[noreturn]] void fail(const std::string& text);
 inline void need(bool holds, const char* what) {
   if (!holds) fail(what);
+}
+// The text is asked for afterwards.
+inline void need(bool holds, const char* (*why)()) {
+  if (!holds) fail(why());
 }
 
 }  // namespace silent

@@ -26,12 +26,12 @@ class Transfers final : public silent::Face {
     smem_trans_config_t config;
     need(smem_trans_config_init(&config) == SMEM_OK, "smem_trans_config_init");
     config.role = SMEM_TRANS_BOTH;
-    config.initTimeout = 20;
+    config.initTimeout = silent::start_limit();
     need(smem_trans_init(&config) == SMEM_OK, "smem_trans_init");
     endpoint_ = smem_trans_create(std::getenv("SILENT_STORE"), name(rank).c_str(), &config);
-    need(endpoint_ != nullptr, smem_get_last_err_msg());
+    need(endpoint_ != nullptr, smem_get_last_err_msg);
     memory_ = static_cast<char*>(smem_trans_malloc(endpoint_, kLarge));
-    need(memory_ != nullptr, smem_get_last_err_msg());
+    need(memory_ != nullptr, smem_get_last_err_msg);
     own_.resize(kLarge);
     need(memspan_stream_create(&stream_) == SMEM_OK, "a stream");
     need(smem_trans_register_mem(endpoint_, own_.data(), own_.size(), 0) == SMEM_OK, "registering");
@@ -43,7 +43,7 @@ class Transfers final : public silent::Face {
     for (const std::string& address : addresses)
       memories_.push_back(reinterpret_cast<char*>(std::stoull(address)));
     for (int peer = 0; peer < size; ++peer)
-      need(peer == rank || write(peer, own_.data(), kSmall) == SMEM_OK, smem_get_last_err_msg());
+      need(peer == rank || write(peer, own_.data(), kSmall) == SMEM_OK, smem_get_last_err_msg);
   }
   bool touch(int peer) override { return write(peer, touched_, sizeof touched_) == SMEM_OK; }
   bool pour() override { return write(kSilent, own_.data(), kLarge) == SMEM_OK; }
