@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three members of etcd, each on a host of its own."""
 
+import datetime
 import json
 import os
 import shutil
@@ -58,6 +59,16 @@ class EtcdHosts:
         result = subprocess.run([*self._hosts.inside(place), "python3", "-c", script, url, json.dumps(body)],
                                 capture_output=True, text=True, check=False)
         return json.loads(result.stdout) if result.returncode == 0 else None
+
+    def last_election(self, besides):
+        """When the others had a leader for the last time that they tell of, in seconds since 1970."""
+        told = []
+        for place in self._places:
+            if place == besides:
+                continue
+            with open(os.path.join(self._folder, f"log{place}")) as log:
+                told += [json.loads(line)["ts"] for line in log if "elected leader" in line]
+        return datetime.datetime.strptime(max(told), "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
     def leader(self):
         """The host of who a majority follows, waited for."""

@@ -36,6 +36,9 @@ constexpr Duration kLeastAttempt = std::chrono::seconds(1);
 constexpr Duration kFirstPause = std::chrono::milliseconds(5);
 constexpr Duration kLongestPause = std::chrono::milliseconds(200);
 
+// A member without an answer is passed over for this long: an election, and some.
+constexpr Duration kPassedOver = std::chrono::seconds(2);
+
 Deadline attempt_of(Duration limit, const Deadline& deadline) {
   return Deadline::after(std::min(limit, std::max(deadline.remaining(), kLeastAttempt)));
 }
@@ -65,14 +68,29 @@ Cluster::Cluster(StoreAddress address, EtcdUser user, const HttpSettings& settin
       user_(std::move(user)),
       host_(host),
       calls_(settings),
+      passed_over_until_(address_.endpoints.size()),
       turn_(static_cast<std::uint64_t>(::getpid())) {}
 
 const Endpoint& Cluster::at(std::uint64_t turn) const {
   return address_.endpoints[turn % address_.endpoints.size()];
 }
 
+void Cluster::pass_over(std::uint64_t turn) {
+  const auto until = Clock::now() + kPassedOver;
+  passed_over_until_[turn % passed_over_until_.size()].store(until, std::memory_order_relaxed);
+}
+
+// The same member again if it alone answers. The next one if none does.
 void Cluster::give_up(std::uint64_t turn) {
-  turn_.compare_exchange_strong(turn, turn + 1, std::memory_order_relaxed);
+  const std::size_t members = passed_over_until_.size();
+  const auto now = Clock::now();
+  const auto answers = [&](std::uint64_t each) {
+    return passed_over_until_[each % members].load(std::memory_order_relaxed) <= now;
+  };
+  std::uint64_t next = turn + 1;
+  while (next < turn + members && !answers(next)) ++next;
+  if (!answers(next)) next = turn + 1;
+  turn_.compare_exchange_strong(turn, next, std::memory_order_relaxed);
 }
 
 std::string Cluster::token() {
@@ -134,12 +152,13 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
   Status last;
   Duration limit = kFirstAttempt;
   Duration rest = kFirstPause;
-  int attempts = 0;
+  int silent_attempts = 0;
   bool has_authenticated = false;
   for (;;) {
     if (!is_last && has_ended()) return status();
     if (deadline.has_passed()) return waiting.timed_out(last);
     const std::uint64_t turn = this->turn();
+    const auto begin = Clock::now();
     auto answer = calls_.post(at(turn), path, body, is_first ? std::string() : token(),
                               attempt_of(limit, deadline), is_over);
     if (answer.is_ok()) return answer;
@@ -151,10 +170,13 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
       continue;
     }
     if (last.code() != Code::kUnavailable) return last;
+    const bool was_silent = Clock::now() - begin >= kFirstAttempt / 2;
+    if (was_silent) pass_over(turn);
     give_up(turn);
     waiting.tell(last, deadline);
     pause(rest, deadline);
-    if (++attempts > kShortAttempts) limit = std::min(2 * limit, kLongestAttempt);
+    if (was_silent && ++silent_attempts > kShortAttempts)
+      limit = std::min(2 * limit, kLongestAttempt);
     rest = std::min(2 * rest, kLongestPause);
   }
 }

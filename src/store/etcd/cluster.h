@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -40,7 +41,8 @@ class Cluster {
   // Number of the current member; it grows with every change.
   std::uint64_t turn() const { return turn_.load(std::memory_order_relaxed); }
   const Endpoint& at(std::uint64_t turn) const;
-  // The member of that turn failed: makes the next one current, unless that has happened already.
+  // The member of that turn failed: makes the next one current that is not passed over, unless that
+  // has happened already.
   void give_up(std::uint64_t turn);
 
   // Sent with every request; empty without a user.
@@ -59,12 +61,14 @@ class Cluster {
 
  private:
   class Waiting;
+  void pass_over(std::uint64_t turn);  // the member of that turn, for a while
   void pause(Duration duration, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const StoreAddress address_;
   const EtcdUser user_;
   const EtcdHost host_;
   HttpCalls calls_;
+  std::vector<std::atomic<Clock::time_point>> passed_over_until_;  // of each member
   std::atomic<std::uint64_t> turn_;
   std::atomic<bool> has_ended_ = false;  // set after status_ with release
   Mutex mutex_;

@@ -144,7 +144,7 @@ void HttpRequest::prepare(const Endpoint& to, const char* path, std::string body
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(limit));
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   milliseconds(limit == Duration::zero() ? std::chrono::seconds(1) : limit));
+                   milliseconds(limit == Duration::zero() ? std::chrono::seconds(1) : limit / 2));
 }
 
 std::size_t HttpRequest::take(char* bytes, std::size_t one, std::size_t count, void* request) {
