@@ -176,7 +176,8 @@ TEST(EventLoopTest, TheProcessHasOneAsLongAsSomebodyUsesIt) {
   pass_through(*first);
 }
 
-#ifndef MEMSPAN_TEST_IS_EMULATED  // QEMU cannot start a thread in a child of fork
+// QEMU and the thread sanitizer cannot start a thread in a child of fork.
+#if !defined(MEMSPAN_TEST_IS_EMULATED) && !defined(__SANITIZE_THREAD__)
 TEST(EventLoopTest, AChildOfForkGetsALoopOfItsOwnAndLeavesTheParentsAlone) {
   auto loop = EventLoop::process_singleton().value();
   const Pipe pipe;
