@@ -80,7 +80,7 @@ void Cluster::pass_over(std::uint64_t turn) {
   passed_over_until_[turn % passed_over_until_.size()].store(until, std::memory_order_relaxed);
 }
 
-// The same member again if it alone answers. The next one if none does.
+// The same member again if only it answers. The next one if none does.
 void Cluster::give_up(std::uint64_t turn) {
   const std::size_t members = passed_over_until_.size();
   const auto now = Clock::now();
