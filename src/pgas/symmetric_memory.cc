@@ -110,14 +110,15 @@ Status not_allocated(const void* pointer) {
       fmt::format("{} is not the start of an allocated symmetric block{}", pointer, kNotAllocated)};
 }
 
-Status no_room(const SymmetricHeap& heap, std::size_t bytes) {
-  return {
-      Code::kOutOfMemory,
-      fmt::format(
-          "{} bytes do not fit the symmetric heap of {} bytes ({} in use, largest free piece {}); "
-          "SHMEM_SYMMETRIC_SIZE sets its size{}",
-          bytes, heap.bytes(), heap.allocator().bytes_in_use(), heap.allocator().largest_free(),
-          kHeapFull)};
+Status no_room(const SymmetricHeap& heap, std::size_t bytes, std::size_t alignment) {
+  const std::string aligned =
+      alignment > Allocator::kGranularity ? fmt::format(" at a multiple of {}", alignment) : "";
+  return {Code::kOutOfMemory,
+          fmt::format("{} bytes{} do not fit the symmetric heap of {} bytes ({} in use, largest "
+                      "free piece {}); "
+                      "SHMEM_SYMMETRIC_SIZE sets its size{}",
+                      bytes, aligned, heap.bytes(), heap.allocator().bytes_in_use(),
+                      heap.allocator().largest_free(), kHeapFull)};
 }
 
 }  // namespace
@@ -128,7 +129,7 @@ Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
   std::byte* block = nullptr;
   const Status own = caught([&] {
     block = heap.allocate(bytes, alignment);
-    return block != nullptr ? Status::ok() : no_room(heap, bytes);
+    return block != nullptr ? Status::ok() : no_room(heap, bytes, alignment);
   });
   Status all;
   try {

@@ -384,6 +384,7 @@ TEST(TransLifeTest, AChildOfForkHasNoEndpoints) {
     const auto handle = create(store.url(), kTarget);
     Side child([&] {
       EXPECT_EQ(smem_trans_register_mem(handle, memory, 8, 0), SMEM_INVALID_PARAM);
+      EXPECT_TRUE(says("a child of fork()"));
 #if !defined(__SANITIZE_THREAD__)  // which lets such a child start no threads
       EXPECT_NE(create(store.url(), kInitiator), nullptr);
 #endif

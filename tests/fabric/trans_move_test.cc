@@ -204,6 +204,24 @@ TEST(TransMoveTest, NamesThePieceWhoseMemoryIsNotThereForLibraryMemory) {
   target.join();
 }
 
+TEST(TransMoveTest, SaysThatAPeersMemoryMayNotBeWritten) {
+  Store store;
+  Side alone([&] {
+    const auto reader = create(store.url(), kInitiator);
+    const auto writer = create(store.url(), kTarget);
+    auto* page = fresh_pages(4096, 1);
+    ASSERT_EQ(smem_trans_register_mem(reader, page, 4096, 0), SMEM_OK);
+    ASSERT_EQ(mprotect(page, 4096, PROT_READ), 0);
+    unsigned char byte = 2;
+    EXPECT_NE(smem_trans_write(writer, &byte, kInitiator, page, 1), SMEM_OK);
+    EXPECT_TRUE(says("of the peer may not be written")) << smem_get_last_err_msg();
+    EXPECT_EQ(smem_trans_read(writer, &byte, kInitiator, page, 1), SMEM_OK);
+    EXPECT_EQ(byte, 1);
+    smem_trans_uninit(0);
+  });
+  alone.join();
+}
+
 TEST(TransMoveTest, ChecksItsArgumentsBeforeAnythingMoves) {
   with_target([](smem_trans_t handle, unsigned char* remote) {
     unsigned char byte = 9;

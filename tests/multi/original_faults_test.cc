@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace {
@@ -54,6 +55,8 @@ void a_freed_heap_is_whole() {
   void* const whole = aclshmem_malloc(kHeap - 64 * 1024);
   CHECK(whole != nullptr);
   aclshmem_free(whole);
+  CHECK(aclshmem_align(std::size_t{1} << 40, 8) == nullptr);
+  CHECK(std::strstr(memspan_last_error(), "8 bytes at a multiple of 1099511627776 do not fit"));
 }
 
 aclshmem_team_t split(aclshmem_team_t parent, int start, int stride, int size) {

@@ -33,8 +33,11 @@ inline std::int32_t trans_not_ready(const char* call) {
 inline std::int32_t bad_endpoint(const char* call, const void* handle) {
   if (handle == nullptr) return bad_handle(call, handle, "endpoint");
   if (!trans_is_ready()) return trans_not_ready(call);
-  return smem_failure(call, SMEM_INVALID_PARAM,
-                      fmt::format("not found handle {}: get entry by handle failed", handle));
+  return smem_failure(
+      call, SMEM_INVALID_PARAM,
+      fmt::format("not found handle {}: get entry by handle failed; a child of fork() "
+                  "has none of its parent's",
+                  handle));
 }
 
 // `action(endpoint)` gives the code.

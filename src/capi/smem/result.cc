@@ -36,7 +36,10 @@ std::int32_t bad_handle(const char* call, const void* handle, std::string_view w
     return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, handle is NULL");
   return smem_failure(
       call, SMEM_NOT_EXIST,
-      fmt::format("input handle is invalid: {} names no {} (any more)", handle, what));
+      fmt::format(
+          "input handle is invalid: {} names no {} (any more); a child of fork() has none of "
+          "its parent's",
+          handle, what));
 }
 
 std::int32_t smem_result(const char* call, const Status& status) {

@@ -205,7 +205,8 @@ Status CopyEngine::explain(const CopyFault& fault, const Piece& piece,
                            const std::byte* mapped) const {
   if (fault.is_in(mapped, piece.bytes))
     return name_piece(
-        {Code::kStale, fmt::format("the memory at {:#x} of the peer is gone", piece.remote)});
+        {Code::kStale, fmt::format("the memory at {:#x} of the peer {}", piece.remote,
+                                   fault.is_forbidden ? "may not be written" : "is gone")});
   const void* const address = fault.is_in(piece.local, piece.bytes)
                                   ? reinterpret_cast<const void*>(fault.address)
                                   : piece.local;
