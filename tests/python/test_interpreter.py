@@ -173,6 +173,70 @@ def test_ctrl_c_ends_small_calls_that_need_a_stopped_peer_of_another_host():
     jobs.run(calls_that_need_a_stopped_peer, 2)
 
 
+def pools_that_need_a_stopped_peer(rank, ranks):
+    from memspan.kv_pool import KvPool
+    from mf_smem import bm
+
+    os.environ["MEMSPAN_HOST_ID"] = f"host-of-{rank}"
+    os.environ["MEMSPAN_SILENCE_LIMIT"] = "60s"
+    url, host = os.environ["MEMSPAN_TEST_URL"], bm.BmMemType.HOST
+    config = bm.BmConfig(auto_ranking=False, rank_id=rank, operation_timeout=60)
+    assert bm.initialize(url, 2, 0, config) == 0
+    blocks = KvPool(url, 8 << 20, largest_share=8 << 20, members=2)
+    pool = bm.create(1, 1 << 20, 1 << 20)
+    assert pool.join() == 0 and pool.wait_members(2) == 0
+    engine = TransferEngine()
+    assert engine.initialize(url, f"127.0.0.1:{6001 + rank}", "Both", 0) == 0
+    here, block = np.zeros(1 << 20, np.uint8), np.zeros(1 << 16, np.uint8)
+    address = here.ctypes.data
+    assert engine.register_memory(here, here.nbytes) == 0
+    assert blocks.put([b"%d %d" % (rank, i) for i in range(2)], [block, block]) == [True, True]
+    there, own = pool.peer_rank_ptr(1 - rank, host), pool.peer_rank_ptr(rank, host)
+
+    def send(*numbers):
+        numbers = np.array(numbers, np.uint64)
+        assert pool.copy_data(numbers, there, numbers.nbytes, bm.BmCopyType.H2G) == 0
+
+    def received(count):
+        numbers = np.zeros(count, np.uint64)
+        while numbers[-1] == 0:
+            assert pool.copy_data(own, numbers, numbers.nbytes, bm.BmCopyType.G2H) == 0
+        return [int(number) for number in numbers]
+
+    send(os.getpid(), address)
+    pid, remote = received(2)
+    peer = f"127.0.0.1:{6002 - rank}"
+    # Everything is connected.
+    assert engine.transfer_sync_write(peer, address, remote, 8) == 0
+    assert blocks.get([b"%d 0" % (1 - rank)], [block]) == [True]
+    send(pid, address, 1)
+    received(3)
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    end_of_stop(pid)
+    for wait in (
+        lambda: pool.copy_data(there, address, 64, bm.BmCopyType.G2H),
+        lambda: pool.copy_data(there, address, 1 << 20, bm.BmCopyType.G2H),
+        lambda: pool.copy_data_batch([there], [address], [64], 1, bm.BmCopyType.G2H, 0),
+        lambda: blocks.get([b"1 1"], [block]),
+        lambda: engine.transfer_sync_read(peer, address, remote, 64),
+        lambda: engine.batch_transfer_sync_read(peer, [address], [remote], [64]),
+    ):
+        print(wait.__code__.co_firstlineno, flush=True)  # what failed, if it fails
+        try:
+            check_interrupts(wait)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)
+            raise
+    os.kill(pid, signal.SIGCONT)
+    os._exit(0)
+
+
+def test_ctrl_c_ends_copies_and_transfers_that_need_a_stopped_peer_of_another_host():
+    jobs.run(pools_that_need_a_stopped_peer, 2)
+
+
 def calls_from_signal_functions(rank, ranks):
     assert shmem.shmem_init(0, 1, HEAP) == 0
     flag = shmem.tensor(1, "int64")
