@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of each exported function that may allocate: std::bad_alloc leaves none of them.
+// The end of each exported function that may allocate: std::bad_alloc leaves none of them, nor does
+// std::length_error, for a count beyond what a container can hold.
 //
 //   MEMSPAN_EXPORT int32_t smem_x(int y) try {
 //     return ...;
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <new>
+#include <stdexcept>
 
 #include "core/log.h"
 
@@ -34,9 +36,16 @@ void log_out_of_memory(const char* call, decltype(log_line)& log, LogLevel level
   catch (const std::bad_alloc&) {                \
     ::memspan::capi::report_out_of_memory(call); \
     return __VA_ARGS__;                          \
+  }                                              \
+  catch (const std::length_error&) {             \
+    ::memspan::capi::report_out_of_memory(call); \
+    return __VA_ARGS__;                          \
   }
 #define MEMSPAN_CATCH(...) MEMSPAN_CATCH_IN(__func__, __VA_ARGS__)
 #define MEMSPAN_CATCH_AND_END(call)           \
   catch (const std::bad_alloc&) {             \
+    ::memspan::capi::end_out_of_memory(call); \
+  }                                           \
+  catch (const std::length_error&) {          \
     ::memspan::capi::end_out_of_memory(call); \
   }

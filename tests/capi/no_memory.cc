@@ -263,6 +263,16 @@ void check_pools() {
           return memspan_kv_put(pool, &key, 1, &address, &size, 1, &result);
         },
         nullptr}});
+  // More keys than any container holds.
+  memspan_kv_key_t key = {};
+  void* address = local;
+  std::uint64_t size = sizeof local;
+  std::size_t found = 0;
+  std::int32_t result = 0;
+  check(memspan_kv_lookup(pool, &key, SIZE_MAX, &size, &found) == SMEM_MALLOC_FAILED, "lookup");
+  check(memspan_kv_put(pool, &key, SIZE_MAX, &address, &size, 1, &result) == SMEM_MALLOC_FAILED,
+        "put");
+  check(memspan_kv_remove(pool, &key, SIZE_MAX, &found) == SMEM_MALLOC_FAILED, "remove");
   smem_bm_destroy(pool);
   smem_bm_uninit(0);
 }
