@@ -153,20 +153,26 @@ void start_loopback() {
   ::_exit(is_right ? kPassed : kFailed);
 }
 
-// Not that the name server is silent, which an attempt that is cut short cannot know.
-TEST(ResolverTest, AStoreThatIsAbsentIsCalledSo) {
+// A network of its own, in which nobody listens at the name: the message must not blame a name
+// server for an attempt that is cut short.
+[[noreturn]] void connect_by_name(const std::string& folder) {
+  enter_network();
+  replace_in_etc(folder, "hosts", "127.0.1.1 only-here\n");
+  replace_in_etc(folder, "nsswitch.conf", "hosts: files\n");
+  start_loopback();
   static std::string told;
-  told.clear();
   set_log_sink([](int, const char* line) { told += line; });
-  const std::uint16_t port = listen_tcp({"127.0.0.1", 0}).value().endpoint.port;
-  const auto store = StoreClient::connect({.endpoint = Endpoint{"localhost", port}},
+  const auto store = StoreClient::connect({.endpoint = Endpoint{"only-here", 9}},
                                           Deadline::after(std::chrono::milliseconds(3500)));
   set_log_sink(nullptr);
-  EXPECT_EQ(store.code(), Code::kTimeout);
-  for (const std::string& text : {told, store.status().message()}) {
-    EXPECT_NE(text.find("Connection refused"), std::string::npos) << text;
-    EXPECT_EQ(text.find("name server"), std::string::npos) << text;
-  }
+  const auto is_right = [](const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    return text.find("Connection refused") != std::string::npos &&
+           text.find("name server") == std::string::npos;
+  };
+  const bool are_right = is_right(told) && is_right(store.status().message());
+  std::fflush(stdout);
+  ::_exit(store.code() == Code::kTimeout && are_right ? kPassed : kFailed);
 }
 
 void expect_child_passes(void (*run)(const std::string&)) {
@@ -187,6 +193,14 @@ TEST(ResolverTest, AListenerPrefersWhatOtherHostsReach) {
 #endif
   MEMSPAN_NEEDS("user_namespaces");
   expect_child_passes(listen_by_name);
+}
+
+TEST(ResolverTest, AStoreThatIsAbsentIsCalledSo) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "does not apply: as below";
+#endif
+  MEMSPAN_NEEDS("user_namespaces");
+  expect_child_passes(connect_by_name);
 }
 
 TEST(ResolverTest, AnAnswerThatIsLostCostsNoMoreThanTheDeadline) {
