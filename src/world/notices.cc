@@ -101,6 +101,7 @@ std::vector<Notice> losses(const NodeSegment& segment) {
       by_death[death] = {Notice::Kind::kLoss, rank, peer.wait_status.load()};
   }
   std::vector<Notice> in_order;
+  in_order.reserve(by_death.size());
   for (const auto& [death, notice] : by_death) in_order.push_back(notice);
   return in_order;
 }
