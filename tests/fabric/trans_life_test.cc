@@ -13,6 +13,12 @@
 #include "fabric/trans.h"
 #include "support/needs.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define MEMSPAN_ADDRESS_SANITIZER
+#endif
+#endif
+
 namespace trans {
 namespace {
 
@@ -378,6 +384,10 @@ TEST(TransLifeTest, PeersComeAndGoWithoutATrace) {
 }
 
 TEST(TransLifeTest, AChildOfForkHasNoEndpoints) {
+#ifdef MEMSPAN_ADDRESS_SANITIZER
+  GTEST_SKIP() << "does not apply: a child of fork() waits for ever for this sanitizer's allocator "
+                  "if another thread of its parent was allocating, as the endpoint's do";
+#endif
   Store store;
   Side alone([&] {
     unsigned char memory[8] = {};
