@@ -459,6 +459,8 @@ part_rows() {
 # What these compile has no sanitizer; part dev runs them. On the stand-in of CUDA (cuda.) the library's threads are those of
 # the tests without it.
 compiles_alone='^capi\.kernel_cuda_compiles\.'
+# They wait for long, and others run the same code.
+takes_long='^(hosts\.promises|multi\.launcher\.stopped|multi\.observe\.stacks)$'
 build_asan() { build_preset asan OFF; }
 # The extension of build-asan/, in an interpreter that has the sanitizers' runtime. PyTorch's pieces
 # are compiled where they are imported, with the same flags, which takes minutes: with --long. A
@@ -496,7 +498,7 @@ part_asan() {
   end_ahead
   step 'build asan' build_asan || return 0
   begin_ahead tsan aarch64
-  run_ctest asan build-asan -E "$compiles_alone"
+  run_ctest asan build-asan -E "$compiles_alone$($long || echo "|$takes_long")"
   step 'build asan, Python' build_asan_python || return 0
   test_asan_python
 }
