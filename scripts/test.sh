@@ -515,6 +515,8 @@ part_debug() {
   step 'build debug' build_debug && run_ctest debug build-debug -L '^unit$'
   step 'one definition (-Wodr)' one_definition || true
 }
+# Other numbers of processes, and other hosts where one host is tested.
+are_alike='\.[148]$|^hosts\.fabric\.trans_cuda'
 build_tsan() {
   # What has threads or processes that share memory.
   local folders="unit/store;unit/node;network/store;network/world;unit/transport;unit/world;unit/pgas;unit/fabric;simulation;contract;fabric;multi"
@@ -526,7 +528,7 @@ part_tsan() {
   step 'build tsan' build_tsan || return 0
   begin_ahead aarch64
   # TSan refuses an address at which the stand-in maps memory.
-  run_ctest tsan build-tsan -E "$compiles_alone|^(hosts\.)?cuda\.|^unit\.device\.cuda_device$"
+  run_ctest tsan build-tsan -E "$compiles_alone$($long || echo "|$are_alike")|^(hosts\.)?cuda\.|^unit\.device\.cuda_device$"
 }
 build_aarch64() {
   local length=()
