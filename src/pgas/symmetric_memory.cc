@@ -115,8 +115,7 @@ Status no_room(const SymmetricHeap& heap, std::size_t bytes, std::size_t alignme
       alignment > Allocator::kGranularity ? fmt::format(" at a multiple of {}", alignment) : "";
   return {Code::kOutOfMemory,
           fmt::format("{} bytes{} do not fit the symmetric heap of {} bytes ({} in use, largest "
-                      "free piece {}); "
-                      "SHMEM_SYMMETRIC_SIZE sets its size{}",
+                      "free piece {}); SHMEM_SYMMETRIC_SIZE sets its size{}",
                       bytes, aligned, heap.bytes(), heap.allocator().bytes_in_use(),
                       heap.allocator().largest_free(), kHeapFull)};
 }

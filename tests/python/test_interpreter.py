@@ -130,6 +130,19 @@ def end_of_stop(pid):
         time.sleep(0.002)
 
 
+def check_interrupts_of_all(stopped, *waits):
+    """Each needs that process, which goes on afterwards; ends this one."""
+    for wait in waits:
+        print(wait.__code__.co_firstlineno, flush=True)  # what failed, if it fails
+        try:
+            check_interrupts(wait)
+        except BaseException:
+            os.kill(stopped, signal.SIGKILL)
+            raise
+    os.kill(stopped, signal.SIGCONT)
+    os._exit(0)
+
+
 def calls_that_need_a_stopped_peer(rank, ranks):
     os.environ["MEMSPAN_HOST_ID"] = f"host-of-{rank}"
     os.environ["MEMSPAN_SILENCE_LIMIT"] = "60s"
@@ -144,7 +157,8 @@ def calls_that_need_a_stopped_peer(rank, ranks):
         os._exit(0)
     peer = int(words[0])
     end_of_stop(peer)
-    for wait in (
+    check_interrupts_of_all(
+        peer,
         lambda: shmem.shmem_int64_g(words, 1),
         lambda: shmem.shmem_float_g(single, 1),
         lambda: shmem.shmem_getmem(here, words, 64, 1),
@@ -158,15 +172,7 @@ def calls_that_need_a_stopped_peer(rank, ranks):
         lambda: shmem.shmem_int64_atomic_fetch_add(words, 1, 1),
         lambda: shmem.shmem_float_atomic_fetch(single, 1),
         lambda: (shmem.shmem_int64_p(words, 1, 1), shmem.shmem_quiet()),
-    ):
-        print(wait.__code__.co_firstlineno, flush=True)  # what failed, if it fails
-        try:
-            check_interrupts(wait)
-        except BaseException:
-            os.kill(peer, signal.SIGKILL)
-            raise
-    os.kill(peer, signal.SIGCONT)
-    os._exit(0)
+    )
 
 
 def test_ctrl_c_ends_small_calls_that_need_a_stopped_peer_of_another_host():
@@ -215,22 +221,15 @@ def pools_that_need_a_stopped_peer(rank, ranks):
         os.kill(os.getpid(), signal.SIGSTOP)
         os._exit(0)
     end_of_stop(pid)
-    for wait in (
+    check_interrupts_of_all(
+        pid,
         lambda: pool.copy_data(there, address, 64, bm.BmCopyType.G2H),
         lambda: pool.copy_data(there, address, 1 << 20, bm.BmCopyType.G2H),
         lambda: pool.copy_data_batch([there], [address], [64], 1, bm.BmCopyType.G2H, 0),
         lambda: blocks.get([b"1 1"], [block]),
         lambda: engine.transfer_sync_read(peer, address, remote, 64),
         lambda: engine.batch_transfer_sync_read(peer, [address], [remote], [64]),
-    ):
-        print(wait.__code__.co_firstlineno, flush=True)  # what failed, if it fails
-        try:
-            check_interrupts(wait)
-        except BaseException:
-            os.kill(pid, signal.SIGKILL)
-            raise
-    os.kill(pid, signal.SIGCONT)
-    os._exit(0)
+    )
 
 
 def test_ctrl_c_ends_copies_and_transfers_that_need_a_stopped_peer_of_another_host():
