@@ -259,13 +259,13 @@ def make_call(silence, face, call):
         first = next(caller.lines(begin + 0.3), None)
         if first is None:  # it waits: a handler of a signal runs
             caller.process.send_signal(signal.SIGUSR1)
-            first = next(caller.lines(time.monotonic() + 0.5), None)
+            first = next(caller.lines(time.monotonic() + SLACK_S), None)
             if first == "handled":
                 if ends == "with-peer":
                     go_on()
                 first = next(caller.lines(begin + bound), None)
             else:  # the call may have returned just then
-                check(first is not None, "no handler of a signal runs within 0.5 s")
+                check(first is not None, f"no handler of a signal runs within {SLACK_S} s")
         if first is None and face == "cann" and not needs_no_peer:  # a call that returns nothing ends the process
             check_ended(caller, begin + bound, "wait" in call.name)
             return
