@@ -101,9 +101,13 @@ class Device {
   // Copies between any two addresses of this process; the bytes have arrived when it returns. The
   // ranges must not overlap.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
-  // Copies behind the work already given to a stream of the device, a cudaStream_t. The result only
-  // reports whether the copy was begun. Host memory must stay until the stream has copied it.
+  // Copies behind the work already given to a stream of the device, a cudaStream_t, and does not
+  // wait for it. The result only reports whether the copy was begun. Host memory must stay until
+  // the stream has copied it. At most one end is memory of the host that is not staging().
   virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+  // Memory of the host that begin_copy() copies without one more copy. A call of a stream may be
+  // the last owner.
+  virtual Result<std::shared_ptr<std::byte>> staging(std::size_t bytes) = 0;
   // Makes such a stream wait until a word in memory of the device is `value`, or is at least
   // `value` as a signed number.
   enum class WaitFor { kEqual, kAtLeast };

@@ -112,8 +112,7 @@ Status not_allocated(const void* pointer) {
 
 Status no_room(const SymmetricHeap& heap, std::size_t bytes, std::size_t alignment) {
   const bool is_large_enough = bytes <= heap.allocator().largest_free();  // but for its alignment
-  const std::string aligned =
-      is_large_enough ? fmt::format(" at a multiple of {}", alignment) : "";
+  const std::string aligned = is_large_enough ? fmt::format(" at a multiple of {}", alignment) : "";
   return {Code::kOutOfMemory,
           fmt::format("{} bytes{} do not fit the symmetric heap of {} bytes ({} in use, largest "
                       "free piece {}); SHMEM_SYMMETRIC_SIZE sets its size{}",

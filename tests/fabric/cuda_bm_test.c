@@ -145,6 +145,7 @@ SCENARIO(devices_must_agree, 2, int number) {
 }
 
 SCENARIO(too_little_device_memory, 1, int number) {
+  if (gpu_standin_function("standin_handles") == NULL) return; /* a GPU has more */
   setenv("MEMSPAN_TEST_CUDA_BYTES", "8388608", 1);
   begin(number);
   for (int i = 0; i < 3; ++i)

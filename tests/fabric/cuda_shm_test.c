@@ -22,9 +22,10 @@ static void works(int number) {
   for (int i = 0; i < members; ++i) {
     CHECK(page->words[i] == (uint64_t)(uintptr_t)base);
     CHECK(reaches(space, i) == is_near(number, i));
+    if (!is_near(number, i)) continue;
     fill(text, kShare, number * 16 + i);
     char* theirs = base + (size_t)i * 2 * kSize + (size_t)number * kShare;
-    CHECK(gpu_copies(theirs, text, kShare) == is_near(number, i));
+    CHECK(gpu_copies(theirs, text, kShare));
   }
   CHECK(smem_shm_control_barrier(space) == SMEM_OK);
   for (int i = 0; i < members; ++i) {
@@ -56,9 +57,9 @@ SCENARIO(a_part_outlives_its_rank, 2, int number) {
   if (number == 1)
     for (;;) pause();
   end_member(1);
+  if (!is_near(0, 1)) return; /* nothing is mapped there, which a driver takes for the host's */
   char text[11] = "";
-  CHECK(gpu_copies(text, base + kSize, sizeof text) == is_near(0, 1));
-  CHECK(!is_near(0, 1) || strcmp(text, "last words") == 0);
+  CHECK(gpu_copies(text, base + kSize, sizeof text) && strcmp(text, "last words") == 0);
 }
 
 SCENARIO(mistakes_are_told, 2, int number) {

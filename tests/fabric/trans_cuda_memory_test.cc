@@ -110,6 +110,7 @@ TEST(TransCudaMemoryTest, WhatCannotBeSharedIsRefusedWithTheReason) {
     const Place secret = mapped(2, GPU_NOT_SHAREABLE);
     EXPECT_EQ(smem_trans_register_mem(handle, secret, 100, 0), SMEM_ERROR);
     EXPECT_TRUE(says("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1"));
+    EXPECT_EQ(smem_trans_register_mem(handle, secret, 2 * kStep + 1, 0), SMEM_ERROR);
     // The second allocation of two.
     const auto mixed = reinterpret_cast<Place>(gpu_reserve(3 * kStep));
     gpu_map_at(reinterpret_cast<char*>(mixed), kStep, GPU_SHAREABLE);
@@ -117,7 +118,6 @@ TEST(TransCudaMemoryTest, WhatCannotBeSharedIsRefusedWithTheReason) {
     EXPECT_EQ(smem_trans_register_mem(handle, mixed, kStep + 1, 0), SMEM_ERROR);
     EXPECT_TRUE(says("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"));
     EXPECT_TRUE(registers(handle, mixed, kStep));
-    EXPECT_EQ(smem_trans_register_mem(handle, secret, 2 * kStep + 1, 0), SMEM_ERROR);
     // Nothing is mapped behind it.
     const Place good = mapped(2);
     EXPECT_EQ(smem_trans_register_mem(handle, good + 100, 2 * kStep, 0), SMEM_INVALID_PARAM);

@@ -337,12 +337,7 @@ void check_stream() {
     for (std::int32_t* signal : {device_signal, host_signal}) {
       ++turn;
       const bool is_from_device = turn % 2 == 0;
-      // CUDA copies between memory of the device and memory of the host that it does not know
-      // within the call, when the stream has come so far. Then a stream that is held up holds up
-      // the caller.
-      const bool is_near = aclshmem_ptr(device, next_pe()) != nullptr;
-      const bool is_held = is_near && is_from_device && dest == device;
-      is_open = !is_held;
+      is_open = false;
       gpu_call(
           stream,
           [](void*) {
@@ -361,13 +356,11 @@ void check_stream() {
       // What came from the previous PE, of the next PE's memory: what I have put there.
       std::vector<char> back(kBytes);
       aclshmemx_getmem_on_stream(mine, dest, kBytes, next_pe(), stream);
-      if (is_held) {
-        char first = 0;
-        aclshmem_getmem(&first, dest, 1, next_pe());
-        CHECK(first != text[0]);
-        is_open = true;
-      }
       aclshmemx_getmem_on_stream(back.data(), dest, kBytes, next_pe(), stream);
+      char first = 0;
+      aclshmem_getmem(&first, dest, 1, next_pe());
+      CHECK(first != text[0]);
+      is_open = true;
       CHECK(gpu_synchronize(stream) == 0);
       std::vector<char> seen(kBytes);
       CHECK(gpu_copies(seen.data(), dest, kBytes));

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program does with a GPU of its own, on the stand-in of the CUDA driver (tests/support/cuda_driver),
-and with tensors on it: PyTorch of the CPU has no operator for them, but makes them, and knows their
-addresses, shapes and types."""
+"""What a program does with a GPU of its own: a real one where PyTorch finds it, else the stand-in of the
+CUDA driver (tests/support/cuda_driver). PyTorch of the CPU has no operator for tensors on it, but makes
+them, and knows their addresses, shapes and types."""
 
 import contextlib
 import ctypes
@@ -13,10 +13,14 @@ import pytest
 import torch
 from jobs import hosts
 
-DRIVER = pathlib.Path(__file__).resolve().parents[2] / "build/tests/cuda_driver/libcuda.so.1"
-needs_standin = pytest.mark.skipif(
-    not DRIVER.exists(), reason=f"does not apply: {DRIVER} does not exist"
+STANDIN = pathlib.Path(__file__).resolve().parents[2] / "build/tests/cuda_driver/libcuda.so.1"
+IS_REAL = torch.cuda.is_available()
+needs_gpu = pytest.mark.skipif(
+    not IS_REAL and not STANDIN.exists(),
+    reason=f"does not apply: there is no GPU, and {STANDIN} does not exist",
 )
+# A test of what only the stand-in can be: two GPUs, or none.
+needs_standin = pytest.mark.skipif(IS_REAL, reason="does not apply: there is a real GPU")
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -31,17 +35,17 @@ def run(function, ranks, **environment):
 
 
 class Gpu:
-    """The stand-in's device 0, this thread's. Whoever opens libcuda.so.1 later gets the stand-in."""
+    """Device 0, this thread's. Whoever opens libcuda.so.1 later gets the stand-in, if that is taken."""
 
     def __init__(self):
-        self._driver = ctypes.CDLL(str(DRIVER), mode=ctypes.RTLD_GLOBAL)
+        self._driver = ctypes.CDLL("libcuda.so.1" if IS_REAL else str(STANDIN), mode=ctypes.RTLD_GLOBAL)
         self._call("cuInit", 0)
         context = ctypes.c_void_p()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self._call("cuCtxPushCurrent_v2", context)
         self._functions = []  # which streams will call
-        # PyTorch looks for a GPU before it makes a tensor of one.
-        torch.cuda._lazy_init = lambda: None
+        if not IS_REAL:  # PyTorch looks for a GPU before it makes a tensor of one
+            torch.cuda._lazy_init = lambda: None
 
     def _call(self, function, *arguments):
         code = getattr(self._driver, function)(*arguments)
@@ -70,6 +74,7 @@ class Gpu:
 
     def _copy(self, to, source, count):
         self._call("cuMemcpy", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(count))
+        self.synchronize(None)  # cuMemcpy may return before its bytes are at a real GPU
 
     def stream(self):
         """A new one, by its number."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symmetric tensors in memory of a GPU, on the stand-in of the CUDA driver: any load or store of their
+"""Symmetric tensors in memory of a GPU. On the stand-in of the CUDA driver, any load or store of their
 memory by the host would end the process."""
 
 import gc
@@ -13,7 +13,7 @@ from memspan.torch import cuda, native  # noqa: E402
 from memspan.torch import symmetric_memory as sm  # noqa: E402
 from memspan.torch.heap import heap  # noqa: E402
 
-pytestmark = gpu.needs_standin
+pytestmark = gpu.needs_gpu
 
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64]
 TYPES += [torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128]
@@ -346,6 +346,7 @@ def second_gpu(rank, ranks):
     assert device.load(box).eq(1).all()
 
 
+@gpu.needs_standin
 def test_the_first_tensor_says_which_gpu():
     gpu.run(second_gpu, 2, MEMSPAN_TEST_CUDA_DEVICES="2")
 
@@ -458,6 +459,7 @@ def no_driver(rank, ranks):
         sm.empty(4, device="cuda")
 
 
+@gpu.needs_standin
 def test_without_a_driver_it_is_said_that_there_is_none():
     gpu.run(no_driver, 1)
 

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "capi/aclshmem/call_threads.h"
 #include "capi/aclshmem/export.h"
@@ -16,14 +15,16 @@ namespace memspan::capi {
 namespace {
 
 // The buffer of a stream's copy; shared by its calls.
-using Buffer = std::shared_ptr<std::vector<std::byte>>;
-
-Buffer make_buffer(std::size_t bytes) {
-  return std::make_shared<std::vector<std::byte>>(bytes);
-}
+using Buffer = std::shared_ptr<std::byte>;
 
 Device& device() {
   return *other_device();
+}
+
+// Null after a failure that has ended the call.
+Buffer make_buffer(const char* call, std::size_t bytes) {
+  Result<Buffer> made = device().staging(bytes);
+  return require(call, made.status()) ? std::move(made).value() : nullptr;
 }
 
 // A peer's memory that is not mapped here, reached by its link without looking at local ends: those
@@ -63,23 +64,27 @@ void put_far(const char* call, void* stream, const FarPlace& to, const void* sou
              std::size_t bytes) {
   Buffer buffer;
   if (device().owns(source)) {
-    buffer = make_buffer(bytes);
-    if (!require(call, device().begin_copy(buffer->data(), source, bytes, stream))) return;
+    buffer = make_buffer(call, bytes);
+    if (buffer == nullptr ||
+        !require(call, device().begin_copy(buffer.get(), source, bytes, stream)))
+      return;
   }
   call_on_device(call, stream, [=] {
-    const void* const from = buffer == nullptr ? source : buffer->data();
+    const void* const from = buffer == nullptr ? source : buffer.get();
     require(call, to.link->put(operations(), to.place(), from, bytes));
   });
 }
 
 void get_far(const char* call, void* stream, void* dest, const FarPlace& from, std::size_t bytes) {
-  const Buffer buffer = device().owns(dest) ? make_buffer(bytes) : nullptr;
+  const bool is_staged = device().owns(dest);
+  const Buffer buffer = is_staged ? make_buffer(call, bytes) : nullptr;
+  if (is_staged && buffer == nullptr) return;
   call_on_device(call, stream, [=] {
-    void* const to = buffer == nullptr ? dest : buffer->data();
+    void* const to = buffer == nullptr ? dest : buffer.get();
     require(call, from.link->get(operations(), to, from.place(), bytes));
   });
   if (buffer == nullptr) return;
-  require(call, device().begin_copy(dest, buffer->data(), bytes, stream));
+  require(call, device().begin_copy(dest, buffer.get(), bytes, stream));
   hold(call, stream, buffer);
 }
 
@@ -140,16 +145,17 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
     });
   }
   if (op != ACLSHMEM_SIGNAL_SET) return end_for_device_memory(call, "sig_addr", word);
-  const Buffer buffer = make_buffer(sizeof value);
-  std::memcpy(buffer->data(), &value, sizeof value);
+  const Buffer buffer = make_buffer(call, sizeof value);
+  if (buffer == nullptr) return;
+  std::memcpy(buffer.get(), &value, sizeof value);
   if (void* const there = mapped_address(word, pe); there != nullptr) {
-    require(call, device().begin_copy(there, buffer->data(), sizeof value, stream));
+    require(call, device().begin_copy(there, buffer.get(), sizeof value, stream));
     return call_at_once(call, stream, [buffer, &route] { route.notify(); });
   }
   const FarPlace to = far_place(route, word, pe);
   call_on_device(call, stream, [=] {
     require(call, to.link->fence(operations()));
-    require(call, to.link->put(operations(), to.place(), buffer->data(), sizeof value));
+    require(call, to.link->put(operations(), to.place(), buffer.get(), sizeof value));
   });
 }
 

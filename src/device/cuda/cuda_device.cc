@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "core/mutex.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/mapped_memory.h"
+#include "device/cuda/pinned_memory.h"
 #include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
+#include "device/host/copy.h"
 
 namespace memspan::cuda {
 namespace {
@@ -18,6 +21,9 @@ namespace {
 DevicePtr address_of(const void* pointer) {
   return reinterpret_cast<DevicePtr>(pointer);
 }
+
+// A larger copy of memory that is not pinned passes through one buffer of this size.
+constexpr std::size_t kStagedBytes = std::size_t{4} << 20;
 
 // Blocking copies use our own streams: one in the program's stream would wait for its kernels, and
 // one in the default stream for everything. A thread has its stream to itself during a copy.
@@ -90,14 +96,9 @@ class CudaDevice final : public memspan::Device {
     return std::unique_ptr<DeviceMemory>(std::move(made).value());
   }
 
-  // The driver does not know memory that it has not made; that is not a failure.
   bool owns(const void* pointer) const override {
     const CurrentContext context(device_);
-    unsigned kind = 0;
-    return context.status().is_ok() &&
-           device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer)) ==
-               kSuccess &&
-           kind == kDeviceMemory;
+    return context.status().is_ok() && kind_of(pointer) == kDeviceMemory;
   }
 
   Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes, const char*) override {
@@ -132,7 +133,17 @@ class CudaDevice final : public memspan::Device {
     if (bytes == 0) return Status::ok();
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
+    const bool is_to_plain = kind_of(to) == kUnknownMemory;
+    const bool is_from_plain = kind_of(from) == kUnknownMemory;
+    if (is_to_plain || is_from_plain)
+      return begin_staged(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes,
+                          is_from_plain, stream);
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
+  }
+  Result<std::shared_ptr<std::byte>> staging(std::size_t bytes) override {
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    return pinned_.take(device_, bytes);
   }
   Status keep(std::shared_ptr<const void> what, void* stream) override {
     reached_.give_up();
@@ -167,6 +178,32 @@ class CudaDevice final : public memspan::Device {
   }
 
  private:
+  // The driver does not know memory that it has neither made nor pinned; that is not a failure. The
+  // context is current.
+  unsigned kind_of(const void* pointer) const {
+    unsigned kind = kUnknownMemory;
+    const ResultCode known =
+        device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer));
+    return known == kSuccess ? kind : kUnknownMemory;
+  }
+
+  // One end is memory of the host that is not pinned.
+  Status begin_staged(std::byte* to, const std::byte* from, std::size_t bytes, bool is_from_plain,
+                      void* stream) {
+    const auto handle = static_cast<StreamHandle>(stream);
+    MEMSPAN_TRY_ASSIGN(const std::shared_ptr<std::byte> buffer,
+                       pinned_.take(device_, std::min(bytes, kStagedBytes)), "copying");
+    for (std::size_t at = 0; at < bytes; at += kStagedBytes) {
+      const std::size_t part = std::min(kStagedBytes, bytes - at);
+      if (!is_from_plain) MEMSPAN_PASS(begin(buffer.get(), from + at, part, handle));
+      void* const there = is_from_plain ? buffer.get() : to + at;
+      const void* const source = is_from_plain ? from + at : buffer.get();
+      MEMSPAN_PASS(begin_call([=] { copy_bytes(there, source, part); }, stream));
+      if (is_from_plain) MEMSPAN_PASS(begin(to + at, buffer.get(), part, handle));
+    }
+    return begin_call([buffer] {}, stream);
+  }
+
   Status begin(void* to, const void* from, std::size_t bytes, StreamHandle stream) {
     return from_cuda(
         fmt::format("copying {} bytes from {} to {} by CUDA device {}", bytes, from, to,
@@ -177,6 +214,7 @@ class CudaDevice final : public memspan::Device {
   const cuda::Device device_;
   IdleStreams streams_;
   MappedMemory mapped_;
+  PinnedMemory pinned_;
   ReachedByStreams reached_;
 };
 

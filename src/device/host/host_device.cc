@@ -44,6 +44,9 @@ class HostDevice final : public Device {
                     void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
+  Result<std::shared_ptr<std::byte>> staging(std::size_t /*bytes*/) override {
+    return Status(Code::kNotSupported, "the streams of the host are device/stream.h");
+  }
   Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
                     void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};

@@ -70,7 +70,8 @@ Status StreamTransfer::submit_staged(const Piece& piece) {
   const std::size_t room = std::min(kBufferBytes, piece.bytes);
   auto held = stream_.device->hold(piece.local);  // also when it is freed before
   // Shared by the calls that use it.
-  const std::shared_ptr<std::byte[]> buffer(new std::byte[room]);
+  MEMSPAN_TRY_ASSIGN(const std::shared_ptr<std::byte> buffer, stream_.device->staging(room),
+                     "passing through the host");
   for (std::size_t at = 0; at < piece.bytes; at += room) {
     const Piece part{buffer.get(), piece.remote + at, std::min(room, piece.bytes - at)};
     std::byte* const local = piece.local + at;
@@ -84,7 +85,7 @@ Status StreamTransfer::submit_staged(const Piece& piece) {
   return stream_.device->begin_call([buffer] {}, stream_.stream);
 }
 
-Status StreamTransfer::submit_move(const Piece& piece, std::shared_ptr<std::byte[]> buffer) {
+Status StreamTransfer::submit_move(const Piece& piece, std::shared_ptr<std::byte> buffer) {
   auto list = std::make_shared<const PieceList>(std::vector<Piece>{piece});
   return stream_.device->begin_call(
       [move = stream_.move, list = std::move(list), held = std::move(buffer)] { move(*list); },

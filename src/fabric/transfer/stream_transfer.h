@@ -44,7 +44,7 @@ class StreamTransfer {
   Status resolve(std::span<const Piece> block, std::uint64_t first, ResolvedPieces& resolved);
   Status submit_piece(const Piece& piece, std::byte* mapped);
   Status submit_staged(const Piece& piece);
-  Status submit_move(const Piece& piece, std::shared_ptr<std::byte[]> buffer);
+  Status submit_move(const Piece& piece, std::shared_ptr<std::byte> buffer);
 
   Peer& peer_;
   const Direction direction_;

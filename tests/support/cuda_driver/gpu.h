@@ -16,6 +16,11 @@ static inline void* gpu_function(const char* name) {
   return function;
 }
 
+/* A function that only the stand-in has; NULL on a driver. */
+static inline void* gpu_standin_function(const char* name) {
+  return dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
+}
+
 /* Makes device 0 the calling thread's. */
 static inline void use_gpu(void) {
   int (*init)(unsigned) = (int (*)(unsigned))gpu_function("cuInit");

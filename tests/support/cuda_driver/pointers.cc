@@ -85,6 +85,14 @@ int open_of(pid_t process, int descriptor) {
   return open(path, O_RDWR | O_CLOEXEC);
 }
 
+bool is_plain(DevicePtr pointer) {
+  const std::lock_guard lock(mutex);
+  const auto made = entry_at(reserved, pointer);
+  if (made != reserved.end() && pointer - made->first < made->second) return false;
+  const auto pinned = entry_at(registered, pointer);
+  return pinned == registered.end() || pointer - pinned->first >= pinned->second;
+}
+
 }  // namespace standin
 
 using namespace standin;

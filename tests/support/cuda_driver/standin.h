@@ -46,6 +46,8 @@ struct Touchable {
 // `pointer` itself, where it is no device address.
 Touchable find(DevicePtr pointer, std::size_t bytes);
 bool is_touchable(DevicePtr pointer, std::size_t bytes);
+// Memory of the host that is not pinned.
+bool is_plain(DevicePtr pointer);
 
 extern thread_local bool is_in_call_of_stream;
 

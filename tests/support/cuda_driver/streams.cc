@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "standin.h"
 
@@ -188,13 +190,20 @@ STANDIN_EXPORT ResultCode cuLaunchHostFunc(StreamHandle stream, HostFunction fun
   });
 }
 
-// Driver 580 copies to and from memory of the host that is not pinned within the call, when the
-// stream has come so far. This one does not wait: transfers between hosts stage in such memory, and
-// their tests hold streams up.
+// Memory of the host that is not pinned is taken at once, whatever the stream was given before, and
+// a copy to it waits for the stream within the call, as driver 580 does.
 STANDIN_EXPORT ResultCode cuMemcpyAsync(DevicePtr to, DevicePtr from, std::size_t bytes,
                                         StreamHandle stream) {
   if (!is_touchable(to, bytes) || !is_touchable(from, bytes)) return kInvalidValue;
-  return enqueue(stream, [=] { return copy_now(to, from, bytes); });
+  std::function<ResultCode()> work = [=] { return copy_now(to, from, bytes); };
+  if (is_plain(from)) {
+    const auto* first = reinterpret_cast<const std::byte*>(from);
+    work = [=, taken = std::vector<std::byte>(first, first + bytes)] {
+      return copy_now(to, reinterpret_cast<DevicePtr>(taken.data()), bytes);
+    };
+  }
+  const ResultCode given = enqueue(stream, std::move(work));
+  return given == kSuccess && is_plain(to) ? cuStreamSynchronize(stream) : given;
 }
 
 STANDIN_EXPORT ResultCode cuMemcpy(DevicePtr to, DevicePtr from, std::size_t bytes) {
