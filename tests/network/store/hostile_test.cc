@@ -424,7 +424,7 @@ TEST_P(HostileTest, RequestsThatMakeNoSenseAreAnswered) {
 // ---- slow ones
 
 TEST_P(HostileTest, WhoSaysNothingIsClosed) {
-  start({.patience = {.hello = kNoPatience}});
+  start({.patience = {.hello = 10 * kNoPatience}});  // the stranger shakes hands in that time
   const Fd socket = connected();
   EXPECT_EQ(all_of(socket.get()), "");
   Stranger peer = stranger();
