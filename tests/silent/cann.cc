@@ -77,7 +77,7 @@ class Cann final : public silent::Face {
     const auto one_sided = [&](const char* name, auto make) {
       add(all, name, Ends::kAtOnce, Ends::kLost, make);
     };
-    one_sided("p+barrier", [this] { aclshmem_int32_p(there_, 1, kSilent), quiet(); });
+    one_sided("p+quiet", [this] { aclshmem_int32_p(there_, 1, kSilent), quiet(); });
     one_sided("g", [this] { aclshmem_int32_g(there_, kSilent); });
     one_sided("put", [this] { aclshmem_int32_put(there_, own_.data(), 8, kSilent), quiet(); });
     one_sided("put-large",
