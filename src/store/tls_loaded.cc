@@ -19,8 +19,9 @@ MEMSPAN_REMEDY(
 Result<const TlsFactory*> load() {
   const Result<void*> found = load_module(kModule, kTlsModuleEntry);
   if (!found.is_ok()) {
-    const std::string_view why = found.status().message();
-    const bool is_openssl = why.find("libssl") != why.npos || why.find("libcrypto") != why.npos;
+    const std::string& why = found.status().message();
+    const bool is_openssl =
+        why.find("libssl") != std::string::npos || why.find("libcrypto") != std::string::npos;
     return Status(found.code(), fmt::format("TLS: {}{}", why, is_openssl ? kNoOpenSsl : ""));
   }
   const TlsFactory* factory = reinterpret_cast<TlsModuleEntry>(*found)();

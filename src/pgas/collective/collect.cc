@@ -32,6 +32,7 @@ Status push_to_all(Team& team, void* dest, const void* source, std::size_t bytes
 // over.
 std::vector<Slot> slots_of(const Team& team, std::size_t bytes) {
   std::vector<Slot> slots;
+  slots.reserve(static_cast<std::size_t>(team.size()));
   for (int member = 0; member < team.size(); ++member)
     slots.push_back({static_cast<std::size_t>(member) * bytes, bytes});
   return slots;
