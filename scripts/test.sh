@@ -204,7 +204,8 @@ tidy() {
   python=$(bash scripts/python_env.sh) || return 1
   cmake -S . -B build/tidy -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMEMSPAN_UNITY=OFF -DMEMSPAN_BUILD_PYTHON=ON \
     -DMEMSPAN_BUILD_TESTS=OFF -DMEMSPAN_BUILD_EXAMPLES=OFF -DMEMSPAN_BUILD_BENCHMARKS=OFF \
-    -DPython3_EXECUTABLE="$python" -DPython_EXECUTABLE="$python" >"$results/configure.tidy" || {
+    -DPython3_EXECUTABLE="$python" -DPython_EXECUTABLE="$python" >"$results/configure.tidy" &&
+    cmake --build build/tidy --target tools/explain/remedies.inc >>"$results/configure.tidy" || {
     cat "$results/configure.tidy"
     return 1
   }
